@@ -51,6 +51,7 @@ class ConformDocument(_Table):
     faults: list[Fault] = told("what is wrong")
     notes: list[str] = open_("what was not looked at, or deserves a word")
     settings: list[dict[str, Any]] = told("the letters' values that were used")
+    assumed: dict[str, Any] = told("letters that the function does not ask for and nobody gave, and what they were")
     privacy: dict[str, Any] = open_(
         "of one round: the neighbours' distance, the sensitivity, epsilon and what is claimed"
     )

@@ -37,7 +37,7 @@ SPREAD, LONG_SPREAD = 1e-3, 1e-2
 """The difference of covariances, relative to the reference's largest, from which on they differ; with long steps."""
 MOST = 2000
 """Numbers of noise in a path, each of which costs a run."""
-FEW, LATE, WORK = 3, 12, 1500
+FEW, LATE, WORK = 3, 12, 600
 """Rounds in a row whose noise is looked at: few, many, and the most rounds that are run for these, which may make them
 fewer."""
 

@@ -89,14 +89,16 @@ class Listening(np.random.Generator):
 
     def _noise(self, kind: str, mean: Any, deviation: Any, size: Any, true: Callable[[], Any]) -> Any:
         shape = np.broadcast_shapes(np.shape(mean), np.shape(deviation)) if size is None else size
-        values = np.array(np.broadcast_to(np.asarray(mean, dtype=np.float64), shape))
-        scales = np.broadcast_to(np.asarray(deviation, dtype=np.float64), values.shape)
-        least, most = (float(f(scales)) if scales.size else 0.0 for f in (np.min, np.max))
-        self.draws.append(Draw(kind, values.size, least, most, _place()))
+        values = np.full(shape, mean, dtype=np.float64)
         first, self.numbers = self.numbers, self.numbers + values.size
+        if self._mode != "set":  # where the same draws were recorded before
+            scales = np.broadcast_to(np.asarray(deviation, dtype=np.float64), values.shape)
+            least, most = (float(f(scales)) if scales.size else 0.0 for f in (np.min, np.max))
+            self.draws.append(Draw(kind, values.size, least, most, _place()))
         if self._mode == "live":
             return true()
         if first <= self._at < first + values.size:
+            scales = np.broadcast_to(np.asarray(deviation, dtype=np.float64), values.shape)
             values.flat[self._at - first] += self._size * scales.flat[self._at - first]
         return values if values.ndim or size is not None else float(values)
 

@@ -67,7 +67,8 @@ class Conformance:
     verdict: ``conforms``, ``differs`` (some finding is one that the algorithm does not allow), or ``undecided`` (the
     function's randomness could not be heard, and samples did not decide);  reading: which of the algorithm's readings
     it is;  faults: what is wrong;  notes: what was not looked at, or deserves a word;  settings: the letters' values
-    that were used;  privacy: of one round, see `README`;  compared: how many probes;  seconds.
+    that were used;  privacy: of one round, see `README`;  compared: how many probes;  seconds;  assumed: the letters
+    that the function does not ask for and nobody gave, with the first of the values that they were taken to have.
     """
 
     algorithm: str
@@ -84,6 +85,7 @@ class Conformance:
     seed: int = 0
     alpha: float = 1e-6
     versions: Mapping[str, str] = field(default_factory=dict)
+    assumed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def conforms(self) -> bool:
@@ -102,6 +104,7 @@ class Conformance:
             "faults": [fault.describe() for fault in self.faults],
             "notes": list(self.notes),
             "settings": [dict(v) for v in self.settings],
+            "assumed": dict(self.assumed),
             "privacy": dict(self.privacy),
             "compared": dict(self.compared),
             "seconds": self.seconds,
@@ -114,8 +117,11 @@ class Conformance:
         head = f"{self.function} {self.verdict}: {_words(self.verdict)} {self.algorithm} ({self.source})"
         head += f", read as: {self.reading}" if self.reading and self.conforms else ""
         lines = [f"tried: {_letters(v)}" for v in self.settings]
-        compared = ", ".join(f"{count} {what}" for what, count in self.compared.items() if count)
-        lines.append(f"compared: {compared}")
+        if self.assumed:
+            remedy = "; give the values that it has built in, if they are others" if self.faults else ""
+            lines.append(f"assumed, for the function does not ask for it: {_letters(self.assumed)}{remedy}")
+        if compared := ", ".join(f"{count} {what}" for what, count in self.compared.items() if count):
+            lines.append(f"compared: {compared}")
         if self.privacy:
             lines.append(f"privacy of one round: {self.privacy['told']}")
         lines += [f"note: {note}" for note in self.notes]

@@ -119,7 +119,18 @@ def conform(
         seed=seed,
         alpha=alpha,
         versions={"numpy": np.__version__},
+        assumed=_assumed(kind, values[0], asked, letters),
     )
+
+
+def _assumed(
+    kind: type[Reference], v: Mapping[str, Any], asked: set[str], given: Mapping[str, float]
+) -> dict[str, Any]:
+    """The letters that the function does not ask for and nobody gave, as they were taken."""
+    noise = {"sigma", "noise_multiplier"}
+    known = noise if noise & (asked | set(given)) else set[str]()
+    known |= asked | {x.name for x in kind.letters if {x.name, *x.also} & set(given)}
+    return {x.name: v[x.name] for x in kind.letters if x.name not in known}
 
 
 def _others(function: Callable[..., Any], as_: str, letters: Mapping[str, float], clients: int) -> list[str]:
@@ -163,7 +174,7 @@ def _findings(case: Case) -> list[Finding]:
         found += not_finite(case, seen)
         found += _of_the_noise(case, named)
         found += common(case, seen)
-        case.notes += filter(None, [exact(case, finite)])
+        case.notes += filter(None, [] if named else [exact(case, finite)])
         found += private(case, found) if case.kind.unit else []
     except Raised as error:
         case.failed = case.failed or failure(error)
