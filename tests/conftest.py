@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -26,12 +27,19 @@ os.environ["DPFL_THEORY_STORE"] = "off"
 os.environ["DPFL_THEORY_HINTS"] = "off"
 
 
+SHARE = 4
+"""Of the cases of an exhaustive test, how many there are to one that every run has; ``--exhaustive`` runs all."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--device",
         choices=("auto", "cuda"),
         default="auto",
         help="cuda: a missing GPU is a failure, not a reason to skip",
+    )
+    parser.addoption(
+        "--exhaustive", action="store_true", help=f"all cases of tests that are marked so, not one in {SHARE}"
     )
 
 
@@ -90,7 +98,25 @@ def _needs_no_kernel(item: pytest.Item) -> bool:
     return item.path.is_relative_to(HERE) and item.path.relative_to(HERE).as_posix().startswith(WITHOUT_KERNELS)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def _keep_a_part(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test that is marked ``exhaustive``, one case in ``SHARE`` is kept, and always one, the same in every run."""
+    if config.getoption("--exhaustive") or config.getoption("keyword") or any("::" in word for word in config.args):
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("exhaustive"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left = set[pytest.Item]()
+    for several in cases.values():
+        ordered = sorted(several, key=lambda item: zlib.crc32(item.nodeid.encode()))
+        left |= set(ordered[max(1, len(ordered) // SHARE) :])
+    if left:
+        config.hook.pytest_deselected(items=list(left))
+        items[:] = [item for item in items if item not in left]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    _keep_a_part(config, items)
     if LOCK in os.environ:
         items.sort(key=lambda item: not _needs_no_kernel(item))
 

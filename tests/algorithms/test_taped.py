@@ -122,6 +122,7 @@ NOT_PLAYED = {"gradient-log-dissimilarity"}  # NumPy's logarithm has its own las
 NEEDS = {"EF21": "EF21", "ScaffNew": "ScaffNew"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("every", [1, 3])
 @pytest.mark.parametrize("algorithm", ["clip, Poisson", "normalise, fixed", "two-sided", "EF21", "ScaffNew"])
 @pytest.mark.parametrize("problem", ["one dimension, Huber", "quadratic", "Huber"])

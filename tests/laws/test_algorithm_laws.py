@@ -324,6 +324,7 @@ def test_every_algorithm_has_examples() -> None:
     assert all(EXAMPLES.values())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_law(case: str, law: Law) -> None:

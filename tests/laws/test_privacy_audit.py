@@ -21,6 +21,7 @@ DELTA, LANES, FAMILY_ALPHA = 1e-3, 60_000, 1e-5
 AUDITED = audits()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", AUDITED)
 def test_no_audit_finds_more_than_is_claimed(name: str) -> None:
     """And the best of its canaries finds at least a quarter, so the audit is not blind."""

@@ -353,6 +353,7 @@ def test_every_family_has_an_example() -> None:
     assert set(problems.examples()) <= set(problems.families())
 
 
+@pytest.mark.exhaustive
 @every_instance
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_law(name: str, law: Law) -> None:

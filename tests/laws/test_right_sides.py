@@ -127,6 +127,7 @@ def sample(method: str, most: int = 4, seconds: float = 3.0) -> list[tuple[State
 SAMPLE = [(*found, method) for method in METHODS for found in sample(method)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("statement", "check", "share", "method"), SAMPLE, ids=[f"{s.id} {m} {c.name}" for s, c, _, m in SAMPLE]
 )

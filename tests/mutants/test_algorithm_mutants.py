@@ -182,6 +182,7 @@ def record_suite(module: str, old: str, new: str) -> list[str]:
     return [found for name, check in checks.items() if (found := noticed(name, check))]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f[1][1][0]} {f[0].strip()}")
 def test_fault_in_an_algorithm_is_noticed(fault: Any, record_property: Any) -> None:
     name, (module, names, cases), old, new = fault
@@ -190,6 +191,7 @@ def test_fault_in_an_algorithm_is_noticed(fault: Any, record_property: Any) -> N
     assert killers
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", KERNEL_FAULTS, ids=lambda f: f[0])
 def test_fault_in_a_kernel_is_noticed(fault: Any, record_property: Any) -> None:
     name, (module, cls), old, new = fault
@@ -237,6 +239,7 @@ def with_kernels(problem: Any, kernels: type) -> Any:
 PLACES = list(dict.fromkeys(fault[1] for fault in FAULTS))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("place", PLACES, ids=lambda p: p[0])
 def test_the_suite_passes_what_is_sound(place: Place) -> None:
     """Recompiled without a fault, nothing is noticed; so what is noticed above is the fault."""

@@ -161,6 +161,7 @@ def faulty_run(fault: Fault) -> list[str]:
     return exposures(name, *size, lambda a: found(**{f.name: getattr(a, f.name) for f in dataclasses.fields(a)}))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", FAULTS, ids=name_of)
 def test_fault_is_exposed(fault: Fault, record_property: Any) -> None:
     found = faulty_run(fault)
@@ -170,6 +171,7 @@ def test_fault_is_exposed(fault: Fault, record_property: Any) -> None:
     assert found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("nothing", SOUND, ids=lambda f: f"{f[1][1]} {f[-1]}")
 def test_what_is_sound_is_not_exposed(nothing: Fault) -> None:
     """Recompiled without a fault, nothing is exposed; so what is exposed above is the fault."""

@@ -274,6 +274,7 @@ def test_every_mechanism_is_among_the_runs():
     assert {run.split(",")[0] for run in RUNS} == set(mechanisms())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("run", RUNS)
 def test_epsilon_is_monotone_in_every_argument(run):
     mechanism = described(run)

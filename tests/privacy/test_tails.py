@@ -130,6 +130,7 @@ def losses(exact, tails):
     return [e for e in found if 0 < e < 300]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("z", NOISES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_tails_and_delta_are_the_integrals(kind, z):

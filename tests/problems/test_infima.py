@@ -67,6 +67,7 @@ def test_rounding_does_pass_below_zero() -> None:
     assert below >= 50
 
 
+@pytest.mark.exhaustive
 @every_engine
 @pytest.mark.parametrize("name", POSITIVE)
 @pytest.mark.parametrize("share", [1e-3, 1e-9])

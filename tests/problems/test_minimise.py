@@ -31,6 +31,7 @@ def random_data(rng: np.random.Generator, loss: str, ridge: float = 0.0) -> Line
     return linear_data(x, y, [np.arange(m)], loss, threshold=threshold, ridge=ridge, classes=classes)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("loss", list(LOSSES))
 @pytest.mark.parametrize("ridge", [0.0, 1e-4, 1.0])
 def test_every_minimum_has_a_tight_certificate(loss: str, ridge: float) -> None:

@@ -53,6 +53,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setattr(minimise, "_DENSE", 0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("features", [9, 60])
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 @pytest.mark.parametrize("loss", LOSSES)
@@ -143,6 +144,7 @@ def test_records_without_limit_need_a_ridge(monkeypatch: pytest.MonkeyPatch) -> 
         linear_constants(pair("logistic", 0.0, 9, SIZES)[1].data)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("loss", LOSSES)
 def test_heterogeneity_is_that_of_dense_records(loss: str) -> None:
     dense, thin = (heterogeneity(p, 1.5, 0.7, tries=1) for p in pair(loss, 0.3, 9, SIZES))

@@ -293,6 +293,7 @@ def printed_bound(algorithm: str, inputs: dict[str, Any]) -> float | None:
     return float(repaired["bound"] if repaired else found["bound"])
 
 
+@pytest.mark.exhaustive
 @every
 @given(data=st.data())
 def test_never_worse_than_printed(algorithm: str, data: st.DataObject) -> None:
@@ -315,6 +316,7 @@ def searched(case: str) -> tuple[Any, Any, float]:
     return setting, found, min(tried)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", SEARCHED)
 def test_no_choice_that_is_tried_beats_it(case: str) -> None:
     setting, found, least = searched(case)
@@ -358,6 +360,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", PLANTED)
 def test_the_search_notices_a_planted_fault(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case, module, function, fault = PLANTED[name]
@@ -450,6 +453,7 @@ NOTHING: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", NOTHING)
 def test_what_promises_nothing_says_so_first_and_what_would_help(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     algorithm, inputs, helping = NOTHING[case]
@@ -562,6 +566,7 @@ EXTREME: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("algorithm", "inputs"), EXTREME)
 def test_extreme_inputs_end_in_a_certified_answer_or_a_sentence(algorithm: str, inputs: dict[str, Any]) -> None:
     found, told = None, ""

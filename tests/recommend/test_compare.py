@@ -73,6 +73,7 @@ def test_axes_take_their_ends_and_their_values() -> None:
     assert rounds_up_to(64)[-1] == 64
 
 
+@pytest.mark.exhaustive
 @every
 def test_a_search_finds_what_a_grid_finds(name: str) -> None:
     """The grid has twice as many points; its winner is run anew. Six standard errors: one false alarm in 10^8."""

@@ -107,6 +107,7 @@ def agree(run: Tuned, rule: str) -> bool:
     return alike and told["suboptimality"]["mean"] == pytest.approx(mean, rel=1e-6)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("rule", rules())
 @pytest.mark.parametrize("cohort", [None, 10.0])
 @pytest.mark.parametrize("name", ["dp-scaffold", "dp-fedavg-record", "dp-fedavg-two-sided"])
@@ -182,6 +183,7 @@ def test_the_noise_of_hou2023_is_the_certified_one_at_its_own_p_and_t() -> None:
     assert math.sqrt(variance) == pytest.approx(run.certified(values)["sigma"])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", RULED)
 def test_the_least_bound_is_not_above_the_printed_one(name: str) -> None:
     printed, least = (ruled(one(name), rule, longer=True)[0]["bound"] for rule in ("printed", "bound-optimal"))

@@ -279,6 +279,7 @@ ITERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["COROLLARY1", "REPAIRED"])
 @pytest.mark.parametrize("fault", ITERATIONS)
 def test_every_check_of_a_planted_t_star_ends_in_a_verdict(fault: str, name: str) -> None:

@@ -88,6 +88,7 @@ def sound_runs(at: int) -> list[Experiment]:
     return [_private_runs.experiment(_rates.at(regime, v), STATEMENT[regime["method"]]) for v in regime["grid"]]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", ["absent", "never averaged"])
 @pytest.mark.parametrize("regime", PRIVATE, ids=[f"{r['method']}-{r['letter']}" for r in PRIVATE])
 def test_the_fit_notices_noise_that_is_absent_or_not_averaged(regime: dict[str, Any], fault: str) -> None:

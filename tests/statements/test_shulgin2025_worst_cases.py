@@ -58,6 +58,7 @@ def several_rounds(id_: str) -> list[Any]:
     return [c for c in found if len(c.instance["estimates"]) > 1]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("tie", [anywhere, away])
 @pytest.mark.parametrize("id_", MANY)
 def test_every_check_of_many_rounds_needs_the_algorithm(id_: str, tie: Callable[..., Any]) -> None:

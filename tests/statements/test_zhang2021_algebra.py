@@ -49,6 +49,7 @@ CONNECTED = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("module", "name"), CONNECTED)
 def test_half_of_any_term_fails_an_algebra_check(module: str, name: str) -> None:
     """The algebra checks read the entered formula: no term of it can be changed unnoticed."""

@@ -72,6 +72,7 @@ FAULTS: list[tuple[str, str, dict[str, Callable[[Any], Any]]]] = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("id_", "name", "changes"), FAULTS, ids=[f"{i} {n}" for i, n, _ in FAULTS])
 def test_a_constant_that_is_too_small_is_noticed(
     id_: str, name: str, changes: Mapping[str, Callable[[Any], Any]]
@@ -96,6 +97,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("id_", "name", "fault"), WRONG)
 def test_a_wrong_algorithm_is_noticed(id_: str, name: str, fault: str) -> None:
     """Five times the noise is what thirty clients send if it is not averaged."""

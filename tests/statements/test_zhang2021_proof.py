@@ -167,6 +167,7 @@ FAULTS: dict[str, tuple[str, dict[str, Callable[[Any], Any]]]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_wrong_constant_is_noticed(name: str) -> None:
     """The exact checks of the wrong statement find a case that fails; those of the right one do not."""

@@ -146,6 +146,7 @@ RUNS = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("id_", "name"), RUNS)
 def test_the_constants_of_a_run_are_right(id_: str, name: str) -> None:
     """G bounds every gradient that the run meets and sigma_g every deviation, on a run of Algorithm 3 in plain NumPy
