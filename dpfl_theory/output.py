@@ -23,7 +23,8 @@ _LINKS = 40
 def writable(path: Path, folder: bool = False) -> Path:
     """The path, if a file (or a folder of files) can be made there: told before the work begins, not after it.
 
-    Devices and FIFOs that may be written to can be; so can what a link leads to. Raises InputError for the rest.
+    Folders that are missing on the way are made when it is written. Devices and FIFOs that may be written to can be; so
+    can what a link leads to, where its folder is there. Raises InputError for the rest.
     """
     wrong = None
     try:
@@ -36,11 +37,13 @@ def writable(path: Path, folder: bool = False) -> Path:
             wrong = "it is a folder, and a file name is needed"
         else:
             nearest = place if folder else place.parent
-            if not folder and not nearest.is_dir():
-                wrong = f"there is no folder {str(nearest)!r}; make it first"
+            if not folder and path.is_symlink() and not nearest.is_dir():
+                wrong = f"it is a link, and there is no folder {str(nearest)!r}; make it first"
             while not nearest.exists():
                 nearest = nearest.parent
-            if wrong is None and not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+            if wrong is None and not nearest.is_dir():
+                wrong = f"{str(nearest)!r} is a file, and no folder"
+            elif wrong is None and not os.access(nearest, os.W_OK | os.X_OK):
                 wrong = f"{str(nearest)!r} may not be written to"
     except (OSError, ValueError) as error:  # a name that is too long, or has a zero byte
         wrong = str(getattr(error, "strerror", None) or error)
@@ -52,7 +55,8 @@ def writable(path: Path, folder: bool = False) -> Path:
 def write(path: Path, content: str | bytes) -> Path:
     """Write a file in one step: readers see the old content or the new, and a failure leaves the old.
 
-    A link stays, and what it leads to is written; a file keeps its permissions. What is a stream (a FIFO, a terminal,
+    Folders that are missing on the way are made, and go again where the file cannot be written. A link stays, and what
+    it leads to is written; a file keeps its permissions. What is a stream (a FIFO, a terminal,
     ``/dev/stdout``, ``/dev/null``) gets the content as it is, and is never replaced. Raises InputError.
 
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -67,11 +71,26 @@ def write(path: Path, content: str | bytes) -> Path:
             with open(stream, "wb", closefd=isinstance(stream, str)) as file:
                 file.write(data)
         else:
-            _replace(_end_of(path), data)
+            with contextlib.nullcontext() if path.is_symlink() else _folders(path.parent):
+                _replace(_end_of(path), data)
     except (OSError, ValueError) as error:
         told = getattr(error, "strerror", None) or error
         raise InputError(f"cannot write {str(path)!r}: {told}; choose another place") from error
     return path
+
+
+@contextlib.contextmanager
+def _folders(place: Path) -> Iterator[None]:
+    """A folder that is there while something is put into it; those that are made for that go again where it fails."""
+    missing = [folder for folder in (place, *place.parents) if not folder.exists()]
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for folder in missing:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def _replace(path: Path, data: bytes) -> None:

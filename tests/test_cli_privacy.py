@@ -423,7 +423,7 @@ RECORDS = ("account", "--algorithm", "dp-scaffold", "--noise-multiplier", "1", "
         ((*RUN, "--delta", "1e-5", "--sigma", "1", "--clip", "1"), "in place of --noise-multiplier"),
         ((*RUN, "--delta", "1e-5", "--clip", "-1"), "--clip is -1: give a positive number"),
         ((*RUN, "--delta", "1e-5", "--format", "yaml"), "unknown format 'yaml'"),
-        ((*RUN, "--delta", "1e-5", "--output", "nowhere/file.json"), "there is no folder 'nowhere'"),
+        ((*RUN, "--delta", "1e-5", "--output", "/dev/null/file.json"), "'/dev/null' is a file, and no folder"),
         ((*RUN, "--delta", "1e-5", "--no-such-option"), "--no-such-option"),
         (("account", "--algorithm", "dp-fedav", "--delta", "1e-5"), "did you mean 'dp-fedavg' or 'dp-fedavg-record'?"),
         (("account", *arguments(FULL), "--delta", "1e-5"), "--algorithm"),

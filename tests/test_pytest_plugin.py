@@ -368,6 +368,9 @@ def test_the_evidence_is_left_for_the_report(run: Repository) -> None:
     assert {d["schema"] for d in documents} == {"dpfl-theory/1"}
     verdicts = {(e["statement"], e["verdict"]) for d in documents for e in d["evidence"] if e["method"] == "exact"}
     assert verdicts >= {("outside.nesterov", "violated")}
+    own = [about for d in documents for about in d.get("own", {}).values()]
+    assert [about["file"] for about in own] in (["right.py", "wrong.py"], ["wrong.py", "right.py"])
+    assert all(about["terms"] for about in own)
 
 
 def test_a_store_serves_the_next_run(run: Repository, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,6 +162,7 @@ class Own(Table):
     kind: str = told("theorem, lemma, ...")
     title: str = told("its title")
     where: str = told("where it stands")
+    file: str = told("the file that defines it, as it was named; empty where that is not known", "")
     text: str = told("its words")
     relation: str = told("how the sides stand to each other")
     terms: list[Term] = told("its formula")
@@ -177,7 +178,7 @@ class CheckDocument(Table):
     schema_: Literal["dpfl-theory/1"] = Field(alias="schema", description="the version of this schema")
     summary: Summary = told("what all evidence comes to")
     evidence: list[Found] = told("one entry for each check")
-    own: dict[str, Own] = told("statements of the user's own, by id: their words, formula and power", {})
+    own: dict[str, Own] = told("statements of the user's own, by id: their file, words, formula and power", {})
     power: dict[str, Any] = open_("what the checks of each statement would notice, where that was measured", {})
 
 

@@ -32,8 +32,6 @@ def ci(
         raise InputError(f"the file {str(target)!r} is no workflow: its name must end in .yml")
     if target.exists() or target.is_symlink():
         raise InputError(f"{str(target)!r} is there already: choose another name with --output, or remove it")
-    if output == PLACE:
-        writable(target.parent, folder=True).mkdir(parents=True, exist_ok=True)
     write(writable(target), workflow())
     say(f"{target}: commit it; what 'pytest' finds in this repository is what it checks")
     return 0

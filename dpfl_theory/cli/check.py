@@ -161,7 +161,7 @@ def check(
         from dpfl_theory.report.own import described
 
         own = [s for s in chosen if statements.file_of(s.id) is None]
-        document["own"] = described(own, report.evidence, planted=sensitivity)
+        document["own"] = described(own, report.evidence, planted=sensitivity, file=file)
     text = render(report, document)
     if target is None:
         emit(text)

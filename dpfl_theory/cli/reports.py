@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -117,14 +119,30 @@ def reproduce(
 
 @app.command()
 def report(
+    file: Annotated[
+        str | None, typer.Option(metavar="FILE.py", help="Check this file's statements first, and show them too.")
+    ] = None,
     output: Output = "reports",
     folder: Folder = None,
+    limit: Annotated[
+        str | None, typer.Option(metavar="10m", help="End each check of --file after this time; 10m by default.")
+    ] = None,
+    jobs: Jobs = None,
+    alpha: Annotated[
+        str | None, typer.Option(metavar="A", help="False-alarm probability of the checks of --file; 1e-6 by default.")
+    ] = None,
+    seed: Annotated[str | None, typer.Option(metavar="N", help="Seed of the checks of --file; 0 by default.")] = None,
     store: Kept = None,
     fresh: Fresh = False,
     schema: Schema = False,
 ) -> int:
     """Rebuild figures and the HTML pages (index.html and those that it leads to) from the JSON files in the subfolder
-    evidence, and from them alone."""
+    evidence. With a file of your own statements, check these first; exit codes are those of check. For example:
+
+    \b
+      dpfl-theory report --file my_statements.py --output out
+      dpfl-theory report --output out
+    """
     if schema:
         from dpfl_theory.report import document
 
@@ -133,10 +151,30 @@ def report(
     from dpfl_theory.report.build import build
 
     target, scripts = writable(Path(output), folder=True), validation.place_of(folder)
+    options = {"limit": limit, "jobs": jobs, "alpha": alpha, "seed": seed}
+    given = {name: value for name, value in options.items() if value is not None}
+    if file is None and given:
+        raise InputError(
+            f"--{next(iter(given))} is for checks, which only a file gets here: add --file, or leave it out"
+        )
+    code = 0 if file is None else _checked(file, target, store=store, fresh=fresh, **given)
     with opened(store) as kept:
         page = build(target, say, scripts=scripts, store=kept, fresh=fresh)
     emit(str(page))
-    return 0
+    return code
+
+
+def _checked(file: str, target: Path, **options: Any) -> int:
+    """Check the statements of a file, as `check` does, and leave the evidence where the report finds it; the exit code.
+
+    A file has one document there, which another check of it replaces."""
+    from dpfl_theory.cli.check import check
+    from dpfl_theory.report.documents import FOLDER
+
+    same = hashlib.sha256(str(Path(file).resolve()).encode(errors="surrogatepass")).hexdigest()[:8]
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(file).stem)[:60]
+    document = target / FOLDER / f"check-{name}-{same}.json"
+    return check(file=file, format_="json", output=str(document), **options)
 
 
 @app.command()

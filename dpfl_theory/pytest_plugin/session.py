@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,7 +128,7 @@ def _checked(ask: Ask, settings: Settings) -> Checked:
             limit=_LIMIT if own else None,
         )
     if settings.output is not None:
-        _leave(ask, report, settings.output)
+        _leave(ask, chosen, report, settings.output)
     return Checked({s.id: s for s in chosen}, report)
 
 
@@ -146,9 +146,11 @@ def _chosen(ask: Ask) -> tuple[Statement, ...]:
     return tuple(own[str(id_)] for id_ in dict.fromkeys(ask.ids)) if ask.ids else tuple(own.values())
 
 
-def _leave(ask: Ask, report: Report, output: Path) -> None:
+def _leave(ask: Ask, chosen: Sequence[Statement], report: Report, output: Path) -> None:
     """Write the evidence where ``dpfl-theory report`` finds it, a file for each of what tests asked for."""
+    from dpfl_theory import statements
     from dpfl_theory.output import write
+    from dpfl_theory.report.own import described
 
     place = output / "evidence"
     place.mkdir(parents=True, exist_ok=True)
@@ -163,5 +165,14 @@ def _leave(ask: Ask, report: Report, output: Path) -> None:
         ask.device,
     ]
     own = hashlib.sha256(repr(asked).encode()).hexdigest()[:8]
-    text = json.dumps(report.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
+    document = report.to_json()
+    if of_users := [s for s in chosen if statements.file_of(s.id) is None]:
+        document["own"] = described(of_users, report.evidence, file=ask.file and _from_here(ask.file))
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     write(place / f"test-{name}-{own}.json", text + "\n")
+
+
+def _from_here(file: Path) -> Path:
+    """The file as one types it in the working directory, where it lies in there: reports go to other machines."""
+    here = Path.cwd()
+    return file.relative_to(here) if file.is_relative_to(here) else file

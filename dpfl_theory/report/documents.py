@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,9 +59,11 @@ def read(place: Path) -> Documents:
             wrong = another(schema, SCHEMA, validation.SCHEMA)
             raise InputError(f"evidence file {str(path)!r} {wrong}; make it anew or remove it")
     if not checks and not validations:
+        folder, file = (shlex.quote(str(path)) for path in (place.parent, place / "check.json"))
         raise InputError(
-            f"there is no evidence in {str(place)!r}: run 'dpfl-theory validate', or 'dpfl-theory check --format json "
-            f"--output {place}/check.json', first"
+            f"there is no evidence in {str(place)!r}: for theorems of your own, 'dpfl-theory report --file FILE.py "
+            f"--output {folder}' checks them first; for others, run before it 'dpfl-theory check das2022.eq12 --format "
+            f"json --output {file}', say, or 'dpfl-theory validate --output {folder}'"
         )
     found: dict[tuple[str, str, str], tuple[str, dict[str, Any]]] = {}
     for _, file, document in sorted(checks, key=lambda known: known[0]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -169,13 +170,30 @@ class Entry:
         return None if self.statement is None else recorded(self.id)
 
     @property
+    def noticed(self) -> float | None:
+        """The smallest share of the right side that some check notices: as recorded, or read off the evidence for a
+        user's own statement; None where none does or nothing is known."""
+        if self.power is not None:
+            return self.power.noticed
+        told = self.own.get("noticed") or {}
+        return None if told.get("share") is None else float(told["share"])
+
+    @property
+    def relation(self) -> str:
+        """How its sides stand to each other; empty for a user's own statement of which nothing is told."""
+        return self.statement.relation if self.statement is not None else str(self.own.get("relation", ""))
+
+    @property
     def command(self) -> str:
         """The command that repeats the evidence."""
         drawn = [e for e in self.evidence if e["seed"] is not None and e["alpha"] is not None]
+        file = str(self.own.get("file", ""))
         if not drawn:
-            return check_command(self.id)
+            return check_command(self.id, file)
         # Each check keeps its share of the false-alarm budget, so that it stops after the same number of lanes.
-        return f"{check_command(self.id)} --seed {drawn[0]['seed']} --alpha {shared(drawn[0]['alpha'], len(drawn))}"
+        return (
+            f"{check_command(self.id, file)} --seed {drawn[0]['seed']} --alpha {shared(drawn[0]['alpha'], len(drawn))}"
+        )
 
     @cached_property
     def lines(self) -> list[formulas.Line]:
@@ -207,13 +225,13 @@ def groups_of(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
     return dict(sorted(groups.items()))
 
 
-def check_command(id_: str) -> str:
-    """The command that checks one statement.
+def check_command(id_: str, file: str = "") -> str:
+    """The command that checks one statement, of the catalogue or of a file.
 
-    >>> check_command("das2022.theorem6")
-    'dpfl-theory check das2022.theorem6'
+    >>> check_command("das2022.theorem6"), check_command("mine.rate", "my theorems.py")
+    ('dpfl-theory check das2022.theorem6', "dpfl-theory check mine.rate --file 'my theorems.py'")
     """
-    return f"dpfl-theory check {id_}"
+    return f"dpfl-theory check {shlex.quote(id_)}" + (f" --file {shlex.quote(file)}" if file else "")
 
 
 def shared(share: float, checks: int) -> str:

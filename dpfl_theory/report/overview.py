@@ -70,17 +70,18 @@ class Tightness:
 
 
 def tightness(entries: Iterable[Entry]) -> Tightness | None:
-    """The tightness of a paper's own inequalities, those of ours left out; None where none has a ratio.
+    """The tightness of the inequalities of a paper or of a user's files, repaired and sharpened forms left out; None
+    where none has a ratio.
 
     Bounds above a trivial one do not count, nor checks that decide a part, nor equalities.
     """
     nearest, runs = [], []
     for entry in entries:
-        s = entry.statement
-        if s is None or s.provenance == "derived" or s.relation not in ("<=", ">=") or entry.verdict != "holds":
+        derived = entry.statement is not None and entry.statement.provenance == "derived"
+        if derived or entry.relation not in ("<=", ">=") or entry.verdict != "holds":
             continue
         told = [
-            (min(1.0, e["ratio"] if s.relation == "<=" else 1.0 / e["ratio"]), methods.get(e["method"]).simulates)
+            (min(1.0, e["ratio"] if entry.relation == "<=" else 1.0 / e["ratio"]), methods.get(e["method"]).simulates)
             for e in entry.evidence
             if e["verdict"] == "holds" and not e["vacuous"] and not e["part"] and (e["ratio"] or 0.0) > 0.0
         ]

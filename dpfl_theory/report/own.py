@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from dpfl_theory.checks.evidence import Evidence
@@ -13,10 +14,16 @@ from dpfl_theory.statements.model import Statement
 __all__ = ["described", "shown_lines"]
 
 
-def described(statements: Sequence[Statement], evidence: Sequence[Evidence], planted: bool = False) -> dict[str, Any]:
-    """Of each statement, as plain data: its words, its formula, a line of LaTeX for each term, its letters, its
-    hypotheses, and what its checks could notice (null for one that is refuted, or has no sides); with ``planted`` also
-    which terms of the right side could be left out unnoticed, for which its checks are run again."""
+def described(
+    statements: Sequence[Statement],
+    evidence: Sequence[Evidence],
+    planted: bool = False,
+    file: str | Path | None = None,
+) -> dict[str, Any]:
+    """Of each statement, as plain data: its file, its words, its formula, a line of LaTeX for each term, its letters,
+    its hypotheses, and what its checks could notice (null for one that is refuted, or has no sides); with ``planted`` also
+    which terms of the right side could be left out unnoticed, for which its checks are run again. file: where they are
+    defined, which the command that repeats their evidence names."""
     from dpfl_theory.statements.units import format_unit
 
     found: dict[str, Any] = {}
@@ -26,6 +33,7 @@ def described(statements: Sequence[Statement], evidence: Sequence[Evidence], pla
             "kind": s.kind,
             "title": s.title,
             "where": s.source.where,
+            "file": "" if file is None else str(file),
             "text": s.text,
             "relation": s.relation,
             "terms": [{"side": x.side, "name": x.name, "sign": x.sign, "latex": x.latex} for x in lines(s)],
