@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
@@ -18,6 +19,7 @@ from xml.etree import ElementTree
 import pytest
 
 import dpfl_theory
+from benchmarks.conform.planted import IMPLEMENTATIONS
 from dpfl_theory import statements
 from dpfl_theory.checks import runner
 from dpfl_theory.errors import InputError
@@ -272,11 +274,13 @@ def test_a_round_that_conforms(run: Repository, monkeypatch: pytest.MonkeyPatch)
     report = Compared("conforms")
     monkeypatch.setattr(dpfl_theory, "conform", report, raising=False)
     run(ROUND.format(arguments=", clip=2.0"), "--junitxml=j.xml", "--theorem-seed=7").assert_outcomes(passed=1)
-    assert report.asked == {"name": "round_", "as": "dp-fedavg", "alpha": 1e-9, "seed": 7, "clip": 2.0}
+    assert report.asked == {
+        "name": "round_", "as": "dp-fedavg", "alpha": 1e-9, "seed": 7, "clip": 2.0, "limit": 600.0
+    }  # fmt: skip
     found = properties(run.path / "j.xml")
     assert found == [("function", "round_"), ("as", "dp-fedavg"), ("verdict", "conforms")]
     run(ROUND.format(arguments=", as_='scaffold', seed=1"), "--theorem-alpha=1e-3").assert_outcomes(passed=1)
-    assert report.asked == {"name": "round_", "as": "scaffold", "alpha": 1e-3, "seed": 1}
+    assert report.asked == {"name": "round_", "as": "scaffold", "alpha": 1e-3, "seed": 1, "limit": 600.0}
 
 
 def test_a_round_that_differs_fails_with_its_faults(run: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,6 +316,39 @@ def test_a_round_that_does_nothing_differs_from_the_reference(run: Repository) -
     found = run(ROUND.format(arguments=""))
     found.assert_outcomes(failed=1)
     found.stdout.fnmatch_lines(["round_ does not conform to dp-fedavg"])
+
+
+ENDLESS = """
+def round_(w, state, clients, cohort, rng):
+    while True:
+        pass
+
+def test_it(conforms):
+    conforms(round_{arguments})
+"""
+
+
+def test_a_round_that_never_ends_is_ended_and_undecided(run: Repository) -> None:
+    dpfl_theory.conform  # noqa: B018  stays imported
+    begun = time.monotonic()
+    found = run(ENDLESS.format(arguments=""), "--theorem-budget=1s")
+    found.assert_outcomes(skipped=1)
+    found.stdout.fnmatch_lines(["SKIPPED * dp-fedavg: the test of round_ was ended: it took longer than 1 s *"])
+    run(ENDLESS.format(arguments=", limit=0.3"), "--theorem-undecided=fail").assert_outcomes(failed=1)
+    assert time.monotonic() - begun < 20.0
+
+
+def test_the_options_reach_the_comparison_itself(run: Repository) -> None:
+    """The package is called, whose own signature tells nothing of what it takes."""
+    right = IMPLEMENTATIONS / "scaffold.py"
+    test = f"""
+from dpfl_theory.conform.loading import function_named
+
+def test_it(conforms):
+    found = conforms(function_named("{right}:round"), as_="scaffold", runs=0)
+    assert (found.seed, found.alpha) == (7, 1e-3)
+"""
+    run(test, "--theorem-seed=7", "--theorem-alpha=1e-3").assert_outcomes(passed=1)
 
 
 def test_what_the_readme_shows(run: Repository, monkeypatch: pytest.MonkeyPatch) -> None:

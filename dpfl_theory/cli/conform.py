@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,9 +70,7 @@ def conform(
         return 0
     if function is None or as_ is None:
         raise InputError("give a function and the algorithm that it should be: conform my_module:round --as dp-fedavg")
-    from dpfl_theory.conform.loading import function_named
-    from dpfl_theory.conform.run import conform as test
-    from dpfl_theory.limited import OutOfTime, at_most
+    from dpfl_theory.limited import OutOfTime, Vanished
 
     seconds = parse_budget(limit, "limit")
     target = None if output is None else writable(Path(output))
@@ -81,21 +80,49 @@ def conform(
         counts["cohort"] = _whole("cohort", cohort)
     keywords: dict[str, Any] = {**counts, "sampling": sampling, "relation": relation, **letters}
     share, number = parse_alpha(alpha), parse_seed(seed)
-    with printed_aside():
-        round_ = function_named(function)
-        draw = None if sampler is None else function_named(sampler)
     try:
-        with at_most(seconds if seconds is not None else 120.0), printed_aside():
-            found = test(round_, as_, sampler=draw, alpha=share, seed=number, **keywords)
-    except OutOfTime as error:
+        verdict, text = _ended(
+            lambda: _found(function, as_, sampler, format_ == "json", alpha=share, seed=number, **keywords),
+            120.0 if seconds is None else seconds,
+        )
+    except (OutOfTime, Vanished) as error:
         raise InputError(f"the test of {function} was ended: {error}; give fewer --runs or a longer --limit") from error
-    text = json.dumps(found.to_json(), indent=1, ensure_ascii=False) if format_ == "json" else str(found)
     if target is None:
         emit(text)
     else:
         write(target, text + "\n")
-        say(f"{found.verdict}: {target}")
-    return CODES[found.verdict]
+        say(f"{verdict}: {target}")
+    return CODES[verdict]
+
+
+def _ended(work: Callable[[], tuple[str, str]], seconds: float) -> tuple[str, str]:
+    """What ``work`` returns within so many seconds. It has a process of its own, since a user's module may do anything:
+    what does not listen to the limit, compiled code say, is killed a little later."""
+    from dpfl_theory.errors import EnvironmentFault
+    from dpfl_theory.limited import OutOfTime, Vanished, at_most, limited
+
+    def within() -> tuple[str, str]:
+        with at_most(seconds), printed_aside():
+            return work()
+
+    try:
+        return limited(within, 1.1 * seconds + 1.0)
+    except OutOfTime:
+        raise OutOfTime(f"it took longer than {seconds:.3g} s and was ended") from None
+    except Vanished:
+        raise
+    except EnvironmentFault:  # no copies of processes on this system
+        return within()
+
+
+def _found(function: str, as_: str, sampler: str | None, whole: bool, **keywords: Any) -> tuple[str, str]:
+    """The verdict on a function that is named, and the report: ``whole`` as JSON, else in words."""
+    from dpfl_theory.conform.loading import function_named
+    from dpfl_theory.conform.run import conform as test
+
+    round_ = function_named(function)
+    found = test(round_, as_, sampler=None if sampler is None else function_named(sampler), **keywords)
+    return found.verdict, json.dumps(found.to_json(), indent=1, ensure_ascii=False) if whole else str(found)
 
 
 def _assigned(text: str) -> tuple[str, float]:

@@ -1,11 +1,12 @@
 """Conformance: one's own implementation of a round against an algorithm as its paper prints it.
 
-The package can be called: ``dpfl_theory.conform(function, "dp-fedavg")`` is `run.conform`.
+The package can be called: ``dpfl_theory.conform(function, "dp-fedavg")`` is `run.conform`, with a limit of time.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -17,10 +18,28 @@ __all__ = ["Conformance", "Finding"]
 class _Callable(ModuleType):
     """This package, which can be called."""
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Conformance:
-        from dpfl_theory.conform.run import conform
+    def __call__(
+        self, function: Callable[..., Any], as_: str, *, limit: float | None = None, **keywords: Any
+    ) -> Conformance:
+        """`run.conform` with the same arguments.
 
-        return conform(*arguments, **keywords)
+        limit: seconds after which the test is ended, if the function is Python's and this the main thread; never
+        without it.  Raises `dpfl_theory.limited.OutOfTime`, one sentence, then.
+        """
+        from contextlib import nullcontext
+
+        from dpfl_theory.conform.run import conform
+        from dpfl_theory.errors import InputError
+        from dpfl_theory.limited import OutOfTime, at_most
+
+        if limit is not None and not 0.0 < limit < float("inf"):
+            raise InputError(f"`limit` is {limit!r}: give a positive number of seconds, or leave it out")
+        try:
+            with nullcontext() if limit is None else at_most(limit):
+                return conform(function, as_, **keywords)
+        except OutOfTime as error:
+            name = getattr(function, "__qualname__", type(function).__name__)
+            raise OutOfTime(f"the test of {name} was ended: {error}; give `runs` less, or `limit` more") from error
 
 
 sys.modules[__name__].__class__ = _Callable

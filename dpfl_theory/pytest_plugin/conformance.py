@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from dpfl_theory.errors import DpflError
 from dpfl_theory.pytest_plugin.options import settings_of
-from dpfl_theory.pytest_plugin.session import end_undecided
+from dpfl_theory.pytest_plugin.session import LIMIT, end_undecided
 
 __all__ = ["Conforms"]
 
@@ -22,20 +21,27 @@ class Conforms:
         self._item = item
 
     def __call__(self, function: Callable[..., Any], as_: str = "dp-fedavg", **options: Any) -> Any:
-        """The report of ``dpfl_theory.conform``; the test fails where the function differs from the reference."""
+        """The report of ``dpfl_theory.conform``; the test fails where the function differs from the reference, and is
+        undecided where that takes longer than the budget."""
         __tracebackhide__ = True
         import dpfl_theory
+        from dpfl_theory.limited import OutOfTime
 
         settings = settings_of(self._item.config)
         conform: Callable[..., Any] = dpfl_theory.conform
-        usual = {"alpha": settings.alpha, "seed": settings.seed, "budget": settings.budget}
-        taken = inspect.signature(conform).parameters
-        options = {name: value for name, value in usual.items() if name in taken and name in settings.given} | options
-        unusable = ""
+        usual = {"alpha": settings.alpha, "seed": settings.seed}
+        options = {name: value for name, value in usual.items() if name in settings.given} | options
+        options.setdefault("limit", LIMIT if settings.budget is None else settings.budget)
+        unusable = late = ""
         try:
             report = conform(function, as_=as_, **options)
+        except OutOfTime as error:
+            late = f"{as_}: {error}"
         except DpflError as error:
             unusable = str(error)
+        if late:
+            end_undecided(settings, late)
+            pytest.skip(late)
         if unusable:  # outside of the handler: the failure has no other cause to show
             pytest.fail(unusable, pytrace=False)
         name = getattr(function, "__qualname__", type(function).__name__)

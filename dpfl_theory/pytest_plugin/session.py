@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from dpfl_theory.pytest_plugin.ask import Ask
     from dpfl_theory.statements.model import Statement
 
-__all__ = ["CheckTheorem", "Checked", "end_undecided"]
+__all__ = ["LIMIT", "CheckTheorem", "Checked", "end_undecided"]
 
-_LIMIT = 600.0
-"""Seconds after which a check of the user's own is ended, as it is by ``dpfl-theory check --file``."""
+LIMIT = 600.0
+"""Seconds after which a check of the user's own, or a test of a round, is ended, as it is by ``dpfl-theory check --file``."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _checked(ask: Ask, settings: Settings) -> Checked:
             budget=ask.budget,
             file=ask.file,
             store=store,
-            limit=_LIMIT if own else None,
+            limit=LIMIT if own else None,
         )
     if settings.output is not None:
         _leave(ask, chosen, report, settings.output)

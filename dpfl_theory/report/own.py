@@ -21,9 +21,9 @@ def described(
     file: str | Path | None = None,
 ) -> dict[str, Any]:
     """Of each statement, as plain data: its file, its words, its formula, a line of LaTeX for each term, its letters,
-    its hypotheses, and what its checks could notice (null for one that is refuted, or has no sides); with ``planted`` also
-    which terms of the right side could be left out unnoticed, for which its checks are run again. file: where they are
-    defined, which the command that repeats their evidence names."""
+    its hypotheses, and what its checks could notice (null for one that is refuted, or has no sides); with ``planted``
+    also which terms of the right side could be left out unnoticed, for which its checks are run again. file: where they
+    are defined, which the command that repeats their evidence names."""
     from dpfl_theory.statements.units import format_unit
 
     found: dict[str, Any] = {}

@@ -216,12 +216,12 @@ def test_generators_of_libraries_are_left_as_they_were() -> None:
     assert np.random.get_state()[1].tolist() == before  # type: ignore[index, union-attr]  # noqa: NPY002
 
 
-def test_what_a_function_prints_stays_out_of_the_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_function_prints_stays_out_of_the_document(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "own.py").write_text(
         "print('imported')\ndef round(w, state, clients, cohort, rng):\n    print('called')\n    return w, state\n"
     )
     assert main(["conform", f"{tmp_path / 'own.py'}:round", "--as", "fedavg", "--format", "json"]) == 1
-    out, err = capsys.readouterr()
+    out, err = capfd.readouterr()
     assert json.loads(out)["verdict"] == "differs"
     assert "imported" in err
     assert "called" in err
