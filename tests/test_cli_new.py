@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,28 @@ def test_the_workflow_may_do_little_and_names_its_versions(workflow: dict[str, A
     assert "${{" not in run, "what others write would be run"
     assert "://" not in run
     assert "secrets" not in str(workflow)
+
+
+def test_what_pip_is_to_install_is_told_and_may_be_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """This version is on no package index: who writes the workflow is told what to do, in it as well."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "ci", "--output", "a.yml"]) == 0
+    assert f"dpfl-theory=={__version__} is on no package index yet: commit its wheel" in capsys.readouterr().err
+    text = Path("a.yml").read_text()
+    assert f'pip install --find-links wheels "dpfl-theory=={__version__}" pytest' in text
+    assert "# No package index has this version" in text
+    named = "dpfl-theory @ git+https://example.org/mine.git@v1"
+    assert main(["new", "ci", "--output", "b.yml", "--package", named]) == 0
+    assert "index" not in capsys.readouterr().err
+    (job,) = yaml.safe_load(Path("b.yml").read_text())["jobs"].values()
+    (line,) = (step["run"].splitlines()[0] for step in job["steps"] if step.get("name") == "Install")
+    assert shlex.split(line)[-3:] == [named, "pytest", "pytest-xdist"]
+    for wrong in ("", '"; echo', "$(id)", "--index-url=x", "a\nb"):
+        assert main(["new", "ci", "--output", "c.yml", "--package", wrong]) == 2
+        assert "is nothing that pip installs" in capsys.readouterr().err
+        assert not Path("c.yml").exists()
 
 
 def test_the_options_that_it_uses_exist(workflow: dict[str, Any], pytester: pytest.Pytester) -> None:

@@ -78,7 +78,7 @@ def one_python(interpreter: str, place: Path, dist: Path, tried: Tried) -> None:
     stranger.repository(theirs, ROOT / "examples")
     text = (ROOT / "dpfl_theory" / "templates" / "ci.yml").read_text()
     version = next(dist.glob("*.whl")).name.split("-")[1]
-    workflow = yaml.safe_load(text.replace("@VERSION@", version))
+    workflow = yaml.safe_load(text.replace("@PACKAGE@", f"dpfl-theory=={version}"))
     for step in steps(workflow, theirs, python, environment):
         good = step.code == 0 and (step.name != "Test" or "4 passed" in step.said)
         tried(python, f"workflow: {step.name}", good, step.seconds, step.said)

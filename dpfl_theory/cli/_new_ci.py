@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -17,14 +18,24 @@ __all__ = ["ci", "workflow"]
 PLACE = ".github/workflows/theorems.yml"
 
 
-def workflow() -> str:
-    """The text of the workflow for GitHub Actions, with this version of the package."""
+OWN = f"dpfl-theory=={__version__}"
+
+
+def workflow(package: str = OWN) -> str:
+    """The text of the workflow for GitHub Actions; ``package`` is what pip installs this package from."""
+    if not re.fullmatch(r"[^\s\"$`\\-][^\n\r\"$`\\]*", package):
+        raise InputError(
+            f"the package {package!r} is nothing that pip installs: give a wheel's path, or 'dpfl-theory @ git+https://...'"
+        )
     text = (Path(__file__).parents[1] / "templates" / "ci.yml").read_text(encoding="utf-8")
-    return text.replace("@VERSION@", __version__)
+    return text.replace("@PACKAGE@", package)
 
 
 def ci(
     output: Annotated[str, typer.Option(metavar="FILE.yml", help="Where it goes; GitHub looks there alone.")] = PLACE,
+    package: Annotated[
+        str, typer.Option(metavar="WHAT", help="What pip installs: a wheel's path, or 'dpfl-theory @ git+https://...'.")
+    ] = OWN,
 ) -> int:
     """Write a workflow for GitHub Actions: your tests and theorems on Python 3.11 to 3.13, with the report."""
     target = Path(output)
@@ -32,6 +43,11 @@ def ci(
         raise InputError(f"the file {str(target)!r} is no workflow: its name must end in .yml")
     if target.exists() or target.is_symlink():
         raise InputError(f"{str(target)!r} is there already: choose another name with --output, or remove it")
-    write(writable(target), workflow())
+    write(writable(target), workflow(package))
     say(f"{target}: commit it; what 'pytest' finds in this repository is what it checks")
+    if package == OWN:
+        say(
+            f"{OWN} is on no package index yet: commit its wheel in the folder wheels ('python -m pip wheel --no-deps "
+            "--wheel-dir wheels FOLDER' makes it from a checkout), or say with --package where pip finds it"
+        )
     return 0

@@ -74,7 +74,7 @@ def conforms(request: pytest.FixtureRequest) -> Conforms:
     """Call it with a function of one round: it compares this with a reference, fails the test where they differ, and
     returns the report.
 
-    ``conforms(function, as_="dp-fedavg", **options)`` is ``dpfl_theory.conform`` with the same arguments; ``limit``, the
-    seconds after which it is ended and undecided, is ``--theorem-budget`` (600 without it).
+    ``conforms(function, as_="dp-fedavg", **options)`` is ``dpfl_theory.conform`` with the same arguments; ``limit``,
+    the seconds after which it is ended and undecided, is ``--theorem-budget`` (600 without it).
     """
     return Conforms(request.node)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["LIMIT", "CheckTheorem", "Checked", "end_undecided"]
 
 LIMIT = 600.0
-"""Seconds after which a check of the user's own, or a test of a round, is ended, as it is by ``dpfl-theory check --file``."""
+"""Seconds after which a round's test is ended, and a check of the user's own, as by ``dpfl-theory check --file``."""
 
 
 @dataclass(frozen=True)
