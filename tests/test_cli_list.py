@@ -16,6 +16,7 @@ from dpfl_theory import statements
 from dpfl_theory.cli import _listing, _paint, main
 from dpfl_theory.cli.list import EXPECTED
 from dpfl_theory.inventory import kinds
+from dpfl_theory.statements.iteration import CONSTANTS, FUNCTIONS
 from dpfl_theory.statements.order import chapter
 from dpfl_theory.statements.paper import known
 from dpfl_theory.statements.power import recorded
@@ -241,12 +242,15 @@ def test_validations_are_named_by_patterns_and_by_ids_with_dots() -> None:
 
 # the things that theorems and configurations are made of
 
+LEAST = {"classes": 2}
+"""How many there are at least of what there are few."""
+
 
 @pytest.mark.parametrize("name", sorted(kinds()))
 def test_each_kind_is_whole(capsys: Output, name: str) -> None:
     assert main(["list", name, "--format", "json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert len(listed) > 4
+    assert len(listed) >= LEAST.get(name, 5)
     assert len({item["name"] for item in listed}) == len(listed)
     for item in listed:
         assert item["what"], item["name"]
@@ -273,10 +277,40 @@ def test_what_is_listed_is_what_there_is(capsys: Output) -> None:
     assert names("observables") == set(catalogue())
     assert names("validations") == set(available())
     assert names("papers") == set(statements.papers())
+    assert names("constants") == set(CONSTANTS)
+    assert names("classes") == set(FUNCTIONS)
     assert names("algorithms") > set(algorithms())
     from laws.test_algorithm_laws import algorithms as classes
 
     assert names("algorithms") - set(algorithms()) == {cls.__name__ for cls in classes()}
+
+
+@pytest.mark.parametrize("name", sorted(kinds()))
+def test_what_is_said_of_an_item_rests_on_no_other_line(name: str) -> None:
+    """Lists are sorted and filtered, so that nothing stands above 'the same'."""
+    wrong = [
+        i.name for i in kinds()[name].items() if re.match(r"(as|the same|like|so)\b(?! for)", i.what, re.IGNORECASE)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["problms"], "did you mean 'dpfl-theory list problems'?"),
+        (["observable"], "did you mean 'dpfl-theory list observables'?"),
+        (["constnts", "convexity"], "did you mean 'dpfl-theory list constants convexity'?"),
+        (["das2202"], "did you mean 'dpfl-theory list das2022'?"),
+        (["theorm"], "did you mean 'dpfl-theory list theorem'?"),
+    ],
+)
+def test_a_word_that_nothing_has_gets_the_nearest_one_that_there_is(
+    words: list[str], told: str, capsys: Output
+) -> None:
+    assert main(["list", *words]) == 0
+    assert told in capsys.readouterr().err
+    assert main(["list", "zzzzzz"]) == 0
+    assert "did you mean" not in capsys.readouterr().err
 
 
 def test_parameters_have_units_and_defaults(capsys: Output) -> None:

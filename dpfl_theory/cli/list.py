@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Annotated
 
 import typer
@@ -135,7 +136,18 @@ def list_(
         emit(_paint.painted(_listing.lines(found, _paint.width())))
     if not found and given:
         told = " and ".join(map(repr, given))
-        say(f"no statement has {told} in its id, title, text, authors or paper: use fewer words")
+        meant = _meant(given)
+        use = f"did you mean '{meant}'?" if meant else "use fewer words"
+        say(f"no statement has {told} in its id, title, text, authors or paper: {use}")
+
+
+def _meant(words: list[str]) -> str:
+    """The command with the first word as it may have been meant: a kind of things, a paper or a kind of statements;
+    empty where none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(words[0].casefold(), [*inventory.kinds(), *papers(), *KINDS], n=1, cutoff=0.75)
+    return shlex.join(["dpfl-theory", "list", *near, *words[1:]]) if near else ""
 
 
 def _number(option: str, text: str | None) -> float | None:

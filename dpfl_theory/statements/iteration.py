@@ -37,8 +37,8 @@ FUNCTIONS = ("convex", "strongly convex")
 CONSTANTS = {
     "smoothness": "L of every f_i; without it worst cases are over functions that need not be smooth",
     "strong-convexity": "mu of every f_i",
-    "clients": "n",
-    "dimension": "d",
+    "clients": "n, how many there are",
+    "dimension": "d, the number of parameters",
     "start-distance": "||x_0 - x*||",
     "start-suboptimality": "f(x_0) - f*",
     "gradient-spread": "the root of (1/n) sum_i ||grad f_i(x*)||^2",
@@ -63,7 +63,8 @@ class Iteration:
 
     round(o, x, s): the state after a round from the state x before it; ``o`` is an `Oracle`, ``s`` has the letters, as
         ``s.eta``. A state is a vector, or a tuple, list or dataclass of vectors.
-    constants: what letters are of the problem, by name: see `CONSTANTS`.
+    constants: what letters are of the problem, by name, as ``dpfl-theory list constants`` has them
+        (`dpfl_theory.statements.iteration.CONSTANTS`).
     functions: the class, ``convex`` or ``strongly convex`` (with mu), whose members are L-smooth where L is a constant.
     start(o, s): the state before the first round; the starting point ``o.start`` by default.
     point(state): the point of a state that is looked at; by default its first vector.

@@ -51,7 +51,8 @@ def short_step(_: Any, v: Mapping[str, Any]) -> str | None:
     return None if v["eta"] * v["L"] <= 1 else f"eta L = {float(v['eta'] * v['L']):.4g} exceeds 1"
 
 
-# 6. Which letters are constants of the problem, and of what class its functions are.  <-
+# 6. Which letters are constants of the problem, and of what class its functions are ('dpfl-theory list constants' and
+#    'list classes' have what there is).  <-
 DESCENT = Iteration(step, {"L": "smoothness", "d": "dimension", "D": "start-distance"}, functions="convex")
 
 # 7. Where it is checked: the letters that are chosen, in units in which L = 1 and D = 1. Few rounds for worst cases

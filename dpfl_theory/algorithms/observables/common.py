@@ -176,7 +176,7 @@ OBSERVABLES = (
         "gradient-log-dissimilarity",
         (0, 0),
         r"\ln \frac{1}{n}\sum_i \|\nabla f_i(w_k)\|^2 - \ln \|\nabla f(w_k)\|^2",
-        "the same as a ratio (noble2022 D.3)",
+        "how much the clients' gradients differ from their mean, as the logarithm of a ratio (noble2022 D.3)",
         _log_dissimilarity,
         lambda _: 0.0,
         of_state=True,
@@ -245,7 +245,8 @@ OBSERVABLES = (
         "unclipped-weighted-excess",
         (1, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\frac{C}{\|u_i\|}\,(f_i(w_k) - \min f_i)",
-        "as weighted-excess, over the clients whose update is not longer than the threshold",
+        "mean excess over the clients' own minima, weighted by threshold over update length, where the update is not "
+        "longer than the threshold",
         lambda h: _weighted_excess(h, unclipped(h)).mean(axis=1),
         lambda _: 0.0,
         _excess_ceiling,
@@ -255,7 +256,8 @@ OBSERVABLES = (
         "unclipped-weighted-heterogeneity",
         (1, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\frac{C}{\|u_i\|}\,\Delta_i^*",
-        "as weighted-heterogeneity, over the clients whose update is not longer than the threshold",
+        "mean heterogeneity, weighted by threshold over update length, where the update is not longer than the "
+        "threshold",
         lambda h: _weight(h, unclipped(h) * _delta(h)).mean(axis=1),
         lambda _: 0.0,
         _weighted_heterogeneity_ceiling,
