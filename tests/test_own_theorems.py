@@ -7,6 +7,7 @@ import html
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -22,7 +23,7 @@ from dpfl_theory.report.build import build
 from dpfl_theory.report.curve import drawn
 from dpfl_theory.report.own import described, shown_lines
 from dpfl_theory.statements import load_file
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.model import Assumption, Statement
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -126,8 +127,6 @@ def test_what_could_be_noticed_is_told(found: list[Evidence], told: str) -> None
 def test_the_shares_that_are_told_turn_the_verdict() -> None:
     """Of exact evidence: a right side, or a term, that is smaller by a little more is refuted; a right side that is
     smaller by a little less is not."""
-    from dataclasses import replace
-
     from dpfl_theory.checks.runner import plan, run_plan
     from dpfl_theory.statements.formula import Letters
     from dpfl_theory.statements.model import Sides
@@ -275,9 +274,34 @@ def test_runs_are_drawn_with_limits_on_the_users_own_records(tmp_path: Path) -> 
     assert found[1]["instance"]["values"]["sigma"] == pytest.approx(4 * found[0]["instance"]["values"]["sigma"])
 
 
-def test_what_is_outside_and_what_fails_can_be_seen() -> None:
-    from dataclasses import replace
+def test_the_edge_of_a_hypothesis_is_found_between_two_points(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """eta <= 2/(mu + L) with mu = 1/4 and L = 1: the edge is 8/5, and half way would be 1; of rounds, half a one."""
+    statement = example("private_gradient_descent")
+    check = check_of(statement, "K = 1", "exact")
+    told: list[str] = []
+    found = curve(statement, check, "eta", "1/4,7/4,2", tell=lambda _, what: told.append(what))
+    assert told == ["eta = 0.25", "eta = 1.75", "eta = 2"]
+    assert found.edges == {0: pytest.approx(1.6, abs=1e-5)}
+    assert found.edges[0] <= 1.6, "it is inside"
+    (ax,) = drawn(found).axes
+    (grey,) = (patch for patch in ax.patches if patch.get_label() == "outside the hypotheses")
+    assert grey.get_x() == pytest.approx(1.6, abs=1e-5)
+    assert grey.get_x() + grey.get_width() == pytest.approx(2.0)
 
+    line = ["plot", "--file", str(EXAMPLES / "private_gradient_descent.py"), "--over", "eta", "--check", "K = 1"]
+    line += ["--method", "exact", "--values", "1,2", "--output", str(tmp_path / "c.svg")]
+    assert main(line) == 0
+    assert "; the edge is at eta = 1.6\n" in capsys.readouterr().out
+    (edge,) = json.loads((tmp_path / "c.json").read_text())["edges"]
+    assert edge == pytest.approx(1.6, abs=1e-5)
+
+    few = replace(statement, assumptions=(Assumption("K <= 4", lambda _, v: None if v["K"] <= 4 else "more"),))
+    assert curve(few, check, "K", "1,9").edges == {0: 4.5}
+
+
+def test_what_is_outside_and_what_fails_can_be_seen() -> None:
     statement = example("private_gradient_descent")
     check = check_of(statement, "K = 1", "exact")
 
@@ -354,8 +378,6 @@ def test_what_cannot_be_drawn_is_told(
 def test_what_departs_from_the_prescription_is_outside() -> None:
     """The heavy ball's momentum is prescribed: a step that is varied takes it along, and a momentum that is varied is
     told."""
-    from dataclasses import replace
-
     statement = example("heavy_ball")
     check = check_of(statement)
     points = curve(statement, check, "alpha", "1/4,1/2,2").points

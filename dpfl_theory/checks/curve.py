@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.checks.evidence import Evidence, outside
 from dpfl_theory.checks.falsify import Rule, agrees, rules_of
+from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.single import cannot, run_one
 from dpfl_theory.checks.variation import numbers
@@ -27,6 +29,8 @@ USUAL = 9
 SPAN = 4.0
 """How many values a letter has where none are given, from so many times less than the recorded one to as much more."""
 MOST = 200
+HALVINGS = 20
+"""Of the way between a value inside the hypotheses and one outside, to find the edge: six digits of it."""
 
 Path = tuple[Any, ...]
 
@@ -54,12 +58,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """The points of a check over a letter, by increasing value."""
+    """The points of a check over a letter, by increasing value. edges: between which points a hypothesis begins or
+    ceases to be met, by the number of the first one, and the letter's value there, as far as halving found it."""
 
     statement: Statement
     check: Check
     letter: str
     points: tuple[Point, ...]
+    edges: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -215,12 +221,13 @@ def curve(
     """
     own = settings or Settings()
 
-    def points() -> tuple[Point, ...]:
+    def points() -> tuple[tuple[Point, ...], Mapping[int, float]]:
         try:
             place = place_of(statement, check, letter)
             given = values_of(values, _get(check.instance, place))
             each = replace(own, alpha=own.alpha / len(given), limit=None)
-            return tuple(_points(statement, check, letter, place, given, each, tell))
+            found = tuple(_points(statement, check, letter, place, given, each, tell))
+            return found, dict(_edges(statement, check, letter, place, given, found))
         except DpflError:
             raise
         except BaseException as error:  # anybody's, where there is a limit: an exit ends this process alone
@@ -229,12 +236,12 @@ def curve(
             raise InputError(cannot(statement, check, error)) from error
 
     try:
-        found = points() if own.limit is None else limited(points, own.limit)
+        found, edges = points() if own.limit is None else limited(points, own.limit)
     except (OutOfTime, Vanished) as error:
         raise InputError(
             f"check {check.name!r} of {statement.id}: {error}: give `limit` more, or fewer values"
         ) from None
-    return Curve(statement, check, letter, found)
+    return Curve(statement, check, letter, found, edges)
 
 
 def _points(
@@ -249,7 +256,7 @@ def _points(
     recorded = _built(statement, check, check.instance)
     rules = rules_of(statement, [recorded]) if isinstance(recorded, Experiment) else {}
     for i, value in enumerate(given):
-        tell(i / len(given), f"{letter} = {value}")
+        tell(i / len(given), f"{letter} = {float(Fraction(value)):.6g}")
         instance = _with(check.instance, place, value)
         one, number = replace(check, instance=instance), float(Fraction(value))
         try:
@@ -260,6 +267,55 @@ def _points(
         at, astray = letter_value(built, letter), _astray(built, rules)
         evidence = run_one(statement, one, settings) if astray is None else outside(statement, one, astray, 0.0)
         yield Point(number, number if at is None else at, evidence)
+
+
+def _edges(
+    statement: Statement, check: Check, letter: str, place: Path, given: Sequence[Any], points: Sequence[Point]
+) -> Iterator[tuple[int, float]]:
+    """Where a hypothesis begins or ceases to be met between two points: found by building, and without running; none
+    where the hypotheses alone do not tell the two apart."""
+    recorded = _built(statement, check, check.instance)
+    rules = rules_of(statement, [recorded]) if isinstance(recorded, Experiment) else {}
+
+    def at(value: Any) -> tuple[bool, float]:
+        """Whether it is outside there, and the letter's value."""
+        try:
+            built = _built(statement, check, _with(check.instance, place, value))
+            held = [built] if isinstance(built, (Experiment, Values)) else [b for b in built if isinstance(b, Values)]
+            out = _astray(built, rules) is not None or any(map(missing, held))
+        except (ArithmeticError, TypeError, ValueError):
+            return True, float(Fraction(value))
+        number = letter_value(built, letter)
+        return out, float(Fraction(value)) if number is None else number
+
+    def missing(of: Experiment | Values) -> bool:
+        if isinstance(of, Experiment):
+            return unmet(statement, of.values, of.problem) is not None
+        return unmet(statement, of.letters) is not None
+
+    for i, (first, second) in enumerate(pairwise(points)):
+        if first.outside == second.outside or (at(given[i])[0], at(given[i + 1])[0]) != (first.outside, second.outside):
+            continue
+        low, high = given[i], given[i + 1]
+        for _ in range(HALVINGS):
+            middle = _between(low, high)
+            if middle in (low, high):
+                break
+            low, high = (middle, high) if at(middle)[0] == first.outside else (low, middle)
+        ends = at(low)[1], at(high)[1]
+        yield i, sum(ends) / 2 if isinstance(low, int) else ends[0 if second.outside else 1]
+
+
+def _between(low: Any, high: Any) -> Any:
+    """The middle of two numbers of an instance, of their kind.
+
+    >>> _between(2, 5), _between("1/4", "1"), _between(0.5, 1.0)
+    (3, '5/8', 0.75)
+    """
+    if isinstance(low, int) and isinstance(high, int):
+        return (low + high) // 2
+    middle = (Fraction(low) + Fraction(high)) / 2
+    return str(Fraction(f"{float(middle):.9g}")) if isinstance(low, str) else float(middle)
 
 
 def _astray(built: Any, rules: Mapping[str, Rule]) -> tuple[str, str] | None:

@@ -113,5 +113,7 @@ def _told(found: Curve) -> str:
     out = [p for p in found.points if p.outside]
     parts = [table(rows, right=(0, 2, 3, 4, 5, 6))]
     if out:
-        parts.append(f"{len(out)} of {len(found.points)} values are outside: {out[0].evidence.reason}")
+        edges = [f"{found.letter} = {number(found.edges[i])}" for i in sorted(found.edges)]
+        at = f"; the edge is at {' and '.join(edges)}" if edges else ""
+        parts.append(f"{len(out)} of {len(found.points)} values are outside: {out[0].evidence.reason}{at}")
     return "\n\n".join(parts)

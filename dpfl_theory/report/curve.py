@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ def drawn(curve: Curve) -> Figure:
     shown = [p for p in curve.points if p.drawn]
     x = [p.letter for p in shown]
     with style.look():
-        _span_outside(ax, curve.points)
+        _span_outside(ax, curve.points, curve.edges)
         for i, name in enumerate(curve.terms):
             colour = style.PALETTE[1 + i % (len(style.PALETTE) - 1)]
             heights = [p.evidence.terms[name] for p in shown]
@@ -104,12 +104,12 @@ def _measured(ax: Any, points: Sequence[Point], colour: str, marker: str, label:
     ax.errorbar(x, middles, yerr=(below, above), fmt=marker, color=colour, capsize=2.5, label=label, zorder=3)
 
 
-def _span_outside(ax: Any, points: Sequence[Point]) -> None:
-    """Grey from the last value inside the hypotheses on, or between those around."""
+def _span_outside(ax: Any, points: Sequence[Point], edges: Mapping[int, float]) -> None:
+    """Grey outside the hypotheses: from their edge on, or from half way to the next point where that is not known."""
     label = "outside the hypotheses"
     x = [p.letter for p in points]
     ratio = min(x) > 0.0 and max(x) > WIDE * min(x)
-    middle = [math.sqrt(a * b) if ratio else (a + b) / 2 for a, b in pairwise(x)]
+    middle = [edges.get(i, math.sqrt(a * b) if ratio else (a + b) / 2) for i, (a, b) in enumerate(pairwise(x))]
     ends = [x[0], *middle, x[-1]]
     for out, group in groupby(range(len(points)), key=lambda i: points[i].outside):
         inside = list(group)
@@ -157,6 +157,7 @@ def as_json(curve: Curve) -> str:
         "check": curve.check.name,
         "method": curve.check.method,
         "letter": curve.letter,
+        "edges": [curve.edges[i] for i in sorted(curve.edges)],
         "points": [{"given": p.given, curve.letter: p.letter, "evidence": p.evidence.to_json()} for p in curve.points],
     }
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
