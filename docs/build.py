@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from docs import reference as interface
+from docs import search
 from docs.inserts import TEMPLATES
 from docs.markdown import read
 from dpfl_theory.errors import InputError
@@ -29,6 +30,7 @@ NAVIGATION = (
     ("pitfalls.html", "Pitfalls"),
     ("gallery.html", "Gallery"),
     (REFERENCE, "Reference"),
+    (search.PAGE, "Search"),
 )
 PAGES = {"benchmarks/LANDSCAPE.md": "landscape.html", "README.md": "index.html", "examples": "gallery.html"}
 """The files and folders of the repository that have a page here."""
@@ -41,7 +43,8 @@ def build(output: Path, reference: bool = True) -> list[Path]:
     where a page is larger than ``LARGEST``.
     """
     texts = sorted(TEXTS.rglob("*.md"))
-    written = []
+    written: list[Path] = []
+    found: list[search.Place] = []
     navigation = [(to, label) for to, label in NAVIGATION if reference or to != REFERENCE]
     style = (TEMPLATES / "text.css").read_text(encoding="utf-8")
     for text in texts:
@@ -52,15 +55,26 @@ def build(output: Path, reference: bool = True) -> list[Path]:
             raise InputError(f"{text.relative_to(ROOT)}: {error}") from error
         root = "../" * name.count("/")
         here = name if any(name == to for to, _ in navigation) else f"{name.partition('/')[0]}/index.html"
-        values = {"root": root, "navigation": navigation, "here": here, "style": style}
-        page = render("page.html.j2", TEMPLATES, title=made.title, html=made.html, **values).encode()
-        if len(page) > LARGEST:
-            raise InputError(f"{text.relative_to(ROOT)}: its page has {len(page)} bytes, more than {LARGEST}: split it")
-        path = output / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(path, page)
-        written.append(path)
-    return written + (interface.build(output / REFERENCE.partition("/")[0]) if reference else [])
+        values = {"root": root, "navigation": navigation, "here": here, "style": style, "search": search.PAGE}
+        page = render("page.html.j2", TEMPLATES, title=made.title, html=made.html, **values)
+        written.append(_written(output / name, page, str(text.relative_to(ROOT))))
+        found += search.places(name, made.html)
+    modules = interface.build(output / REFERENCE.partition("/")[0]) if reference else []
+    for path in modules:
+        if path.parent != (output / REFERENCE).parent:
+            found += search.interface(path.relative_to(output).as_posix(), path.read_text(encoding="utf-8"))
+    found += search.stated()
+    values = {"root": "", "navigation": navigation, "here": search.PAGE, "style": style, "search": search.PAGE}
+    page = search.page(found, title="Search", html="", **values)
+    return [*written, *modules, _written(output / search.PAGE, page, "the search")]
+
+
+def _written(path: Path, page: str, what: str) -> Path:
+    """The page, written. Raises InputError where it is too large."""
+    content = page.encode()
+    if len(content) > LARGEST:
+        raise InputError(f"{what}: its page has {len(content)} bytes, more than {LARGEST}: split it")
+    return write(path, content)
 
 
 def _resolve(name: str, output: Path, reference: bool) -> Callable[[str], str]:

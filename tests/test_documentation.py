@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 from pages import Page, broken_links, pages_of
 
 from docs import build as builder
-from docs import reference, snippets
+from docs import reference, search, snippets
 from docs.inserts import faults, gallery, named, readme
 from docs.markdown import read
+from dpfl_theory import statements
 from dpfl_theory.conform.references import references
 from dpfl_theory.errors import InputError
 from dpfl_theory.methods import known
@@ -56,6 +61,45 @@ def test_pages_are_small_and_need_no_network(site: Path, pages: dict[str, Page])
             not str(e.get("src", "")).startswith(("http", "/")) for tag in ("img", "script") for e in page.all(tag)
         )
         assert len(page.ids) == len(set(page.ids)), name
+
+
+def test_the_search_has_every_page_heading_and_statement(site: Path, pages: dict[str, Page]) -> None:
+    """And leads to each of them; that its links lead somewhere is another test."""
+    page = pages[search.PAGE]
+    to = {str(a["href"]) for a in page.all("a")}
+    for name, other in pages.items():
+        if name == search.PAGE:
+            continue
+        assert name in to
+        for tag, attributes in other.elements:
+            if tag in ("h2", "h3") and attributes.get("id"):
+                assert f"{name}#{attributes['id']}" in to
+    assert {f"gallery.html#{file.stem}" for file in (builder.ROOT / "examples").glob("*.py")} <= to
+    told = page.told.split()
+    assert all(s.id in told for s in statements.all_statements())
+    (place,) = search.places("x.html", "<h1 id='a'>A</h1><p><code>clip now</code> das2022.eq4</p>")
+    assert place == search.Place("A", "", "x.html", "clip das2022.eq4 now")
+
+
+CHROMIUM = os.environ.get("DPFL_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="the search is not tried in a browser: there is no Chromium")
+def test_the_search_works_as_a_file_in_a_browser(site: Path) -> None:
+    def found(asked: str) -> tuple[str, list[str]]:
+        """What the page tells, and the names of the rows that can be seen, in their order."""
+        command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+        address = f"{(site / search.PAGE).as_uri()}{asked}"
+        done = subprocess.run([*command, address], capture_output=True, text=True, timeout=60, check=True)
+        rows = re.findall(r"<li(?![^>]*\bhidden)[^>]*><(?:a|b)[^>]*>(.*?)</", done.stdout)
+        return re.findall(r"<output[^>]*>(.*?)</output>", done.stdout)[0], rows
+
+    told, names = found("?q=theorem4b")
+    assert names == ["das2022.theorem4b", "das2022.theorem4b.fixed-size", "das2022.theorem4b.repaired"]
+    assert told.startswith("3 of ")
+    assert found("?q=clipping+normalising")[1][0] == "Clipping and normalising", "whose name has the words comes first"
+    assert found("?q=nothing-like-this")[1] == []
+    assert found("")[1] == []
 
 
 def test_every_method_has_a_tutorial_with_a_fault_that_it_finds(pages: dict[str, Page]) -> None:

@@ -21,6 +21,6 @@
     if (event.target.closest("input, select, textarea")) return;
     event.preventDefault();
     const search = document.getElementById("search");
-    if (search) search.focus(); else location.href = `${site.dataset.root}index.html#search`;
+    if (search) search.focus(); else location.href = `${site.dataset.search}#search`;
   });
 })();
