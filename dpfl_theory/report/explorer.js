@@ -38,7 +38,7 @@
     for (const th of columns) {
       th.setAttribute("aria-sort", th.dataset.sort !== key ? "none" : way === "down" ? "descending" : "ascending");
     }
-    told.textContent = n === rows.length ? `All ${n} statements` : `${n} of ${rows.length} statements`;
+    told.textContent = rows.length === 1 && n === 1 ? "1 statement" : n === rows.length ? `All ${n} statements` : `${n} of ${rows.length} statements`;
     form.classList.toggle("active", n !== rows.length || filters.some(f => f.value) || asked.length > 0);
     if (keep === false) return;
     const query = new URLSearchParams();
