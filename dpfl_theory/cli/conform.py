@@ -70,6 +70,7 @@ def conform(
         return 0
     if function is None or as_ is None:
         raise InputError("give a function and the algorithm that it should be: conform my_module:round --as dp-fedavg")
+    from dpfl_theory.conform import run  # noqa: F401  our own imports are no time of the user's
     from dpfl_theory.limited import OutOfTime, Vanished
 
     seconds = parse_budget(limit, "limit")
