@@ -11,30 +11,37 @@ from typing import Any
 __all__ = ["BUILT_IN", "CORRECT", "PLANTED", "Plant", "function_of"]
 
 IMPLEMENTATIONS = Path(__file__).parent / "implementations"
-BUILT_IN = {"built_in": {"eta_l": 0.05, "eta_g": 1.2, "Q": 4, "c": 0.5, "sigma": 0.3}}
+CLIENTS_ADD_NOISE, SERVER_ADDS_NOISE, BUILT_IN_LETTERS = "clients_add_noise", "server_adds_noise", "built_in"
+NORMALISED, NORM_EC, CLIP21 = "normalised", "norm_ec", "clip21"
+SCAFFOLD, DP_SCAFFOLD, SCAFFNEW = "scaffold", "dp_scaffold", "scaffnew"
+BUILT_IN = {BUILT_IN_LETTERS: {"eta_l": 0.05, "eta_g": 1.2, "Q": 4, "c": 0.5, "sigma": 0.3}}
 """Hyper-parameters of rounds that have them built in."""
 CORRECT = {
-    "clients_add_noise": "dp-fedavg",
-    "server_adds_noise": "dp-fedavg",
-    "built_in": "dp-fedavg-two-sided",
-    "normalised": "dp-normfedavg",
-    "scaffold": "scaffold",
-    "scaffnew": "dp-scaffnew",
-    "norm_ec": "dp-norm-ec",
-    "clip21": "dp-clip21",
-    "dp_scaffold": "dp-scaffold",
+    CLIENTS_ADD_NOISE: "dp-fedavg",
+    SERVER_ADDS_NOISE: "dp-fedavg",
+    BUILT_IN_LETTERS: "dp-fedavg-two-sided",
+    NORMALISED: "dp-normfedavg",
+    SCAFFOLD: "scaffold",
+    SCAFFNEW: "dp-scaffnew",
+    NORM_EC: "dp-norm-ec",
+    CLIP21: "dp-clip21",
+    DP_SCAFFOLD: "dp-scaffold",
 }
 """The rounds, and the algorithm of each."""
 
 
 @dataclass(frozen=True)
 class Plant:
-    """A fault: in which round, what stands there, what is put there, and the name that it should get."""
+    """A fault: in which round, what stands there, what is put there, and the name that it should get; perhaps what
+    stands and is put in a second place, and names that are true of it besides."""
 
     of: str
     old: str
     new: str
     named: str
+    also_old: str = ""
+    also_new: str = ""
+    beside: tuple[str, ...] = ()
 
 
 def function_of(name: str, plant: Plant | None = None) -> Callable[..., Any]:
@@ -42,9 +49,11 @@ def function_of(name: str, plant: Plant | None = None) -> Callable[..., Any]:
     text = (IMPLEMENTATIONS / f"{name}.py").read_text()
     file = f"{name}.py"
     if plant is not None:
-        if plant.old not in text:
-            raise ValueError(f"{name} has no {plant.old!r}")
-        text, file = text.replace(plant.old, plant.new), f"{name}, {plant.named}.py"
+        for old, new in ((plant.old, plant.new), (plant.also_old, plant.also_new)):
+            if old not in text:
+                raise ValueError(f"{name} has no {old!r}")
+            text = text.replace(old, new) if old else text
+        file = f"{name}, {plant.named}.py"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     space: dict[str, Any] = {"__name__": name}
     exec(compile(text, file, "exec"), space)  # text of this repository
@@ -52,138 +61,279 @@ def function_of(name: str, plant: Plant | None = None) -> Callable[..., Any]:
     return found
 
 
-A, B, T, N, S, W, M, F, D = CORRECT
+GLOBAL_STEP = "the global step in the control variate"
 PLANTED = (
     # DP-FedAvg, client by client
-    Plant(A, "axis=0) / r", "axis=0) / len(cohort)", "sum and noise divided by |S| in place of r"),
-    Plant(A, "axis=0) / r", "axis=0) / len(clients)", "sum and noise divided by n in place of r"),
-    Plant(A, "np.sum(messages, axis=0) / r", "np.mean(messages, axis=0)", "sum and noise divided by |S| in place of r"),
-    Plant(A, "noise_multiplier * C / np.sqrt(r)", "noise_multiplier", "sigma where the multiplier was meant"),
-    Plant(A, "noise_multiplier * C / np.sqrt(r)", "noise_multiplier * C", "sqrt(r) too much noise"),
-    Plant(A, "noise_multiplier * C / np.sqrt(r)", "noise_multiplier * C / r", "sqrt(r) too little noise"),
-    Plant(A, "noise_multiplier * C / np.sqrt(r)", "noise_multiplier / np.sqrt(r)", "sensitivity beside the clip"),
-    Plant(A, "C / np.sqrt(r), size", "C * np.sqrt(len(clients) / r), size", "sqrt(n) too much noise"),
-    Plant(A, "size=w.shape)", "size=1)", "one number for all coordinates"),
+    Plant(CLIENTS_ADD_NOISE, "axis=0) / r", "axis=0) / len(cohort)", "sum and noise divided by |S| in place of r"),
+    Plant(CLIENTS_ADD_NOISE, "axis=0) / r", "axis=0) / len(clients)", "sum and noise divided by n in place of r"),
     Plant(
-        A,
+        CLIENTS_ADD_NOISE,
+        "np.sum(messages, axis=0) / r",
+        "np.mean(messages, axis=0)",
+        "sum and noise divided by |S| in place of r",
+    ),
+    Plant(
+        CLIENTS_ADD_NOISE,
+        "noise_multiplier * C / np.sqrt(r)",
+        "noise_multiplier",
+        "sigma where the multiplier was meant",
+    ),
+    Plant(CLIENTS_ADD_NOISE, "noise_multiplier * C / np.sqrt(r)", "noise_multiplier * C", "sqrt(r) too much noise"),
+    Plant(
+        CLIENTS_ADD_NOISE, "noise_multiplier * C / np.sqrt(r)", "noise_multiplier * C / r", "sqrt(r) too little noise"
+    ),
+    Plant(
+        CLIENTS_ADD_NOISE,
+        "noise_multiplier * C / np.sqrt(r)",
+        "noise_multiplier / np.sqrt(r)",
+        "sensitivity beside the clip",
+    ),
+    Plant(CLIENTS_ADD_NOISE, "C / np.sqrt(r), size", "C * np.sqrt(len(clients) / r), size", "sqrt(n) too much noise"),
+    Plant(CLIENTS_ADD_NOISE, "size=w.shape)", "size=1)", "one number for all coordinates"),
+    Plant(
+        CLIENTS_ADD_NOISE,
         "noise_multiplier * C / np.sqrt(r)",
         "(noise_multiplier * C / np.sqrt(r)) ** 2",
         "variance in place of the standard deviation",
     ),
-    Plant(A, "clip(update, C) + noise", "clip(update + noise, C)", "noise before clipping"),
-    Plant(A, "clip(update, C) + noise", "update + noise", "no clipping"),
+    Plant(CLIENTS_ADD_NOISE, "clip(update, C) + noise", "clip(update + noise, C)", "noise before clipping"),
+    Plant(CLIENTS_ADD_NOISE, "clip(update, C) + noise", "update + noise", "no clipping"),
     Plant(
-        A,
+        CLIENTS_ADD_NOISE,
         "return update * min(1.0, C / norm) if norm > 0 else update",
         "return np.clip(update, -C, C)",
         "per-coordinate clipping",
     ),
-    Plant(A, "min(1.0, C / norm)", "(C / norm)", "normalised in place of clipped"),
-    Plant(A, "C / norm)", "C / norm**2)", "clipping by the squared length"),
-    Plant(A, "np.linalg.norm(update)", "np.abs(update).max()", "clipping in the maximum norm"),
-    Plant(A, "range(epochs)", "range(epochs - 1)", "one local step too few"),
-    Plant(A, "client.gradient(y)", "client.gradient(w)", "local gradients at the server's parameters"),
-    Plant(A, "return (w - y) / eta", "return w - y", "the difference in place of the update"),
-    Plant(A, "w - beta * average", "w + beta * average", "the step has the wrong sign"),
-    Plant(A, "w - beta * average", "w - average", "no global step size"),
+    Plant(CLIENTS_ADD_NOISE, "min(1.0, C / norm)", "(C / norm)", "normalised in place of clipped"),
+    Plant(CLIENTS_ADD_NOISE, "C / norm)", "C / norm**2)", "clipping by the squared length"),
+    Plant(CLIENTS_ADD_NOISE, "np.linalg.norm(update)", "np.abs(update).max()", "clipping in the maximum norm"),
+    Plant(CLIENTS_ADD_NOISE, "range(epochs)", "range(epochs - 1)", "one local step too few"),
+    Plant(CLIENTS_ADD_NOISE, "client.gradient(y)", "client.gradient(w)", "local gradients at the server's parameters"),
+    Plant(CLIENTS_ADD_NOISE, "return (w - y) / eta", "return w - y", "the difference in place of the update"),
+    Plant(CLIENTS_ADD_NOISE, "w - beta * average", "w + beta * average", "the step has the wrong sign"),
+    Plant(CLIENTS_ADD_NOISE, "w - beta * average", "w - average", "no global step size"),
     Plant(
-        A,
+        CLIENTS_ADD_NOISE,
         "        y -= eta * client.gradient(y)",
         "        for j in range(len(client)):\n            y -= eta * client.gradient(y, [j])",
         "batches for steps",
     ),
     # DP-FedAvg on stacked updates
-    Plant(B, "np.random.randn(len(w))", "np.random.default_rng(7).standard_normal(len(w))", "noise from a fixed seed"),
-    Plant(B, "np.random.randn(len(w))", "np.random.laplace(size=len(w)) / np.sqrt(2)", "Laplace noise"),
     Plant(
-        B,
+        SERVER_ADDS_NOISE,
+        "np.random.randn(len(w))",
+        "np.random.default_rng(7).standard_normal(len(w))",
+        "noise from a fixed seed",
+    ),
+    Plant(SERVER_ADDS_NOISE, "np.random.randn(len(w))", "np.random.laplace(size=len(w)) / np.sqrt(2)", "Laplace noise"),
+    Plant(
+        SERVER_ADDS_NOISE,
         "clip_norm / np.maximum",
         "np.median(lengths) / np.maximum",
         "clip level from data: the median of the lengths",
     ),
-    Plant(B, "clip_norm / np.maximum", "lengths.max() / np.maximum", "no clipping"),
-    Plant(B, "z * clip_norm * np.random", "z * lengths.max() * np.random", "noise scaled by data"),
+    Plant(SERVER_ADDS_NOISE, "clip_norm / np.maximum", "lengths.max() / np.maximum", "no clipping"),
+    Plant(SERVER_ADDS_NOISE, "z * clip_norm * np.random", "z * lengths.max() * np.random", "noise scaled by data"),
     Plant(
-        B,
+        SERVER_ADDS_NOISE,
         "total = (updates * factors).sum(axis=0)",
         "total = updates.sum(axis=0)\n    total = total * min(1.0, cohort_size * clip_norm / "
         "max(np.linalg.norm(total), 1e-300))",
         "clip of the mean",
     ),
     Plant(
-        B,
+        SERVER_ADDS_NOISE,
         "    return w - server_lr * (total + noise) / cohort_size, None",
         "    noise = noise if state is None else state\n    return w - server_lr * (total + noise) / cohort_size, "
         "noise",
         "noise re-used",
     ),
-    Plant(B, "(total + noise) / cohort_size", "(total / cohort_size + noise)", "noise of the sum on the average"),
     Plant(
-        B,
+        SERVER_ADDS_NOISE,
+        "(total + noise) / cohort_size",
+        "(total / cohort_size + noise)",
+        "noise of the sum on the average",
+    ),
+    Plant(
+        SERVER_ADDS_NOISE,
         "(total + noise) / cohort_size",
         "(total / len(cohort) + noise / cohort_size)",
         "division by |S| in place of r",
     ),
-    Plant(B, "(total + noise) / cohort_size", "(total / cohort_size + noise / len(clients))", "noise divided by n"),
-    # two-sided, built in
-    Plant(T, "delta = x - w", "delta = (x - w) / ETA_L", "the update in place of the difference"),
     Plant(
-        T, "delta / max(1.0, np.linalg.norm(delta) / CLIP)", "np.clip(delta, -CLIP, CLIP)", "per-coordinate clipping"
+        SERVER_ADDS_NOISE,
+        "(total + noise) / cohort_size",
+        "(total / cohort_size + noise / len(clients))",
+        "noise divided by n",
     ),
-    Plant(T, "SIGMA * rng", "SIGMA / np.sqrt(len(cohort)) * rng", "sqrt(r) too little noise"),
-    Plant(T, "range(Q)", "range(Q + 1)", "one local step too many"),
-    Plant(T, "/ len(cohort), state", "/ len(clients), state", "sum and noise divided by n in place of r"),
+    # two-sided, built in
+    Plant(BUILT_IN_LETTERS, "delta = x - w", "delta = (x - w) / ETA_L", "the update in place of the difference"),
+    Plant(
+        BUILT_IN_LETTERS,
+        "delta / max(1.0, np.linalg.norm(delta) / CLIP)",
+        "np.clip(delta, -CLIP, CLIP)",
+        "per-coordinate clipping",
+    ),
+    Plant(BUILT_IN_LETTERS, "SIGMA * rng", "SIGMA / np.sqrt(len(cohort)) * rng", "sqrt(r) too little noise"),
+    Plant(BUILT_IN_LETTERS, "range(Q)", "range(Q + 1)", "one local step too many"),
+    Plant(
+        BUILT_IN_LETTERS, "/ len(cohort), state", "/ len(clients), state", "sum and noise divided by n in place of r"
+    ),
     # DP-NormFedAvg
     Plant(
-        N,
+        NORMALISED,
         "C * u / norm if norm > 0 else 0.0",
         "u * min(1.0, C / norm) if norm > 0 else 0.0",
         "clipped in place of normalised",
     ),
-    Plant(N, "C * u / norm", "u / norm", "normalised to length 1"),
-    Plant(N, "sigma, size=len(w)", "sigma / np.sqrt(len(w)), size=len(w)", "noise divided by sqrt(d)"),
+    Plant(NORMALISED, "C * u / norm", "u / norm", "normalised to length 1"),
+    Plant(NORMALISED, "sigma, size=len(w)", "sigma / np.sqrt(len(w)), size=len(w)", "noise divided by sqrt(d)"),
     # SCAFFOLD
-    Plant(S, "delta_c += c_plus - c_i", "delta_c += c_plus", "control variate sent whole"),
-    Plant(S, "/ (K * eta_l)", "/ K", "control variate scaled by epochs"),
-    Plant(S, "/ (K * eta_l)", "/ eta_l", "control variate without the number of local steps"),
-    Plant(S, "delta_c / len(clients)", "delta_c / len(cohort)", "server's control variate over the cohort"),
+    Plant(SCAFFOLD, "delta_c += c_plus - c_i", "delta_c += c_plus", "control variate sent whole"),
+    Plant(SCAFFOLD, "/ (K * eta_l)", "/ K", "control variate scaled by epochs"),
+    Plant(SCAFFOLD, "/ (K * eta_l)", "/ eta_l", "control variate without the number of local steps"),
+    Plant(SCAFFOLD, "delta_c / len(clients)", "delta_c / len(cohort)", "server's control variate over the cohort"),
     Plant(
-        S,
+        SCAFFOLD,
         "state = Controls(len(clients), len(w))",
         "state = Controls(len(clients), len(w))\n        state.c_i += w\n        state.c += w",
         "control variates that do not begin at zero",
     ),
-    Plant(S, "state.c_i[i].copy()", "state.c_i[i]", "the server's control variate never moves"),
-    Plant(S, "- c_i + state.c)", "+ c_i - state.c)", "the correction has the wrong sign"),
-    Plant(S, "/ (K * eta_l)", "/ (K * len(clients[i]) * eta_l)", "control variate with the number of records"),
-    Plant(S, "state.c_i[i] = c_plus", "state.c_i[:] = c_plus", "one control variate for all clients"),
-    Plant(S, "eta_g * delta_y / len(cohort)", "eta_g * delta_y / len(clients)", "division by n in place of the cohort"),
-    # DP-ScaffNew
-    Plant(W, "p / eta * (mean - sent[i])", "p / eta * (sent[i] - mean)", "the control variate has the wrong sign"),
-    Plant(W, "p / eta * (mean", "1 / (p * eta) * (mean", "p divides the control variate"),
-    Plant(W, "min(1.0, C / max(float(np.linalg.norm(delta)), 1e-300))", "1.0", "no clipping"),
-    Plant(W, "sigma, len(w))", "sigma / np.sqrt(n), len(w))", "sqrt(n) too little noise"),
-    # error feedback
-    Plant(M, "/ (alpha + np.linalg.norm(missing))", "/ np.linalg.norm(missing)", "normalised without alpha"),
-    Plant(M, "memory[i] + beta * delta", "memory[i] + delta", "beta is missing in the memories"),
-    Plant(M, "gamma * v / norm", "gamma * v", "the server does not normalise"),
-    Plant(F, "client.gradient(w) - memory[i]", "client.gradient(w)", "bounded gradients without error feedback"),
+    Plant(SCAFFOLD, "state.c_i[i].copy()", "state.c_i[i]", "the server's control variate never moves"),
+    Plant(SCAFFOLD, "- c_i + state.c)", "+ c_i - state.c)", "the correction has the wrong sign"),
+    Plant(SCAFFOLD, "/ (K * eta_l)", "/ (K * len(clients[i]) * eta_l)", "control variate with the number of records"),
+    Plant(SCAFFOLD, "state.c_i[i] = c_plus", "state.c_i[:] = c_plus", "one control variate for all clients"),
     Plant(
-        F, "memory[i] = memory[i] + delta", "memory[i] = client.gradient(w)", "memories that take the whole gradient"
+        SCAFFOLD,
+        "eta_g * delta_y / len(cohort)",
+        "eta_g * delta_y / len(clients)",
+        "division by n in place of the cohort",
     ),
-    Plant(F, "rng.normal(0.0, sigma", "rng.normal(0.0, sigma**2", "variance in place of the standard deviation"),
-    # DP-SCAFFOLD
-    Plant(D, "2 * C * sigma_g", "C * sigma_g", "half the sensitivity"),
     Plant(
-        D,
+        SCAFFOLD,
+        "delta_c += c_plus - c_i",
+        "state.c = state.c + (c_plus - c_i) / len(clients)",
+        "the server's control variate moves within the round",
+    ),
+    Plant(
+        SCAFFOLD,
+        "delta_c += c_plus - c_i",
+        "state.c = state.c + (c_plus - c_i) / len(cohort)",
+        "the server's control variate moves within the round",
+    ),
+    Plant(
+        SCAFFOLD,
+        "c_i - state.c + (w - y) / (K * eta_l)",
+        "clients[i].gradient(y)",
+        "the control variate is the gradient at the end",
+    ),
+    Plant(
+        SCAFFOLD,
+        "            y = y - eta_l * (clients[i].gradient(y) - c_i + state.c)\n        c_plus = c_i - state.c + (w - y) / "
+        "(K * eta_l)",
+        "            gradient = clients[i].gradient(y)\n            y = y - eta_l * (gradient - c_i + state.c)\n"
+        "        c_plus = gradient",
+        "the control variate is the last gradient",
+    ),
+    Plant(SCAFFOLD, "(w - y) / (K * eta_l)", "eta_g * (w - y) / (K * eta_l)", GLOBAL_STEP),
+    Plant(SCAFFOLD, "(w - y) / (K * eta_l)", "(w - y) / (K * eta_l * eta_g)", GLOBAL_STEP),
+    Plant(SCAFFOLD, "(w - y) / (K * eta_l)", "(w - y) / (K * eta_g)", GLOBAL_STEP),
+    Plant(SCAFFOLD, "delta_c / len(clients)", "delta_c", "the server's control variate moves by the sum"),
+    Plant(
+        SCAFFOLD,
+        "    w = w + eta_g",
+        "    for i in set(range(len(clients))) - set(cohort):\n        state.c_i[i] -= state.c\n    w = w + eta_g",
+        "control variates of absent clients move",
+    ),
+    Plant(
+        SCAFFOLD,
+        "    for i in cohort:",
+        "    for i in range(len(clients)):",
+        "clients that take no part train",
+        "        delta_y += y - w\n        delta_c",
+        "        if i not in cohort:\n            continue\n        delta_y += y - w\n        delta_c",
+    ),
+    Plant(
+        SCAFFOLD,
+        "- c_i + state.c)",
+        "- c_i + state.c + 1e-3 * y)",
+        "weight decay in the local steps",
+    ),
+    Plant(
+        SCAFFOLD,
+        "            y = y - eta_l",
+        "            y = (1 - eta_l * 5e-4) * y - eta_l",
+        "weight decay in the local steps",
+    ),
+    Plant(SCAFFOLD, "- c_i + state.c)", "- c_i + state.c + 0.1 * (y - w))", "a proximal term in the local steps"),
+    Plant(SCAFFOLD, "state.c_i[i] = c_plus", "state.c_i[i] = 0.5 * c_i + 0.5 * c_plus", "a damped control variate"),
+    Plant(
+        SCAFFOLD,
+        "        state.c_i[i] = c_plus",
+        "        c_plus = 0.9 * c_i + 0.1 * c_plus\n        state.c_i[i] = c_plus",
+        "a damped control variate",
+    ),
+    # DP-ScaffNew
+    Plant(
+        SCAFFNEW, "p / eta * (mean - sent[i])", "p / eta * (sent[i] - mean)", "the control variate has the wrong sign"
+    ),
+    Plant(SCAFFNEW, "p / eta * (mean", "1 / (p * eta) * (mean", "p divides the control variate"),
+    Plant(SCAFFNEW, "min(1.0, C / max(float(np.linalg.norm(delta)), 1e-300))", "1.0", "no clipping"),
+    Plant(SCAFFNEW, "sigma, len(w))", "sigma / np.sqrt(n), len(w))", "sqrt(n) too little noise"),
+    # error feedback
+    Plant(NORM_EC, "/ (alpha + np.linalg.norm(missing))", "/ np.linalg.norm(missing)", "normalised without alpha"),
+    Plant(NORM_EC, "memory[i] + beta * delta", "memory[i] + delta", "beta is missing in the memories"),
+    Plant(NORM_EC, "gamma * v / norm", "gamma * v", "the server does not normalise"),
+    Plant(CLIP21, "client.gradient(w) - memory[i]", "client.gradient(w)", "bounded gradients without error feedback"),
+    Plant(
+        CLIP21,
+        "memory[i] = memory[i] + delta",
+        "memory[i] = client.gradient(w)",
+        "memories that take the whole gradient",
+    ),
+    Plant(CLIP21, "rng.normal(0.0, sigma", "rng.normal(0.0, sigma**2", "variance in place of the standard deviation"),
+    # DP-SCAFFOLD
+    Plant(DP_SCAFFOLD, "2 * C * sigma_g", "C * sigma_g", "half the sensitivity"),
+    Plant(
+        DP_SCAFFOLD,
         "2 * C * sigma_g / size",
         "2 * C * sigma_g / len(client)",
         "noise divided by all records in place of the batch",
     ),
-    Plant(D, "2 * C * sigma_g / size", "2 * C * sigma_g", "noise of the sum on the average"),
-    Plant(D, "2 * C * sigma_g / size", "sigma_g", "sigma where the multiplier was meant"),
-    Plant(D, "lengths / C)", "np.linalg.norm(gradients.mean(axis=0)) / C)", "clip of the batch's mean"),
-    Plant(D, "range(K)", "range(K * int(1 / s))", "batches for steps"),
-    Plant(D, "size, replace=False)", "size)", "records drawn twice"),
-    Plant(D, "control += new - own[i]", "control += new", "control variate sent whole"),
+    Plant(DP_SCAFFOLD, "2 * C * sigma_g / size", "2 * C * sigma_g", "noise of the sum on the average"),
+    Plant(DP_SCAFFOLD, "2 * C * sigma_g / size", "sigma_g", "sigma where the multiplier was meant"),
+    Plant(DP_SCAFFOLD, "lengths / C)", "np.linalg.norm(gradients.mean(axis=0)) / C)", "clip of the batch's mean"),
+    Plant(DP_SCAFFOLD, "range(K)", "range(K * int(1 / s))", "batches for steps"),
+    Plant(DP_SCAFFOLD, "size, replace=False)", "size)", "records drawn twice"),
+    Plant(DP_SCAFFOLD, "control += new - own[i]", "control += new", "control variate sent whole"),
+    Plant(
+        DP_SCAFFOLD,
+        "control += new - own[i]",
+        "c = c + (new - own[i]) / len(clients)",
+        "the server's control variate moves within the round",
+    ),
+    Plant(
+        DP_SCAFFOLD,
+        "own[i] - c + (w - y) / (K * eta_l)",
+        "private_gradient(clients[i], y, rng, C, s, sigma_g)",
+        "the control variate is the gradient at the end",
+    ),
+    Plant(
+        DP_SCAFFOLD,
+        "own[i] - c + (w - y) / (K * eta_l)",
+        "clients[i].gradient(y)",
+        "control variates of gradients without noise",
+    ),
+    Plant(DP_SCAFFOLD, "(w - y) / (K * eta_l)", "eta_g * (w - y) / (K * eta_l)", GLOBAL_STEP),
+    Plant(DP_SCAFFOLD, "control / len(clients)", "control", "the server's control variate moves by the sum"),
+    Plant(
+        DP_SCAFFOLD,
+        "    for i in cohort:",
+        "    for i in range(len(clients)):",
+        "clients that take no part train",
+        "        model +=",
+        "        if i not in cohort:\n            own[i] = new\n            continue\n        model +=",
+    ),
+    Plant(DP_SCAFFOLD, "- own[i] + c)", "- own[i] + c + 1e-4 * y)", "weight decay in the local steps"),
+    Plant(DP_SCAFFOLD, "own[i] = new", "own[i] = 0.5 * own[i] + 0.5 * new", "a damped control variate"),
 )

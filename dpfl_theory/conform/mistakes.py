@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform.averaging import Part, by_records, clipped, length, over_cohort, scaled, stretched
-from dpfl_theory.conform.base import Values, faulty
+from dpfl_theory.conform.base import Fault, Values, faulty
 from dpfl_theory.conform.world import Client
 from dpfl_theory.problems.base import Array
 
-__all__ = ["AVERAGING", "CLIPPING", "LOCAL", "STEPS"]
+__all__ = ["AVERAGING", "CLIPPING", "LOCAL", "STEPS", "added"]
 
 AVERAGING = (
     faulty(
@@ -133,6 +133,33 @@ STEPS = (
     ),
 )
 """One local step too few or too many."""
+
+DECAYS = (1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 0.1, 0.5, 1.0)
+"""Strengths of a weight decay or of a proximal term that are looked for: those that training scripts have."""
+
+
+def added(part: str) -> tuple[Fault, ...]:
+    """Terms that are added to a local gradient, by ``part`` (y, w) of a round, y being the client's point and w the
+    server's."""
+    found = []
+    for strength in DECAYS:
+        found += [
+            faulty(
+                "weight decay in the local steps",
+                f"a local step adds {strength:g} times the client's parameters to the gradient: the algorithm has no "
+                "weight decay, set it to 0, or put the term into the loss, which is then another one",
+                "local",
+                **{part: lambda y, w, strength=strength: strength * y},
+            ),
+            faulty(
+                "a proximal term in the local steps",
+                f"a local step adds {strength:g} (y - w) to the gradient, which is FedProx: leave it out",
+                "local",
+                **{part: lambda y, w, strength=strength: strength * (y - w)},
+            ),
+        ]
+    return tuple(found)
+
 
 LOCAL = (
     *STEPS,

@@ -18,8 +18,9 @@ import numpy as np
 
 from dpfl_theory.conform.averaging import clipped
 from dpfl_theory.conform.base import Fault, Letter, Reading, Values, faulty
+from dpfl_theory.conform.control_variates import FAULTS
 from dpfl_theory.conform.references.fedavg import generic
-from dpfl_theory.conform.references.scaffold import FAULTS, K, Scaffold
+from dpfl_theory.conform.references.scaffold import K, Scaffold
 from dpfl_theory.conform.references.two_sided import ETA_G, ETA_L
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.problems.base import Array
@@ -148,6 +149,18 @@ OWN = (
     ),
 )
 """Mistakes in a record-level gradient."""
+UNPROTECTED = tuple(
+    faulty(
+        "control variates of gradients without noise",
+        "c_i^+ is a gradient that is neither clipped nor noisy, which the server hears of by c and the client's next "
+        "steps: form it from the noisy local steps, c_i - c + (w - y)/(K eta_l)",
+        "control",
+        "",
+        True,
+        control=control,
+    )
+    for control in (lambda t, v: t.exactly(t.y), lambda t, v: t.exactly(t.w))
+)
 PRIVATE = _private()
 
 
@@ -183,7 +196,7 @@ class DPScaffold(Scaffold):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        return (*OWN, *FAULTS)
+        return (*OWN, *UNPROTECTED, *FAULTS)
 
 
 @dataclass(frozen=True)
