@@ -229,8 +229,8 @@ PLANTED = (
     ),
     Plant(
         SCAFFOLD,
-        "            y = y - eta_l * (clients[i].gradient(y) - c_i + state.c)\n        c_plus = c_i - state.c + (w - y) / "
-        "(K * eta_l)",
+        "            y = y - eta_l * (clients[i].gradient(y) - c_i + state.c)\n"
+        "        c_plus = c_i - state.c + (w - y) / (K * eta_l)",
         "            gradient = clients[i].gradient(y)\n            y = y - eta_l * (gradient - c_i + state.c)\n"
         "        c_plus = gradient",
         "the control variate is the last gradient",

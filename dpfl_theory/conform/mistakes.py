@@ -144,18 +144,18 @@ def added(part: str) -> tuple[Fault, ...]:
     found = []
     for strength in DECAYS:
         found += [
-            faulty(
+            Fault(
                 "weight decay in the local steps",
                 f"a local step adds {strength:g} times the client's parameters to the gradient: the algorithm has no "
                 "weight decay, set it to 0, or put the term into the loss, which is then another one",
                 "local",
-                **{part: lambda y, w, strength=strength: strength * y},
+                {part: lambda y, w, strength=strength: strength * y},
             ),
-            faulty(
+            Fault(
                 "a proximal term in the local steps",
                 f"a local step adds {strength:g} (y - w) to the gradient, which is FedProx: leave it out",
                 "local",
-                **{part: lambda y, w, strength=strength: strength * (y - w)},
+                {part: lambda y, w, strength=strength: strength * (y - w)},
             ),
         ]
     return tuple(found)

@@ -7,7 +7,6 @@ import pytest
 from benchmarks.conform.planted import BUILT_IN, CORRECT, PLANTED, Plant, function_of
 from dpfl_theory.conform.run import conform
 
-
 CONSEQUENCES = {"more than the declared sensitivity", "refuted by the audit"}
 """What a fault may bring with it: findings about the privacy of the same round."""
 
