@@ -1,8 +1,8 @@
 """ScaffNew and DP-ScaffNew: hou2023 Algorithm 2, control variates that begin at zero. A round is an iteration.
 
 y_i = x_i - eta (grad f_i(x_i) - h_i);  with probability p, for all clients at once:
-    Delta_i = clip(y_i - x, C) + N(0, sigma^2 I);  x = x_i = x + mean_j Delta_j;  h_i = h_i + (p/eta)(mean_j Delta_j -
-    Delta_i)
+    Delta_i = clip(y_i - x, C) + N(0, sigma^2 I);  x = x_i = x + mean_j Delta_j;
+    h_i = h_i + (p/eta)(mean_j Delta_j - Delta_i)
 else  x_i = y_i
 """
 
@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpfl_theory.conform.averaging import clipped, length
-from dpfl_theory.conform.base import Fault, Letter, Reading, Reference, Values, calibrated, faulty
+from dpfl_theory.conform.base import Fault, Letter, Reading, Reference, Values, calibrated
 from dpfl_theory.conform.references.fedavg import Z
+from dpfl_theory.conform.skipping import FAULTS, PRIVATE, Exchange, every_client
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.problems.base import Array
 
@@ -40,19 +41,27 @@ class State:
 
 @dataclass(frozen=True)
 class ScaffNew(Reference):
-    """ScaffNew in these parts. local (x_i, g, h, v).  bound (u, v).  noise (d, v, rng): of one message.  weight (n).
-    control (h, mean, sent, clean, v): h_i after a communication.  Whether a round communicates is seen from whether the
-    server's vector moves (``v["moved"]``)."""
+    """ScaffNew in these parts. local (x_i, g, h, v).  bound (u, w, v): of a difference u = y_i - w.  noise (n, d, v,
+    rng): of the messages, (n, d).  noise_first: whether it is bounded too.  weight (n, speakers): of a message.  after
+    (mean, v): what becomes of the average.  control (h, t, v): the control variates after an `Exchange` t, (n, d).
+    idle (h, x, tell, v): those after a round without one, x being where the clients began and tell() what would be
+    exchanged.  coins (n, v, rng):
+    which clients communicate; whether a round does is seen from whether the server's vector moves (``v["moved"]``).
+    restart: whether clients go on from the server's vector."""
 
     name: ClassVar[str] = "scaffnew"
     source: ClassVar[str] = "hou2023 Algorithm 2 without clipping and noise"
     letters: ClassVar[tuple[Letter, ...]] = (ETA, P)
 
     local: Part = lambda x, g, h, v: x - v["eta"] * (g - h)
-    bound: Part = lambda u, v: u
-    noise: Part = lambda d, v, rng: np.zeros(d)
-    weight: Part = lambda n: 1.0 / n
-    control: Part = lambda h, mean, sent, clean, v: h + v["p"] / v["eta"] * (mean - sent)
+    bound: Part = lambda u, w, v: u
+    noise: Part = lambda n, d, v, rng: np.zeros((n, d))
+    noise_first: bool = False
+    weight: Part = lambda n, speakers: 1.0 / n
+    after: Part = lambda mean, v: mean
+    control: Part = lambda h, t, v: h + v["p"] / v["eta"] * (t.mean - t.sent)
+    idle: Part = lambda h, x, tell, v: h
+    coins: Part = every_client
     restart: bool = True
 
     def settled(self, v: dict[str, Any]) -> dict[str, Any]:
@@ -64,14 +73,26 @@ class ScaffNew(Reference):
         n, d = len(clients), len(w)
         state = State(np.tile(w, (n, 1)), np.zeros((n, d))) if state is None else state
         moved = np.array([self.local(x, c.gradient(x), h, v) for x, c, h in zip(state.x, clients, state.h)])
-        if not v.get("moved", True):
-            return w, State(moved, state.h)
-        clean = [self.bound(y - w, v) for y in moved]
-        sent = [u + self.noise(d, v, rng) for u in clean]
-        mean = self.weight(n) * np.sum(sent, axis=0)
-        h = np.array([self.control(h, mean, s, u, v) for h, s, u in zip(state.h, sent, clean)])
-        after = w + mean
-        return after, State(np.tile(after, (n, 1)) if self.restart else moved, h)
+        speak = self.coins(n, v, rng)
+        if not speak.any():
+            all_ = np.ones(n, dtype=bool)
+            h = self.idle(state.h, state.x, lambda: self._exchange(moved, w, all_, rng, v), v)
+            return w, State(moved, h)
+        t = self._exchange(moved, w, speak, rng, v)
+        after = w + t.mean
+        h = np.where(speak[:, None], self.control(state.h, t, v), state.h)
+        return after, State(np.where(speak[:, None], after, moved) if self.restart else moved, h)
+
+    def _exchange(self, ends: Array, w: Array, speak: Array, rng: Any, v: Values) -> Exchange:
+        """What these clients send."""
+        raw, (n, d) = ends - w, ends.shape
+        noise = self.noise(n, d, v, rng) * speak[:, None]
+        clean = np.array([self.bound(u, w, v) for u in raw])
+        sent = np.array([self.bound(u, w, v) for u in raw + noise]) if self.noise_first else clean + noise
+        weight = self.weight(n, int(speak.sum()))
+        means = [self.after(weight * np.sum(x[speak], axis=0), v) for x in (clean, raw)]
+        mean = self.after(weight * np.sum(clean[speak], axis=0), v) + weight * np.sum((sent - clean)[speak], axis=0)
+        return Exchange(ends, raw, clean, sent, mean, *means)
 
     def length(self, client: Client, world: World, v: Values) -> float:
         return float(v["eta"] * length(client.gradient(world.start)))
@@ -92,8 +113,8 @@ class DPScaffNew(ScaffNew):
     level: ClassVar[str] = "C"
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
 
-    bound: Part = lambda u, v: clipped(u, v["level"])
-    noise: Part = lambda d, v, rng: rng.normal(0.0, v["sigma"], d) if v["sigma"] else np.zeros(d)
+    bound: Part = lambda u, w, v: clipped(u, v["level"])
+    noise: Part = lambda n, d, v, rng: rng.normal(0.0, v["sigma"], (n, d)) if v["sigma"] else np.zeros((n, d))
 
     def settled(self, v: dict[str, Any]) -> dict[str, Any]:
         v = {**super().settled(v), "level": v["C"]}
@@ -106,99 +127,5 @@ class DPScaffNew(ScaffNew):
     def faults(cls) -> Sequence[Fault]:
         return (*PRIVATE, *FAULTS)
 
-
-FAULTS = (
-    faulty(
-        "the control variate has the wrong sign",
-        "h_i moves by Delta_i - mean: it is mean - Delta_i",
-        "control",
-        control=lambda h, mean, sent, clean, v: h - v["p"] / v["eta"] * (mean - sent),
-    ),
-    faulty(
-        "p is missing in the control variate",
-        "h_i moves by (mean - Delta_i)/eta: multiply it by p",
-        "control",
-        control=lambda h, mean, sent, clean, v: h + (mean - sent) / v["eta"],
-    ),
-    faulty(
-        "p divides the control variate",
-        "h_i moves by (mean - Delta_i)/(p eta): the factor is p/eta",
-        "control",
-        control=lambda h, mean, sent, clean, v: h + (mean - sent) / (v["p"] * v["eta"]),
-    ),
-    faulty(
-        "the step is missing in the control variate",
-        "h_i moves by p (mean - Delta_i): divide it by eta",
-        "control",
-        control=lambda h, mean, sent, clean, v: h + v["p"] * (mean - sent),
-    ),
-    faulty(
-        "control variates that are not kept",
-        "h_i stays zero, so that this is local gradient descent",
-        "control",
-        control=lambda h, mean, sent, clean, v: h,
-    ),
-    faulty(
-        "the correction has the wrong sign",
-        "the local step uses grad f_i + h_i: it is grad f_i - h_i",
-        "control",
-        local=lambda x, g, h, v: x - v["eta"] * (g + h),
-    ),
-    faulty(
-        "no correction",
-        "local steps do not use the control variates",
-        "control",
-        local=lambda x, g, h, v: x - v["eta"] * g,
-    ),
-    faulty(
-        "clients that go on from their own point",
-        "after a communication every client begins at the server's vector",
-        "local",
-        restart=False,
-    ),
-    faulty("no division", "messages are added up and not averaged", "average", "", True, weight=lambda n: 1.0),
-)
-PRIVATE = (
-    faulty("no clipping", "differences are sent whole: clip them to C", "clip", "", True, bound=lambda u, v: u),
-    faulty(
-        "per-coordinate clipping",
-        "each coordinate is clipped to [-C, C]: scale the whole vector by min(1, C/||u||)",
-        "clip",
-        "",
-        True,
-        bound=lambda u, v: np.clip(u, -v["level"], v["level"]),
-    ),
-    faulty(
-        "the control variate without the noise",
-        "h_i moves by the message before the noise was added: the mean has the noise, so that the h_i no longer add "
-        "up to "
-        "zero",
-        "control",
-        control=lambda h, mean, sent, clean, v: h + v["p"] / v["eta"] * (mean - clean),
-    ),
-    faulty("no noise", "no noise is added", "noise", "", True, noise=lambda d, v, rng: np.zeros(d)),
-    faulty(
-        "sigma where the multiplier was meant",
-        "a message gets noise of standard deviation z: it is z times the sensitivity",
-        "noise",
-        "",
-        True,
-        noise=lambda d, v, rng: rng.normal(0.0, v["noise_multiplier"], d),
-    ),
-    faulty(
-        "sqrt(n) too little noise",
-        "each message gets the noise that is meant for the mean",
-        "noise",
-        "",
-        True,
-        noise=lambda d, v, rng: rng.normal(0.0, v["sigma"] / v["n"] ** 0.5, d),
-    ),
-    faulty(
-        "sqrt(n) too much noise",
-        "the noise of a message is sqrt(n) times what it should be",
-        "noise",
-        noise=lambda d, v, rng: rng.normal(0.0, v["sigma"] * v["n"] ** 0.5, d),
-    ),
-)
 
 REFERENCES = (ScaffNew, DPScaffNew)
