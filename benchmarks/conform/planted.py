@@ -109,7 +109,12 @@ PLANTED = (
     Plant(CLIENTS_ADD_NOISE, "np.linalg.norm(update)", "np.abs(update).max()", "clipping in the maximum norm"),
     Plant(CLIENTS_ADD_NOISE, "range(epochs)", "range(epochs - 1)", "one local step too few"),
     Plant(CLIENTS_ADD_NOISE, "client.gradient(y)", "client.gradient(w)", "local gradients at the server's parameters"),
-    Plant(CLIENTS_ADD_NOISE, "return (w - y) / eta", "return w - y", "the difference in place of the update"),
+    Plant(
+        CLIENTS_ADD_NOISE,
+        "return (w - y) / eta",
+        "return w - y",
+        "the difference is clipped, not divided by the local step size",
+    ),
     Plant(CLIENTS_ADD_NOISE, "w - beta * average", "w + beta * average", "the step has the wrong sign"),
     Plant(CLIENTS_ADD_NOISE, "w - beta * average", "w - average", "no global step size"),
     Plant(
@@ -117,6 +122,62 @@ PLANTED = (
         "        y -= eta * client.gradient(y)",
         "        for j in range(len(client)):\n            y -= eta * client.gradient(y, [j])",
         "batches for steps",
+    ),
+    Plant(
+        CLIENTS_ADD_NOISE,
+        "return (w - y) / eta",
+        "return w - y",
+        "the difference is clipped, not divided by the local step size",
+        "w - beta * average",
+        "w - average",
+    ),
+    Plant(CLIENTS_ADD_NOISE, "for i in cohort", "for i in range(len(clients))", "all clients in place of the cohort"),
+    Plant(CLIENTS_ADD_NOISE, "w - beta * average", "w - beta**2 * average", "the global step size twice"),
+    Plant(
+        CLIENTS_ADD_NOISE,
+        "    return w - beta * average, state",
+        "    state = average if state is None else 0.9 * state + average\n    return w - beta * state, state",
+        "server momentum",
+    ),
+    Plant(
+        CLIENTS_ADD_NOISE,
+        "    messages = []",
+        "    cohort = rng.choice(len(clients), int(r), replace=False)\n    messages = []",
+        "a cohort of its own",
+    ),
+    Plant(
+        CLIENTS_ADD_NOISE,
+        "    messages = []",
+        "    cohort = np.flatnonzero(rng.random(len(clients)) < r / len(clients))\n    messages = []",
+        "a cohort of its own",
+    ),
+    Plant(
+        CLIENTS_ADD_NOISE,
+        "return update * min(1.0, C / norm) if norm > 0 else update",
+        "parts = np.split(update, 2)\n    return np.concatenate([p / max(1.0, np.linalg.norm(p) / C) for p in parts])",
+        "per-coordinate clipping",
+    ),
+    Plant(
+        CLIENTS_ADD_NOISE,
+        "return update * min(1.0, C / norm) if norm > 0 else update",
+        "parts = np.split(update, 2)\n    C = C / np.sqrt(2)\n"
+        "    return np.concatenate([p / max(1.0, np.linalg.norm(p) / C) for p in parts])",
+        "per-layer clipping",
+    ),
+    Plant(CLIENTS_ADD_NOISE, "y = w.copy()", "y = w", "the server's parameters are changed in place"),
+    Plant(
+        CLIENTS_ADD_NOISE,
+        "y = w.copy()",
+        "y = w",
+        "the server's parameters are changed in place",
+        "        update = local_training(clients[i], w, eta, E)",
+        "        before = w.copy()\n        local_training(clients[i], w, eta, E)\n        update = (before - w) / eta",
+    ),
+    Plant(
+        CLIENTS_ADD_NOISE,
+        "eta * client.gradient(y)",
+        "eta * (client.gradient(y) + 5e-4 * y)",
+        "weight decay in the local steps",
     ),
     # DP-FedAvg on stacked updates
     Plant(
@@ -179,6 +240,24 @@ PLANTED = (
         "(total / cohort_size + noise / len(clients))",
         "noise divided by n",
     ),
+    Plant(
+        SERVER_ADDS_NOISE,
+        "    points = np.tile",
+        "    clip_norm = clip_norm if state is None else state\n    points = np.tile",
+        "a clip level that learns from data without noise",
+        "cohort_size, None",
+        "cohort_size, clip_norm * np.exp(-0.2 * (np.mean(lengths <= clip_norm) - 0.5))",
+    ),
+    Plant(
+        SERVER_ADDS_NOISE,
+        "    points = np.tile",
+        "    clip_norm, bound = clip_norm if state is None else state, clip_norm\n    points = np.tile",
+        "a clip level that learns from data without noise",
+        "    noise = z * clip_norm * np.random.randn(len(w))  # noqa: NPY002\n"
+        "    return w - server_lr * (total + noise) / cohort_size, None",
+        "    noise = z * bound * np.random.randn(len(w))  # noqa: NPY002\n"
+        "    return w - server_lr * (total + noise) / cohort_size, np.median(lengths) if len(lengths) else clip_norm",
+    ),
     # two-sided, built in
     Plant(BUILT_IN_LETTERS, "delta = x - w", "delta = (x - w) / ETA_L", "the update in place of the difference"),
     Plant(
@@ -191,6 +270,21 @@ PLANTED = (
     Plant(BUILT_IN_LETTERS, "range(Q)", "range(Q + 1)", "one local step too many"),
     Plant(
         BUILT_IN_LETTERS, "/ len(cohort), state", "/ len(clients), state", "sum and noise divided by n in place of r"
+    ),
+    Plant(
+        BUILT_IN_LETTERS,
+        "    total = 0.0\n",
+        "    total, x = 0.0, w\n",
+        "the server's parameters are changed in place",
+        "        x = w\n",
+        "",
+    ),
+    Plant(
+        BUILT_IN_LETTERS,
+        "return w + ETA_G * total / len(cohort), state",
+        "state = (0.0 if state is None else 0.9 * state) + 0.1 * total\n"
+        "    return w + ETA_G * state / len(cohort), state",
+        "server momentum",
     ),
     # DP-NormFedAvg
     Plant(
@@ -354,7 +448,8 @@ PLANTED = (
         "    speak = rng.random(n) < p\n    if not speak.any():\n        return w, (x, h)\n",
         "a coin for each client",
         "    mean = np.mean(sent, axis=0)\n    w = w + mean\n"
-        "    h = np.array([h[i] + p / eta * (mean - sent[i]) for i in range(n)])\n    return w, (np.tile(w, (n, 1)), h)",
+        "    h = np.array([h[i] + p / eta * (mean - sent[i]) for i in range(n)])\n"
+        "    return w, (np.tile(w, (n, 1)), h)",
         "    mean = np.mean([sent[i] for i in range(n) if speak[i]], axis=0)\n    w = w + mean\n"
         "    h = np.array([h[i] + p / eta * (mean - sent[i]) if speak[i] else h[i] for i in range(n)])\n"
         "    return w, (np.array([w if speak[i] else x[i] for i in range(n)]), h)",

@@ -24,6 +24,7 @@ __all__ = [
     "drawn",
     "length",
     "over_cohort",
+    "over_expected",
     "scaled",
     "silent",
     "stretched",
@@ -63,45 +64,69 @@ class Averaging(Reference):
     """A round in these parts; v are the letters, ``v["level"]`` the threshold and ``v["deviation"]`` the noise's
     standard deviation on the average.
 
-    members (cohort, clients, v): who sends.  steps (v): local steps.  gradient (client, y, w, v): of a local step.
-    walk (y, g, v): the next local point.  update (w, y, v): what a client has found.  message_noise (d, v, rng): noise
-    that a client adds before bounding.  bound (u, v, peers): what it sends, peers being all updates of the round.
+    members (cohort, clients, v, rng): who sends; weight and noise are told of these.  begin (w, last): where a client
+    begins, last being where the one before it ended.  steps (v): local steps.  gradient (client, y, w, v): of a local
+    step.  pull (y, w): what is added to it.  walk (y, g, v): the next local point.  base (w, begun, y): what a client's
+    end is compared with.  update (w, y, v): what it has found, w being its base.  message_noise (d, v, rng): noise that
+    a client adds before bounding.  bound (u, v, peers): what it sends, peers being all updates of the round.
     weight (client, cohort, clients, v): in the sum.  after (mean, v): what becomes of the average before the noise.
-    noise (cohort, v, rng): on the average.  move (w, step, v): the server's next parameters.
+    noise (cohort, v, rng): on the average.  carry (kept, step, v): the step that is made of it with what was kept from
+    the round before.  origin (w, last): where the server moves from.  move (w, step, v): its next parameters.
+    letters_now (kept, v): the letters of a round, by what was learned in those before it.  learn (kept, lengths, v):
+    what the next one is told of the lengths of the updates.
     """
 
-    members: Part = lambda cohort, clients, v: cohort
+    members: Part = lambda cohort, clients, v, rng: cohort
+    begin: Part = lambda w, last: w
     steps: Part = lambda v: v["local_steps"]
     gradient: Part = lambda client, y, w, v: client.gradient(y)
+    pull: Part = lambda y, w: 0.0
     walk: Part = lambda y, g, v: y - v["local_step"] * g
+    base: Part = lambda w, begun, y: w
     update: Part = lambda w, y, v: (w - y) / v["local_step"]
     message_noise: Part = silent
     bound: Part = lambda u, v, peers: u
-    weight: Part = lambda client, cohort, clients, v: 1.0 / v["r"]
+    weight: Part = lambda client, cohort, clients, v: over_expected(client, cohort, clients, v)
     after: Part = lambda mean, v: mean
     noise: Part = lambda cohort, v, rng: np.zeros(int(v["d"]))
+    carry: Part = lambda kept, step, v: (None, step)
+    origin: Part = lambda w, last: w
     move: Part = lambda w, step, v: w - v["global_step"] * step
+    letters_now: Part = lambda kept, v: v
+    learn: Part = lambda kept, lengths, v: None
 
-    def found(self, client: Client, w: Array, v: Values) -> Array:
-        """u_i."""
-        y = w
+    def found(self, client: Client, w: Array, begun: Array, v: Values) -> tuple[Array, Array]:
+        """u_i, and where the client ended."""
+        y = begun
         for _ in range(int(self.steps(v))):
-            y = self.walk(y, self.gradient(client, y, w, v), v)
-        return np.asarray(self.update(w, y, v))
+            y = self.walk(y, self.gradient(client, y, w, v) + self.pull(y, w), v)
+        return np.asarray(self.update(self.base(w, begun, y), y, v)), y
 
     def round(
         self, w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, v: Values
     ) -> tuple[Array, Any]:
-        who = [clients[int(i)] for i in self.members(cohort, clients, v)]
-        found = [self.found(client, w, v) for client in who]
-        noisy = [u + self.message_noise(len(w), v, rng) for u in found]
+        kept, learned = (None, None) if state is None else state
+        here = self.letters_now(learned, v)
+        members = self.members(cohort, clients, v, rng)
+        who, found, last = [clients[int(i)] for i in members], [], w
+        for client in who:
+            u, last = self.found(client, w, self.begin(w, last), here)
+            found.append(u)
+        noisy = [u + self.message_noise(len(w), here, rng) for u in found]
         mean = np.zeros(len(w))
         for client, u in zip(who, noisy):
-            mean = mean + self.weight(client, cohort, clients, v) * self.bound(u, v, noisy)
-        return self.move(w, self.after(mean, v) + self.noise(cohort, v, rng), v), state
+            mean = mean + self.weight(client, members, clients, here) * self.bound(u, here, noisy)
+        kept, step = self.carry(kept, self.after(mean, here) + self.noise(members, here, rng), here)
+        learned = self.learn(learned, [length(u) for u in found], v)
+        return self.move(self.origin(w, last), step, here), (kept, learned)
 
     def length(self, client: Client, world: World, v: Values) -> float:
-        return length(self.found(client, world.start, v))
+        return length(self.found(client, world.start, world.start, v)[0])
+
+
+def over_expected(client: Client, cohort: Array, clients: Sequence[Client], v: Values) -> float:
+    """1/r."""
+    return float(1.0 / v["r"])
 
 
 def over_cohort(client: Client, cohort: Array, clients: Sequence[Client], v: Values) -> float:

@@ -18,8 +18,7 @@ DRAWS = 2000
 
 def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> list[Finding]:
     """What is wrong with ``sampler(n, rng)``, which gives the members of a round, if clients are to be drawn by the
-    scheme
-    of the letters. Errs with probability at most alpha.
+    scheme of the letters. Errs with probability at most alpha.
 
     >>> v = {"n": 6, "r": 3.0, "scheme": "poisson"}
     >>> [found.name for found in sampled(lambda n, rng: rng.choice(n, 3, replace=False), v, 0, 1e-6)]
@@ -45,9 +44,8 @@ def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> 
     scheme = str(v["scheme"])
     if scheme == "poisson" and len(spread) == 1 and r < n:
         said = (
-            "cohorts have one size, and the accounting is that of independent (Poisson) sampling: draw every client "
-            "on its "
-            "own with probability r/n, or account for fixed sizes"
+            "cohorts have one size, and the accounting is that of independent (Poisson) sampling: draw every client on "
+            "its own with probability r/n, or account for fixed sizes"
         )
         seen = f"all of {DRAWS} cohorts have {spread[0]} of {n} clients"
         return [Finding("fixed-size cohorts accounted as Poisson", said, seen, private=True)]

@@ -17,9 +17,8 @@ __all__ = ["AVERAGING", "CLIPPING", "LOCAL", "STEPS", "added"]
 AVERAGING = (
     faulty(
         "division by |S| in place of r",
-        "the sum of the messages is divided by the number of clients that take part, |S|, which is random: divide "
-        "it by "
-        "the expected number r, else the sensitivity is C/|S| and grows where few take part, and the bound is of "
+        "the sum of the messages is divided by the number of clients that take part, |S|, which is random: divide it "
+        "by the expected number r, else the sensitivity is C/|S| and grows where few take part, and the bound is of "
         "another average",
         "average",
         private=True,
@@ -69,8 +68,7 @@ AVERAGING = (
     faulty(
         "weights by numbers of records",
         "messages are weighted by their clients' shares of the records, so that one client can move the average by "
-        "more "
-        "than C/r: weight all alike",
+        "more than C/r: weight all alike",
         "average",
         private=True,
         weight=by_records,
@@ -80,7 +78,7 @@ AVERAGING = (
         "all clients take part, whoever is in the cohort: the amplification by sampling is then claimed and not there",
         "cohort",
         private=True,
-        members=lambda cohort, clients, v: np.arange(len(clients)),
+        members=lambda cohort, clients, v, rng: np.arange(len(clients)),
         weight=lambda client, cohort, clients, v: 1.0 / v["r"],
     ),
     faulty(
@@ -88,7 +86,7 @@ AVERAGING = (
         "all clients take part and are averaged over n, whoever is in the cohort",
         "cohort",
         private=True,
-        members=lambda cohort, clients, v: np.arange(len(clients)),
+        members=lambda cohort, clients, v, rng: np.arange(len(clients)),
         weight=lambda client, cohort, clients, v: 1.0 / v["n"],
     ),
     faulty(
@@ -108,6 +106,13 @@ AVERAGING = (
         "the server uses the local step size: it has one of its own",
         "step",
         move=lambda w, step, v: w - v["local_step"] * step,
+    ),
+    faulty(
+        "the global step size twice",
+        "the average is multiplied by the global step size twice, as where an optimizer with this step is given a "
+        "gradient that has it already: multiply once",
+        "step",
+        move=lambda w, step, v: w - v["global_step"] ** 2 * step,
     ),
     faulty(
         "both step sizes on the server",
@@ -163,6 +168,7 @@ def added(part: str) -> tuple[Fault, ...]:
 
 LOCAL = (
     *STEPS,
+    *added("pull"),
     faulty(
         "a single local step",
         "a client takes one local step, whatever their number",
@@ -220,20 +226,26 @@ CLIPPING = (
     faulty(
         "no clipping",
         "nothing bounds a client's message (a threshold that is the largest of the lengths bounds nothing), so no "
-        "noise is enough: "
-        "clip it to C",
+        "noise is enough: clip it to C",
         "clip",
         private=True,
         bound=lambda u, v, peers: u,
     ),
     faulty(
         "per-coordinate clipping",
-        "each coordinate is clipped to [-C, C], so that a message can be sqrt(d) C long: scale the whole vector by "
-        "min(1, C/||u||)",
+        "each coordinate (or each layer) is clipped to C by itself, so that a message with d of them can be sqrt(d) C "
+        "long: scale the whole vector by min(1, C/||u||)",
         "clip",
         seen="Truxify, issue 3844",
         private=True,
         bound=by_coordinate,
+    ),
+    faulty(
+        "per-layer clipping",
+        "each layer (here each coordinate) is clipped by itself, to C over the root of their number: a message is then "
+        "at most C long, but is cut where the whole vector is short enough; scale the whole vector by min(1, C/||u||)",
+        "clip",
+        bound=lambda u, v, peers: by_coordinate(u, {"level": v["level"] / len(u) ** 0.5}, peers),
     ),
     faulty(
         "clip of the mean",
@@ -247,8 +259,7 @@ CLIPPING = (
     faulty(
         "clip level from data: the median of the lengths",
         "messages are clipped to the median of their own lengths, which the noise is not calibrated to and which "
-        "itself "
-        "tells of the data",
+        "itself tells of the data",
         "clip",
         private=True,
         bound=quantile(0.5),

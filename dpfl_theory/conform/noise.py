@@ -58,9 +58,8 @@ NOISE = tuple(
         ),
         noisy(
             "sensitivity beside the clip",
-            "the noise is scaled to a sensitivity of 1/r and not to that of the clip, C/r: a threshold C that "
-            "changes does "
-            "not change the noise",
+            "the noise is scaled to a sensitivity of 1/r and not to that of the clip, C/r: a threshold C that changes "
+            "does not change the noise",
             "noise",
             private=True,
             deviation=lambda v, s: v["noise_multiplier"] / v["r"],
@@ -190,8 +189,7 @@ NOISE = tuple(
         noisy(
             "the same noise for all clients",
             "one noise vector is drawn and added to every message: its average does not shrink, and differences of "
-            "messages "
-            "cancel it",
+            "messages cancel it; draw one for each client",
             "noise",
             private=True,
             deviation=lambda v, s: (s / v["r"] ** 0.5) * v["deviation"],

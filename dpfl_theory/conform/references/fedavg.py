@@ -1,9 +1,8 @@
 """FedAvg and its private forms as das2022 prints them: updates in the unit of gradients.
 
 das2022 Algorithms 1 and 2: u_i = (w - y_i)/eta after E local steps of size eta; g_i = u_i, u_i min(1, C/||u_i||) or
-C u_i/||u_i||; w - beta ((1/r) sum_{i in S} g_i + N(0, sigma^2 I)), where each client adds N(0, r sigma^2 I) as
-printed, or
-the server adds N(0, sigma^2 I).
+C u_i/||u_i||; w - beta ((1/r) sum_{i in S} g_i + N(0, sigma^2 I)), where each client adds N(0, r sigma^2 I) as printed,
+or the server adds N(0, sigma^2 I).
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Any, ClassVar
 
 from dpfl_theory.conform.averaging import Averaging, Part, clipped, drawn, stretched
 from dpfl_theory.conform.base import Fault, Letter, Reading, Values, calibrated, faulty
+from dpfl_theory.conform.carried import CARRIED, LEARNED
 from dpfl_theory.conform.mistakes import AVERAGING, CLIPPING, LOCAL
 from dpfl_theory.conform.noise import NOISE
 
@@ -37,8 +37,20 @@ NO_DIVISION = faulty(
     "local",
     update=lambda w, y, v: w - y,
 )
+CLIPPED_DIFFERENCES = tuple(
+    Fault(
+        "the difference is clipped, not divided by the local step size",
+        "w - y is clipped to C, and not (w - y)/eta: that is what most libraries call DP-FedAvg (after McMahan et al. "
+        f"2018). It is this algorithm with the threshold C/eta and the global step {step}, the noise multiplier being "
+        "the same; if you mean it, test it with --as dp-fedavg-two-sided, whose threshold and noise are those of a "
+        "difference (and with --sampling poisson where clients are drawn independently)",
+        "local",
+        {"update": lambda w, y, v: w - y, **parts},
+    )
+    for step, parts in (("eta beta", {}), ("eta", {"move": lambda w, step, v: w - step}))
+)
 DIFFERENCES = (
-    NO_DIVISION,
+    *CLIPPED_DIFFERENCES,
     faulty(
         "the difference is clipped in place of the update",
         f"w - y is clipped to C and then divided by eta, {IN_DIFFERENCES} before clipping",
@@ -83,7 +95,7 @@ class FedAvg(Averaging):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        return (*AVERAGING, *LOCAL, NO_DIVISION)
+        return (*AVERAGING, *LOCAL, NO_DIVISION, *CARRIED)
 
 
 @dataclass(frozen=True)
@@ -113,7 +125,7 @@ class DPFedAvg(FedAvg):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        return (*CLIPPING, *NOISE, *DIFFERENCES, *AVERAGING, *LOCAL)
+        return (*CLIPPING, *NOISE, *DIFFERENCES, *AVERAGING, *LOCAL, *CARRIED, *LEARNED)
 
 
 @dataclass(frozen=True)
@@ -139,7 +151,8 @@ class DPNormFedAvg(DPFedAvg):
             "clip",
             bound=lambda u, v, peers: stretched(u, {"level": 1.0}, peers),
         )
-        return (clips, unit, *(f for f in super().faults() if f.name != "normalised in place of clipped"))
+        alike = {"normalised in place of clipped", *(fault.name for fault in CLIPPED_DIFFERENCES)}
+        return (clips, unit, *(fault for fault in super().faults() if fault.name not in alike))
 
 
 REFERENCES = (FedAvg, DPFedAvg, DPNormFedAvg)

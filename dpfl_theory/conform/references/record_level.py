@@ -4,8 +4,7 @@
     two alike
 
 in place of grad f_i(y), g_j being the gradient of one record. (2C is how far replacing a record moves the sum; where
-the
-relation is adding or leaving out a record it is C.) The batches are those that the function itself drew.
+the relation is adding or leaving out a record it is C.) The batches are those that the function itself drew.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpfl_theory.conform.averaging import Averaging, Part, clipped, drawn, over_cohort
+from dpfl_theory.conform.averaging import Averaging, Part, clipped, drawn, over_cohort, over_expected
 from dpfl_theory.conform.base import Fault, Letter, Reading, Values, calibrated, faulty
+from dpfl_theory.conform.carried import CARRIED, LEARNED
 from dpfl_theory.conform.mistakes import AVERAGING, CLIPPING, LOCAL
 from dpfl_theory.conform.noise import NOISE
 from dpfl_theory.conform.references.fedavg import Z, generic
@@ -19,7 +20,7 @@ from dpfl_theory.conform.references.fedavg import Z, generic
 __all__ = ["REFERENCES", "DPTwoSided", "TwoSided"]
 
 ETA_L = Letter("eta_l", "local step [X^2/F]", (0.1, 0.25), also=("local_step", "lr", "learning_rate", "eta"))
-ETA_G = Letter("eta_g", "global step", (1.0, 1.5), also=("global_step", "server_lr"))
+ETA_G = Letter("eta_g", "global step", (1.0, 1.5), also=("global_step", "server_lr", "beta"))
 Q = Letter("Q", "local steps", (3, 1), "count", ("local_steps", "epochs", "K", "E"))
 C = Letter(
     "c", "threshold of a difference [X]", (0.8, 1.7), also=("threshold", "clip", "clip_norm", "max_norm", "C", "level")
@@ -63,7 +64,7 @@ class TwoSided(Averaging):
     @classmethod
     def faults(cls) -> Sequence[Fault]:
         signed = []
-        for fault in (*AVERAGING, *LOCAL):
+        for fault in (*AVERAGING, *LOCAL, *CARRIED):
             move = fault.parts.get("move")
             parts = fault.parts if move is None else {**fault.parts, "move": _mirrored(move)}
             signed.append(Fault(fault.name, fault.told, fault.role, parts, fault.seen, fault.private))
@@ -75,13 +76,14 @@ def _mirrored(move: Part) -> Part:
     return lambda w, step, v: move(w, -step, v)
 
 
-OF_THE_COHORT = drawn(lambda v, s: v["deviation"] * (v["r"] / s) ** 0.5 if s else 0.0)
-"""The mean of |S| noises."""
+OF_ITS_MEMBERS = drawn(lambda v, s: v["deviation"] * (s / v["r"]) ** 0.5)
+"""|S| noises, divided by r."""
 
 
 @dataclass(frozen=True)
 class DPTwoSided(TwoSided):
-    """zhang2021 Algorithm 3, hou2023 Algorithm 1."""
+    """zhang2021 Algorithm 3, hou2023 Algorithm 1. Cohorts have r members there; where they are drawn independently, the
+    sum is divided by the expected number r, as the sensitivity c/r needs: 1/|S| would be as large as 1."""
 
     name: ClassVar[str] = "dp-fedavg-two-sided"
     source: ClassVar[str] = "zhang2021 Algorithm 3"
@@ -94,7 +96,8 @@ class DPTwoSided(TwoSided):
     )
 
     bound: Part = lambda u, v, peers: clipped(u, v["level"])
-    noise: Part = OF_THE_COHORT
+    weight: Part = over_expected
+    noise: Part = OF_ITS_MEMBERS
 
     def settled(self, v: dict[str, Any]) -> dict[str, Any]:
         v = generic(v, local_step="eta_l", global_step="eta_g", local_steps="Q", level="c")
@@ -106,7 +109,7 @@ class DPTwoSided(TwoSided):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        return (*CLIPPING, *NOISE, *OWN, *super().faults())
+        return (*CLIPPING, *NOISE, *OWN, *super().faults(), *LEARNED)
 
 
 REFERENCES = (TwoSided, DPTwoSided)
