@@ -143,6 +143,7 @@ def _whole(name: str, text: str) -> int:
 
 
 def _list(format_: str) -> None:
+    from dpfl_theory.conform.letters import names
     from dpfl_theory.conform.references import references
     from dpfl_theory.conform.run import described
 
@@ -161,3 +162,5 @@ def _list(format_: str) -> None:
         for x in found
     ]
     emit(table([("algorithm", "sampling", "letters", "known faults", "printed in"), *rows], right=(3,)))
+    named = [(x.letter, ", ".join(x.also) or "-", x.meaning, ", ".join(x.algorithms)) for x in names()]
+    emit("\n" + table([("letter", "a function may also call it", "what it is", "in"), *named]))

@@ -19,14 +19,14 @@ from dpfl_theory.conform.noise import NOISE
 
 __all__ = ["REFERENCES", "DPFedAvg", "DPNormFedAvg", "FedAvg"]
 
-ETA = Letter("eta", "local step [X^2/F]", (0.1, 0.25), also=("local_step", "lr", "learning_rate"))
+ETA = Letter("eta", "local step [X^2/F]", (0.1, 0.25), also=("local_step", "lr", "learning_rate", "eta_l"))
 BETA = Letter(
     *("beta", "global step [X^2/F]; eta where it is not given", (lambda v: v["eta"], lambda v: 1.5 * v["eta"])),
-    also=("global_step", "server_lr"),
+    also=("global_step", "server_lr", "eta_g"),
 )
-E = Letter("E", "local steps", (3, 1), "count", ("local_steps", "epochs"))
+E = Letter("E", "local steps", (3, 1), "count", ("local_steps", "epochs", "K", "Q"))
 C = Letter(
-    "C", "threshold of an update [F/X]", (0.8, 1.7), also=("threshold", "clip", "clip_norm", "max_norm", "level")
+    "C", "threshold of an update [F/X]", (0.8, 1.7), also=("threshold", "clip", "clip_norm", "max_norm", "c", "level")
 )
 Z = Letter("noise_multiplier", "standard deviation over sensitivity", (1.3, 0.6), "nonnegative", ("z",))
 

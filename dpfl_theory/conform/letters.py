@@ -1,0 +1,46 @@
+"""The letters of all algorithms with the other names under which a function may ask for them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dpfl_theory.conform.references import references
+
+__all__ = ["Row", "names"]
+
+
+class Row(NamedTuple):
+    """A letter: its name, the other names in the order in which they are declared, what it is with its unit, and the
+    algorithms that have it so."""
+
+    letter: str
+    also: tuple[str, ...]
+    meaning: str
+    algorithms: tuple[str, ...]
+
+
+ALL = (
+    Row("r", ("cohort_size",), "expected number of clients in a round", ("every algorithm",)),
+    Row("n", (), "number of clients", ("every algorithm",)),
+    Row(
+        "sigma",
+        (),
+        "standard deviation of the noise, in place of noise_multiplier",
+        ("every algorithm with noise",),
+    ),
+)
+"""What every round may ask for."""
+
+
+def names() -> list[Row]:
+    """All of them, by letter.
+
+    >>> [row.also for row in names() if row.letter == "eta" and "dp-fedavg" in row.algorithms]
+    [('local_step', 'lr', 'learning_rate')]
+    """
+    found: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
+    for name, kind in references().items():
+        for letter in kind.letters:
+            found.setdefault((letter.name, letter.also, letter.meaning), []).append(name)
+    rows = [Row(*key, tuple(algorithms)) for key, algorithms in found.items()]
+    return [*ALL, *sorted(rows, key=lambda row: (row.letter.lower(), row.algorithms))]

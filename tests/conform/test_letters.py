@@ -1,0 +1,41 @@
+"""The names under which a round may ask for a letter stand in the README and in the command's list, and are taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpfl_theory.cli import main
+from dpfl_theory.conform.letters import names
+from dpfl_theory.conform.references import references
+from dpfl_theory.conform.subject import Subject
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_has_every_name() -> None:
+    shown = README.split("### Names of letters")[1].split("\n## ")[0]
+    assert [line for line in shown.splitlines() if line.startswith("| `")] == [
+        f"| `{row.letter}` | {', '.join(f'`{other}`' for other in row.also) or '-'} | {', '.join(row.algorithms)} |"
+        for row in names()
+    ]
+
+
+def test_the_command_lists_every_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conform", "--algorithms"]) == 0
+    told = capsys.readouterr().out
+    for row in names():
+        assert any(line.startswith(f"{row.letter} ") and ", ".join(row.also) in line for line in told.splitlines())
+
+
+@pytest.mark.parametrize("algorithm", references())
+def test_a_round_may_ask_by_any_of_the_names(algorithm: str) -> None:
+    kind = references()[algorithm]
+    for row in names():
+        if algorithm in row.algorithms or row.algorithms == ("every algorithm",):
+            for other in (row.letter, *row.also):
+                space: dict[str, Any] = {}
+                exec(f"def round(w, state, clients, cohort, rng, *, {other}): return w, state", space)  # a test's own
+                assert Subject(space["round"], kind).taken == {other: row.letter}
