@@ -1,11 +1,12 @@
 """Rounds that are written for PyTorch, JAX or Flower, as rounds on NumPy arrays. Each library is imported only when its
-adapter is used; noise that it draws on the way is heard.
+adapter is used. Noise that it draws on the way is heard, and a key or a seed that is used again is seen (`watched`).
 
     round = from_torch(my_round)      # my_round(w, state, clients, cohort, generator, **letters) on tensors
     round = from_jax(my_round)        # my_round(w, state, clients, cohort, key, **letters) on JAX arrays
     round = from_flower(make_strategy, make_client)
 
 All three are functions that `dpfl_theory.conform` takes, and keep the names of the letters that the given ones ask for.
+The first two have ``findings()``: what was seen of keys and seeds that are used again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform.subject import POSITIONS
-from dpfl_theory.conform.world import Client
+from dpfl_theory.conform.watched import Watched
+from dpfl_theory.conform.world import Client, Records
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.problems.base import Array
 
@@ -61,14 +63,21 @@ class _Seen:
         return self._there(self._client.record_gradients(self._back(w), batch))
 
 
+def _apart(clients: Sequence[Client]) -> list[Client]:
+    """The same clients, whose gradients nobody logs."""
+    return [Client(own.number, Records(own.records.x.copy(), own.records.y.copy())) for own in clients]
+
+
 def from_torch(round_: Round) -> Round:
     """A round on PyTorch tensors of double precision, with a ``torch.Generator`` in place of rng.
 
     ``torch.randn``, ``randn_like``, ``normal`` and ``Tensor.normal_`` take their numbers from the rng that the test
-    listens
-    to. Raises EnvironmentFault where PyTorch is not installed.
+    listens to, the same ones where a generator is in a state from which it drew before. What a generator draws whose
+    seed the round sets itself, to the same number in every run, is left as it is. Raises EnvironmentFault where PyTorch
+    is not installed.
     """
     torch = _needed("torch", "PyTorch")
+    noise = Watched()
 
     def there(x: Array) -> Any:
         return torch.tensor(x, dtype=torch.float64)
@@ -78,74 +87,129 @@ def from_torch(round_: Round) -> Round:
 
     @functools.wraps(round_)
     def played(w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, **letters: Any) -> Any:
-        seen = [_Seen(client, there, back) for client in clients]
-        generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-        with _replaced(_torch_noise(torch, rng)):
-            after, state = round_(there(w), state, seen, [int(i) for i in cohort], generator, **letters)
+        def play(seed: int, state: Any, clients: Sequence[Client]) -> Any:
+            torch.manual_seed(seed + 1)
+            seen = [_Seen(client, there, back) for client in clients]
+            members = [int(i) for i in cohort]
+            return round_(there(w), state, seen, members, torch.Generator().manual_seed(seed), **letters)
+
+        before = torch.get_rng_state()
+        try:
+            with _replaced(_torch_noise(torch, rng, noise)):
+                noise.round(rng, state, lambda seed, state: play(seed, state, _apart(clients))[1])
+                after, state = play(int(rng.integers(2**62)), state, clients)
+        finally:
+            torch.set_rng_state(before)
         return back(after), state
 
+    played.findings = noise.findings  # type: ignore[attr-defined]
     return played
 
 
-def _torch_noise(torch: Any, rng: Any) -> Mapping[tuple[Any, str], Any]:
-    def shaped(values: Any, like: Any = None, dtype: Any = None) -> Any:
-        return torch.tensor(values, dtype=dtype or (torch.float64 if like is None else like.dtype))
+def _torch_noise(torch: Any, rng: Any, noise: Watched) -> Mapping[tuple[Any, str], Any]:
+    def drawn(original: Any, arguments: Any, generator: Any, keywords: Any) -> tuple[Any, Any]:
+        """What PyTorch draws, and the standard normal numbers in its place, None where it is to stay."""
+        state = (torch.default_generator if generator is None else generator).get_state()
+        true = original(*arguments, generator=generator, **keywords)
+        standard = noise.normal(state.numpy().tobytes(), rng, true, lambda: rng.standard_normal(tuple(true.shape)))
+        return true, None if standard is true else torch.as_tensor(standard, dtype=true.dtype)
 
-    def randn(*size: Any, dtype: Any = None, **_: Any) -> Any:
-        return shaped(
-            rng.standard_normal(tuple(size[0]) if size and not isinstance(size[0], int) else size), dtype=dtype
-        )
+    randn_, normal_, inside_ = torch.randn, torch.normal, torch.Tensor.normal_
 
-    def randn_like(x: Any, **_: Any) -> Any:
-        return shaped(rng.standard_normal(tuple(x.shape)), x)
+    def randn(*size: Any, generator: Any = None, **keywords: Any) -> Any:
+        true, standard = drawn(randn_, size, generator, keywords)
+        return true if standard is None else standard.clone()
 
-    def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **_: Any) -> Any:
-        mean, std = (v.detach().numpy() if hasattr(v, "detach") else v for v in (mean, std))
-        return shaped(rng.normal(mean, std, None if size is None else tuple(size)))
+    def randn_like(x: Any, generator: Any = None, **keywords: Any) -> Any:
+        return randn(x.shape, generator=generator, **{"dtype": x.dtype, **keywords})
 
-    def normal_(x: Any, mean: float = 0.0, std: float = 1.0, **_: Any) -> Any:
-        return x.copy_(shaped(rng.normal(mean, std, tuple(x.shape)), x))
+    def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, generator: Any = None, **keywords: Any) -> Any:
+        true, standard = drawn(normal_, (mean, std) if size is None else (mean, std, size), generator, keywords)
+        return true if standard is None else mean + std * standard
+
+    def inside(x: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
+        true, standard = drawn(inside_, (x, mean, std), generator, {})
+        return true if standard is None else x.copy_(mean + std * standard)
 
     here = {"randn": randn, "randn_like": randn_like, "normal": normal}
-    return {**{(torch, name): function for name, function in here.items()}, (torch.Tensor, "normal_"): normal_}
+    return {**{(torch, name): function for name, function in here.items()}, (torch.Tensor, "normal_"): inside}
 
 
 def from_jax(round_: Round) -> Round:
     """A round on JAX arrays of double precision, with a key in place of rng; it runs without compilation.
 
-    ``jax.random.normal`` takes its numbers from the rng that the test listens to. Raises EnvironmentFault where JAX
-    is not
-    installed.
+    ``jax.random.normal`` takes its numbers from the rng that the test listens to, the same ones where a key is used
+    again. What is drawn from a key that the round makes of itself, the same in every run, is left as it is. Raises
+    EnvironmentFault where JAX is not installed.
     """
     jax = _needed("jax", "JAX")
     jnp = _needed("jax.numpy", "JAX")
+    noise = Watched()
 
     @functools.wraps(round_)
     def played(w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, **letters: Any) -> Any:
-        def normal(key: Any, shape: Any = (), dtype: Any = None, **_: Any) -> Any:
-            return jnp.asarray(rng.standard_normal(tuple(shape)), dtype=dtype)
+        def play(seed: int, state: Any, clients: Sequence[Client]) -> Any:
+            seen = [_Seen(client, jnp.asarray, np.asarray) for client in clients]
+            members = [int(i) for i in cohort]
+            return round_(jnp.asarray(w), state, seen, members, jax.random.key(seed), **letters)
 
         before = jax.config.jax_enable_x64
         jax.config.update("jax_enable_x64", True)
         try:
-            with jax.disable_jit(), _replaced({(jax.random, "normal"): normal}):
-                seen = [_Seen(client, jnp.asarray, np.asarray) for client in clients]
-                key = jax.random.key(int(rng.integers(2**31)))
-                after, state = round_(jnp.asarray(w), state, seen, [int(i) for i in cohort], key, **letters)
+            with jax.disable_jit(), _replaced({**_jax_keys(jax), (jax.random, "normal"): _jax_normal(jax, rng, noise)}):
+                noise.round(rng, state, lambda seed, state: play(seed, state, _apart(clients))[1])
+                after, state = play(int(rng.integers(2**31)), state, clients)
                 return np.asarray(after), state
         finally:
             jax.config.update("jax_enable_x64", before)
 
+    played.findings = noise.findings  # type: ignore[attr-defined]
     return played
+
+
+def _jax_keys(jax: Any) -> Mapping[tuple[Any, str], Any]:
+    """What makes keys and numbers of keys, compiled: op by op it takes most of a test's time."""
+
+    def compiled(function: Any) -> Any:
+        @functools.wraps(function)
+        def made(*arguments: Any, **keywords: Any) -> Any:
+            with jax.disable_jit(False):
+                return function(*arguments, **keywords)
+
+        return made
+
+    names = ("key", "PRNGKey", "split", "fold_in", "bits", "uniform", "randint", "bernoulli", "permutation", "choice")
+    return {(jax.random, name): compiled(getattr(jax.random, name)) for name in names}
+
+
+def _jax_normal(jax: Any, rng: Any, noise: Watched) -> Any:
+    original = jax.random.normal
+
+    def normal(key: Any, shape: Any = (), *arguments: Any, **keywords: Any) -> Any:
+        with jax.disable_jit(False):
+            true = original(key, shape, *arguments, **keywords)
+        typed = jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key)
+
+        def numbers(place: Any, true: Any) -> Array:
+            place, true = np.asarray(place).tobytes(), np.asarray(true)
+            found = noise.normal(place, rng, true, lambda: rng.standard_normal(true.shape))
+            return np.asarray(found, dtype=true.dtype)
+
+        data = jax.random.key_data(key) if typed else key
+        if isinstance(data, jax.core.Tracer):  # one of many keys, under vmap
+            result = jax.ShapeDtypeStruct(true.shape, true.dtype)
+            return jax.pure_callback(numbers, result, data, true, vmap_method="sequential")
+        return jax.numpy.asarray(numbers(data, true))
+
+    return normal
 
 
 def from_flower(strategy: Callable[..., Any], client: Callable[..., Any]) -> Round:
     """A round of a Flower strategy with Flower clients.
 
     strategy: makes the strategy, ``strategy(**letters)``, once for a run;  client: makes a client (with
-    ``fit(parameters,
-    config)``, as NumPyClient's), ``client(view, **letters)``, of a client as a round sees it. Both ask for letters by
-    name.
+    ``fit(parameters, config)``, as NumPyClient's), ``client(view, **letters)``, of a client as a round sees it. Both
+    ask for letters by name.
 
     Raises EnvironmentFault where Flower is not installed.
     """

@@ -36,7 +36,7 @@ def names() -> list[Row]:
     """All of them, by letter.
 
     >>> [row.also for row in names() if row.letter == "eta" and "dp-fedavg" in row.algorithms]
-    [('local_step', 'lr', 'learning_rate')]
+    [('local_step', 'lr', 'learning_rate', 'eta_l')]
     """
     found: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
     for name, kind in references().items():

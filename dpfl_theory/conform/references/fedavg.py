@@ -42,8 +42,9 @@ CLIPPED_DIFFERENCES = tuple(
         "the difference is clipped, not divided by the local step size",
         "w - y is clipped to C, and not (w - y)/eta: that is what most libraries call DP-FedAvg (after McMahan et al. "
         f"2018). It is this algorithm with the threshold C/eta and the global step {step}, the noise multiplier being "
-        "the same; if you mean it, test it with --as dp-fedavg-two-sided, whose threshold and noise are those of a "
-        "difference (and with --sampling poisson where clients are drawn independently)",
+        "the same. If you mean it, hold it against the algorithm whose threshold and noise are those of a difference: "
+        "dpfl-theory conform MODULE:FUNCTION --as dp-fedavg-two-sided, with sampling poisson where clients are drawn "
+        "independently",
         "local",
         {"update": lambda w, y, v: w - y, **parts},
     )
