@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import linecache
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-__all__ = ["BUILT_IN", "CORRECT", "PLANTED", "Plant", "function_of"]
+__all__ = ["BUILT_IN", "CONSEQUENCES", "CORRECT", "PLANTED", "UNUSUAL", "Plant", "function_of"]
 
 IMPLEMENTATIONS = Path(__file__).parent / "implementations"
 CLIENTS_ADD_NOISE, SERVER_ADDS_NOISE, BUILT_IN_LETTERS = "clients_add_noise", "server_adds_noise", "built_in"
@@ -28,6 +30,19 @@ CORRECT = {
     DP_SCAFFOLD: "dp-scaffold",
 }
 """The rounds, and the algorithm of each."""
+UNUSUAL = {
+    "child_generator": "dp-fedavg",
+    "inverse_transform": "dp-fedavg",
+    "box_muller": "dp-fedavg",
+    "single_precision": "dp-fedavg",
+    "guarded_norm": "dp-fedavg",
+    "noise_beforehand": "dp-fedavg",
+    "scaffold_dataclass": "scaffold",
+}
+"""Rounds that are right and written otherwise than most; they are not yet among those that must conform."""
+
+CONSEQUENCES = ("more than the declared sensitivity", "refuted by the audit")
+"""What any fault may bring with it: findings about the privacy of the same round."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +70,10 @@ def function_of(name: str, plant: Plant | None = None) -> Callable[..., Any]:
             text = text.replace(old, new) if old else text
         file = f"{name}, {plant.named}.py"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    space: dict[str, Any] = {"__name__": name}
-    exec(compile(text, file, "exec"), space)  # text of this repository
-    found: Callable[..., Any] = space["round"]
+    module = ModuleType(f"planted_{name}")
+    sys.modules[module.__name__] = module  # for what looks its own module up, as dataclasses do
+    exec(compile(text, file, "exec"), module.__dict__)  # text of this repository
+    found: Callable[..., Any] = module.round
     return found
 
 

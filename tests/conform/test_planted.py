@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.conform.planted import BUILT_IN, CORRECT, PLANTED, Plant, function_of
+from benchmarks.conform.planted import BUILT_IN, CONSEQUENCES, CORRECT, PLANTED, Plant, function_of
 from dpfl_theory.conform.run import conform
-
-CONSEQUENCES = {"more than the declared sensitivity", "refuted by the audit"}
-"""What a fault may bring with it: findings about the privacy of the same round."""
 
 
 def identified(plant: Plant) -> str:
