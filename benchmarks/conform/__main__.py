@@ -1,9 +1,10 @@
 """Every planted fault is named, and correct rounds conform in many runs with different seeds.
 
     python -m benchmarks.conform                    200 runs of each correct round; writes benchmarks/conform/CONFORM.md
-    python -m benchmarks.conform --runs 20 scaffold fewer, of rounds with this word in their names; prints only
+    python -m benchmarks.conform --runs 20 scaffold fewer runs, of rounds with this word in their names: prints the
+                                                    tables, and writes them only where --output says
 
-The exit code is 1 where a fault is not named, or a correct round is accused.
+The exit code is 1 where a fault is not named, a wrong name is beside it, or a correct round is accused.
 """
 
 from __future__ import annotations
@@ -15,37 +16,62 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from benchmarks.conform.planted import BUILT_IN, CORRECT, PLANTED, Plant, function_of
+from benchmarks.conform.planted import BUILT_IN, CONSEQUENCES, CORRECT, PLANTED, Plant, function_of
 from dpfl_theory.conform.result import Conformance
 from dpfl_theory.conform.run import conform
 from dpfl_theory.kernels.threads import usable_cores
 
 RUNS = 200
 ALPHA = 1e-6
+FILE = Path(__file__).parent / "CONFORM.md"
 
 
-def tested(name: str, plant: Plant | None, seed: int) -> tuple[Conformance, float]:
+class Took(NamedTuple):
+    """Seconds of the clock, and of the processor."""
+
+    wall: float
+    cpu: float
+
+
+def tested(name: str, plant: Plant | None, seed: int) -> tuple[Conformance, Took]:
     """What the kit says of a round, and the seconds that it took."""
-    begun = time.perf_counter()
+    begun, cpu = time.perf_counter(), time.process_time()
     given: dict[str, Any] = dict(BUILT_IN.get(name, {}))
     found = conform(function_of(name, plant), CORRECT[name], seed=seed, alpha=ALPHA, **given)
-    return found, time.perf_counter() - begun
+    return found, Took(time.perf_counter() - begun, time.process_time() - cpu)
 
 
-def correct(work: tuple[str, int]) -> tuple[str, str, float]:
+def correct(work: tuple[str, int]) -> tuple[str, str, Took]:
     """A correct round's verdict with this seed, why it is accused if it is, and the seconds."""
     name, seed = work
     found, seconds = tested(name, None, seed)
     return found.verdict, "" if found.conforms else str(found), seconds
 
 
-def planted(index: int) -> tuple[list[str], float, str]:
+def planted(index: int) -> tuple[list[str], Took, str]:
     """The names that a planted fault gets, the seconds, and where it was reported before."""
     plant = PLANTED[index]
     found, seconds = tested(plant.of, plant, 0)
     return [f.name for f in found.faults], seconds, next((f.seen for f in found.faults if f.name == plant.named), "")
+
+
+def row_of_correct(name: str, found: Sequence[tuple[str, str, Took]]) -> str:
+    """A line of the first table."""
+    conforming = sum(verdict == "conforms" for verdict, _, _ in found)
+    accused = sum(bool(text) for _, text, _ in found)
+    wall, cpu = (statistics.median(getattr(took, of) for _, _, took in found) for of in Took._fields)
+    return f"| {name} | {CORRECT[name]} | {len(found)} | {conforming} | {accused} | {cpu:.2f} | {wall:.2f} |"
+
+
+def row_of_planted(plant: Plant, said: Sequence[str], took: Took, seen: str) -> tuple[str, bool]:
+    """A line of the second table, and whether it is as it should be."""
+    others = [name for name in said if name != plant.named]
+    wrong = [name for name in others if name not in (*plant.beside, *CONSEQUENCES)]
+    named = "NO" if plant.named not in said else "yes, beside a wrong name" if wrong else "yes"
+    cells = (plant.named, plant.of, named, "; ".join(others), f"{took.cpu:.1f}", f"{took.wall:.1f}", seen)
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |", named == "yes"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -53,46 +79,44 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conform")
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--jobs", type=int, default=usable_cores())
-    parser.add_argument("--output", type=Path, help="where the tables go, if they are kept")
+    parser.add_argument("--output", type=Path, help="where the tables go; CONFORM.md where all is run in full")
     parser.add_argument("words", nargs="*")
     options = parser.parse_args(arguments)
     names = [n for n in CORRECT if not options.words or any(word in n for word in options.words)]
     plants = [i for i, plant in enumerate(PLANTED) if plant.of in names]
+    whole = not options.words and options.runs >= RUNS
+    output = options.output or (FILE if whole else None)
     failed = False
+    command = " ".join(["python -m benchmarks.conform", *([] if options.runs == RUNS else [f"--runs {options.runs}"])])
     lines = [
         "# Implementations with planted faults, and correct ones",
         "",
-        f"`python -m benchmarks.conform --runs {options.runs}`, error probability {ALPHA:g} a run.",
+        f"`{' '.join([command, *options.words])}` writes this file. Error probability {ALPHA:g} a run; "
+        f"{options.jobs} {'runs' if options.jobs > 1 else 'run'} at a time. CPU seconds are those of the process that "
+        "tests; beside other processes the clock's are more.",
         "",
-        "| correct round | algorithm | runs | conforms | accused | seconds (median) |",
-        "| --- | --- | ---: | ---: | ---: | ---: |",
+        "| correct round | algorithm | runs | conforms | accused | CPU seconds (median) | clock (median) |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     with ProcessPoolExecutor(options.jobs) as pool:
         for name in names:
             found = list(pool.map(correct, [(name, seed) for seed in range(options.runs)]))
             wrong = [text for _, text, _ in found if text]
-            seconds = statistics.median(s for _, _, s in found)
-            conforming = sum(verdict == "conforms" for verdict, _, _ in found)
-            row = f"| {name} | {CORRECT[name]} | {len(found)} | {conforming} | {len(wrong)} | {seconds:.2f} |"
-            print(row, *wrong[:1], sep="\n", flush=True)
-            lines.append(row)
+            lines.append(row_of_correct(name, found))
+            print(lines[-1], *wrong[:1], sep="\n", flush=True)
             failed |= bool(wrong)
-        head = [
+        lines += [
             "",
-            "| fault | in | named | also said | seconds | reported before in |",
-            "| --- | --- | --- | --- | ---: | --- |",
+            "| fault | in | named | also said | CPU seconds | clock | reported before in |",
+            "| --- | --- | --- | --- | ---: | ---: | --- |",
         ]
-        lines += head
-        for i, (said, seconds, seen) in zip(plants, pool.map(planted, plants)):
-            plant = PLANTED[i]
-            good = plant.named in said
-            others = "; ".join(other for other in said if other != plant.named)
-            row = f"| {plant.named} | {plant.of} | {'yes' if good else 'NO'} | {others} | {seconds:.1f} | {seen} |"
-            print(row, flush=True)
+        for i, (said, took, seen) in zip(plants, pool.map(planted, plants)):
+            row, good = row_of_planted(PLANTED[i], said, took, seen)
             lines.append(row)
+            print(row, flush=True)
             failed |= not good
-    if options.output is not None:
-        options.output.write_text("\n".join(lines) + "\n")
+    if output is not None:
+        output.write_text("\n".join(lines) + "\n")
     return int(failed)
 
 
