@@ -221,7 +221,7 @@ PLANTED = (
         "z * clip_norm * np.random",
         "z * lengths.max() * np.random",
         "noise scaled by data",
-        beside=("fails without clients",),
+        beside=("noise that depends on the data", "fails without clients"),
     ),
     Plant(
         SERVER_ADDS_NOISE,

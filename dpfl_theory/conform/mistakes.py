@@ -139,31 +139,35 @@ STEPS = (
 )
 """One local step too few or too many."""
 
-DECAYS = (1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 0.1, 0.5, 1.0)
-"""Strengths of a weight decay or of a proximal term that are looked for: those that training scripts have."""
+DECAYS = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3, 5e-4, 1e-4)
+"""Strengths of a weight decay that are looked for: those that training scripts have, as far as a path shows them."""
+PROXIMAL = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3)
+"""The same of a proximal term, which is smaller by the way that a client goes."""
 
 
 def added(part: str) -> tuple[Fault, ...]:
     """Terms that are added to a local gradient, by ``part`` (y, w) of a round, y being the client's point and w the
     server's."""
-    found = []
-    for strength in DECAYS:
-        found += [
-            Fault(
-                "weight decay in the local steps",
-                f"a local step adds {strength:g} times the client's parameters to the gradient: the algorithm has no "
-                "weight decay, set it to 0, or put the term into the loss, which is then another one",
-                "local",
-                {part: lambda y, w, strength=strength: strength * y},
-            ),
-            Fault(
-                "a proximal term in the local steps",
-                f"a local step adds {strength:g} (y - w) to the gradient, which is FedProx: leave it out",
-                "local",
-                {part: lambda y, w, strength=strength: strength * (y - w)},
-            ),
-        ]
-    return tuple(found)
+    decays = (
+        Fault(
+            "weight decay in the local steps",
+            f"a local step adds {strength:g} times the client's parameters to the gradient: the algorithm has no "
+            "weight decay, set it to 0, or put the term into the loss, which is then another one",
+            "local",
+            {part: lambda y, w, strength=strength: strength * y},
+        )
+        for strength in DECAYS
+    )
+    proximal = (
+        Fault(
+            "a proximal term in the local steps",
+            f"a local step adds {strength:g} (y - w) to the gradient, which is FedProx: leave it out",
+            "local",
+            {part: lambda y, w, strength=strength: strength * (y - w)},
+        )
+        for strength in PROXIMAL
+    )
+    return (*decays, *proximal)
 
 
 LOCAL = (
