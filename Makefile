@@ -69,7 +69,7 @@ soak: $(READY)
 	  || echo "atheris cannot be installed here: inputs are not guided by coverage." >&2
 	$(BIN)/python -m benchmarks.soak
 	$(BIN)/python -m benchmarks.fuzz --output benchmarks/fuzz/FUZZ.md
-	$(BIN)/python -m benchmarks.conform --output benchmarks/conform/CONFORM.md
+	$(BIN)/python -m benchmarks.conform
 	$(BIN)/dpfl-theory reproduce --output $(REPORTS)
 	$(BIN)/python -m benchmarks.growth $(REPORTS) .dpfl-theory/evidence.sqlite --output benchmarks/growth/GROWTH.md
 
