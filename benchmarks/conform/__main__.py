@@ -78,6 +78,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run all; returns 1 where something is not as it should be."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conform")
     parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--seconds", type=float, help="fewer runs of a correct round where they take longer than this")
     parser.add_argument("--jobs", type=int, default=usable_cores())
     parser.add_argument("--output", type=Path, help="where the tables go; CONFORM.md where all is run in full")
     parser.add_argument("words", nargs="*")
@@ -87,7 +88,12 @@ def main(arguments: Sequence[str]) -> int:
     whole = not options.words and options.runs >= RUNS
     output = options.output or (FILE if whole else None)
     failed = False
-    command = " ".join(["python -m benchmarks.conform", *([] if options.runs == RUNS else [f"--runs {options.runs}"])])
+    given = [
+        f"--{name} {getattr(options, name):g}"
+        for name, usual in (("runs", RUNS), ("seconds", None))
+        if getattr(options, name) != usual
+    ]
+    command = " ".join(["python -m benchmarks.conform", *given])
     lines = [
         "# Implementations with planted faults, and correct ones",
         "",
@@ -100,7 +106,12 @@ def main(arguments: Sequence[str]) -> int:
     ]
     with ProcessPoolExecutor(options.jobs) as pool:
         for name in names:
-            found = list(pool.map(correct, [(name, seed) for seed in range(options.runs)]))
+            found, begun = list[tuple[str, str, Took]](), time.perf_counter()
+            while len(found) < options.runs and (
+                options.seconds is None or time.perf_counter() - begun < options.seconds
+            ):
+                seeds = range(len(found), min(options.runs, len(found) + 5 * options.jobs))
+                found += pool.map(correct, [(name, seed) for seed in seeds])
             wrong = [text for _, text, _ in found if text]
             lines.append(row_of_correct(name, found))
             print(lines[-1], *wrong[:1], sep="\n", flush=True)

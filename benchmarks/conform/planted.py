@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["BUILT_IN", "CONSEQUENCES", "CORRECT", "PLANTED", "UNUSUAL", "Plant", "function_of"]
+__all__ = ["BUILT_IN", "CONSEQUENCES", "CORRECT", "PLANTED", "Plant", "function_of"]
 
 IMPLEMENTATIONS = Path(__file__).parent / "implementations"
 CLIENTS_ADD_NOISE, SERVER_ADDS_NOISE, BUILT_IN_LETTERS = "clients_add_noise", "server_adds_noise", "built_in"
@@ -28,9 +28,6 @@ CORRECT = {
     NORM_EC: "dp-norm-ec",
     CLIP21: "dp-clip21",
     DP_SCAFFOLD: "dp-scaffold",
-}
-"""The rounds, and the algorithm of each."""
-UNUSUAL = {
     "child_generator": "dp-fedavg",
     "inverse_transform": "dp-fedavg",
     "box_muller": "dp-fedavg",
@@ -39,7 +36,8 @@ UNUSUAL = {
     "noise_beforehand": "dp-fedavg",
     "scaffold_dataclass": "scaffold",
 }
-"""Rounds that are right and written otherwise than most; they are not yet among those that must conform."""
+"""The rounds, and the algorithm of each."""
+
 
 CONSEQUENCES = ("more than the declared sensitivity", "refuted by the audit")
 """What any fault may bring with it: findings about the privacy of the same round."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpfl_theory.conform.base import Player, Reference, Values
 from dpfl_theory.conform.case import Case
-from dpfl_theory.conform.probes import Path, heard
+from dpfl_theory.conform.probes import SPREAD, Path, heard
 from dpfl_theory.conform.settings import SHARES, cohorts, world
 from dpfl_theory.conform.subject import Raised
 from dpfl_theory.conform.world import Records, World
@@ -31,7 +31,7 @@ ROUNDING = 1e-5
 class Pair:
     """Two data sets: what differs, how w after a round is shifted, the distance that the letters allow, and mu: the
     shift over the noise that is there, of the Gaussian mechanism (infinite where no noise lies along it), and what is
-    claimed of it. (mu where the cohort has the expected size; else 0.)"""
+    claimed of it. usual: whether the cohort has the expected size."""
 
     told: str
     shift: Array
@@ -41,6 +41,7 @@ class Pair:
     one: World
     other: World
     path: Path
+    usual: bool = True
 
     @property
     def distance(self) -> float:
@@ -49,8 +50,8 @@ class Pair:
 
     @property
     def refutes(self) -> bool:
-        """Whether the distance exceeds what is allowed."""
-        return self.distance > self.allowed * (1.0 + ROUNDING)
+        """Whether the distance exceeds what is allowed, and the noise is not as much larger."""
+        return self.distance > self.allowed * (1.0 + ROUNDING) and self.mu > self.claimed * (1.0 + SPREAD)
 
 
 def _records(on: World, i: int, gradient: np.ndarray) -> Records:
@@ -169,8 +170,8 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
         seed, nothing = None, _nothing(player, reference, v)
         steps = int(v["local_steps"]) if reference.unit == "record" else 1
         claimed = steps**0.5 / float(v["noise_multiplier"])
-        for usual, who in enumerate(_members(v)):
-            covariance = None
+        for at, who in enumerate(_members(v)):
+            usual, covariance = at == 0, None
             for told, one, other, path in _pairs(reference, v, nothing, who):
                 seed = _communicating(player, Path(v, one, path.who)) if seed is None else seed
                 one.seed = other.seed = seed
@@ -183,9 +184,8 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
                     continue
                 if covariance is None:
                     covariance = case.plan.spread(Path(v, one, path.who)).of(player)
-                mu = _mu(shift, covariance) if usual == 0 else 0.0
-                words = told if usual == 0 else f"{told}, and takes part alone"
-                found.append(Pair(words, shift, allowed, mu, claimed, one, other, path))
+                words, mu = told if usual else f"{told}, and takes part alone", _mu(shift, covariance)
+                found.append(Pair(words, shift, allowed, mu, claimed, one, other, path, usual))
     return found
 
 

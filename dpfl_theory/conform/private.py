@@ -38,8 +38,8 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
         return []
     if not pairs:
         return []
-    far = max(pairs, key=lambda pair: pair.distance / pair.allowed)
-    loud = max(pairs, key=lambda pair: pair.mu / pair.claimed)
+    far = max(pairs, key=lambda pair: (pair.refutes, pair.distance / pair.allowed))
+    loud = max((pair for pair in pairs if pair.usual), key=lambda pair: pair.mu / pair.claimed)
     unit = case.reference.unit
     spoiled = next((fault.name for fault in before if fault.name in SPOILED), "")
     mu = math.inf if spoiled else loud.mu

@@ -172,7 +172,10 @@ def _findings(case: Case) -> list[Finding]:
             case.compared = {}
             return by_samples(case, why)
         found += not_finite(case, seen)
-        found += _of_the_noise(case, named)
+        watched: list[Finding] = getattr(case.subject.function, "findings", list)()
+        if watched:
+            named = [fault for fault in named if fault.name not in {UNKNOWN, *(one.name for one in watched)}]
+        found += [*watched, *_of_the_noise(case, named)]
         found += common(case, seen)
         case.notes += filter(None, [] if named else [exact(case, finite)])
         found += private(case, found) if case.kind.unit else []
