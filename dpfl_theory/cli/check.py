@@ -45,6 +45,8 @@ app = typer.Typer()
 DIFFERS = "<- not as expected"
 UNDECIDED = "<- undecided"
 MARKS = {"differs": DIFFERS, "undecided": UNDECIDED}
+HALVES = {"<=": "one half: left <= right", ">=": "one half: right <= left"}
+"""The mark of a check that was told to decide one half of an equality."""
 UNITS_ALONE = "nothing but its units was looked at: give it a check"
 UNITS_CHOSEN = "nothing but its units was looked at: its other checks use other methods"
 
@@ -222,9 +224,11 @@ def _why_unchecked(statement: dict[str, Any]) -> str:
 
 def _evidence(evidence: Sequence[Evidence]) -> str:
     """One line for each piece of evidence, and why those came out that were not expected."""
+    from dpfl_theory.checks.evidence import HALF
+
     lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
     for e in evidence:
-        mark = MARKS.get(e.agreement, "vacuous" if e.vacuous else "")
+        mark = MARKS.get(e.agreement, "vacuous" if e.vacuous else HALVES.get(e.notes.get(HALF, ""), ""))
         lines.append((e.verdict, number(e.ratio), e.statement, e.method, e.check, f"{e.seconds:.2f}", mark))
     surprises = [f"{e.statement} {e.method} {e.check}: {e.reason}" for e in evidence if e.verdict != e.expected]
     return "\n\n".join([table(lines, right=(1, 5)), *surprises])

@@ -257,7 +257,8 @@ class _Plan:
 
         problem = PEP()
         variances: dict[Hashable, Any] = {}
-        world = FunctionClass(problem, self._functions(problem), variances.__getitem__)
+        exactly = self.statement.relation != "<="
+        world = FunctionClass(problem, self._functions(problem), variances.__getitem__, exactly=exactly)
         star = world.minimiser_at_origin()
         values: dict[str, Any] = dict(self.numbers)
         known: dict[str, Any] = {name: float(v) for name, v in self.numbers.items()}
@@ -285,7 +286,8 @@ class _Plan:
             elif role == "gradient-spread":
                 values[f"{name}^2"] = average([world.square(world.gradient(i, star)) for i in oracle.clients])
         errors = ", with errors that fall on a vector or its opposite" if world.looked_at else ""
-        return WorstCase(problem, values, f"{self.statement.id}{errors}")
+        least = tuple(e.name for e in self.statement.expectations if e.when == "least")
+        return WorstCase(problem, values, f"{self.statement.id}{errors}", capped=least)
 
     def _lengths(self) -> list[str]:
         """The letters of the instance that are lengths in units in which L is a number: known by their squares."""
