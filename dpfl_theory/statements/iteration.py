@@ -19,7 +19,7 @@ from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.errors import InputError, TooMuch, unknown_name
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Values, WorstCase
 from dpfl_theory.statements.formula import Letters, evaluate, prescription_of
@@ -53,6 +53,10 @@ _OBSERVED: dict[str, Callable[[Any, Vector, Vector], Any]] = {
 }
 """Observables in the words of a world."""
 _LANES = 512
+MOST_WAYS = 100_000
+"""Ways in which cohorts and coins may fall in exact values: each of some twenty quadratics takes minutes with them."""
+MOST_VECTORS = 1000
+"""The same in worst cases, where each has vectors of its own: no solver would end with more."""
 _RANDOM_WITHIN = 40
 """Rounds in which a run that draws anything draws something."""
 
@@ -220,8 +224,11 @@ class _Plan:
             else:
                 yield self._point(state)
 
-    def expectations(self, world: World, star: Vector, run: Callable[[], Iterator[Vector]]) -> dict[str, Any]:
-        """Each expectation's value, or the values of all rounds for the least one."""
+    def expectations(
+        self, world: World, star: Vector, run: Callable[[], Iterator[Vector]], most: int
+    ) -> dict[str, Any]:
+        """Each expectation's value, or the values of all rounds for the least one, from at most so many ways in which
+        choices fall."""
         wanted = [(e, self._rounds_of(e)) for e in self.statement.expectations]
 
         def observed() -> dict[Hashable, Any]:
@@ -233,7 +240,12 @@ class _Plan:
                         found[e.name, k] = sum(parts[1:], parts[0])
             return found
 
-        values = expected(world, observed)
+        try:
+            values = expected(world, observed, most)
+        except TooMuch as error:
+            fewer = int(self.rounds * math.log(most) / math.log(max(world.ways, 2)))
+            told = f"at most {fewer}" if 0 < fewer < self.rounds else "fewer"
+            raise TooMuch(f"{error}: take {told} rounds, or check it by=('monte-carlo',)") from error
         found: dict[str, Any] = {}
         for e, rounds in wanted:
             own = [values[e.name, k] for k in rounds]
@@ -270,7 +282,7 @@ class _Plan:
         start = Vector(problem.set_initial_point())
         oracle = Oracle(world, start, float(self.of("dimension", Fraction(1)) or 1), variances)
         s = Letters(known, self.statement.id)
-        values |= self.expectations(world, star, partial(self.points, oracle, s))
+        values |= self.expectations(world, star, partial(self.points, oracle, s), MOST_VECTORS)
         for e in self.statement.expectations:
             if e.when == "least":
                 least = Expression()
@@ -326,7 +338,7 @@ class _Plan:
             star, start = world.minimiser, world.minimiser + Vector(Fraction(1))
             oracle, s = Oracle(world, start, d, variances), Letters(self.numbers, self.statement.id)
             values: dict[str, Any] = dict(self.numbers)
-            values |= self.expectations(world, star, partial(self.points, oracle, s))
+            values |= self.expectations(world, star, partial(self.points, oracle, s), MOST_WAYS)
             for e in self.statement.expectations:
                 if e.when == "least":
                     values[e.name] = min(values[e.name])
