@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -449,3 +450,15 @@ def test_one_half_of_an_equality_is_not_the_equality(tmp_path: Path, halves: lis
     report = run_plan(plan(load_file(file)))
     assert report.evidence[1].verdict == "holds"
     assert report.to_json()["summary"]["statements"]["mine.equal"]["verdict"] == verdict
+
+
+@pytest.mark.parametrize("arguments", [["check", "--budget", "2.5s"], ["falsify", "--limit", "2.5s"]])
+def test_an_import_that_never_ends_has_the_commands_own_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("while True:\n    pass\n")
+    begun = time.monotonic()
+    assert main([*arguments, "--file", str(file)]) == 2
+    assert time.monotonic() - begun < 20.0
+    assert "cannot be imported: it took longer than 2.5 s and was ended" in capsys.readouterr().err

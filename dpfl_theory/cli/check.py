@@ -125,7 +125,7 @@ def check(
     if smoke and (file is not None or changed_since is not None):
         other = "--file" if file is not None else "--changed-since"
         raise InputError(f"--smoke is a fixed set of the catalogue's checks: leave {other} out, or run it on its own")
-    chosen = _chosen(tuple(ids or ()), paper, file)
+    chosen = _chosen(tuple(ids or ()), paper, file, seconds, most)
     if changed_since is not None:
         chosen = _changed(changed_since, chosen, file)
     pairs = _planned(chosen, tuple(method or ()), smoke)
@@ -173,12 +173,13 @@ def check(
     return exit_code(document["summary"])
 
 
-def _chosen(ids: Sequence[str], paper: str | None, file: str | None) -> tuple[Statement, ...]:
-    """The statements a command speaks of: those of the user's file, or the catalogue's; ids may name either."""
+def _chosen(ids: Sequence[str], paper: str | None, file: str | None, *limits: float | None) -> tuple[Statement, ...]:
+    """The statements a command speaks of: those of the user's file, or the catalogue's; ids may name either. limits:
+    seconds that the file's import may take."""
     if file is None:
         chosen = statements.select(tuple(ids), paper)
     else:
-        own = {s.id: s for s in statements.load_file(file)}
+        own = {s.id: s for s in statements.load_file(file, *limits)}
         known = {s.id: s for s in statements.all_statements()} | own
         named = several(ids, known, statements.papers())
         chosen = tuple(known[id_] for id_ in named) if ids else tuple(own.values())

@@ -61,7 +61,7 @@ def falsify(
     if choice("device", device, DEVICES) == "cuda":
         select(device)
     most = parse_budget(limit if limit is not None or file is None else OWN_LIMIT, "limit")
-    statement = one_statement(id_, file)
+    statement = one_statement(id_, file, seconds, most)
     with Progress("falsify") as progress:
         found = search(
             statement,
