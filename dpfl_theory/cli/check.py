@@ -11,6 +11,7 @@ import typer
 
 from dpfl_theory import methods, statements
 from dpfl_theory.cli import _complete
+from dpfl_theory.cli._checked import as_text, shown, why_unchecked
 from dpfl_theory.cli._options import (
     OWN_LIMIT,
     Device,
@@ -21,10 +22,8 @@ from dpfl_theory.cli._options import (
     Schema,
     Seed,
     give_schema,
-    number,
     opened,
     parse_jobs,
-    table,
 )
 from dpfl_theory.cli._partial import Partial
 from dpfl_theory.console import Progress, as_options, choice, emit, parse_alpha, parse_budget, parse_seed, say
@@ -37,18 +36,9 @@ from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.names import several
 
 if TYPE_CHECKING:
-    from dpfl_theory.checks.evidence import Evidence
     from dpfl_theory.checks.runner import Report
 
 app = typer.Typer()
-
-DIFFERS = "<- not as expected"
-UNDECIDED = "<- undecided"
-MARKS = {"differs": DIFFERS, "undecided": UNDECIDED}
-HALVES = {"<=": "one half: left <= right", ">=": "one half: right <= left"}
-"""The mark of a check that was told to decide one half of an equality."""
-UNITS_ALONE = "nothing but its units was looked at: give it a check"
-UNITS_CHOSEN = "nothing but its units was looked at: its other checks use other methods"
 
 
 @app.command()
@@ -136,9 +126,7 @@ def check(
     elif not pairs:
         raise InputError(f"no check of these statements uses the method {', '.join(method or ())}: leave --method out")
     with on(scheduler), opened(store) as kept, Progress("check") as progress:
-        partial = Partial(
-            pairs, _evidence if format_ == "text" and target is None else None, kept is not None, progress
-        )
+        partial = Partial(pairs, shown if format_ == "text" and target is None else None, kept is not None, progress)
         with last_words(partial.tell):
             report = run_plan(
                 pairs,
@@ -160,10 +148,16 @@ def check(
         report = _with_power(report, chosen, processes)
     document = report.to_json()
     if file is not None:
+        from dpfl_theory.checks.edges import edges, untried
         from dpfl_theory.report.own import described
 
         own = [s for s in chosen if statements.file_of(s.id) is None]
         document["own"] = described(own, report.evidence, planted=sensitivity, file=file)
+        for s in own:
+            near, about = edges(s), document["own"][s.id]
+            about["edges"] = [edge.to_json() for edge in near]
+            holds = document["summary"]["statements"][s.id]["verdict"] == "holds"
+            about["untried"] = untried(s, near, file, len(own)) if holds else None
     text = render(report, document)
     if target is None:
         emit(text)
@@ -216,63 +210,6 @@ def _planned(chosen: Sequence[Statement], methods: Sequence[str], smoke: bool) -
     return smoke_set(pairs) if smoke else pairs
 
 
-def _why_unchecked(statement: dict[str, Any]) -> str:
-    """Why a statement of the summary is unchecked, and what to do about it."""
-    from dpfl_theory.checks.evidence import UNCHECKED
-
-    return UNITS_CHOSEN if statement["expected"] == UNCHECKED else UNITS_ALONE
-
-
-def _evidence(evidence: Sequence[Evidence]) -> str:
-    """One line for each piece of evidence, and why those came out that were not expected."""
-    from dpfl_theory.checks.evidence import HALF
-
-    lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
-    for e in evidence:
-        mark = MARKS.get(e.agreement, "vacuous" if e.vacuous else HALVES.get(e.notes.get(HALF, ""), ""))
-        lines.append((e.verdict, number(e.ratio), e.statement, e.method, e.check, f"{e.seconds:.2f}", mark))
-    surprises = [f"{e.statement} {e.method} {e.check}: {e.reason}" for e in evidence if e.verdict != e.expected]
-    return "\n\n".join([table(lines, right=(1, 5)), *surprises])
-
-
-def as_text(report: Report, document: dict[str, Any]) -> str:
-    """One line for each evidence, then each statement's verdict."""
-    from dpfl_theory.checks.evidence import UNCHECKED, in_short
-
-    verdicts = [("statement", "verdict", "expected", "methods", "")]
-    for id_, s in document["summary"]["statements"].items():
-        mark = f"<- {_why_unchecked(s)}" if s["agreement"] == UNCHECKED else MARKS.get(s["agreement"], "")
-        verdicts.append((id_, s["verdict"], s["expected"], ",".join(s["methods"]), mark))
-    readings = [s.get("reading", "") for s in document["summary"]["statements"].values()]
-    told = zip(table(verdicts).splitlines(), ["", *readings])
-    named = "\n".join(f"{line}\n    read: {reading}" if reading else line for line, reading in told)
-    parts = [_evidence(report.evidence), named, *_noticed(document), *_sensitivity(report)]
-    parts.append(in_short(document["summary"]))
-    return "\n\n".join(parts)
-
-
-def _noticed(document: dict[str, Any]) -> list[str]:
-    """What the checks of the user's own statements could notice, a sentence each."""
-    own = {id_: about["noticed"] for id_, about in document.get("own", {}).items() if about["noticed"]}
-    lines = [f"{id_}: {power['sentence']}" for id_, power in own.items()]
-    for id_, power in own.items():
-        if power["left_out"]:
-            lines.append(
-                f"{id_}: no check here would notice if {' or '.join(map(repr, power['left_out']))} were left out"
-            )
-    return ["\n".join(lines)] if own else []
-
-
-def _sensitivity(report: Report) -> list[str]:
-    """A table of the smallest changes that are noticed; nothing where none were looked for."""
-    rows = [("statement", "method", "checks", "read", "noticed from", "by")]
-    for id_, power in report.power.items():
-        for method, (share, name) in power.least.items():
-            read, total = power.reading[method]
-            rows.append((id_, method, str(total), str(read), "-" if share is None else f"{100 * share:.3g} %", name))
-    return [table(rows, right=(2, 3, 4))] if report.power else []
-
-
 def as_json(report: Report, document: dict[str, Any]) -> str:
     """The document itself."""
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
@@ -282,7 +219,7 @@ def as_junit(report: Report, document: dict[str, Any]) -> str:
     """A document of JUnit (`dpfl_theory.cli._junit`)."""
     from dpfl_theory.cli._junit import junit
 
-    return junit(document, why_unchecked=_why_unchecked)
+    return junit(document, why_unchecked=why_unchecked)
 
 
 FORMATS = {"text": as_text, "json": as_json, "junit": as_junit}

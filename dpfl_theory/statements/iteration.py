@@ -134,6 +134,12 @@ class _Build:
         """The author's own function, whose file and line are told where it fails."""
         return self.iteration.round.__code__
 
+    def letters(self, statement: Statement, instance: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """The letters that are known of an instance, and those among them that it chooses from a range."""
+        numbers = _Plan(self.iteration, statement, instance).numbers
+        whole = {s.name for s in statement.symbols if s.domain == "integer"}
+        return numbers, tuple(name for name in numbers if name in instance and name not in whole)
+
     def on(self, problem: Problem) -> _Build:
         """The same on this problem."""
         return _Build(self.iteration, self.method, problem)

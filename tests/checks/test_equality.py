@@ -102,9 +102,9 @@ def test_one_half_alone_says_which(tmp_path: Path, capsys: pytest.CaptureFixture
     power = noticed(loose, [e])
     assert power is not None
     assert power.share == pytest.approx(0.75, abs=1e-5)
-    from dpfl_theory.cli.check import _evidence
+    from dpfl_theory.cli._checked import shown
 
-    assert "one half: left <= right" in _evidence([e])
+    assert "one half: left <= right" in shown([e])
     other = replace(loose, checks=(replace(check, build=lambda of, at: replace(check.build(of, at), direction=">=")),))
     assert noticed(other, [replace(e, notes={HALF: ">="})]).share is None  # type: ignore[union-attr]
 
