@@ -74,6 +74,11 @@ SLIPS = {
     "id": (("mine.noisy", "mine noisy"), "the id 'mine noisy-gradient-descent' is none: write letters"),
     "catalogue": (("mine.noisy-gradient-descent", "das2022.theorem4a"), "is a statement's of the catalogue: choose"),
     "paper": (('Source("mine"', 'Source("das2022"'), "source.paper is 'das2022', a paper of the catalogue"),
+    "of a paper": (("mine.noisy", "das2022.noisy"), "begins with 'das2022', a paper of the catalogue"),
+    "violated": (
+        more('expected="violated"'),
+        "its expected verdict is 'violated', and none of its checks expects that",
+    ),
     "twice": (("STATEMENTS = (THEOREM,)", "STATEMENTS = (THEOREM, THEOREM)"), "is given to 2 statements: give each"),
     "letter": (("s.d * s.sigma**2", "s.d * s.sigm**2"), "has no letter 'sigm'; it has K, d, L"),
     "foreign": (("s.eta * s.d * s.sigma**2", '__import__("sympy").Symbol("q")'), "sides, 'rhs, noise': q is no letter"),
@@ -131,6 +136,13 @@ def test_a_slip_is_told_with_its_line(tmp_path: Path, change: tuple[str, str], t
     assert told in sentence
     assert "(mine.py, line " in sentence
     assert "\n" not in sentence
+
+
+def test_a_line_is_told_wherever_the_file_is_named_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(OWN.replace("s.d * s.sigma**2", "s.d * s.sigm**2"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"has no letter 'sigm'.*\(mine.py, line \d+\)"):
+        load_file("mine.py")
 
 
 def test_all_slips_are_told_at_once(tmp_path: Path) -> None:

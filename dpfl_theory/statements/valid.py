@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import os
 import re
 import traceback
 from collections import Counter
@@ -53,8 +54,13 @@ _ID = re.compile(r"[\w-]+(\.[\w-]+)*")
 def line_of(error: BaseException, file: Path) -> str:
     """Where in a file an error arose, as `` (mine.py, line 3)``; nothing where it did not, or says so itself."""
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
+    lines = [frame.lineno for frame in frames if _same(frame.filename, file)]
     return f" ({file.name}, line {lines[-1]})" if lines and str(error) else ""
+
+
+def _same(name: str, file: Path) -> bool:
+    """Whether a code object's file is this one: what was imported has an absolute name, however it was given."""
+    return os.path.abspath(name) == os.path.abspath(file)
 
 
 class Lines:
@@ -81,7 +87,7 @@ class Lines:
     def of_function(self, function: Any) -> str:
         """Where a function begins."""
         code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
-        own = code is not None and Path(code.co_filename) == self._file
+        own = code is not None and _same(code.co_filename, self._file)
         return self._at(code.co_firstlineno if code is not None and own else None)
 
     def of_error(self, error: BaseException, function: Any) -> str:
@@ -294,6 +300,10 @@ def _of_checks(statement: Statement, lines: Lines) -> Iterator[str]:
     for (method, name), count in Counter((c.method, c.name) for c in statement.checks).items():
         if count > 1:
             yield f"{count} checks by {method} are called {name!r}: give each a name of its own{lines.of(name)}"
+    verdicts = {c.expected for c in statement.checks} | ({"violated"} if not statement.homogeneous else set())
+    if statement.expected == "violated" and "violated" not in verdicts:
+        told_ = "and none of its checks expects that: record it with the check that refutes it, as expected='violated'"
+        yield f"its expected verdict is 'violated', {told_}{lines.of('violated')}"
     for check in statement.checks:
         for fault in _of_check(statement, check):
             yield f"check {check.name!r}: {fault}{lines.of(check.name) or lines.of_function(check.build)}"
@@ -354,6 +364,10 @@ def faults_of_file(statements: Sequence[Statement], file: Path, catalogue: Mappi
     for id_, count in own.items():
         if count > 1:
             found.append(f"the id {id_!r} is given to {count} statements: give each an id of its own{lines.of(id_)}")
+        paper = next((p for p in papers if f"{id_}.".startswith(f"{p}.")), None) if isinstance(id_, str) else None
+        if paper is not None and id_ not in catalogue:
+            told_ = f"begins with {paper!r}, a paper of the catalogue, among whose statements it would be looked for"
+            found.append(f"the id {id_!r} {told_}: choose another{lines.of(id_)}")
         if id_ in catalogue:
             found.append(f"the id {id_!r} is a statement's of the catalogue: choose another{lines.of(id_)}")
     for statement in statements:
