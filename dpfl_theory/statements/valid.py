@@ -303,7 +303,7 @@ def _of_checks(statement: Statement, lines: Lines) -> Iterator[str]:
     verdicts = {c.expected for c in statement.checks} | ({"violated"} if not statement.homogeneous else set())
     if statement.expected == "violated" and "violated" not in verdicts:
         told_ = "and none of its checks expects that: record it with the check that refutes it, as expected='violated'"
-        yield f"its expected verdict is 'violated', {told_}{lines.of('violated')}"
+        yield f"its expected verdict is 'violated', {told_}{lines.of('violated', statement.id, statement.title)}"
     for check in statement.checks:
         for fault in _of_check(statement, check):
             yield f"check {check.name!r}: {fault}{lines.of(check.name) or lines.of_function(check.build)}"
