@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import html
 import json
+import re
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -160,6 +162,30 @@ def test_terms_that_no_check_would_miss_are_told(capsys: pytest.CaptureFixture[s
     assert told in capsys.readouterr().out
     assert main([*line, str(EXAMPLES / "private_gradient_descent.py")]) == 0
     assert "left out" not in capsys.readouterr().out
+
+
+def test_sensitivity_says_what_it_tries_and_how_long_it_took(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its progress names the statement and the share, its seconds count, and its table says how coarse it is."""
+    monkeypatch.setattr("dpfl_theory.console.QUIET_SECONDS", 0.0)
+    monkeypatch.setattr("dpfl_theory.console.SPARSE_SECONDS", 0.0)
+    file = str(EXAMPLES / "private_gradient_descent.py")
+    line = ["check", "--method", "exact", "--store", "off", "--jobs", "1", "--sensitivity", "--file", file]
+    begun = time.monotonic()
+    assert main(line) == 0
+    whole = time.monotonic() - begun
+    out, said = capsys.readouterr()
+    assert "noticed from: of right sides smaller by 0.1, 1, 10, 50, 90, 99, 99.9 % the first" in out
+    assert "also to undecided" in out
+    told = [x for x in said.splitlines() if x.startswith("sensitivity:")]
+    assert any("outside.private-gradient-descent, its right side smaller by 99.9 %" in x for x in told)
+    assert any("smaller by 0.1 %" in x for x in told)
+    shares = [int(x.split("%")[0].split()[-1]) for x in told]
+    assert shares == sorted(shares)
+    seconds = float(out.rstrip().removesuffix(" s").rsplit(", ", 1)[1])
+    checked = re.findall(r"holds +[\d.-]+ +\S+ +exact .* (\d+\.\d+)", out)
+    assert sum(map(float, checked)) < seconds <= whole + 0.1
 
 
 def test_nothing_is_said_of_what_is_refuted_or_has_no_sides() -> None:

@@ -78,4 +78,14 @@ def _sensitivity(report: Report) -> list[str]:
         for method, (share, name) in power.least.items():
             read, total = power.reading[method]
             rows.append((id_, method, str(total), str(read), "-" if share is None else f"{100 * share:.3g} %", name))
-    return [table(rows, right=(2, 3, 4))] if report.power else []
+    if not report.power:
+        return []
+    from dpfl_theory.checks.power import SHRINKAGES
+
+    tried = ", ".join(f"{100 * share:.3g}" for share in sorted(SHRINKAGES))
+    about = (
+        f"noticed from: of right sides smaller by {tried} % the first one that changes a verdict,\n"
+        "also to undecided; of runs and of claims of privacy what their limits leave. The lines above are read off\n"
+        "ratios and limits, and may tell shares between these. read: checks whose evidence the right side changes."
+    )
+    return [f"{table(rows, right=(2, 3, 4))}\n{about}"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -144,6 +145,7 @@ def check(
             )
     if kept is not None and report.reused:
         say(as_options(reused(kept, report.reused, len(pairs), "checks")))
+    begun = time.monotonic()
     if sensitivity:
         report = _with_power(report, chosen, processes)
     document = report.to_json()
@@ -152,12 +154,16 @@ def check(
         from dpfl_theory.report.own import described
 
         own = [s for s in chosen if statements.file_of(s.id) is None]
+        if sensitivity:
+            say("checking again without each term of the right sides")
         document["own"] = described(own, report.evidence, planted=sensitivity, file=file)
         for s in own:
             near, about = edges(s), document["own"][s.id]
             about["edges"] = [edge.to_json() for edge in near]
             holds = document["summary"]["statements"][s.id]["verdict"] == "holds"
             about["untried"] = untried(s, near, file, len(own)) if holds else None
+    if sensitivity:
+        document["summary"]["seconds"] = round(report.seconds + time.monotonic() - begun, 3)
     text = render(report, document)
     if target is None:
         emit(text)
@@ -198,7 +204,8 @@ def _with_power(report: Report, chosen: Sequence[Statement], processes: int | No
 
     say("checking stronger statements: the right sides smaller by up to 99.9 %")
     jobs = usable_cores() if processes is None else processes
-    return replace(report, power=measure([e.to_json() for e in report.evidence], chosen, jobs))
+    with Progress("sensitivity") as progress:
+        return replace(report, power=measure([e.to_json() for e in report.evidence], chosen, jobs, progress))
 
 
 def _planned(chosen: Sequence[Statement], methods: Sequence[str], smoke: bool) -> list[tuple[Statement, Check]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 import math
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
