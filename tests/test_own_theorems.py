@@ -20,6 +20,7 @@ from dpfl_theory.checks.curve import check_of, curve, place_of, values_of
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.own import Noticed, noticed
 from dpfl_theory.cli import main
+from dpfl_theory.cli._checked import shown
 from dpfl_theory.errors import InputError
 from dpfl_theory.report.build import build
 from dpfl_theory.report.curve import drawn
@@ -49,18 +50,22 @@ def test_what_new_writes_is_checked_at_once(
     assert load_file(file)[0].id == "mine.sharper-rate"
     line = ["check", "--file", str(file), "--format", "json", "--store", "off", "--limit", "5m"]
     assert main(line) == 0
-    assert {e["method"] for e in json.loads(capsys.readouterr().out)["evidence"]} == {
-        "algebra",
-        "exact",
-        "worst-case",
-        "monte-carlo",
-    }
+    found = json.loads(capsys.readouterr().out)["evidence"]
+    assert {e["method"] for e in found} == {"algebra", "exact", "worst-case", "monte-carlo"}
+    assert [e["check"] for e in found if e["vacuous"]] == []
     text = file.read_text()
     assert text.count("s.eta * s.d * s.sigma**2}") == 1
     file.write_text(text.replace("s.eta * s.d * s.sigma**2}", "s.eta * s.sigma**2 / 4}"))
     assert main(line) == 1
     found = json.loads(capsys.readouterr().out)["evidence"]
     assert {e["method"] for e in found if e["verdict"] == "violated"} == {"exact", "worst-case", "monte-carlo"}
+
+
+def test_vacuous_is_explained_once() -> None:
+    text = shown([replace(evidence("monte-carlo", 0.5, {}, name), vacuous=True) for name in ("one", "two")])
+    assert text.count("vacuous: the bound is above what the start has already") == 1
+    assert len([line for line in text.splitlines() if line.endswith("vacuous")]) == 2
+    assert "vacuous" not in shown([evidence("monte-carlo", 0.5, {})])
 
 
 def test_what_new_writes_is_formatted_and_marked(tmp_path: Path) -> None:

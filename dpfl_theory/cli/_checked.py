@@ -17,6 +17,8 @@ __all__ = ["DIFFERS", "UNDECIDED", "UNITS_ALONE", "UNITS_CHOSEN", "as_text", "sh
 DIFFERS = "<- not as expected"
 UNDECIDED = "<- undecided"
 MARKS = {"differs": DIFFERS, "undecided": UNDECIDED}
+VACUOUS = "vacuous"
+ABOUT_VACUOUS = "vacuous: the bound is above what the start has already, so that a run that never moves would meet it"
 HALVES = {"<=": "one half: left <= right", ">=": "one half: right <= left"}
 """The mark of a check that was told to decide one half of an equality."""
 UNITS_ALONE = "nothing but its units was looked at: give it a check"
@@ -36,10 +38,13 @@ def shown(evidence: Sequence[Evidence]) -> str:
 
     lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
     for e in evidence:
-        mark = MARKS.get(e.agreement, "vacuous" if e.vacuous else HALVES.get(e.notes.get(HALF, ""), ""))
+        mark = MARKS.get(e.agreement, VACUOUS if e.vacuous else HALVES.get(e.notes.get(HALF, ""), ""))
         lines.append((e.verdict, number(e.ratio), e.statement, e.method, e.check, f"{e.seconds:.2f}", mark))
     surprises = [f"{e.statement} {e.method} {e.check}: {e.reason}" for e in evidence if e.verdict != e.expected]
-    return "\n\n".join([table(lines, right=(1, 5)), *surprises])
+    rows = table(lines, right=(1, 5))
+    if any(line[-1] == VACUOUS for line in lines):
+        rows = f"{rows}\n{ABOUT_VACUOUS}"
+    return "\n\n".join([rows, *surprises])
 
 
 def as_text(report: Report, document: dict[str, Any]) -> str:
