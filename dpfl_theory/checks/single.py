@@ -21,8 +21,9 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import DpflError, InputError, TooMuch, place, told
 from dpfl_theory.limited import OutOfTime, Vanished, limited
 from dpfl_theory.processes import one_thread
+from dpfl_theory.statements.lines import line_of
 from dpfl_theory.statements.model import UNITS, Check, Statement
-from dpfl_theory.statements.valid import line_of, not_compared
+from dpfl_theory.statements.valid_checks import not_compared
 
 __all__ = ["cannot", "checks_of", "run_one"]
 
