@@ -28,7 +28,7 @@ def with_step(text: str, most: float) -> Statement:
 
 @pytest.mark.parametrize(("most", "factor"), [(1.0, 2.0), (4.0, 8.0), (0.5, 1.0)])
 def test_the_nearest_instance_tells_how_far_the_edge_is(most: float, factor: float) -> None:
-    """The template's instances have eta L = 1/2 and 1/4."""
+    """The template's instances have eta L = 1/2, and sigma = 1/4 and 1/8."""
     (edge,) = edges(with_step("short", most))
     assert (edge.letter, edge.by) == ("eta", "worst-case: two rounds")
     assert edge.factor == pytest.approx(factor, rel=1e-4)
@@ -40,7 +40,7 @@ def test_an_edge_below_is_one_too() -> None:
         return None if v["sigma"] >= 0.0625 else "too little noise"
 
     (edge,) = edges(replace(THEOREM, assumptions=(Assumption("noisy", test),)))
-    assert edge.sentence() == "'noisy' allows sigma 4 times smaller than in any check"
+    assert edge.sentence() == "'noisy' allows sigma 2 times smaller than in any check"
 
 
 def test_what_no_chosen_letter_decides_has_no_edge() -> None:
