@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["DpflError", "EnvironmentFault", "InputError", "place", "told", "unknown_name"]
+__all__ = ["DpflError", "EnvironmentFault", "InputError", "TooMuch", "place", "told", "unknown_name"]
 
 
 class DpflError(Exception):
@@ -20,6 +20,10 @@ class InputError(DpflError, ValueError):
     """The user's input cannot be used: exit code 2."""
 
     exit_code = 2
+
+
+class TooMuch(InputError):
+    """Work that would not end, counted before it is begun: exit code 2, or an undecided check."""
 
 
 class EnvironmentFault(DpflError, RuntimeError):

@@ -21,6 +21,13 @@ __all__ = ["OutOfTime", "Vanished", "at_most", "limited"]
 T = TypeVar("T")
 
 
+_TELL_SECONDS = 1.0
+
+
+def _nothing() -> None:
+    """What is done where nobody listens."""
+
+
 class OutOfTime(DpflError):
     """Work that took longer than it may: a run that failed, exit code 1."""
 
@@ -46,8 +53,8 @@ def _ending(code: int | None) -> str:
     return f"its process ended with code {code}, of itself"
 
 
-def limited(work: Callable[[], T], seconds: float) -> T:
-    """What ``work`` returns, or raises, within so many seconds.
+def limited(work: Callable[[], T], seconds: float, waiting: Callable[[], None] = _nothing) -> T:
+    """What ``work`` returns, or raises, within so many seconds; ``waiting`` is called about once a second meanwhile.
 
     It runs in a copy of this process, which ends with it, and what it prints goes to stderr. Raises `OutOfTime`;
     `Vanished` where the copy ended without an answer (a crash, or want of memory); EnvironmentFault where processes
@@ -66,7 +73,11 @@ def limited(work: Callable[[], T], seconds: float) -> T:
         process.start()
     sender.close()
     try:
-        if not receiver.poll(seconds):
+        ends = time.monotonic() + seconds
+        while not receiver.poll(max(0.0, min(_TELL_SECONDS, ends - time.monotonic()))):
+            if time.monotonic() < ends:
+                waiting()
+                continue
             raise OutOfTime(f"it took longer than {seconds:.3g} s and was ended")
         try:
             good, found = receiver.recv()

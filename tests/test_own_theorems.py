@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import html
 import json
+import re
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from dpfl_theory.checks.curve import check_of, curve, place_of, values_of
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.own import Noticed, noticed
 from dpfl_theory.cli import main
+from dpfl_theory.cli._checked import shown
 from dpfl_theory.errors import InputError
 from dpfl_theory.report.build import build
 from dpfl_theory.report.curve import drawn
@@ -47,18 +50,22 @@ def test_what_new_writes_is_checked_at_once(
     assert load_file(file)[0].id == "mine.sharper-rate"
     line = ["check", "--file", str(file), "--format", "json", "--store", "off", "--limit", "5m"]
     assert main(line) == 0
-    assert {e["method"] for e in json.loads(capsys.readouterr().out)["evidence"]} == {
-        "algebra",
-        "exact",
-        "worst-case",
-        "monte-carlo",
-    }
+    found = json.loads(capsys.readouterr().out)["evidence"]
+    assert {e["method"] for e in found} == {"algebra", "exact", "worst-case", "monte-carlo"}
+    assert [e["check"] for e in found if e["vacuous"]] == []
     text = file.read_text()
     assert text.count("s.eta * s.d * s.sigma**2}") == 1
     file.write_text(text.replace("s.eta * s.d * s.sigma**2}", "s.eta * s.sigma**2 / 4}"))
     assert main(line) == 1
     found = json.loads(capsys.readouterr().out)["evidence"]
     assert {e["method"] for e in found if e["verdict"] == "violated"} == {"exact", "worst-case", "monte-carlo"}
+
+
+def test_vacuous_is_explained_once() -> None:
+    text = shown([replace(evidence("monte-carlo", 0.5, {}, name), vacuous=True) for name in ("one", "two")])
+    assert text.count("vacuous: the bound is above what the start has already") == 1
+    assert len([line for line in text.splitlines() if line.endswith("vacuous")]) == 2
+    assert "vacuous" not in shown([evidence("monte-carlo", 0.5, {})])
 
 
 def test_what_new_writes_is_formatted_and_marked(tmp_path: Path) -> None:
@@ -160,6 +167,30 @@ def test_terms_that_no_check_would_miss_are_told(capsys: pytest.CaptureFixture[s
     assert told in capsys.readouterr().out
     assert main([*line, str(EXAMPLES / "private_gradient_descent.py")]) == 0
     assert "left out" not in capsys.readouterr().out
+
+
+def test_sensitivity_says_what_it_tries_and_how_long_it_took(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its progress names the statement and the share, its seconds count, and its table says how coarse it is."""
+    monkeypatch.setattr("dpfl_theory.console.QUIET_SECONDS", 0.0)
+    monkeypatch.setattr("dpfl_theory.console.SPARSE_SECONDS", 0.0)
+    file = str(EXAMPLES / "private_gradient_descent.py")
+    line = ["check", "--method", "exact", "--store", "off", "--jobs", "1", "--sensitivity", "--file", file]
+    begun = time.monotonic()
+    assert main(line) == 0
+    whole = time.monotonic() - begun
+    out, said = capsys.readouterr()
+    assert "noticed from: of right sides smaller by 0.1, 1, 10, 50, 90, 99, 99.9 % the first" in out
+    assert "also to undecided" in out
+    told = [x for x in said.splitlines() if x.startswith("sensitivity:")]
+    assert any("outside.private-gradient-descent, its right side smaller by 99.9 %" in x for x in told)
+    assert any("smaller by 0.1 %" in x for x in told)
+    shares = [int(x.split("%")[0].split()[-1]) for x in told]
+    assert shares == sorted(shares)
+    seconds = float(out.rstrip().removesuffix(" s").rsplit(", ", 1)[1])
+    checked = re.findall(r"holds +[\d.-]+ +\S+ +exact .* (\d+\.\d+)", out)
+    assert sum(map(float, checked)) < seconds <= whole + 0.1
 
 
 def test_nothing_is_said_of_what_is_refuted_or_has_no_sides() -> None:

@@ -21,7 +21,7 @@ from dpfl_theory.statements.formula import letters_of, total
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.symbolic import enclosure
 
-__all__ = ["arranged", "coefficients"]
+__all__ = ["arranged", "coefficients", "way"]
 
 LARGEST = 1000
 """Larger factors would make numbers of very different sizes, which solvers dislike."""
@@ -31,6 +31,11 @@ SQUARE = "^2"
 """Ends the name of a letter that is known by its square alone."""
 UNIT = "unit"
 """The name of what is no letter but a multiple of `WorstCase.unit`."""
+
+
+def way(statement: Statement, case: WorstCase) -> str:
+    """Which way the sides are compared: ``<=`` or ``>=``, as the statement's relation says where the case does not."""
+    return case.direction or (">=" if statement.relation == ">=" else "<=")
 
 
 def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:
@@ -47,7 +52,7 @@ def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:
     }
     power = 2 if case.squared else 1
     difference = total(statement, "rhs") ** power - total(statement, "lhs") ** power
-    difference = -difference if case.direction == ">=" else difference
+    difference = -difference if way(statement, case) == ">=" else difference
     told = set(numbers) | set(roots) | set(moving)
     missing = (difference.free_symbols | {s for v in numbers.values() for s in v.free_symbols}) - told
     if missing:
@@ -120,7 +125,7 @@ def arranged(statement: Statement, case: WorstCase, scaled: bool = True) -> Perf
     right sides are brought to about 1."""
     found = coefficients(statement, case)
     quantities = {**case.values, UNIT: case.unit}
-    if (statement.relation == ">=") != (case.direction == ">=") and statement.relation != "==":
+    if statement.relation in ("<=", ">=") and way(statement, case) != statement.relation:
         raise ValueError(f"{statement.id} states {statement.relation!r}, not {case.direction!r}")
     factor = Fraction(_whole(found.values()))
     factor *= _scale(factor * c for c in found.values()) if scaled else 1
@@ -128,6 +133,9 @@ def arranged(statement: Statement, case: WorstCase, scaled: bool = True) -> Perf
     right: list[Any] = []
     for name, c in found.items():
         quantity, value = quantities[name], _down(factor * c)
+        if name in case.capped and c > 0:
+            told = "known from above alone here, as the least of several values is, and stands on the larger side"
+            raise ValueError(f"{statement.id}: {name} is {told}: check it by exact and monte-carlo")
         if value < 0.0 if case.left is None else name in case.left:
             left.append(-value * quantity)
         else:

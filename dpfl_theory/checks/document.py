@@ -156,6 +156,15 @@ class NoticedPower(Table):
     left_out: list[str] | None = told("terms that no check would miss; null where that was not tried", None)
 
 
+class Edge(Table):
+    """How near the checks' instances come to the edge of a hypothesis."""
+
+    hypothesis: str = told("the hypothesis")
+    letter: str = told("the letter that comes nearest to its edge")
+    factor: float = told("by which factor it would be at the edge")
+    by: str = told("the check that comes nearest")
+
+
 class Own(Table):
     """A statement of the user's own."""
 
@@ -169,6 +178,8 @@ class Own(Table):
     letters: list[Letter] = told("its letters")
     hypotheses: list[str] = told("its hypotheses")
     noticed: NoticedPower | None = told("what its checks could notice; null for one that is refuted, or has no sides")
+    edges: list[Edge] = told("of its hypotheses, where instances tell how near they come to them", [])
+    untried: str | None = told("what no check tried, in words; null for a statement that does not hold", None)
 
 
 class CheckDocument(Table):

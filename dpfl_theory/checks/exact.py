@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from decimal import MAX_EMAX, MAX_PREC, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +23,8 @@ from dpfl_theory.statements.symbolic import sides_at
 
 __all__ = ["compared", "run", "worst"]
 
+LONGEST = 20
+"""Characters of a fraction in a sentence: the notes have all of it."""
 _DEVICE = "cpu (rational arithmetic)"
 
 
@@ -75,9 +78,9 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     equality = statement.relation == "=="
     failing = [c for c in cases if (c.excess != 0 if equality else c.excess > 0)]
     case = worst(cases, statement.relation)
-    where = ", ".join(f"{k} = {_text(v)}" for k, v in case.values.items())
+    where = ", ".join(f"{k} = {_text(v, short=True)}" for k, v in case.values.items())
     sign = "=" if case.excess == 0 else "<" if case.excess < 0 else ">"
-    comparison = f"{_text(case.lhs)} {sign} {_text(case.rhs)}"
+    comparison = f"{_text(case.lhs, short=True)} {sign} {_text(case.rhs, short=True)}"
     if failing:
         reason = f"{len(failing)} of {len(cases)} instances fail, the worst with {comparison} at {where}"
     else:
@@ -107,12 +110,26 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     )
 
 
-def _text(value: Any) -> str:
-    """A value as text, with its fractions written out.
+def _text(value: Any, short: bool = False) -> str:
+    """A value as text, with its fractions written out; ``short``: of long ones the beginning, and the decimal value.
 
     >>> _text((Fraction(1, 3), 2))
     '(1/3, 2)'
+    >>> _text(Fraction(10**40 + 1, 3 * 10**40), short=True)
+    '10000000000000000... = 0.333333333333'
     """
     if isinstance(value, (tuple, list)):
-        return f"({', '.join(_text(v) for v in value)})"
-    return str(value)
+        return f"({', '.join(_text(v, short) for v in value)})"
+    if not isinstance(value, Fraction):
+        return str(value)
+    whole = f"{_digits(value.numerator)}{'' if value.denominator == 1 else f'/{_digits(value.denominator)}'}"
+    if not short or len(whole) <= LONGEST:
+        return whole
+    with localcontext(prec=12):
+        return f"{whole[: LONGEST - 3]}... = {Decimal(value.numerator) / Decimal(value.denominator):.12g}"
+
+
+def _digits(number: int) -> str:
+    """A whole number in full: Python writes those of more than 4300 digits in no other way."""
+    with localcontext(prec=MAX_PREC, Emax=MAX_EMAX):
+        return f"{Decimal(number):f}"

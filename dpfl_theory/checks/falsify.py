@@ -15,7 +15,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dpfl_theory import methods
@@ -25,7 +25,7 @@ from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.settings import LEAST_SECONDS, Settings
 from dpfl_theory.checks.single import run_one
 from dpfl_theory.checks.variation import varied
-from dpfl_theory.errors import DpflError, InputError
+from dpfl_theory.errors import DpflError, InputError, told
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.limited import OutOfTime, limited
 from dpfl_theory.processes import one_thread
@@ -63,9 +63,10 @@ class Found:
 @dataclass(frozen=True)
 class Search:
     """What a search did: how many instances it tried, how many of these were variations of recorded ones, and inside
-    the hypotheses; which hypotheses kept the others out (and how many could not be run); the largest excess of the
-    recorded instances and of all; the evidence of the best one's run with fresh seeds; and whether such a run can be
-    found violated, which takes limits that are valid at finite sample size."""
+    the hypotheses; which hypotheses kept the others out (and how many could not be run), and why the first of those
+    could not; the largest excess of the recorded runs and of all, and by which other methods the statement is checked,
+    whose instances are not among them; the evidence of the best one's run with fresh seeds; and whether such a run can
+    be found violated, which takes limits that are valid at finite sample size."""
 
     statement: str
     tried: int
@@ -77,6 +78,8 @@ class Search:
     evidence: Evidence
     certifiable: bool
     seconds: float
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
 
     @property
     def suspicious(self) -> bool:
@@ -90,6 +93,8 @@ class Search:
         return {
             **{name: getattr(self, name) for name in known},
             "outside": dict(self.outside),
+            "reasons": dict(self.reasons),
+            "other_methods": list(self.others),
             "seconds": round(self.seconds, 3),
             "evidence": self.evidence.to_json(),
         }
@@ -120,6 +125,7 @@ def falsify(
             f"{statement.id} is not claimed wherever its hypotheses hold, so no failing instance refutes it: check "
             f"it instead (dpfl-theory check {statement.id})"
         )
+    own = statement.checks
     bases = [c for c in statement.checks if methods.get(c.method).simulates and "stated" not in c.instance]
     if not bases:
         raise InputError(
@@ -131,6 +137,7 @@ def falsify(
     begun, draw, outside = time.monotonic(), random.Random(seed), Counter[str]()
     tried, inside, kept = 0, 0, list[Found]()
     rules: Mapping[str, Rule] = {}
+    reasons: dict[str, str] = {}
 
     def run(check: Check, instance: Mapping[str, Any], most: float) -> float:
         with warnings.catch_warnings():
@@ -147,12 +154,15 @@ def falsify(
                 return run(check, instance, most)
             left = math.inf if instances is not None else begun + budget - time.monotonic()
             return limited(lambda: run(check, instance, most), min(limit, max(LEAST_SECONDS, left)))
-        except _LeftOut as reason:
-            outside[str(reason)] += 1
+        except _LeftOut as left_out:
+            what, why = left_out.args
         except Exception as error:
             if limit is None:
                 raise
-            outside["took too long" if isinstance(error, OutOfTime) else "cannot be built or run"] += 1
+            what, why = "took too long" if isinstance(error, OutOfTime) else "cannot be built or run", _why(error)
+        outside[what] += 1
+        if why:
+            reasons.setdefault(what, why)
         return None
 
     def enter(check: Check, instance: Mapping[str, Any], most: float) -> None:
@@ -197,6 +207,8 @@ def falsify(
         evidence,
         last.reach is not None or not last.random,
         time.monotonic() - begun,
+        reasons,
+        tuple(m for m in statement.methods if not methods.get(m).simulates and any(c.method == m for c in own)),
     )
 
 
@@ -238,7 +250,7 @@ def _built(
         experiment: Experiment = check.made(statement, instance)
         missing = unmet(statement, experiment.values, experiment.problem)
     except _UNFIT as error:
-        raise _LeftOut("cannot be built") from error
+        raise _LeftOut("cannot be built", _why(error)) from error
     if _work(experiment) > most:
         raise _LeftOut("too much work")
     if missing is not None:
@@ -255,7 +267,7 @@ def _excess(statement: Statement, check: Check, experiment: Experiment, settings
     try:
         evidence = monte_carlo.run(statement, replace(check, build=lambda *_: short), settings)
     except _UNFIT as error:
-        raise _LeftOut(f"cannot be run: {type(error).__name__}") from error
+        raise _LeftOut(f"cannot be run: {type(error).__name__}", _why(error)) from error
     left, right = evidence.lhs, evidence.rhs
     if left is None or right is None or not math.isfinite(left.estimate) or not math.isfinite(right):
         raise _LeftOut("a side is infinite or not a number")
@@ -269,7 +281,15 @@ _UNFIT = (DpflError, ArithmeticError, ValueError, KeyError, AssertionError, Type
 
 
 class _LeftOut(Exception):
-    """An instance that is not run, and why."""
+    """An instance that is not run: what keeps it out, and why that does, where the former does not say."""
+
+    def __init__(self, what: str, why: str = "") -> None:
+        super().__init__(what, why)
+
+
+def _why(error: Exception) -> str:
+    """An error in one sentence."""
+    return str(error).strip().rstrip(".") if isinstance(error, DpflError) else told(error)
 
 
 def rules_of(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, Rule]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpfl_theory import methods
-from dpfl_theory.checks.evidence import Evidence
+from dpfl_theory.checks.evidence import HALF, Evidence
 from dpfl_theory.checks.power import evidence_of, margin
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Sides, Statement
@@ -140,7 +140,10 @@ def _share(e: Evidence, equality: bool) -> float | None:
     """By which share the right side could be smaller before this check would not hold."""
     if methods.get(e.method).limits:
         return margin(e.to_json(), equality)
-    return None if e.ratio is None else 0.0 if equality else max(0.0, 1.0 - e.ratio)
+    half = e.notes.get(HALF)
+    if half == ">=":  # a smaller right side is below the left one all the more
+        return None
+    return None if e.ratio is None else 0.0 if equality and half is None else max(0.0, 1.0 - e.ratio)
 
 
 def _of_term(e: Evidence, term: str, equality: bool) -> Iterator[float]:

@@ -14,7 +14,7 @@ import json
 import math
 import multiprocessing
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,14 @@ SHRINKAGES = (0.999, 0.99, 0.9, 0.5, 0.1, 0.01, 0.001)
 TIGHTEST = 3
 """How many checks of each method are given a statement that is stronger by a smaller share."""
 
+_TELL_SECONDS = 1.0
+
 Found = Mapping[tuple[str, str], Mapping[str, Any]]
 """Evidence as plain data, by method and check."""
+
+
+def _nothing(*_: object) -> None:
+    """What is done where nobody listens."""
 
 
 def fingerprint(statement: Statement) -> str:
@@ -178,8 +184,14 @@ def _short(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(f"{value:.3g}")
 
 
-def measure(evidence: Iterable[Mapping[str, Any]], statements: Sequence[Statement], jobs: int = 1) -> dict[str, Power]:
-    """The power of these statements' checks, of which there is this evidence.
+def measure(
+    evidence: Iterable[Mapping[str, Any]],
+    statements: Sequence[Statement],
+    jobs: int = 1,
+    progress: Callable[[float, str], None] = _nothing,
+) -> dict[str, Power]:
+    """The power of these statements' checks, of which there is this evidence. progress: called with the share that is
+    done and what is being done, about once a second.
 
     Each planted change has a process of its own, made from this one before it ran any check, so that nothing that a
     check keeps for the next one hides the change.
@@ -192,9 +204,17 @@ def measure(evidence: Iterable[Mapping[str, Any]], statements: Sequence[Statemen
     _PLANTED[:] = chosen
     tasks = [(i, SHRINKAGES[0], frozenset(found[s.id])) for i, s in enumerate(chosen) if s.sides is not None]
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
-        for smaller in (*SHRINKAGES[1:], None):
-            for (i, share, _), evidence_ in zip(tasks, pool.imap(_plant, tasks, chunksize=1)):
-                after[i][share] = evidence_
+        for level, smaller in enumerate((*SHRINKAGES[1:], None)):
+            ended = pool.imap(_plant, tasks, chunksize=1)
+            for done, (i, share, _) in enumerate(tasks):
+
+                def waiting(
+                    part: float = (level + done / len(tasks)) / len(SHRINKAGES),
+                    what: str = f"{chosen[i].id}, its right side smaller by {100 * share:.3g} %",
+                ) -> None:
+                    progress(part, what)
+
+                after[i][share] = _next(ended, waiting)
             # What a check does not notice at this share it notices at no smaller one.
             tasks = [
                 (i, smaller, turned)
@@ -202,6 +222,16 @@ def measure(evidence: Iterable[Mapping[str, Any]], statements: Sequence[Statemen
                 if smaller is not None and (turned := _turns(found[chosen[i].id], after[i][share]))
             ]
     return {s.id: power_of(s, found[s.id], changed) for s, changed in zip(chosen, after)}
+
+
+def _next(ended: Any, waiting: Callable[[], None]) -> Any:
+    """What a pool gives next; ``waiting`` is called at once, and about once a second until then."""
+    while True:
+        waiting()
+        try:
+            return ended.next(timeout=_TELL_SECONDS)
+        except multiprocessing.TimeoutError:
+            continue
 
 
 _PLANTED: list[Statement] = []

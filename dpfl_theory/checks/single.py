@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +18,12 @@ from dpfl_theory.checks.evidence import ENDED, Evidence
 from dpfl_theory.checks.guarded import guarded
 from dpfl_theory.checks.hypotheses import Unfit
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.errors import DpflError, InputError, place, told
+from dpfl_theory.errors import DpflError, InputError, TooMuch, place, told
 from dpfl_theory.limited import OutOfTime, Vanished, limited
 from dpfl_theory.processes import one_thread
+from dpfl_theory.statements.lines import line_of
 from dpfl_theory.statements.model import UNITS, Check, Statement
-from dpfl_theory.statements.valid import line_of, not_compared
+from dpfl_theory.statements.valid_checks import not_compared
 
 __all__ = ["cannot", "checks_of", "run_one"]
 
@@ -55,6 +57,7 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
     if fault := not_compared(statement, c):
         raise InputError(f"check {c.name!r} of {statement.id}: {fault}")
     ours, seconds = statement.paper in catalogue.papers(), settings.most_seconds
+    begun = time.perf_counter()
 
     def run(own: Settings) -> Evidence:
         with one_thread() if method.threads else contextlib.nullcontext():
@@ -62,6 +65,10 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
                 if ours:
                     return replace(method.run(statement, c, own), part=c.part)
                 return _plain(replace(method.run(statement, guarded(statement, c), own), part=c.part))
+            except TooMuch as error:
+                about = {"instance": c.instance, "seconds": time.perf_counter() - begun}
+                why = f"it was not begun: {error}"
+                return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
             except InputError as error:
                 if ours or str(error).startswith("check "):
                     raise
@@ -79,9 +86,13 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
                 raise InputError(cannot(statement, c, error)) from error
 
     try:
-        return run(settings) if seconds is None else limited(lambda: run(replace(settings, progress=None)), seconds)
+        if seconds is None:
+            return run(settings)
+        tell = settings.progress or (lambda _: None)
+        return limited(lambda: run(replace(settings, progress=None)), seconds, lambda: tell(0.0))
     except (OutOfTime, Vanished) as error:
-        return _ended(statement, c, f"{error}: give it more, or smaller instances")
+        told_ = f"{error}: give it more, or smaller instances"
+        return _ended(statement, c, told_, time.perf_counter() - begun)
 
 
 def _plain(evidence: Evidence) -> Evidence:
@@ -102,9 +113,9 @@ def cannot(statement: Statement, c: Check, error: BaseException) -> str:
     return f"check {c.name!r} of {statement.id} cannot be run: {why}; correct {what}{_at(error, function or c.build)}"
 
 
-def _ended(statement: Statement, c: Check, why: str) -> Evidence:
-    """The evidence of a check that was ended, or whose process was."""
-    about = {"instance": c.instance, "notes": {ENDED: True}}
+def _ended(statement: Statement, c: Check, why: str, seconds: float) -> Evidence:
+    """The evidence of a check that was ended after so many seconds, or whose process was."""
+    about = {"instance": c.instance, "notes": {ENDED: True}, "seconds": seconds}
     return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
 
 

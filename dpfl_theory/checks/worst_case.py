@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from dpfl_theory.checks.arranged import arranged
+from dpfl_theory.checks.arranged import arranged, way
 from dpfl_theory.checks.cone import NotACone, span
 from dpfl_theory.checks.estimation import SOLVER_TOLERANCE, VIOLATION_MARGIN, Solution, solve
 from dpfl_theory.checks.evidence import HALF, Evidence, Interval, outside
@@ -40,7 +40,8 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one worst-case check.
 
     *holds*: proved in rational arithmetic, or guarantee <= 1 within `SOLVER_TOLERANCE` at a small gap; *violated*: a
-    function of the class was found and verified in rational arithmetic; otherwise *inconclusive*.
+    function of the class was found and verified in rational arithmetic; otherwise *inconclusive*. An equality is two
+    inequalities: unless the `WorstCase` names the one that it is about, both are decided, and it holds if both do.
     """
     begun = time.perf_counter()
     built = check.made(statement)
@@ -49,26 +50,69 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     missing = unmet(statement, built.values) if isinstance(built, WorstCase) else None
     if missing is not None:
         return outside(statement, check, missing, time.perf_counter() - begun)
+    equality = statement.relation == "==" and isinstance(built, WorstCase)
+    if not equality or built.direction is not None:
+        found = _one(statement, check, built)
+        if equality:
+            found = _half(found, built.direction)
+    else:
+        found = _half(_one(statement, check, replace(built, direction="<=")), "<=")
+        if found.verdict != "violated" and built.capped:
+            why = f"right <= left was not decided, for {', '.join(built.capped)} is known from above alone here"
+            verdict = "inconclusive" if found.verdict == "holds" else found.verdict
+            found = replace(found, verdict=verdict, reason=f"{found.reason}; {why}: check it by exact")
+        elif found.verdict != "violated":
+            # Made anew: PEPit numbers points globally, and the first problem has its normalisation by now.
+            converse = replace(check.made(statement), direction=">=")
+            found = _both(found, _half(_one(statement, check, converse), ">="))
+    return replace(found, seconds=time.perf_counter() - begun)
+
+
+def _half(found: Evidence, direction: str) -> Evidence:
+    """Evidence of one half of an equality: what it says, and that it says no more."""
+    told = "left <= right" if direction == "<=" else "right <= left"
+    return replace(found, reason=f"of the equality, {told}: {found.reason}", notes={**found.notes, HALF: direction})
+
+
+def _both(below: Evidence, above: Evidence) -> Evidence:
+    """Evidence of an equality from that of its halves, of which the first was not refuted: where the second one was it
+    is that; else it holds where both do."""
+    if above.verdict == "violated":
+        return above
+    undecided = [e for e in (below, above) if e.verdict != "holds"]
+    verdict = "inconclusive" if undecided else "holds"
+    notes = {**below.notes, "other half": {name: v for name, v in above.notes.items() if name != HALF}}
+    del notes[HALF]
+    return replace(below, verdict=verdict, reason=f"{below.reason}; {above.reason}", notes=notes)
+
+
+def _one(statement: Statement, check: Check, built: Performance | WorstCase) -> Evidence:
+    """The evidence of one inequality."""
     performance = inequality(statement, built)
     try:
         found = solve(performance)
         if isinstance(built, WorstCase) and math.isnan(
             found.primal
         ):  # the solver gave up: sides of another size may do
-            performance = arranged(statement, check.made(statement), scaled=False)
+            again = replace(check.made(statement), direction=built.direction)
+            performance = arranged(statement, again, scaled=False)
             found = solve(performance)
         also = {name: _also(statement, build) for name, build in performance.also.items()}
     except NotACone as error:
         raise InputError(f"check {check.name!r} of {statement.id}: {error}") from error
     gap = abs(found.dual - found.primal) / max(1.0, abs(found.primal)) if math.isfinite(found.primal) else math.inf
     small = gap <= GAP_TOLERANCE
+    reverse = isinstance(built, WorstCase) and way(statement, built) == ">="
+    smaller, larger = ("right", "left") if reverse else ("left", "right")
     if found.refuted is not None:
         verdict = "violated"
         size = "unbounded" if math.isinf(found.primal) else f"{found.primal:.7g}"
-        where = "whose right side is not positive" if math.isinf(found.refuted) else f"with ratio {found.refuted:.7g}"
+        where = (
+            f"whose {larger} side is not positive" if math.isinf(found.refuted) else f"with ratio {found.refuted:.7g}"
+        )
         reason = (
             f"{performance.what}: the worst ratio of the sides is {size}; a function of the class {where} meets all "
-            "interpolation conditions in rational arithmetic, and its left side is the larger one"
+            f"interpolation conditions in rational arithmetic, and its {smaller} side is the larger one"
         )
     elif found.proved:
         verdict = "holds"
@@ -85,8 +129,8 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     elif found.guarantee <= 1.0 + SOLVER_TOLERANCE and small:
         verdict = "inconclusive"
         reason = (
-            f"{performance.what}: the right side can be negative, where the worst ratio {found.dual:.7g} says nothing, "
-            "and no counterexample was verified"
+            f"{performance.what}: the {larger} side can be negative, where the worst ratio {found.dual:.7g} says "
+            "nothing, and no counterexample was verified"
         )
     else:
         verdict = "inconclusive"
@@ -106,7 +150,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
         detectable=1.0 + VIOLATION_MARGIN,
         instance=check.instance,
         notes={
-            "normalisation": "right side <= 1",
+            "normalisation": f"{larger} side <= 1",
             "solver_status": found.status,
             "primal": found.primal,
             "dual": found.dual,
@@ -116,10 +160,8 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             "refuted_exactly": found.refuted is not None,
             "worst_function": found.worst,
             **({"worst_ratio_of": also} if also else {}),
-            **({HALF: built.direction} if statement.relation == "==" and isinstance(built, WorstCase) else {}),
         },
         device="cpu (Clarabel)",
-        seconds=time.perf_counter() - begun,
     )
 
 

@@ -9,8 +9,9 @@ from dpfl_theory.statements.model import Statement
 __all__ = ["one_statement"]
 
 
-def one_statement(id_: str | None, file: str | None) -> Statement:
-    """The catalogue's statement with this id or, with a file, the file's; its only one needs no id.
+def one_statement(id_: str | None, file: str | None, *limits: float | None) -> Statement:
+    """The catalogue's statement with this id or, with a file, the file's; its only one needs no id. limits: seconds
+    that the file's import may take.
 
     Raises InputError where none is meant, or several are.
     """
@@ -18,7 +19,7 @@ def one_statement(id_: str | None, file: str | None) -> Statement:
         if id_ is None:
             raise InputError("no statement is named: give an ID, as 'dpfl-theory list' shows it, or --file")
         return statements.get(id_)
-    own = {s.id: s for s in statements.load_file(file)}
+    own = {s.id: s for s in statements.load_file(file, *limits)}
     if id_ is None and len(own) > 1:
         raise InputError(f"{file!r} has {len(own)} statements: name one of {', '.join(own)}")
     if id_ is not None and id_ not in own:

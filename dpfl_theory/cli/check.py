@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ import typer
 
 from dpfl_theory import methods, statements
 from dpfl_theory.cli import _complete
+from dpfl_theory.cli._checked import as_text, shown, why_unchecked
 from dpfl_theory.cli._options import (
     OWN_LIMIT,
     Device,
@@ -21,10 +23,8 @@ from dpfl_theory.cli._options import (
     Schema,
     Seed,
     give_schema,
-    number,
     opened,
     parse_jobs,
-    table,
 )
 from dpfl_theory.cli._partial import Partial
 from dpfl_theory.console import Progress, as_options, choice, emit, parse_alpha, parse_budget, parse_seed, say
@@ -37,16 +37,9 @@ from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.names import several
 
 if TYPE_CHECKING:
-    from dpfl_theory.checks.evidence import Evidence
     from dpfl_theory.checks.runner import Report
 
 app = typer.Typer()
-
-DIFFERS = "<- not as expected"
-UNDECIDED = "<- undecided"
-MARKS = {"differs": DIFFERS, "undecided": UNDECIDED}
-UNITS_ALONE = "nothing but its units was looked at: give it a check"
-UNITS_CHOSEN = "nothing but its units was looked at: its other checks use other methods"
 
 
 @app.command()
@@ -123,7 +116,7 @@ def check(
     if smoke and (file is not None or changed_since is not None):
         other = "--file" if file is not None else "--changed-since"
         raise InputError(f"--smoke is a fixed set of the catalogue's checks: leave {other} out, or run it on its own")
-    chosen = _chosen(tuple(ids or ()), paper, file)
+    chosen = _chosen(tuple(ids or ()), paper, file, seconds, most)
     if changed_since is not None:
         chosen = _changed(changed_since, chosen, file)
     pairs = _planned(chosen, tuple(method or ()), smoke)
@@ -134,9 +127,7 @@ def check(
     elif not pairs:
         raise InputError(f"no check of these statements uses the method {', '.join(method or ())}: leave --method out")
     with on(scheduler), opened(store) as kept, Progress("check") as progress:
-        partial = Partial(
-            pairs, _evidence if format_ == "text" and target is None else None, kept is not None, progress
-        )
+        partial = Partial(pairs, shown if format_ == "text" and target is None else None, kept is not None, progress)
         with last_words(partial.tell):
             report = run_plan(
                 pairs,
@@ -154,14 +145,25 @@ def check(
             )
     if kept is not None and report.reused:
         say(as_options(reused(kept, report.reused, len(pairs), "checks")))
+    begun = time.monotonic()
     if sensitivity:
         report = _with_power(report, chosen, processes)
     document = report.to_json()
     if file is not None:
+        from dpfl_theory.checks.edges import edges, untried
         from dpfl_theory.report.own import described
 
         own = [s for s in chosen if statements.file_of(s.id) is None]
+        if sensitivity:
+            say("checking again without each term of the right sides")
         document["own"] = described(own, report.evidence, planted=sensitivity, file=file)
+        for s in own:
+            near, about = edges(s), document["own"][s.id]
+            about["edges"] = [edge.to_json() for edge in near]
+            holds = document["summary"]["statements"][s.id]["verdict"] == "holds"
+            about["untried"] = untried(s, near, file, len(own)) if holds else None
+    if sensitivity:
+        document["summary"]["seconds"] = round(report.seconds + time.monotonic() - begun, 3)
     text = render(report, document)
     if target is None:
         emit(text)
@@ -171,12 +173,13 @@ def check(
     return exit_code(document["summary"])
 
 
-def _chosen(ids: Sequence[str], paper: str | None, file: str | None) -> tuple[Statement, ...]:
-    """The statements a command speaks of: those of the user's file, or the catalogue's; ids may name either."""
+def _chosen(ids: Sequence[str], paper: str | None, file: str | None, *limits: float | None) -> tuple[Statement, ...]:
+    """The statements a command speaks of: those of the user's file, or the catalogue's; ids may name either. limits:
+    seconds that the file's import may take."""
     if file is None:
         chosen = statements.select(tuple(ids), paper)
     else:
-        own = {s.id: s for s in statements.load_file(file)}
+        own = {s.id: s for s in statements.load_file(file, *limits)}
         known = {s.id: s for s in statements.all_statements()} | own
         named = several(ids, known, statements.papers())
         chosen = tuple(known[id_] for id_ in named) if ids else tuple(own.values())
@@ -201,7 +204,8 @@ def _with_power(report: Report, chosen: Sequence[Statement], processes: int | No
 
     say("checking stronger statements: the right sides smaller by up to 99.9 %")
     jobs = usable_cores() if processes is None else processes
-    return replace(report, power=measure([e.to_json() for e in report.evidence], chosen, jobs))
+    with Progress("sensitivity") as progress:
+        return replace(report, power=measure([e.to_json() for e in report.evidence], chosen, jobs, progress))
 
 
 def _planned(chosen: Sequence[Statement], methods: Sequence[str], smoke: bool) -> list[tuple[Statement, Check]]:
@@ -213,61 +217,6 @@ def _planned(chosen: Sequence[Statement], methods: Sequence[str], smoke: bool) -
     return smoke_set(pairs) if smoke else pairs
 
 
-def _why_unchecked(statement: dict[str, Any]) -> str:
-    """Why a statement of the summary is unchecked, and what to do about it."""
-    from dpfl_theory.checks.evidence import UNCHECKED
-
-    return UNITS_CHOSEN if statement["expected"] == UNCHECKED else UNITS_ALONE
-
-
-def _evidence(evidence: Sequence[Evidence]) -> str:
-    """One line for each piece of evidence, and why those came out that were not expected."""
-    lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
-    for e in evidence:
-        mark = MARKS.get(e.agreement, "vacuous" if e.vacuous else "")
-        lines.append((e.verdict, number(e.ratio), e.statement, e.method, e.check, f"{e.seconds:.2f}", mark))
-    surprises = [f"{e.statement} {e.method} {e.check}: {e.reason}" for e in evidence if e.verdict != e.expected]
-    return "\n\n".join([table(lines, right=(1, 5)), *surprises])
-
-
-def as_text(report: Report, document: dict[str, Any]) -> str:
-    """One line for each evidence, then each statement's verdict."""
-    from dpfl_theory.checks.evidence import UNCHECKED, in_short
-
-    verdicts = [("statement", "verdict", "expected", "methods", "")]
-    for id_, s in document["summary"]["statements"].items():
-        mark = f"<- {_why_unchecked(s)}" if s["agreement"] == UNCHECKED else MARKS.get(s["agreement"], "")
-        verdicts.append((id_, s["verdict"], s["expected"], ",".join(s["methods"]), mark))
-    readings = [s.get("reading", "") for s in document["summary"]["statements"].values()]
-    told = zip(table(verdicts).splitlines(), ["", *readings])
-    named = "\n".join(f"{line}\n    read: {reading}" if reading else line for line, reading in told)
-    parts = [_evidence(report.evidence), named, *_noticed(document), *_sensitivity(report)]
-    parts.append(in_short(document["summary"]))
-    return "\n\n".join(parts)
-
-
-def _noticed(document: dict[str, Any]) -> list[str]:
-    """What the checks of the user's own statements could notice, a sentence each."""
-    own = {id_: about["noticed"] for id_, about in document.get("own", {}).items() if about["noticed"]}
-    lines = [f"{id_}: {power['sentence']}" for id_, power in own.items()]
-    for id_, power in own.items():
-        if power["left_out"]:
-            lines.append(
-                f"{id_}: no check here would notice if {' or '.join(map(repr, power['left_out']))} were left out"
-            )
-    return ["\n".join(lines)] if own else []
-
-
-def _sensitivity(report: Report) -> list[str]:
-    """A table of the smallest changes that are noticed; nothing where none were looked for."""
-    rows = [("statement", "method", "checks", "read", "noticed from", "by")]
-    for id_, power in report.power.items():
-        for method, (share, name) in power.least.items():
-            read, total = power.reading[method]
-            rows.append((id_, method, str(total), str(read), "-" if share is None else f"{100 * share:.3g} %", name))
-    return [table(rows, right=(2, 3, 4))] if report.power else []
-
-
 def as_json(report: Report, document: dict[str, Any]) -> str:
     """The document itself."""
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
@@ -277,7 +226,7 @@ def as_junit(report: Report, document: dict[str, Any]) -> str:
     """A document of JUnit (`dpfl_theory.cli._junit`)."""
     from dpfl_theory.cli._junit import junit
 
-    return junit(document, why_unchecked=_why_unchecked)
+    return junit(document, why_unchecked=why_unchecked)
 
 
 FORMATS = {"text": as_text, "json": as_json, "junit": as_junit}

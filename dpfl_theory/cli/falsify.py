@@ -61,7 +61,7 @@ def falsify(
     if choice("device", device, DEVICES) == "cuda":
         select(device)
     most = parse_budget(limit if limit is not None or file is None else OWN_LIMIT, "limit")
-    statement = one_statement(id_, file)
+    statement = one_statement(id_, file, seconds, most)
     with Progress("falsify") as progress:
         found = search(
             statement,
@@ -113,17 +113,22 @@ def as_text(document: dict[str, Any]) -> str:
     ratio = "-" if e["ratio"] is None else f"{e['ratio']:.6g}"
     shown = {k: v for k, v in e["instance"].items() if k not in ("values", "algorithm")}
     tried = f"{document['tried']} in {document['seconds']:.1f} s, {document['inside']} inside the hypotheses"
-    largest = f"{document['recorded']:.4g} on the recorded instances, {document['largest']:.4g} in the search"
+    others = " and ".join(document["other_methods"])
+    uncounted = f" (its checks by {others} are not among them)" if others else ""
+    largest = f"{document['recorded']:.4g} on the recorded runs{uncounted}, {document['largest']:.4g} in the search"
+    noisy = f"of {document['inside']} noisy estimates it is the largest, and so too large: the next line counts"
     lines = [
         _verdict(document),
         "",
         f"instances tried   {tried}",
         f"largest excess    {largest} ({e['check']}); it is (left - right)/(|left| + |right|)",
+        f"                  {noisy}",
         f"with fresh seeds  {e['verdict']}, ratio {ratio}: {e['reason']}",
         f"instance          {json.dumps(shown, ensure_ascii=False)}",
     ]
     if not document["certifiable"]:
         lines.append("limits            none is valid at finite sample size here, so that no run can be found violated")
     for why, count in sorted(document["outside"].items(), key=lambda pair: -pair[1]):
-        lines.append(f"kept out          {count}: {why}")
+        first = document["reasons"].get(why)
+        lines.append(f"kept out          {count}: {why}{f', the first because: {first}' if first else ''}")
     return "\n".join(lines)

@@ -61,7 +61,7 @@ def plot(
     choice("device", device, DEVICES)
     share, number = parse_alpha(alpha), parse_seed(seed)
     most = parse_budget(limit if limit is not None or file is None else OWN_LIMIT, "limit")
-    statement = one_statement(id_, file)
+    statement = one_statement(id_, file, most)
     target = Path(output) if output is not None else Path(f"{statement.id}-over-{over}.svg")
     if target.suffix not in KINDS:
         raise InputError(f"the figure {str(target)!r} ends in none of {' and '.join(KINDS)}: call it FILE.svg")

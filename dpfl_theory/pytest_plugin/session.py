@@ -139,7 +139,7 @@ def _chosen(ask: Ask) -> tuple[Statement, ...]:
 
     if ask.file is None:
         return tuple(dict.fromkeys(statements.get(s) if isinstance(s, str) else s for s in ask.ids))
-    own = {s.id: s for s in statements.load_file(ask.file)}
+    own = {s.id: s for s in statements.load_file(ask.file, ask.budget)}
     for id_ in ask.ids:
         if id_ not in own:
             raise unknown_name(f"statement of {str(ask.file)!r}", str(id_), own)

@@ -12,7 +12,8 @@ import re
 from functools import lru_cache
 from html import escape
 
-from dpfl_theory.report.typed import BREAK, CLOSING, CODE, FUNCTIONS, GREEK, WORDS, NoFormulaError, Reader, Token
+from dpfl_theory.report.tokens import CLOSING, CODE, FUNCTIONS, GREEK, WORDS, Token
+from dpfl_theory.report.typed import BREAK, NoFormulaError, Reader
 
 __all__ = ["pieces", "prose"]
 

@@ -4,119 +4,41 @@ the longest piece which is one."""
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from html import escape
 
-__all__ = ["CLOSING", "FUNCTIONS", "GREEK", "WORDS", "NoFormulaError", "Reader", "Token"]
+from dpfl_theory.report.mathml import number, one, raised
+from dpfl_theory.report.tokens import (
+    ACRONYMS,
+    CLOSING,
+    FUNCTIONS,
+    GREEK,
+    RELATIONS,
+    SIGNS,
+    SYMBOLS,
+    WORDS,
+    Token,
+    Tokens,
+)
 
-GREEK = dict(
-    zip(
-        [
-            "alpha",
-            "beta",
-            "gamma",
-            "delta",
-            "epsilon",
-            "zeta",
-            "eta",
-            "theta",
-            "kappa",
-            "lambda",
-            "mu",
-            "nu",
-            "xi",
-            "pi",
-            "rho",
-            "sigma",
-            "varsigma",
-            "tau",
-            "phi",
-            "chi",
-            "psi",
-            "omega",
-            "Gamma",
-            "Delta",
-            "Theta",
-            "Lambda",
-            "Pi",
-            "Sigma",
-            "Phi",
-            "Psi",
-            "Omega",
-            "eps",
-            "varepsilon",
-        ],
-        "αβγδεζηθκλμνξπρσςτφχψωΓΔΘΛΠΣΦΨΩεε",
-        strict=True,
-    )
-)
-FUNCTIONS = ("log", "ln", "exp", "min", "max", "inf", "sup", "sum", "prod", "grad", "sqrt", "Var")
-SYMBOLS = {"sum": "∑", "prod": "∏", "grad": "∇"}
-RELATIONS = {"<=": "≤", ">=": "≥", "=": "=", "<": "<", ">": ">", "!=": "≠", "~": "~"}
-SIGNS = {"+": "+", "-": "−"}
-CLOSING = {"(": ")]", "[": "])", "{": "}"}
-ACRONYMS = ("DP", "RDP", "PLD", "SNR", "FL", "GD", "SGD", "If", "In", "At", "As", "Is", "It", "On", "To", "We")
-WORDS = ("A", "I", "a")
-"""Letters that are words as well."""
-CODE = re.compile(
-    r"`[^`]*`|(?:https?://|--)\S+|[A-Za-z]\w*\d\w*\.[a-z]\S*|\w{2,}\.[A-Za-z_]{2,}\S*|\w+(?:/\w+){2,}|\w*__\w*"
-)
-"""Names of statements, options, paths and addresses, in which nothing is set."""
-TOKEN = re.compile(
-    r"(?P<number>(?:\d{1,3}(?: \d{3})+(?!\d)|\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?![\w]*\d*\.\d)(?![A-Za-z]*-[a-z]{2}))"
-    r"|(?P<name>[A-Za-z]+)"
-    r"|(?P<relation><=|>=|!=|[=<>])"
-    r"|(?P<bars>\|\||\|)"
-    r"|(?P<sign>[-+/*^_(){}\[\],'~])"
-)
-QUOTED = re.compile(r"(?:^|[\s(])'[^']*$")
-"""A quotation that is still open: what looks like a prime may end it."""
+__all__ = ["BREAK", "NoFormulaError", "Reader"]
+
 BREAK = "\0"
-LONGEST = 400
-"""A longer piece is no formula in a sentence."""
-
-
-@dataclass(frozen=True)
-class Token:
-    """A token: its kind, its text, whether there is space before it, and where it ends."""
-
-    kind: str
-    text: str
-    spaced: bool
-    end: int
+"""The mark of a place at which a line may break."""
 
 
 class NoFormulaError(Exception):
     """What stands here is no formula."""
 
 
-class Reader:
+class Reader(Tokens):
     """Reads a formula by recursive descent; each method gives MathML, and leaves ``at`` behind what it has read."""
 
     def __init__(self, text: str, start: int) -> None:
-        self.text, self.next = text, start
-        self.last = start + LONGEST
-        self.quoted = QUOTED.search(text, 0, start) is not None
-        self.tokens: list[Token] = []
-        self.at = self.depth = 0
+        super().__init__(text, start)
+        self.depth = 0
         self.waiting: tuple[str, ...] = ()
         """The bars that would close something here, so that they open nothing."""
-
-    def peek(self, ahead: int = 0) -> Token | None:
-        """A token that was not read yet; None where no formula can go on."""
-        while len(self.tokens) <= self.at + ahead:
-            if self.next > self.last:
-                return None
-            begin = self.next + (self.text[self.next : self.next + 1] == " ")
-            token = TOKEN.match(self.text, begin)
-            if token is None or CODE.match(self.text, begin):
-                self.last = -1
-                return None
-            self.tokens.append(Token(str(token.lastgroup), token[0], begin > self.next, token.end()))
-            self.next = token.end()
-        return self.tokens[self.at + ahead]
 
     def relations(self) -> str:
         """Sums with relations between them."""
@@ -139,7 +61,7 @@ class Reader:
         """Products with signs between them."""
         found = ""
         first = self.peek()
-        if first and first.text in SIGNS and self._close_to_next():
+        if first and first.text in SIGNS and self.close_to_next():
             self.at += 1
             found = f"<mo>{SIGNS[first.text]}</mo>"
         found += self.product()
@@ -198,13 +120,13 @@ class Reader:
             if t.text == "^":
                 self.at += 1
                 try:
-                    base = _raised(base, self.raised())
+                    base = raised(base, self.raised())
                 except NoFormulaError:
                     self.at -= 1
                     break
             elif t.text == "*":
                 self.at += 1
-                base = _raised(base, "<mo>*</mo>")
+                base = raised(base, "<mo>*</mo>")
             else:
                 if self.quoted:
                     break
@@ -215,7 +137,7 @@ class Reader:
                 if after and not after.spaced and after.kind == "name":
                     break
                 self.at += primes
-                base = _raised(base, f"<mo>{'′' * primes}</mo>")
+                base = raised(base, f"<mo>{'′' * primes}</mo>")
         return base
 
     def raised(self) -> str:
@@ -240,7 +162,7 @@ class Reader:
             raise NoFormulaError
         if t.kind == "number":
             self.at += 1
-            return _number(t.text)
+            return number(t.text)
         if t.kind == "bars":
             return self.norm(t)
         if t.text in CLOSING:
@@ -342,7 +264,7 @@ class Reader:
             return self.index(f"<mover>{base}<mo>{accents[low.text]}</mo></mover>")
         self.at += 1
         if low.text in ("{", "("):
-            return f"<msub>{_one(base)}{self.group(shown=False)}</msub>"
+            return f"<msub>{one(base)}{self.group(shown=False)}</msub>"
         if low.kind not in ("name", "number"):
             raise NoFormulaError
         self.at += 1
@@ -352,7 +274,7 @@ class Reader:
             inside = f"<mn>{low.text}</mn>"
         else:  # words stand upright, as MathML has names of several letters
             inside = f"<mi>{low.text}</mi>"
-        return f"<msub>{_one(base)}{inside}</msub>"
+        return f"<msub>{one(base)}{inside}</msub>"
 
     def function(self, t: Token, beside: str) -> str:
         """A function with its argument, a sum with its index, a gradient."""
@@ -372,15 +294,11 @@ class Reader:
         try:
             if sign and (end := self.peek()) and not end.spaced and end.text == "^":
                 self.at += 1
-                found = _raised(found, self.raised())
+                found = raised(found, self.raised())
             return found + ("" if sign else "<mo>&#x2061;</mo>") + self.power()
         except NoFormulaError:
             self.at = start
             raise
-
-    def _close_to_next(self) -> bool:
-        after = self.peek(1)
-        return after is not None and not after.spaced
 
     def _more(self, found: str, between: str, part: Callable[[], str], skip: int = 1) -> str:
         """What was found with one more part; as it was where none can be read."""
@@ -391,27 +309,3 @@ class Reader:
         except NoFormulaError:
             self.at = before
             return found
-
-
-def _one(mathml: str) -> str:
-    """One element, as the parts of an index and of a power have to be."""
-    tag = re.match(r"<(\w+)>", mathml)
-    if tag and mathml.count(f"<{tag[1]}>") == 1 and mathml.endswith(f"</{tag[1]}>"):
-        return mathml
-    return f"<mrow>{mathml}</mrow>"
-
-
-def _raised(base: str, power: str) -> str:
-    """A base with what is raised, above its index where it has one."""
-    if base.startswith("<msub>") and base.count("<msub>") == 1 and base.endswith("</msub>"):
-        return f"<msubsup>{base[6:-7]}{_one(power)}</msubsup>"
-    return f"<msup>{_one(base)}{_one(power)}</msup>"
-
-
-def _number(text: str) -> str:
-    mantissa, _, exponent = text.partition("e")
-    if not exponent:
-        return f"<mn>{mantissa.replace(' ', ' ')}</mn>"
-    raised = exponent.lstrip("+0") if not exponent.startswith("-") else f"−{exponent[1:].lstrip('0')}"
-    power = f"<msup><mn>10</mn><mn>{raised or '0'}</mn></msup>"
-    return power if mantissa == "1" else f"<mn>{mantissa}</mn><mo>⋅</mo>{power}"

@@ -19,8 +19,8 @@ from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.order import place
 from dpfl_theory.statements.power import every
 
-IMPORT_SECONDS = 60.0
-"""What the import of a user's file may take: its checks are run later."""
+IMPORT_SECONDS, LEAST_SECONDS = 60.0, 2.0
+"""What the import of a user's file may take at most, its checks being run later, and has although time is shorter."""
 
 __all__ = [
     "Statement",
@@ -130,8 +130,11 @@ def in_order(chosen: Iterable[Statement]) -> tuple[Statement, ...]:
     return tuple(sorted(chosen, key=lambda s: (s.paper, place(s))))
 
 
-def load_file(path: str | Path) -> tuple[Statement, ...]:
+def load_file(path: str | Path, *limits: float | None) -> tuple[Statement, ...]:
     """The statements of a user's own Python file, which must define ``STATEMENTS``.
+
+    limits: seconds that its import may take at most, beside `IMPORT_SECONDS`; None for no such limit, and it has
+    `LEAST_SECONDS` in any case.
 
     Raises InputError when the file is missing, cannot be imported, or defines no statement, and for statements that
     cannot be checked, with every fault and its line (`dpfl_theory.statements.valid`).
@@ -143,4 +146,5 @@ def load_file(path: str | Path) -> tuple[Statement, ...]:
         raise InputError(f"statement file {str(file)!r} does not exist: give the path of a Python file")
     if file.suffix != ".py":
         raise InputError(f"statement file {str(file)!r} is not a Python file: its name must end in .py")
-    return loaded(file, _catalogue(), IMPORT_SECONDS)
+    seconds = min(s for s in (IMPORT_SECONDS, *limits) if s is not None)
+    return loaded(file, _catalogue(), min(IMPORT_SECONDS, max(LEAST_SECONDS, seconds)))

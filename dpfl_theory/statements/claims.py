@@ -82,7 +82,8 @@ class WorstCase:
 
     problem: the PEPit problem, without normalisation and metric; values: of every letter, a number or a PEPit
     expression of degree two, in which the sides must be linear; ``NAME^2`` stands for the square of a letter that is
-    known by it alone. direction: ``>=`` for the other half of an equality, or a statement that says so.
+    known by it alone. direction: which half of an equality it is about, ``<=`` or ``>=``; None for both, and for what
+    a statement's relation says.
 
     The sides are compared so that neither is negative where no quantity is: what has a minus sign changes sides
     (`dpfl_theory.checks.arranged`). ``left`` names the letters that stand on the left instead, whatever their sign;
@@ -90,7 +91,8 @@ class WorstCase:
     of one length, whose square it is, so that the letters' numbers are in units of that length; what the sides have
     beside quantities is a multiple of it. ``squared``: the squares of the sides are compared, of norms that are not
     negative. ``solved``: a quantity in which the right side is not linear but increasing, and whose least value, with
-    which it reaches the left one, is compared with it. ``what`` and ``also`` as for `Performance`;
+    which it reaches the left one, is compared with it. ``capped``: letters that the problem bounds from above alone,
+    as the least of several values, which must stand on the smaller side. ``what`` and ``also`` as for `Performance`;
     ``sides``: other sides than the statement's, for what ``also`` names.
     """
 
@@ -99,10 +101,11 @@ class WorstCase:
     what: str = ""
     left: tuple[str, ...] | None = None
     shift: Any = None
-    direction: Literal["<=", ">="] = "<="
+    direction: Literal["<=", ">="] | None = None
     unit: Any = None
     squared: bool = False
     solved: str = ""
+    capped: tuple[str, ...] = ()
     also: Mapping[str, Callable[[], Performance | WorstCase]] = field(default_factory=dict)
     sides: Callable[..., Sides] | None = None
 

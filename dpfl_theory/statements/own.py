@@ -12,8 +12,9 @@ from dpfl_theory.errors import EnvironmentFault, InputError, told
 from dpfl_theory.limited import OutOfTime, Vanished, at_most, limited
 from dpfl_theory.output import printed_aside
 from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.lines import line_of
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.statements.valid import faults_of_file, line_of
+from dpfl_theory.statements.valid import faults_of_file
 
 __all__ = ["loaded"]
 

@@ -58,7 +58,7 @@ DESCENT = Iteration(step, {"L": "smoothness", "d": "dimension", "D": "start-dist
 # 7. Where it is checked: the letters that are chosen, in units in which L = 1 and D = 1. Few rounds for worst cases
 #    over all functions of the class; many for exact values on quadratics and for runs.  <-
 FEW = {"two rounds": {"K": 2, "d": 3, "eta": "1/2", "sigma": "1/4"}}
-MANY = {"fifty rounds": {"K": 50, "d": 10, "eta": "1/4", "sigma": "1/2"}}
+MANY = {"a hundred rounds": {"K": 100, "d": 10, "eta": "1/2", "sigma": "1/8"}}
 
 THEOREM = Statement(
     id="mine.theorem-name",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
+
+from dpfl_theory.errors import TooMuch
 
 __all__ = ["EVEN", "SKEWED", "Run", "Vector", "World", "average", "expected", "law", "runs"]
 
@@ -125,6 +129,11 @@ class World(ABC):
             path.pop()
         return [*path[:-1], path[-1] + 1] if path else None
 
+    @property
+    def ways(self) -> int:
+        """In how many ways the choices of a run like this one fall: the product of the numbers of their options."""
+        return math.prod(options for _, options in self._chosen)
+
     def cohort(self, size: int, replacement: bool = False) -> tuple[int, ...]:
         """So many clients, drawn uniformly: different ones, or one after another with replacement."""
         everyone = range(self.clients)
@@ -240,19 +249,35 @@ class World(ABC):
 
 
 Name = TypeVar("Name", bound=Hashable)
+_PROBED = 100_000
+"""Choices of a run that takes the last option of each."""
 
 
-def expected(world: World, run: Callable[[], Mapping[Name, Any]]) -> dict[Name, Any]:
+def expected(world: World, run: Callable[[], Mapping[Name, Any]], most: int | None = None) -> dict[Name, Any]:
     """The expectation of everything that a run observes, over all ways in which the world's choices can fall.
 
     run: makes its choices through the world and returns named numbers, or quantities of a world that can be added and
-    multiplied by numbers.
+    multiplied by numbers. most: how many ways are gone through; None for all. Raises TooMuch where there are more: at
+    once where two runs, with the first options and with the last ones, both have more like them.
     """
     total: dict[Name, Any] = {}
     path: list[int] | None = []
+    count = 0
     while path is not None:
         world.begin(path)
-        for name, value in run().items():
+        observed, count, ways = run(), count + 1, world.ways
+        if most is not None and count == 1 and ways > most:
+            world.begin([-1] * _PROBED)
+            run()
+            ways = min(ways, world.ways)
+            world.begin(path)
+            observed = run()
+        if most is not None and (ways if count == 1 else count) > most:
+            told = f"about {Decimal(ways):.3g}" if count == 1 else f"more than {most}"
+            raise TooMuch(
+                f"cohorts, coins and the signs of errors fall in {told} ways, and at most {most} are gone through"
+            )
+        for name, value in observed.items():
             share = value * world.weight if isinstance(value, (int, Fraction)) else float(world.weight) * value
             total[name] = share if name not in total else total[name] + share
         path = world.following()

@@ -20,8 +20,9 @@ class FunctionClass(World):
     """Clients whose functions were declared in a PEPit problem.
 
     variance: the second moment of all errors, a number or a PEPit expression; or a function of an error's name. An
-    error that is looked at has at most this. sizes: the vectors that errors fall on, where they are the problem's own;
-    the second moment of such an error is the square of its vector.
+    error that is looked at has at most this or, where a side may fall with it, ``exactly`` this. sizes: the vectors
+    that errors fall on, where they are the problem's own; the second moment of such an error is the square of its
+    vector.
     """
 
     def __init__(
@@ -30,10 +31,12 @@ class FunctionClass(World):
         functions: Sequence[Any],
         variance: Any | Callable[[Hashable], Any] = 0.0,
         sizes: Mapping[Any, Any] | None = None,
+        exactly: bool = False,
     ) -> None:
         super().__init__(len(functions))
         self.problem, self.functions = problem, functions
         self._variance, self._given = variance, dict[Hashable, Any](sizes or {})
+        self._exactly = exactly
         self._sizes: dict[Hashable, Any] = dict(self._given)
         self._lengths: list[tuple[Any, Any]] = []
         self._least: Any = None
@@ -106,7 +109,8 @@ class FunctionClass(World):
 
         if name not in self._sizes:
             self._sizes[name] = Point()
-            self.problem.add_constraint(self._sizes[name] ** 2 <= self.variance(name))
+            square, most = self._sizes[name] ** 2, self.variance(name)
+            self.problem.add_constraint(square == most if self._exactly else square <= most)
         return self._sizes[name]
 
     def tell(self, v: Vector, length: Any) -> None:

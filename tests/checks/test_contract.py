@@ -18,7 +18,8 @@ from dpfl_theory.checks.document import read
 from dpfl_theory.checks.evidence import exit_code
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.cli import main
-from dpfl_theory.cli.check import DIFFERS, FORMATS, UNDECIDED, UNITS_ALONE, UNITS_CHOSEN
+from dpfl_theory.cli._checked import DIFFERS, UNDECIDED, UNITS_ALONE, UNITS_CHOSEN
+from dpfl_theory.cli.check import FORMATS
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol
 
@@ -168,6 +169,10 @@ def command(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     ],
 )
 def test_the_command_ends_with_it(command: Any, capsys: Output, name: str, options: list[str], code: int) -> None:
+    if name == "the statement alone differs" and "--file" in command(name):  # a user's file is refused
+        assert main(command(name)) == 2
+        assert "and none of its checks expects that" in capsys.readouterr().err
+        return
     outputs = {}
     for format_ in FORMATS:
         assert main([*command(name), *options, "--format", format_]) == code

@@ -46,6 +46,18 @@ def test_an_excess_over_a_side_that_is_not_positive_is_the_worst():
     assert exact.worst(cases) is cases[1]
 
 
+def test_long_fractions_are_short_in_the_reason_and_whole_in_the_notes():
+    left, right = Fraction(7**200, 3**200), Fraction(7**6000, 3**6000)  # Python itself writes no more than 4300 digits
+    reason = evidence(Case({"q": left, "p": Fraction(1, 3)}, left, Fraction(10**80))).reason
+    beginning = str(7**200)[:17]
+    assert f"{beginning}... = 3.93873769058e+73" in reason
+    assert "p = 1/3" in reason
+    assert max(map(len, reason.split())) <= 21
+    notes = evidence(Case({"q": right}, left, left)).notes
+    assert Fraction(notes["lhs"]) == left
+    assert len(notes["worst"]["q"].split("/")[1]) == 2863
+
+
 def test_rounded_sides_and_empty_sweeps_are_refused():
     with pytest.raises(TypeError, match=r"left side is 0\.5, a float"):
         Case({}, 0.5, ONE)

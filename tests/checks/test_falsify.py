@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -270,6 +271,26 @@ def test_what_a_variation_does_to_a_users_file_only_keeps_it_out(
     assert found["statement"] == "mine.noisy-gradient-descent"
     assert set(found["outside"]) >= {"took too long", "cannot be built or run"}
     assert found["inside"] >= 2
+
+
+def test_the_text_says_what_its_numbers_are_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The largest of noisy estimates is too large; recorded are the runs alone; and why a variation cannot be built."""
+    mine = tmp_path / "mine.py"
+    assert main(["new", "theorem", "mine", "--output", str(mine)]) == 0
+    text = mine.read_text().replace('"K": 50, "d": 10', '"K": 5, "d": 4')
+    mine.write_text(text)
+    line = ["falsify", "--instances", "6", "--device", "cpu", "--limit", "5m"]
+    assert main([*line, "--file", str(mine)]) == 0
+    out = capsys.readouterr().out
+    assert "on the recorded runs (its checks by exact and worst-case are not among them)" in out
+    inside = re.search(r"(\d+) inside the hypotheses", out)
+    assert inside is not None
+    assert f"of {inside[1]} noisy estimates it is the largest, and so too large" in out
+    fault = "k = instance['rounds']; k in (20, 2000) or int('a half')"
+    assert main([*line, "--file", troubled(fault, tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "cannot be built, the first because: ValueError: invalid literal for int() with base 10: 'a half'\n" in out
+    assert "are not among them" not in out, "this statement has runs alone"
 
 
 def test_a_file_of_several_statements_needs_the_one_that_is_meant(

@@ -93,7 +93,7 @@ SIGNS = {
 
 def test_letters_numbers_and_signs_stand_in_their_order() -> None:
     """What is set has the letters, numbers and signs of what was typed, in this order (groups and roots aside)."""
-    from dpfl_theory.report.typed import GREEK
+    from dpfl_theory.report.tokens import GREEK
 
     back = {symbol: name for name, symbol in GREEK.items() if name not in ("eps", "varepsilon")}
     for text in set(sentences()):

@@ -1,0 +1,123 @@
+"""How near the instances of a statement's checks come to the edges of its hypotheses.
+
+A bound that holds at some instances says nothing of those that its hypotheses allow beside them: a hypothesis that is
+too weak is refuted near its edge alone. Where a build tells the letters of its instance (an `Iteration`'s does), each
+chosen letter is moved until a hypothesis is no longer met.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpfl_theory import methods
+from dpfl_theory.statements.model import Assumption, Check, Statement
+
+__all__ = ["REACHED", "Edge", "edges", "untried"]
+
+REACHED = 1.05
+"""An instance is at an edge if a letter that is moved by this factor passes it."""
+_FAR = 2.0**20
+"""Farther edges are none of a step or a number of rounds that anybody would choose."""
+_STEPS = 24
+"""Halvings of the logarithm of a factor, which tell it to some six digits."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A hypothesis, and the letter that comes nearest to its edge: by which factor it could be larger (or, below 1,
+    smaller) than in the check that comes nearest."""
+
+    hypothesis: str
+    letter: str
+    factor: float
+    by: str
+
+    @property
+    def reached(self) -> bool:
+        """Whether that check is at the edge."""
+        return max(self.factor, 1.0 / self.factor) <= REACHED
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"hypothesis": self.hypothesis, "letter": self.letter, "factor": self.factor, "by": self.by}
+
+    def sentence(self) -> str:
+        """In words.
+
+        >>> Edge("eta <= 1/L", "eta", 2.0, "exact: two rounds").sentence()
+        "'eta <= 1/L' allows eta 2 times larger than in any check"
+        """
+        size, what = (self.factor, "larger") if self.factor > 1.0 else (1.0 / self.factor, "smaller")
+        return f"{self.hypothesis!r} allows {self.letter} {size:.3g} times {what} than in any check"
+
+
+def edges(statement: Statement) -> list[Edge]:
+    """For each hypothesis that has an edge in a letter that instances choose: how near they come to it."""
+    found = []
+    instances = [(c, known) for c in statement.checks if (known := _known(statement, c)) is not None]
+    for assumption in statement.assumptions:
+        near = [
+            Edge(assumption.text, letter, factor, f"{c.method}: {c.name}")
+            for c, (numbers, chosen) in instances
+            for letter in chosen
+            for factor in _factors(assumption, numbers, letter)
+        ]
+        if near:
+            found.append(min(near, key=lambda edge: max(edge.factor, 1.0 / edge.factor)))
+    return found
+
+
+def untried(statement: Statement, near: Sequence[Edge], file: str, count: int) -> str:
+    """What checks that all hold did not try, in words, and what searches there. count: of the file's statements."""
+    far = [edge.sentence() for edge in near if not edge.reached]
+    at = ", nor at the edges of its hypotheses" if statement.assumptions else ""
+    at += f" ({'; '.join(far)})" if far else ""
+    at = "" if near and not far else at
+    named = f" {statement.id}" if count > 1 else ""
+    runs = statement.universal and any(methods.get(c.method).simulates for c in statement.checks)
+    search = f"dpfl-theory falsify{named} --file {shlex.quote(file)}"
+    there = f"'{search}' searches there" if runs else "give it instances there, or runs that can be varied"
+    return f"nothing was tried between these instances{at}: {there}"
+
+
+def _known(statement: Statement, check: Check) -> tuple[Mapping[str, Any], tuple[str, ...]] | None:
+    """The letters of a check's instance as numbers, and those of them that may be moved; None where that is unknown."""
+    told = getattr(check.build, "letters", None)
+    if told is None or "stated" in check.instance:
+        return None
+    try:
+        found: tuple[Mapping[str, Any], tuple[str, ...]] = told(statement, check.instance)
+    except Exception:  # which the check itself tells
+        return None
+    return found
+
+
+def _factors(assumption: Assumption, numbers: Mapping[str, Any], letter: str) -> list[float]:
+    """By which factors a letter passes the edge, upwards and downwards; none where it does not, or is zero."""
+    value = float(numbers[letter])
+    if not value or not _met(assumption, numbers):
+        return []
+    found = []
+    for far in (_FAR, 1.0 / _FAR):
+        if not _met(assumption, {**numbers, letter: value * far}):
+            inside, outside = 1.0, far
+            for _ in range(_STEPS):
+                middle = (inside * outside) ** 0.5
+                if _met(assumption, {**numbers, letter: value * middle}):
+                    inside = middle
+                else:
+                    outside = middle
+            found.append(inside)
+    return found
+
+
+def _met(assumption: Assumption, numbers: Mapping[str, Any]) -> bool:
+    """Whether the hypothesis is met; one that cannot be told from letters alone counts as met, so that it has no
+    edge."""
+    try:
+        return assumption.test(None, numbers) is None
+    except Exception:
+        return True

@@ -1,0 +1,158 @@
+"""An instance of an iteration, read: its numbers, its letters' roles, the points of its rounds and what is observed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.errors import InputError, TooMuch, unknown_name
+from dpfl_theory.statements.formula import Letters, evaluate, prescription_of
+from dpfl_theory.statements.model import Expected, Statement
+from dpfl_theory.worlds.base import Vector, World, average, expected
+from dpfl_theory.worlds.oracle import Oracle
+
+if TYPE_CHECKING:
+    from dpfl_theory.statements.iteration import Iteration
+
+__all__ = ["OF_INSTANCES", "Plan"]
+
+OF_INSTANCES = ("smoothness", "strong-convexity", "clients", "dimension")
+"""The constants of the problem that an instance gives; the others are found."""
+_OBSERVED: dict[str, Callable[[Any, Vector, Vector], Any]] = {
+    "suboptimality": lambda world, x, star: world.suboptimality(x),
+    "distance-squared": lambda world, x, star: world.square(x - star),
+    "gradient-norm-squared": lambda world, x, star: world.square(world.mean_gradient(x)),
+}
+"""Observables in the words of a world."""
+
+
+class Plan:
+    """An instance, read: its numbers and its letters' roles."""
+
+    def __init__(self, iteration: Iteration, statement: Statement, instance: Mapping[str, Any]) -> None:
+        self.iteration, self.statement, self.instance = iteration, statement, instance
+        symbols = {s.name: s for s in statement.symbols}
+        for name in iteration.constants:
+            if name not in symbols:
+                raise InputError(f"{statement.id}: the constant {name!r} of its iteration is no letter: declare it")
+        given = [name for name in instance if name not in ("problem", "lanes")]
+        found = [name for name, role in iteration.constants.items() if role not in OF_INSTANCES]
+        for name in given:
+            if name not in symbols:
+                raise unknown_name(f"letter of {statement.id}", name, symbols)
+            if name in found:
+                raise InputError(f"{name} is found from the problem, and the instance gives it: leave it out there")
+        self.units = {name: s.unit for name, s in symbols.items()}
+        self.numbers: dict[str, Fraction] = {name: _number(name, instance[name]) for name in given}
+        for role in OF_INSTANCES:
+            letter = iteration.letter(role)
+            if letter is not None and letter not in self.numbers:
+                if role == "strong-convexity":
+                    told = f"the strong convexity: add it, as {letter!r}: '1/8'"
+                    raise InputError(f"the instance gives no {letter}, {told}")
+                self.numbers[letter] = Fraction(1)
+        self.numbers |= self.prescribed(self.numbers)
+        missing = [name for name in symbols if name not in self.numbers and name not in found]
+        if missing:
+            raise InputError(f"the instance gives no value for {', '.join(missing)}: add it, as {missing[0]!r}: '1/2'")
+        if iteration.rounds not in self.numbers:
+            raise InputError(
+                f"no letter {iteration.rounds!r} gives the number of rounds: set rounds to the one that is"
+            )
+        self.rounds = int(self.numbers[iteration.rounds])
+
+    def prescribed(self, known: Mapping[str, Any]) -> dict[str, Any]:
+        """The letters that the statement prescribes, from those that are known."""
+        if self.statement.prescription is None:
+            return {}
+        wanted = {n: e for n, e in prescription_of(self.statement).items() if n in self.units and n not in known}
+        found = {}
+        for name, expression in wanted.items():
+            if all(symbol.name in known for symbol in expression.free_symbols):
+                try:
+                    value = evaluate(expression, known, f"the prescribed {name}")
+                    float(value)
+                except (ArithmeticError, TypeError, ValueError) as error:  # complex, or a pole
+                    at = ", ".join(f"{symbol.name} = {known[symbol.name]}" for symbol in expression.free_symbols)
+                    raise InputError(f"the prescribed {name} is no real number at {at}") from error
+                found[name] = value
+        return found
+
+    def of(self, role: str, otherwise: Fraction | None) -> Fraction | None:
+        """A constant that the instance gives."""
+        name = self.iteration.letter(role)
+        return otherwise if name is None else self.numbers[name]
+
+    def point(self, state: Any) -> Vector:
+        """The point of a state that is looked at."""
+        from dpfl_theory.worlds.lanes import first_vector
+
+        return (self.iteration.point or first_vector)(state)
+
+    def begin(self, oracle: Oracle, s: Letters) -> Any:
+        """The state before the first round."""
+        return oracle.start if self.iteration.start is None else self.iteration.start(oracle, s)
+
+    def points(self, oracle: Oracle, s: Letters) -> Iterator[Vector]:
+        """The points that are looked at, x_0, ..., x_K."""
+        state = self.begin(oracle, s)
+        mean, one = oracle.start, oracle.world.one
+        yield mean if self.iteration.average else self.point(state)
+        for k in range(self.rounds):
+            oracle.begin(k)
+            old, state = self.point(state), self.iteration.round(oracle, state, s)
+            if self.iteration.average:
+                seen = old if self.iteration.average == "before" else self.point(state)
+                mean = mean + (seen - mean) * (one / (k + 1))
+                yield mean
+            else:
+                yield self.point(state)
+
+    def expectations(
+        self, world: World, star: Vector, run: Callable[[], Iterator[Vector]], most: int
+    ) -> dict[str, Any]:
+        """Each expectation's value, or the values of all rounds for the least one, from at most so many ways in which
+        choices fall."""
+        wanted = [(e, self._rounds_of(e)) for e in self.statement.expectations]
+
+        def observed() -> dict[Hashable, Any]:
+            found: dict[Hashable, Any] = {}
+            for k, x in enumerate(run()):
+                for e, rounds in wanted:
+                    if k in rounds:
+                        parts = [sign * _OBSERVED[name](world, x, star) for name, sign in e.parts]
+                        found[e.name, k] = sum(parts[1:], parts[0])
+            return found
+
+        try:
+            values = expected(world, observed, most)
+        except TooMuch as error:
+            fewer = int(self.rounds * math.log(most) / math.log(max(world.ways, 2)))
+            told = f"at most {fewer}" if 0 < fewer < self.rounds else "fewer"
+            raise TooMuch(f"{error}: take {told} rounds, or check it by=('monte-carlo',)") from error
+        found: dict[str, Any] = {}
+        for e, rounds in wanted:
+            own = [values[e.name, k] for k in rounds]
+            found[e.name] = own if e.when == "least" else average(own)
+        return found
+
+    def _rounds_of(self, e: Expected) -> range:
+        for name, _ in e.parts:
+            if name not in _OBSERVED:
+                raise InputError(
+                    f"the observable {name!r} of {e.name} is known of runs alone: check it by=('monte-carlo',), or "
+                    f"take one of {', '.join(_OBSERVED)}"
+                )
+        return range(self.rounds, self.rounds + 1) if e.when == "end" else range(self.rounds)
+
+
+def _number(name: str, value: Any) -> Fraction:
+    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+        try:
+            if not isinstance(value, float) or math.isfinite(value):
+                return Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            pass
+    raise InputError(f"the instance gives {name} = {value!r}: write a number, or a fraction as text, '1/8'")

@@ -1,0 +1,56 @@
+"""Where something stands in a source file: a text, a function, or what an error arose in."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import traceback
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Lines", "line_of"]
+
+
+def line_of(error: BaseException, file: Path) -> str:
+    """Where in a file an error arose, as `` (mine.py, line 3)``; nothing where it did not, or says so itself."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if _same(frame.filename, file)]
+    return f" ({file.name}, line {lines[-1]})" if lines and str(error) else ""
+
+
+def _same(name: str, file: Path) -> bool:
+    """Whether a code object's file is this one: what was imported has an absolute name, however it was given."""
+    return os.path.abspath(name) == os.path.abspath(file)
+
+
+class Lines:
+    """Where in a source file something stands: ``line N``; of another file, or unknown, nothing.
+
+    >>> Lines("a = 1\\nkind = 'theorm'\\n", "mine.py").of("theorm")
+    ' (mine.py, line 2)'
+    """
+
+    def __init__(self, text: str, file: str | Path) -> None:
+        self._file = Path(file)
+        self._words: dict[Any, int] = {}
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                self._words[node.value] = min(node.lineno, self._words.get(node.value, node.lineno))
+
+    def _at(self, number: int | None) -> str:
+        return "" if number is None else f" ({self._file.name}, line {number})"
+
+    def of(self, *words: object) -> str:
+        """The first of these words that stands in the file as a text of its own."""
+        return self._at(next((self._words[w] for w in words if isinstance(w, str) and w in self._words), None))
+
+    def of_function(self, function: Any) -> str:
+        """Where a function begins."""
+        code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
+        own = code is not None and _same(code.co_filename, self._file)
+        return self._at(code.co_firstlineno if code is not None and own else None)
+
+    def of_error(self, error: BaseException, function: Any) -> str:
+        """The innermost frame of an error that lies in the file, or where the function begins."""
+        return line_of(error, self._file) or self.of_function(function)
