@@ -94,7 +94,8 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert "is there already: choose another name" in capsys.readouterr().err
     assert file.read_text() == "mine"
     assert main(["new", "theorem", "x", "--output", str(tmp_path / "x.txt")]) == 2
-    assert main(["new", "theorem", "x", "--output", str(tmp_path / "no" / "x.py")]) == 2
+    assert main(["new", "theorem", "x", "--output", str(tmp_path / "no" / "x.py")]) == 0  # its folder is made
+    assert (tmp_path / "no" / "x.py").is_file()
 
 
 # what checks could notice
