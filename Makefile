@@ -62,11 +62,12 @@ power: $(READY)
 	$(BIN)/python -m dpfl_theory.checks.power build/check.json
 	$(BIN)/python -m dpfl_theory.checks.numbers build/check.json
 
-# Faults against running sweeps, thousands of inputs for everything that reads, and how distributed work grows: full counts,
-# written to benchmarks/; some two hours.
+# All cases of all tests, faults against running sweeps, thousands of inputs for everything that reads, implementations with
+# planted faults, and how distributed work grows: full counts, written to benchmarks/; some four hours.
 soak: $(READY)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[fuzz]' \
 	  || echo "atheris cannot be installed here: inputs are not guided by coverage." >&2
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --exhaustive
 	$(BIN)/python -m benchmarks.soak
 	$(BIN)/python -m benchmarks.fuzz --output benchmarks/fuzz/FUZZ.md
 	$(BIN)/python -m benchmarks.conform

@@ -9,11 +9,11 @@ import numpy as np
 
 from dpfl_theory.conform import lines
 from dpfl_theory.conform.base import Player, Reading, Reference
-from dpfl_theory.conform.probes import LONG_STEP, STEP, Path, Plan, Spread, agree, chosen, heard, played
+from dpfl_theory.conform.comparisons.probes import LONG_STEP, STEP, Path, Plan, Spread, agree, chosen, heard, played
+from dpfl_theory.conform.comparisons.suspects import Seen
 from dpfl_theory.conform.randomness import Listening
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised, Subject
-from dpfl_theory.conform.suspects import Seen
 from dpfl_theory.problems.base import Array
 
 __all__ = ["Case", "failure", "of"]

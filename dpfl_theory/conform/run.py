@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform import sampled
 from dpfl_theory.conform.base import Reference
 from dpfl_theory.conform.case import Case, failure, of
-from dpfl_theory.conform.cohort import sampled as sampled_cohorts
-from dpfl_theory.conform.common import common, not_finite
-from dpfl_theory.conform.explained import UNKNOWN, VAGUE, exact, explained
-from dpfl_theory.conform.private import private
-from dpfl_theory.conform.probes import Plan
+from dpfl_theory.conform.comparisons import sampled
+from dpfl_theory.conform.comparisons.cohort import sampled as sampled_cohorts
+from dpfl_theory.conform.comparisons.common import common, not_finite
+from dpfl_theory.conform.comparisons.explained import UNKNOWN, VAGUE, exact, explained
+from dpfl_theory.conform.comparisons.private import private
+from dpfl_theory.conform.comparisons.probes import Plan
+from dpfl_theory.conform.comparisons.shape import FIXED, bent, left_out, the_same
+from dpfl_theory.conform.comparisons.suspects import explains
+from dpfl_theory.conform.comparisons.unheard import by_samples
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
 from dpfl_theory.conform.settings import settings
-from dpfl_theory.conform.shape import FIXED, bent, left_out, the_same
 from dpfl_theory.conform.subject import Raised, Subject
-from dpfl_theory.conform.suspects import explains
-from dpfl_theory.conform.unheard import by_samples
 from dpfl_theory.errors import InputError, unknown_name
 
 __all__ = ["conform", "described"]

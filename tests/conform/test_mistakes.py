@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpfl_theory.conform.probes import Path, Plan, Spread, heard
+from dpfl_theory.conform.comparisons.probes import Path, Plan, Spread, heard
 from dpfl_theory.conform.references.fedavg import CLIPPED_DIFFERENCES, DPFedAvg
 from dpfl_theory.conform.references.two_sided import DPTwoSided
 from dpfl_theory.conform.run import conform

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpfl_theory
-from dpfl_theory.conform.shape import CHANGES, DEPENDS, FIXED, NOBODY, NOT_GAUSSIAN
+from dpfl_theory.conform.comparisons.shape import CHANGES, DEPENDS, FIXED, NOBODY, NOT_GAUSSIAN
 from dpfl_theory.errors import InputError
 
 Noise = Callable[..., Any]

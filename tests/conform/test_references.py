@@ -21,7 +21,7 @@ from dpfl_theory.algorithms import (
     clip21,
 )
 from dpfl_theory.algorithms.base import Context
-from dpfl_theory.conform.probes import Path, Spread, heard
+from dpfl_theory.conform.comparisons.probes import Path, Spread, heard
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.settings import settings, world
 from dpfl_theory.kernels import select

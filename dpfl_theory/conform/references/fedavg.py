@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 from dpfl_theory.conform.averaging import Averaging, Part, clipped, drawn, stretched
 from dpfl_theory.conform.base import Fault, Letter, Reading, Values, calibrated, faulty
-from dpfl_theory.conform.carried import CARRIED, LEARNED
-from dpfl_theory.conform.mistakes import AVERAGING, CLIPPING, LOCAL
-from dpfl_theory.conform.noise import NOISE
+from dpfl_theory.conform.mistakes.averages import AVERAGING, CLIPPING, LOCAL
+from dpfl_theory.conform.mistakes.carried import CARRIED, LEARNED
+from dpfl_theory.conform.mistakes.noise import NOISE
 
 __all__ = ["REFERENCES", "DPFedAvg", "DPNormFedAvg", "FedAvg"]
 

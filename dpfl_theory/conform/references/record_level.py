@@ -17,7 +17,7 @@ import numpy as np
 
 from dpfl_theory.conform.averaging import clipped
 from dpfl_theory.conform.base import Fault, Letter, Reading, Values, faulty
-from dpfl_theory.conform.control_variates import FAULTS
+from dpfl_theory.conform.mistakes.control_variates import FAULTS
 from dpfl_theory.conform.references.fedavg import generic
 from dpfl_theory.conform.references.scaffold import K, Scaffold
 from dpfl_theory.conform.references.two_sided import ETA_G, ETA_L

@@ -16,8 +16,8 @@ import numpy as np
 
 from dpfl_theory.conform.averaging import clipped, length
 from dpfl_theory.conform.base import Fault, Letter, Reading, Reference, Values, calibrated
+from dpfl_theory.conform.mistakes.skipping import FAULTS, PRIVATE, Exchange, every_client
 from dpfl_theory.conform.references.fedavg import Z
-from dpfl_theory.conform.skipping import FAULTS, PRIVATE, Exchange, every_client
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.problems.base import Array
 

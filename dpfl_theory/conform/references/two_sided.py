@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 from dpfl_theory.conform.averaging import Averaging, Part, clipped, drawn, over_cohort, over_expected
 from dpfl_theory.conform.base import Fault, Letter, Reading, Values, calibrated, faulty
-from dpfl_theory.conform.carried import CARRIED, LEARNED
-from dpfl_theory.conform.mistakes import AVERAGING, CLIPPING, LOCAL
-from dpfl_theory.conform.noise import NOISE
+from dpfl_theory.conform.mistakes.averages import AVERAGING, CLIPPING, LOCAL
+from dpfl_theory.conform.mistakes.carried import CARRIED, LEARNED
+from dpfl_theory.conform.mistakes.noise import NOISE
 from dpfl_theory.conform.references.fedavg import Z, generic
 
 __all__ = ["REFERENCES", "DPTwoSided", "TwoSided"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform.base import Fault, Player, Reading, Reference, Values, faulty
-from dpfl_theory.conform.probes import Path, Spread, agree
+from dpfl_theory.conform.comparisons.probes import Path, Spread, agree
 from dpfl_theory.problems.base import Array
 
 __all__ = ["Seen", "Suspect", "explains", "find", "repeating"]

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpfl_theory.conform.base import Player, Reference, Values
 from dpfl_theory.conform.case import Case
-from dpfl_theory.conform.probes import SPREAD, Path, heard
+from dpfl_theory.conform.comparisons.probes import SPREAD, Path, heard
 from dpfl_theory.conform.settings import SHARES, cohorts, world
 from dpfl_theory.conform.subject import Raised
 from dpfl_theory.conform.world import Records, World

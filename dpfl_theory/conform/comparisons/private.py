@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpfl_theory.conform import neighbours, sampled
 from dpfl_theory.conform.case import Case
-from dpfl_theory.conform.neighbours import Pair
-from dpfl_theory.conform.probes import Path
+from dpfl_theory.conform.comparisons import neighbours, sampled
+from dpfl_theory.conform.comparisons.neighbours import Pair
+from dpfl_theory.conform.comparisons.probes import Path
+from dpfl_theory.conform.comparisons.shape import CHANGES, DEPENDS, FIXED, NOBODY, NOT_GAUSSIAN
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.conform.shape import CHANGES, DEPENDS, FIXED, NOBODY, NOT_GAUSSIAN
 from dpfl_theory.conform.subject import Raised
 
 __all__ = ["private"]

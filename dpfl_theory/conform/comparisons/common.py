@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from dpfl_theory.conform.case import Case
-from dpfl_theory.conform.probes import Path, Spread, heard
+from dpfl_theory.conform.comparisons.probes import Path, Spread, heard
+from dpfl_theory.conform.comparisons.suspects import Seen
 from dpfl_theory.conform.references.record_level import batch_size
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised
-from dpfl_theory.conform.suspects import Seen
 
 __all__ = ["common", "not_finite"]
 

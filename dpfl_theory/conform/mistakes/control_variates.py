@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfl_theory.conform.averaging import by_records
 from dpfl_theory.conform.base import Fault, Values, faulty
-from dpfl_theory.conform.mistakes import STEPS, added
+from dpfl_theory.conform.mistakes.averages import STEPS, added
 from dpfl_theory.problems.base import Array
 
 __all__ = ["FAULTS", "State", "Trained", "mean_gradient"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfl_theory.conform.base import Player
 from dpfl_theory.conform.case import Case
-from dpfl_theory.conform.probes import STEP, Path, heard, played
+from dpfl_theory.conform.comparisons.probes import STEP, Path, heard, played
 from dpfl_theory.conform.randomness import Listening
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised, generators_kept, seeded

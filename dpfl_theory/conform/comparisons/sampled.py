@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpfl_theory.conform.base import Player
-from dpfl_theory.conform.probes import Path, Spread, heard, played
+from dpfl_theory.conform.comparisons.probes import Path, Spread, heard, played
 from dpfl_theory.conform.randomness import Listening
 from dpfl_theory.conform.subject import generators_kept, seeded
 from dpfl_theory.problems.base import Array

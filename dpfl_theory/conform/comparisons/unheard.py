@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpfl_theory.conform import sampled
 from dpfl_theory.conform.base import Player
 from dpfl_theory.conform.case import Case, failure, of
-from dpfl_theory.conform.explained import UNKNOWN
+from dpfl_theory.conform.comparisons import sampled
+from dpfl_theory.conform.comparisons.explained import UNKNOWN
+from dpfl_theory.conform.comparisons.shape import NOT_GAUSSIAN
 from dpfl_theory.conform.randomness import Listening
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.conform.shape import NOT_GAUSSIAN
 from dpfl_theory.conform.subject import Raised
 
 __all__ = ["by_samples"]

@@ -10,10 +10,10 @@ import numpy as np
 
 from dpfl_theory.conform.base import Fault, Player
 from dpfl_theory.conform.case import Case, of
-from dpfl_theory.conform.probes import EXACT, STEP, Path, Spread, agree
+from dpfl_theory.conform.comparisons.probes import EXACT, STEP, Path, Spread, agree
+from dpfl_theory.conform.comparisons.shape import CHANGES, FIXED
+from dpfl_theory.conform.comparisons.suspects import Seen, Suspect, explains, find
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.conform.shape import CHANGES, FIXED
-from dpfl_theory.conform.suspects import Seen, Suspect, explains, find
 from dpfl_theory.problems.base import Array
 
 __all__ = ["UNKNOWN", "VAGUE", "exact", "explained"]
