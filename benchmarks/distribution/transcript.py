@@ -1,8 +1,8 @@
 """A stranger's first hour, word for word: ``python -m benchmarks.distribution.transcript WHEEL FILE.md``.
 
 A fresh environment, ``pip install`` of the wheel, a theorem of one's own, a mistake in it, and a round of one's own
-code. The file has every command with what it printed and the seconds that it took; it is written only if each ends as it
-should.
+code. The file has every command with what it printed and the seconds that it took; it is written only if each ends as
+it should.
 """
 
 from __future__ import annotations
