@@ -27,12 +27,10 @@ class _Lazy:
         return getattr(package, name)
 
 
-def _package(name: str) -> Any:
-    return _Lazy(lambda: importlib.import_module(name))
-
-
-sympy: Any = _package("sympy")
-mpmath: Any = _package("mpmath")
-interpolate: Any = _package("scipy.interpolate")
-optimize: Any = _package("scipy.optimize")
-stats: Any = _package("scipy.stats")
+# Each name is written out where it is imported: what rests on a module is read from the text (`checks.imports`), and a
+# computed name may mean any module.
+sympy: Any = _Lazy(lambda: importlib.import_module("sympy"))
+mpmath: Any = _Lazy(lambda: importlib.import_module("mpmath"))
+interpolate: Any = _Lazy(lambda: importlib.import_module("scipy.interpolate"))
+optimize: Any = _Lazy(lambda: importlib.import_module("scipy.optimize"))
+stats: Any = _Lazy(lambda: importlib.import_module("scipy.stats"))
