@@ -138,7 +138,7 @@ def test_unknown_names_suggest_the_nearest(capsys: Output) -> None:
         (["check", "--seed", str(2**64)], "2^64 - 1"),
         (["check", "--device", "gpu"], "'gpu'"),
         (["check", "--file", "nowhere.py"], "'nowhere.py'"),
-        (["check", "--output", "nowhere/file.json"], "'nowhere'"),
+        (["check", "--output", "/dev/null/file.json"], "'/dev/null'"),
         (["check", ID, "--method", "privacy"], "privacy"),
         (["check", ID, "--no-such-option"], "--no-such-option"),
         (["show"], "ID"),
