@@ -101,12 +101,11 @@ def _work(work: Callable[[], Any], sender: Any) -> None:
     try:
         found = (True, work())
     except Exception as error:
-        found = (False, error)
+        # A library may have taught pickle to keep causes and tracebacks, of which endless recursion has a thousand.
+        error.__cause__ = error.__context__ = None
+        found = (False, error.with_traceback(None))
     except BaseException as error:  # an exit, or another end of a program, is none of this one
         found = (False, RuntimeError(told(error)))
-    sys.setrecursionlimit(
-        2 * sys.getrecursionlimit()
-    )  # endless recursion in work may leave too little for what follows
     try:
         sender.send(found)
     except Exception as error:  # what cannot be sent

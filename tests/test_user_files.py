@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import json
 import re
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpfl_theory import statements
+from dpfl_theory.checks.hypotheses import Unfit
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
@@ -339,6 +341,18 @@ def test_what_a_build_cannot_return_is_one_sentence(
     assert told in sentence
     assert re.search(r"\(mine\.py, line [89]\)", sentence)
     assert (sentence.count("\n"), len(sentence) < 1200) == (1, True)
+
+
+def test_endless_recursion_is_told_where_pickle_keeps_tracebacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does once a library that sends errors to other machines has been imported."""
+    support = pytest.importorskip("tblib.pickling_support", reason="tblib is not installed")
+    for kind in (InputError, Unfit):
+        monkeypatch.setitem(copyreg.dispatch_table, kind, support.pickle_exception)
+    build, told = BUILDS["endless recursion"]
+    assert main(["check", "--file", str(exact(tmp_path, build)), "--store", "off", "--jobs", "1"]) == 2
+    assert told in capsys.readouterr().err
 
 
 TESTS = {

@@ -105,8 +105,12 @@ def test_every_measure_serves_some_input() -> None:
 @pytest.mark.parametrize("algorithm", sorted(REST))
 def test_the_answer_is_that_for_the_same_numbers(algorithm: str) -> None:
     found = recommend(algorithm, "printed", **DATA, **REST[algorithm])
-    data = found.pop("data")
-    assert recommend(algorithm, "printed", **found["inputs"]) == found
+    data, again = found.pop("data"), recommend(algorithm, "printed", **found["inputs"])
+    found.pop("vacuous", None)  # the data tell what the start has besides
+    for certificate in (found["certificate"], again["certificate"]):
+        certificate.pop("vacuous")
+        certificate.pop("trivial")
+    assert again == found
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert set(data["constants"]) <= set(found["inputs"])
     for name, told in data["constants"].items():
