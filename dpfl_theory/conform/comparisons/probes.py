@@ -35,6 +35,8 @@ EXACT = 1e-9
 """The same, from which on it is told that numbers are not those of double precision."""
 SPREAD, LONG_SPREAD = 1e-3, 1e-2
 """The difference of covariances, relative to the reference's largest, from which on they differ; with long steps."""
+TRUSTED = 0.001
+"""The part of that by which a covariance that is compared over many rounds may change with the size of the moves."""
 MOST = 2000
 """Numbers of noise in a path, each of which costs a run."""
 FEW, LATE, WORK = 3, 12, 600
@@ -122,11 +124,12 @@ class Path:
 
 @dataclass(frozen=True)
 class Spread:
-    """The covariance of a path's w under its noise. step: by which numbers of the noise are moved, over many rounds and
-    where it is a long one from both sides."""
+    """The covariance of a path's w under its noise. step: by which numbers of the noise are moved, from both sides
+    where it is a long one, over many rounds, and where ``both`` says so."""
 
     path: Path
     step: float = STEP
+    both: bool = False
 
     @property
     def name(self) -> str:
@@ -146,7 +149,7 @@ class Spread:
         for j in range(still.numbers):
             w = played(player, on, v, who, Listening(on.seed).set(j, self.step), choices)
             below, width = still.w, self.step
-            if self.step > STEP or len(who) > FEW:
+            if self.both or self.step > STEP or len(who) > FEW:
                 below = played(player, on, v, who, Listening(on.seed).set(j, -self.step), choices)
                 width = 2.0 * self.step
             response = ((w - below) / width).ravel()
@@ -232,13 +235,39 @@ class Plan:
                 )
 
     def _late(self, path: Path) -> int:
-        """How many rounds in a row are looked at: `LATE`, or as many as `WORK` allows."""
+        """How many rounds in a row are looked at: `LATE`, or as many as `WORK` allows, and as derivatives can be
+        trusted: not where steps are normalised, so that small differences grow, nor where moves of another size give
+        another covariance.
+        """
         numbers = heard(self.reference.round, path.world, path.v, path.who).numbers / len(path.who)
-        return 0 if numbers == 0.0 else min(LATE, int((WORK / numbers) ** 0.5))
+        rounds = 0 if numbers == 0.0 else min(LATE, int((WORK / numbers) ** 0.5))
+        if rounds <= FEW or not self._linear:
+            return min(rounds, len(path.who))
+        whole = replace(path, who=tuple(cohorts(path.v, rounds, 0)))
+        near, far = (Spread(whole, step).of(self.reference.round) for step in (STEP, 3.0 * STEP))
+        for k in range(1, rounds + 1):
+            m = k * path.world.d
+            if np.max(np.abs(near[:m, :m] - far[:m, :m])) > TRUSTED * SPREAD * Spread(whole).scale(near[:m, :m]):
+                return k - 1
+        return rounds
+
+    @cached_property
+    def _linear(self) -> bool:
+        """Whether a round only adds its noise, so that large numbers do what small ones do, in proportion."""
+        path = self.paths[0]
+        on, v, who, player = path.world, path.v, path.who[:1], self.reference.round
+        still = heard(player, on, v, who)
+        for j in range(min(still.numbers, 2 * on.d)):
+            small, large = (
+                (played(player, on, v, who, Listening(on.seed).set(j, size)) - still.w) / size for size in (STEP, 3.0)
+            )
+            if float(np.max(np.abs(small - large))) > LONG_SPREAD * float(np.max(np.abs(small), initial=0.0)):
+                return False
+        return True
 
     def spread(self, path: Path) -> Spread:
         """The covariance of a path, or of its first round, by this plan's step."""
-        return Spread(path if self.step == STEP else replace(path, who=path.who[:1]), self.step)
+        return Spread(path if self.step == STEP else replace(path, who=path.who[:1]), self.step, not self._linear)
 
     @cached_property
     def empty(self) -> list[Path]:
