@@ -226,8 +226,10 @@ def curve(
             place = place_of(statement, check, letter)
             given = values_of(values, _get(check.instance, place))
             each = replace(own, alpha=own.alpha / len(given), limit=None)
-            found = tuple(_points(statement, check, letter, place, given, each, tell))
-            return found, dict(_edges(statement, check, letter, place, given, found))
+            recorded = _built(statement, check, check.instance)
+            rules = rules_of(statement, [recorded]) if isinstance(recorded, Experiment) else {}
+            found = tuple(_points(statement, check, letter, place, given, rules, each, tell))
+            return found, dict(_edges(statement, check, letter, place, given, rules, found))
         except DpflError:
             raise
         except BaseException as error:  # anybody's, where there is a limit: an exit ends this process alone
@@ -250,11 +252,10 @@ def _points(
     letter: str,
     place: Path,
     given: Sequence[Any],
+    rules: Mapping[str, Rule],
     settings: Settings,
     tell: Callable[[float, str], None],
 ) -> Iterator[Point]:
-    recorded = _built(statement, check, check.instance)
-    rules = rules_of(statement, [recorded]) if isinstance(recorded, Experiment) else {}
     for i, value in enumerate(given):
         tell(i / len(given), f"{letter} = {float(Fraction(value)):.6g}")
         instance = _with(check.instance, place, value)
@@ -270,12 +271,16 @@ def _points(
 
 
 def _edges(
-    statement: Statement, check: Check, letter: str, place: Path, given: Sequence[Any], points: Sequence[Point]
+    statement: Statement,
+    check: Check,
+    letter: str,
+    place: Path,
+    given: Sequence[Any],
+    rules: Mapping[str, Rule],
+    points: Sequence[Point],
 ) -> Iterator[tuple[int, float]]:
     """Where a hypothesis begins or ceases to be met between two points: found by building, and without running; none
     where the hypotheses alone do not tell the two apart."""
-    recorded = _built(statement, check, check.instance)
-    rules = rules_of(statement, [recorded]) if isinstance(recorded, Experiment) else {}
 
     def at(value: Any) -> tuple[bool, float]:
         """Whether it is outside there, and the letter's value."""

@@ -9,24 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from dpfl_theory.checks.evidence import SCHEMA
 from dpfl_theory.schemas.faults import versioned
-from dpfl_theory.schemas.models import open_, published, told
+from dpfl_theory.schemas.models import Table, open_, published, told
 
-__all__ = ["CheckDocument", "Found", "OfStatement", "Table", "exponent_of", "read", "schema"]
+__all__ = ["CheckDocument", "Found", "OfStatement", "exponent_of", "read", "schema"]
 
 Verdict = Literal["holds", "violated", "inconclusive", "not-applicable"]
 OfStatement = Literal["holds", "violated", "inconclusive", "unchecked"]
 OfChecks = Literal["as expected", "differs", "undecided"]
 Number = float | None
-
-
-class Table(BaseModel):
-    """A part of a document: further keys are passed over, and numbers are finite."""
-
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class Limits(Table):

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from dpfl_theory.checks.document import Found, OfStatement, Table
-from dpfl_theory.schemas.models import open_, published, told
+from dpfl_theory.checks.document import Found, OfStatement
+from dpfl_theory.schemas.models import Table, open_, published, told
 
 __all__ = ["SCHEMA", "SearchDocument", "schema"]
 

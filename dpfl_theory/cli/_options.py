@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpfl_theory.console import emit
+from dpfl_theory.console import emit, parse_budget
 from dpfl_theory.errors import InputError
 
 if TYPE_CHECKING:
     from dpfl_theory.store import Store
 
 __all__ = [
-    "OWN_LIMIT",
     "Device",
     "Folder",
     "Format",
@@ -32,6 +31,7 @@ __all__ = [
     "number",
     "opened",
     "parse_jobs",
+    "parse_limit",
     "table",
 ]
 
@@ -86,6 +86,15 @@ def parse_jobs(text: str | None) -> int | None:
     if not re.fullmatch(r"[0-9]{1,4}", text) or int(text) < 1:
         raise InputError(f"the number of jobs {text!r} is not a whole number from 1 to 9999: write it like --jobs 2")
     return int(text)
+
+
+def parse_limit(text: str | None, file: str | None) -> float | None:
+    """Seconds after which a run is ended: those that are given, and `OWN_LIMIT` for what stands in a user's file.
+
+    >>> parse_limit("2m", None), parse_limit(None, None), parse_limit(None, "mine.py")
+    (120.0, None, 600.0)
+    """
+    return parse_budget(text if text is not None or file is None else OWN_LIMIT, "limit")
 
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

@@ -14,7 +14,6 @@ from dpfl_theory import methods, statements
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._checked import as_text, shown, why_unchecked
 from dpfl_theory.cli._options import (
-    OWN_LIMIT,
     Device,
     Fresh,
     Jobs,
@@ -25,6 +24,7 @@ from dpfl_theory.cli._options import (
     give_schema,
     opened,
     parse_jobs,
+    parse_limit,
 )
 from dpfl_theory.cli._partial import Partial
 from dpfl_theory.console import Progress, as_options, choice, emit, parse_alpha, parse_budget, parse_seed, say
@@ -109,7 +109,7 @@ def check(
 
     render = FORMATS[choice("format", format_, tuple(FORMATS))]
     seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), parse_jobs(jobs)
-    most = parse_budget(limit if limit is not None or file is None else OWN_LIMIT, "limit")
+    most = parse_limit(limit, file)
     target = None if output is None else writable(Path(output))
     if choice("device", device, DEVICES) == "cuda":
         select(device)  # a missing GPU is told at once, not after the checks that need none

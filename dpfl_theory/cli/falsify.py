@@ -11,7 +11,7 @@ import typer
 
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._meant import one_statement
-from dpfl_theory.cli._options import OWN_LIMIT, Device, Format, Schema, Seed, give_schema
+from dpfl_theory.cli._options import Device, Format, Schema, Seed, give_schema, parse_limit
 from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES, select
@@ -60,7 +60,7 @@ def falsify(
     target = None if output is None else writable(Path(output))
     if choice("device", device, DEVICES) == "cuda":
         select(device)
-    most = parse_budget(limit if limit is not None or file is None else OWN_LIMIT, "limit")
+    most = parse_limit(limit, file)
     statement = one_statement(id_, file, seconds, most)
     with Progress("falsify") as progress:
         found = search(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpfl_theory.cli._meant import one_statement
-from dpfl_theory.cli._options import OWN_LIMIT, Device, Seed
-from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say
+from dpfl_theory.cli._options import Device, Seed, parse_limit
+from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_seed, say
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.output import writable, write
@@ -60,7 +60,7 @@ def plot(
         raise InputError("no letter is named: add --over, as --over eta")
     choice("device", device, DEVICES)
     share, number = parse_alpha(alpha), parse_seed(seed)
-    most = parse_budget(limit if limit is not None or file is None else OWN_LIMIT, "limit")
+    most = parse_limit(limit, file)
     statement = one_statement(id_, file, most)
     target = Path(output) if output is not None else Path(f"{statement.id}-over-{over}.svg")
     if target.suffix not in KINDS:

@@ -9,7 +9,18 @@ import numpy as np
 
 from dpfl_theory.conform import lines
 from dpfl_theory.conform.base import Player, Reading, Reference
-from dpfl_theory.conform.comparisons.probes import LONG_STEP, STEP, Path, Plan, Spread, agree, chosen, heard, played
+from dpfl_theory.conform.comparisons.probes import (
+    LONG_STEP,
+    STEP,
+    Path,
+    Plan,
+    Spread,
+    agree,
+    chosen,
+    heard,
+    played,
+    responses,
+)
 from dpfl_theory.conform.comparisons.suspects import Seen
 from dpfl_theory.conform.randomness import Listening
 from dpfl_theory.conform.result import Finding
@@ -102,15 +113,9 @@ class Case:
 
     def step(self) -> float:
         """The step by which numbers of the noise are moved: a long one where a short one drowns in rounding."""
-        path = self.plan.paths[0]
-        on, v, who = path.world, path.v, path.who[:1]
-
-        def slope(j: int, size: float) -> Array:
-            ends = (played(self.subject, on, v, who, Listening(on.seed).set(j, s)) for s in (size, -size))
-            return np.asarray(np.subtract(*ends) / (2.0 * size))
-
-        for j in range(min(heard(self.subject, on, v, who).numbers, SEEN)):
-            near, far = slope(j, STEP), slope(j, 1.6 * STEP)
+        path = self.plan.paths[0].first
+        moved = (responses(self.subject, path, size, most=SEEN, both=True) for size in (STEP, 1.6 * STEP))
+        for near, far in zip(*moved):
             if float(np.max(np.abs(near - far))) > DROWNED * float(np.max(np.abs(near), initial=0.0)):
                 return LONG_STEP
         return STEP

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from dpfl_theory.conform.result import SCHEMA
-from dpfl_theory.schemas.models import open_, published, told
+from dpfl_theory.schemas.models import Table, open_, published, told
 
 __all__ = ["ConformDocument", "schema"]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True, allow_inf_nan=False)
-
-
-class CodeLine(_Table):
+class CodeLine(Table):
     """A line of the user's code."""
 
     file: str = told("the file")
@@ -27,7 +23,7 @@ class CodeLine(_Table):
     text: str = told("what stands in it")
 
 
-class Fault(_Table):
+class Fault(Table):
     """Something that is wrong."""
 
     name: str = told("a few words, the same for the same fault")
@@ -38,7 +34,7 @@ class Fault(_Table):
     told: str = open_("what it is and how to mend it")
 
 
-class ConformDocument(_Table):
+class ConformDocument(Table):
     """What `conform --format json` writes."""
 
     model_config = ConfigDict(title=SCHEMA)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-__all__ = ["Count", "Model", "NonNegative", "Positive", "Probability", "Share", "open_", "published", "told"]
+__all__ = ["Count", "Model", "NonNegative", "Positive", "Probability", "Share", "Table", "open_", "published", "told"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 """The JSON Schema that pydantic writes."""
@@ -22,6 +22,12 @@ class Model(BaseModel):
     """One table of a configuration: its keys, their types and ranges."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Table(BaseModel):
+    """A part of a document: keys that nobody knows are passed over, and numbers are finite."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True, allow_inf_nan=False)
 
 
 def told(text: str, default: Any = ...) -> Any:

@@ -7,20 +7,16 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from dpfl_theory.schemas.faults import versioned
-from dpfl_theory.schemas.models import open_, published, told
+from dpfl_theory.schemas.models import Table, open_, published, told
 from dpfl_theory.validation.run import SCHEMA
 
 __all__ = ["ValidationDocument", "read", "schema"]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True, allow_inf_nan=False)
-
-
-class Claim(_Table):
+class Claim(Table):
     """One of the paper's claims as a predicate."""
 
     claim: str = told("the claim")
@@ -30,14 +26,14 @@ class Claim(_Table):
     measured: Any = open_("what was measured")
 
 
-class Data(_Table):
+class Data(Table):
     """What was computed: all that its figures are drawn from, besides these keys."""
 
     claims: list[Claim] = told("the paper's claims as predicates", [])
     configuration: dict[str, Any] = open_("what was run", {})
 
 
-class ValidationDocument(_Table):
+class ValidationDocument(Table):
     """What a validation leaves in `evidence/NAME.json`."""
 
     model_config = ConfigDict(title=SCHEMA)

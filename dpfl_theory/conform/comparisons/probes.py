@@ -7,7 +7,7 @@ every number of the noise: it tells too whether the noise of two rounds, or of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from dpfl_theory.conform.world import World
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Heard", "Path", "Plan", "Spread", "agree", "chosen", "heard", "played"]
+__all__ = ["Heard", "Path", "Plan", "Spread", "agree", "chosen", "heard", "played", "responses"]
 
 STEP, LONG_STEP = 1e-4, 0.05
 """The part of its standard deviation by which a number of the noise is moved to see what it does; and where the
@@ -106,6 +106,11 @@ class Path:
         sizes = ", ".join(str(len(c)) for c in self.who)
         return f"clients {self.world.name}, cohorts of {sizes} of {self.world.n}"
 
+    @property
+    def first(self) -> Path:
+        """Its first round."""
+        return replace(self, who=self.who[:1])
+
     def of(self, player: Player, choices: Choices = None) -> Array:
         """(K, d)."""
         return heard(player, self.world, self.v, self.who, choices).w
@@ -122,10 +127,23 @@ class Path:
     tolerance = PATH
 
 
+def responses(
+    player: Player, path: Path, size: float, *, most: int | None = None, both: bool = False, choices: Choices = None
+) -> Iterator[Array]:
+    """What a move of each number of the noise, or of the first ``most``, by so many standard deviations does to w after
+    each round, (K, d), for one of them. both: moved to and fro, so that curvature cancels."""
+    on, v, who = path.world, path.v, path.who
+    still = heard(player, on, v, who, choices)
+    for j in range(still.numbers if most is None else min(still.numbers, most)):
+        ends = [played(player, on, v, who, Listening(on.seed).set(j, size), choices), still.w]
+        if both:
+            ends[1] = played(player, on, v, who, Listening(on.seed).set(j, -size), choices)
+        yield (ends[0] - ends[1]) / ((2.0 if both else 1.0) * size)
+
+
 @dataclass(frozen=True)
 class Spread:
-    """The covariance of a path's w under its noise. step: by which numbers of the noise are moved, from both sides
-    where it is a long one, over many rounds, and where ``both`` says so."""
+    """The covariance of a path's w under its noise. step, both: how numbers of the noise are moved (`responses`)."""
 
     path: Path
     step: float = STEP
@@ -142,18 +160,10 @@ class Spread:
 
     def of(self, player: Player, choices: Choices = None) -> Array:
         """(K d, K d)."""
-        on, v, who = self.path.world, self.path.v, self.path.who
-        still = heard(player, on, v, who, choices)
-        size = still.w.size
+        size = len(self.path.who) * self.path.world.d
         covariance = np.zeros((size, size))
-        for j in range(still.numbers):
-            w = played(player, on, v, who, Listening(on.seed).set(j, self.step), choices)
-            below, width = still.w, self.step
-            if self.both or self.step > STEP or len(who) > FEW:
-                below = played(player, on, v, who, Listening(on.seed).set(j, -self.step), choices)
-                width = 2.0 * self.step
-            response = ((w - below) / width).ravel()
-            covariance += np.outer(response, response)
+        for response in responses(player, self.path, self.step, both=self.both, choices=choices):
+            covariance += np.outer(response.ravel(), response.ravel())
         return covariance
 
     def scale(self, covariance: Array) -> float:
@@ -244,7 +254,7 @@ class Plan:
         if rounds <= FEW or not self._linear:
             return min(rounds, len(path.who))
         whole = replace(path, who=tuple(cohorts(path.v, rounds, 0)))
-        near, far = (Spread(whole, step).of(self.reference.round) for step in (STEP, 3.0 * STEP))
+        near, far = (Spread(whole, step, both=True).of(self.reference.round) for step in (STEP, 3.0 * STEP))
         for k in range(1, rounds + 1):
             m = k * path.world.d
             if np.max(np.abs(near[:m, :m] - far[:m, :m])) > TRUSTED * SPREAD * Spread(whole).scale(near[:m, :m]):
@@ -255,19 +265,16 @@ class Plan:
     def _linear(self) -> bool:
         """Whether a round only adds its noise, so that large numbers do what small ones do, in proportion."""
         path = self.paths[0]
-        on, v, who, player = path.world, path.v, path.who[:1], self.reference.round
-        still = heard(player, on, v, who)
-        for j in range(min(still.numbers, 2 * on.d)):
-            small, large = (
-                (played(player, on, v, who, Listening(on.seed).set(j, size)) - still.w) / size for size in (STEP, 3.0)
-            )
+        moved = (responses(self.reference.round, path.first, size, most=2 * path.world.d) for size in (STEP, 3.0))
+        for small, large in zip(*moved):
             if float(np.max(np.abs(small - large))) > LONG_SPREAD * float(np.max(np.abs(small), initial=0.0)):
                 return False
         return True
 
     def spread(self, path: Path) -> Spread:
         """The covariance of a path, or of its first round, by this plan's step."""
-        return Spread(path if self.step == STEP else replace(path, who=path.who[:1]), self.step, not self._linear)
+        both = self.step > STEP or len(path.who) > FEW or not self._linear
+        return Spread(path if self.step == STEP else path.first, self.step, both)
 
     @cached_property
     def empty(self) -> list[Path]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfl_theory.conform.base import Player
 from dpfl_theory.conform.case import Case
-from dpfl_theory.conform.comparisons.probes import STEP, Path, heard, played
+from dpfl_theory.conform.comparisons.probes import STEP, Path, played, responses
 from dpfl_theory.conform.randomness import Listening
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised, generators_kept, seeded
@@ -33,12 +33,7 @@ BENT = 1e-2
 def _responses(player: Player, path: Path, size: float) -> list[Array]:
     """What a move of each number of the noise by so many standard deviations does to w after a round, for one of
     them."""
-    on, v, who = path.world, path.v, path.who[:1]
-    still = heard(player, on, v, who)
-    return [
-        (played(player, on, v, who, Listening(on.seed).set(j, size)) - still.w)[0] / size
-        for j in range(min(still.numbers, NUMBERS))
-    ]
+    return [response[0] for response in responses(player, path.first, size, most=NUMBERS)]
 
 
 def bent(case: Case) -> Finding | None:
