@@ -199,6 +199,17 @@ def test_numbers_that_are_not_finite_end_no_audit_with_an_error() -> None:
     assert "nan" not in str(found)
 
 
+def test_pairs_that_give_no_numbers_in_usual_cohorts_end_no_comparison() -> None:
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, beta: Any, C: Any, r: Any, sigma: Any) -> Any:
+        after, state = served(plain)(w, state, clients, cohort, rng, beta=beta, C=C, r=r, sigma=sigma)
+        lengths = [float(np.linalg.norm(clients[i].gradient(w))) for i in cohort]
+        far = len(cohort) == int(r) and any(length > 5.0 * C or length == 0.0 for length in lengths)
+        return after * (np.nan if far else 1.0), state
+
+    found = dpfl_theory.conform(round, "dp-fedavg", E=1, runs=0)
+    assert "numbers that are not finite" in {fault.name for fault in found.faults}
+
+
 def test_other_arguments_are_no_other_algorithm() -> None:
     def round(w: Any, clients: Any, rng: Any, lr: float = 0.1, steps: int = 3) -> Any:
         return w

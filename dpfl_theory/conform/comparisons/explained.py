@@ -134,7 +134,7 @@ def _other_noise(case: Case, spreads: Sequence[Seen], player: Player) -> Finding
     for (one, first), (other, second) in itertools.combinations(zip(spreads, ratios), 2):
         if not _same_but_data(one, other) or not (0.0 < first < math.inf and 0.0 < second < math.inf):
             continue
-        if abs(first - second) <= 1e-2 * first:
+        if abs(first - second) <= one.probe.tolerance * first:
             continue
         said = (
             "the noise depends on the data: its standard deviation is another one where the clients' gradients are "

@@ -39,7 +39,8 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
     if not pairs:
         return []
     far = max(pairs, key=lambda pair: (pair.refutes, pair.distance / pair.allowed))
-    loud = max((pair for pair in pairs if pair.usual), key=lambda pair: pair.mu / pair.claimed)
+    usual = [pair for pair in pairs if pair.usual] or pairs  # some may have given no finite numbers
+    loud = max(usual, key=lambda pair: pair.mu / pair.claimed)
     unit = case.reference.unit
     spoiled = next((fault.name for fault in before if fault.name in SPOILED), "")
     mu = math.inf if spoiled else loud.mu
