@@ -1,4 +1,5 @@
-"""The search: every page, heading, name of the interface and statement, in one page that needs no network."""
+"""The search: every heading with the words below it, every name of the interface and every statement, in one page that
+needs no network."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from dpfl_theory.report.templates import render
 __all__ = ["PAGE", "Place", "interface", "page", "places", "stated"]
 
 PAGE = "search.html"
-_ID = re.compile(r"[a-z]+\d{4}\.[\w.]*\w")
+_WORD = re.compile(r"[^\W_](?:[\w.:+-]*\w)?")
+_SHORTEST = 3
 _MEMBER = re.compile(r'<(?:section|div) id="([A-Za-z]\w*(?:\.[A-Za-z]\w*)?)"')
 _HEADINGS = ("h1", "h2", "h3", "summary")
 _HOLDERS = ("section", "details")
@@ -33,14 +35,13 @@ class Place:
 
 
 class _Headings(HTMLParser):
-    """The headings of a page with their addresses, and what stands in code below each."""
+    """The headings of a page with their addresses, and the words below each."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: list[tuple[str, str, set[str]]] = []
         self._holder = ""
         self._heading: list[str] | None = None
-        self._code = False
         self._skipped = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -51,14 +52,12 @@ class _Headings(HTMLParser):
             self._heading = []
             self.found.append(("", own or self._holder, set()))
             self._holder = ""
-        self._code = self._code or tag == "code"
         self._skipped = self._skipped or tag in ("style", "script", "nav", "footer")
 
     def handle_endtag(self, tag: str) -> None:
         if tag in _HEADINGS and self._heading is not None:
             self.found[-1] = (" ".join("".join(self._heading).split()), *self.found[-1][1:])
             self._heading = None
-        self._code = self._code and tag != "code"
         self._skipped = self._skipped and tag not in ("style", "script", "nav", "footer")
 
     def handle_data(self, data: str) -> None:
@@ -67,9 +66,7 @@ class _Headings(HTMLParser):
         if self._heading is not None:
             self._heading.append(data)
         elif self.found:
-            self.found[-1][2].update(_ID.findall(data))
-            if self._code and "\n" not in data:
-                self.found[-1][2].update(data.split())
+            self.found[-1][2].update(w for w in _WORD.findall(data.lower()) if len(w) >= _SHORTEST)
 
 
 def places(address: str, html: str) -> Iterator[Place]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["DpflError", "EnvironmentFault", "InputError", "TooMuch", "place", "told", "unknown_name"]
+__all__ = ["DpflError", "EnvironmentFault", "InputError", "Misgiven", "TooMuch", "place", "told", "unknown_name"]
 
 
 class DpflError(Exception):
@@ -24,6 +24,10 @@ class InputError(DpflError, ValueError):
 
 class TooMuch(InputError):
     """Work that would not end, counted before it is begun: exit code 2, or an undecided check."""
+
+
+class Misgiven(InputError):
+    """An instance that its statement cannot use: exit code 2, and the sentence points at the instance."""
 
 
 class EnvironmentFault(DpflError, RuntimeError):

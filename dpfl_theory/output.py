@@ -20,13 +20,15 @@ _LINKS = 40
 """More links one behind the other are a circle."""
 
 
-def writable(path: Path, folder: bool = False) -> Path:
+def writable(path: str | Path, folder: bool = False) -> Path:
     """The path, if a file (or a folder of files) can be made there: told before the work begins, not after it.
 
     Folders that are missing on the way are made when it is written. Devices and FIFOs that may be written to can be; so
     can what a link leads to, where its folder is there. Raises InputError for the rest.
     """
-    wrong = None
+    if path == "":
+        raise InputError(f"the name of the {'folder' if folder else 'file'} to write is empty: give one")
+    path, wrong = Path(path), None
     try:
         if not folder and _stream(path) is not None:
             return path

@@ -23,11 +23,13 @@ pytest_plugins = ["pytester"]  # for the tests of the plugin
 
 # Tests compute; those of the store name one of their own.
 os.environ["DPFL_THEORY_STORE"] = "off"
+# One core for each of the workers: threads of a linear algebra that wait for each other take the others'.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Some look at what stands on stderr, and kernels may be compiled while they do.
 os.environ["DPFL_THEORY_HINTS"] = "off"
 
 
-SHARE = 4
+SHARE = 6
 """Of the cases of an exhaustive test, how many there are to one that every run has; ``--exhaustive`` runs all."""
 
 
@@ -39,7 +41,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="cuda: a missing GPU is a failure, not a reason to skip",
     )
     parser.addoption(
-        "--exhaustive", action="store_true", help=f"all cases of tests that are marked so, not one in {SHARE}"
+        "--exhaustive",
+        action="store_true",
+        help=f"slow tests too, and all cases of those that are marked exhaustive, not one in {SHARE}",
     )
 
 
@@ -99,14 +103,17 @@ def _needs_no_kernel(item: pytest.Item) -> bool:
 
 
 def _keep_a_part(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of a test that is marked ``exhaustive``, one case in ``SHARE`` is kept, and always one, the same in every run."""
+    """Tests that are marked ``slow`` are left out; of one that is marked ``exhaustive``, one case in ``SHARE`` is kept,
+    and always one, the same in every run."""
     if config.getoption("--exhaustive") or config.getoption("keyword") or any("::" in word for word in config.args):
         return
     cases: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker("exhaustive"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     left = set[pytest.Item]()
+    for item in items:
+        if item.get_closest_marker("slow"):
+            left.add(item)
+        elif item.get_closest_marker("exhaustive"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for several in cases.values():
         ordered = sorted(several, key=lambda item: zlib.crc32(item.nodeid.encode()))
         left |= set(ordered[max(1, len(ordered) // SHARE) :])

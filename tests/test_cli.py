@@ -306,6 +306,7 @@ symbolic.equal = names["equal"]
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_internal_error_without_a_message_says_where(jobs: str, tmp_path: Path) -> None:
     """In this process or another: the line of the package that called the library which failed."""

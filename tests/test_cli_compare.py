@@ -42,6 +42,7 @@ def own(tmp_path: Path) -> str:
     return str(tmp_path / "own.csv")
 
 
+@pytest.mark.slow
 def test_the_users_clients_are_the_clients(own: str, capsys: Output) -> None:
     command = ["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5", "--rounds", "16", "--format", "json"]
     assert main(command) == 0

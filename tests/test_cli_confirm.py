@@ -72,6 +72,7 @@ def test_a_neighbourhood_is_drawn(tmp_path: Path, capsys: Output) -> None:
     assert "give --confirm too" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_every_row_of_a_comparison_that_has_a_bound_is_confirmed(
     tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ def interrupted(file: Path, *more: str) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+@pytest.mark.slow
 def test_what_has_ended_is_shown_and_the_same_command_goes_on(waiting: Path) -> None:
     store = ("--store", str(waiting.with_suffix(".sqlite")))
     code, out, err = interrupted(waiting, *store, "--jobs", "1")

@@ -211,6 +211,7 @@ def elsewhere(place: str) -> None:
     sys.addaudithook(refuse)
 
 
+@pytest.mark.slow
 def test_what_workers_make_is_in_the_coordinators_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
@@ -269,6 +270,7 @@ def test_where_there_is_no_scheduler_that_is_said(capsys: Output, monkeypatch: p
         assert err.strip().count("\n") == 0
 
 
+@pytest.mark.slow
 def test_a_sweep_gives_the_same_file_with_the_same_cell_that_fails(local: Local, tmp_path: Path) -> None:
     """Each cell has a process of its own on its worker, which could be ended."""
     words = ["sweep", "--set", "problem.name=quadratic", "--set", "algorithm.name=dp-fedavg", "--set", "rounds=5"]

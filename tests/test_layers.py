@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import dpfl_theory
@@ -27,6 +28,7 @@ LAYERS = (
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 
+@cache
 def _run(path: Path) -> ast.Module:
     """What a file runs: its tree without what is for type checking alone."""
     tree = ast.parse(path.read_text())
@@ -79,6 +81,7 @@ def test_the_scan_sees_an_upward_import(tmp_path: Path) -> None:
     assert _imports(file) == ["checks"]
 
 
+@cache
 def _graph(root: Path) -> dict[str, set[str]]:
     """Each module below a package's folder -> those that it imports anywhere, within functions too."""
     files = {".".join((root.name, *p.relative_to(root).with_suffix("").parts)): p for p in root.rglob("*.py")}

@@ -163,6 +163,13 @@ def test_names_that_cannot_be_are_told_first(tmp_path: Path, name: str) -> None:
         writable(tmp_path / name)
 
 
+@pytest.mark.parametrize("command", [CHECK, ["report"], ["new", "examples"], COMMANDS["simulate"]])
+def test_an_empty_name_is_told(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """It is what a shell gives for a variable that is not set, and not the folder where one is."""
+    assert main([*command, "--output", ""]) == 2
+    assert "to write is empty: give one" in capsys.readouterr().err
+
+
 def test_a_disk_is_refused(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     try:

@@ -61,6 +61,17 @@ def test_what_new_writes_is_checked_at_once(
     assert {e["method"] for e in found if e["verdict"] == "violated"} == {"exact", "worst-case", "monte-carlo"}
 
 
+def test_an_instance_that_cannot_be_used_is_pointed_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The line of the instance, not the one in which the round begins."""
+    file = tmp_path / "mine.py"
+    assert main(["new", "theorem", "mine", "--output", str(file)]) == 0
+    text = file.read_text()
+    file.write_text(text.replace('"K": 2, "d": 3, "eta": "1/2"', '"K": 2, "d": 3'))
+    line = text[: text.index('"two rounds"')].count("\n") + 1
+    assert main(["check", "--file", str(file)]) == 2
+    assert f"add it, as 'eta': '1/2'; correct that instance (mine.py, line {line})" in capsys.readouterr().err
+
+
 def test_vacuous_is_explained_once() -> None:
     text = shown([replace(evidence("monte-carlo", 0.5, {}, name), vacuous=True) for name in ("one", "two")])
     assert text.count("vacuous: the bound is above what the start has already") == 1

@@ -120,6 +120,7 @@ def test_points_are_made_once_and_give_what_one_process_gives(scripts: Path, tmp
     assert calls(scripts) == Counter()
 
 
+@pytest.mark.slow
 def test_points_that_ended_are_there_after_a_failure(scripts: Path, tmp_path: Path, capsys: Output) -> None:
     """A point that fails ends the scripts that ask for it, with its name; the others, and its neighbours, are kept."""
     (scripts / "_helper.bad").touch()

@@ -425,6 +425,7 @@ def test_a_store_serves_the_next_run(run: Repository, monkeypatch: pytest.Monkey
     assert reused[1] > 0
 
 
+@pytest.mark.slow
 def test_under_xdist(run: Repository) -> None:
     pytest.importorskip("xdist")
     run.pytester.makepyfile(test_own="import pytest\n\n" + marked(REFUTED) + marked(EXACT, name="test_b"))

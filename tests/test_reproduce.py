@@ -163,6 +163,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX systems")
 def test_what_has_ended_is_kept_when_it_is_interrupted(tmp_path: Path) -> None:
     place = tmp_path / "validations"

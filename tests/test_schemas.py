@@ -176,6 +176,7 @@ def test_other_versions_are_refused_with_a_sentence(tmp_path: Path, capsys: Outp
     assert sentence.count("\n") == 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "line",
     [

@@ -28,6 +28,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
     return folder, time.monotonic() - begun
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_interrupted_ends_whole(undisturbed: tuple[Path, float]) -> None:
     folder, seconds = undisturbed
     found = interrupted(OPTIONS, CELLS, folder, 1, seconds, random.Random(2))

@@ -161,6 +161,7 @@ def test_same_seed_same_bytes_and_other_seed_other_bytes(scripts: Path) -> None:
     assert data[0] == data[1] != data[2]
 
 
+@pytest.mark.slow
 def test_scripts_beside_each_other_leave_what_they_leave_alone(scripts: Path, capsys: Output) -> None:
     (scripts / "second.py").write_text(SCRIPT.replace("2.0 **", "3.0 **"))
     for place, jobs in (("a", "1"), ("b", "2")):

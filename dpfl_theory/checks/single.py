@@ -18,10 +18,10 @@ from dpfl_theory.checks.evidence import ENDED, Evidence
 from dpfl_theory.checks.guarded import guarded
 from dpfl_theory.checks.hypotheses import Unfit
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.errors import DpflError, InputError, TooMuch, place, told
+from dpfl_theory.errors import DpflError, InputError, Misgiven, TooMuch, place, told
 from dpfl_theory.limited import OutOfTime, Vanished, limited
 from dpfl_theory.processes import one_thread
-from dpfl_theory.statements.lines import line_of
+from dpfl_theory.statements.lines import Lines, line_of
 from dpfl_theory.statements.model import UNITS, Check, Statement
 from dpfl_theory.statements.valid_checks import not_compared
 
@@ -108,15 +108,27 @@ def _plain(evidence: Evidence) -> Evidence:
 def cannot(statement: Statement, c: Check, error: BaseException) -> str:
     """The sentence for a user's check that raised."""
     function = getattr(error, "function", None)
-    what = "that test" if function is not None else "its build"
+    given = _given(statement, c) if isinstance(error, Misgiven) else ""
+    what = "that test" if function is not None else "that instance" if given else "its build"
     why = str(error).strip().rstrip(".") if isinstance(error, (Unfit, InputError)) else told(error)
-    return f"check {c.name!r} of {statement.id} cannot be run: {why}; correct {what}{_at(error, function or c.build)}"
+    at = given or _at(error, function or c.build)
+    return f"check {c.name!r} of {statement.id} cannot be run: {why}; correct {what}{at}"
 
 
 def _ended(statement: Statement, c: Check, why: str, seconds: float) -> Evidence:
     """The evidence of a check that was ended after so many seconds, or whose process was."""
     about = {"instance": c.instance, "notes": {ENDED: True}, "seconds": seconds}
     return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
+
+
+def _given(statement: Statement, c: Check) -> str:
+    """Where the instance of a check stands, which is where its name does; nothing where no file has it."""
+    code = getattr(inspect.unwrap(statement.sides or c.build), "__code__", None)
+    try:
+        file = Path(code.co_filename)  # type: ignore[union-attr]
+        return Lines(file.read_text(encoding="utf-8"), file).of(c.name)
+    except (AttributeError, OSError, SyntaxError, ValueError):
+        return ""
 
 
 def _at(error: BaseException, function: Callable[..., Any]) -> str:

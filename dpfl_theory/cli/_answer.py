@@ -10,7 +10,6 @@ import textwrap
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
-from pathlib import Path
 from typing import Any
 
 from dpfl_theory.console import QUIET_SECONDS, Progress, as_options, choice, emit, say
@@ -30,7 +29,7 @@ class Answer:
 
     def __init__(self, format_: str, output: str | None) -> None:
         self.format = choice("format", format_, ("text", "json"))
-        self.target = None if output is None else writable(Path(output))
+        self.target = None if output is None else writable(output)
 
     def give(self, document: Mapping[str, Any]) -> None:
         """Write the document; what is not finite becomes null, with a warning.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -43,7 +42,7 @@ def audit(
     from dpfl_theory.privacy.audit.registry import audits
 
     choice("format", format_, ("text", "json"))
-    target = None if output is None else writable(Path(output))
+    target = None if output is None else writable(output)
     known = audits()
     for name in names or ():
         if name not in known:

@@ -27,7 +27,7 @@ def examples(
     output: Annotated[str, typer.Option(metavar="DIR", help="A new folder for them.")] = "examples",
 ) -> int:
     """Copy the package's examples: theorems of one's own, configurations of runs and sweeps."""
-    source, target = folder(), writable(Path(output), folder=True)
+    source, target = folder(), writable(output, folder=True)
     if target.exists():
         raise InputError(f"{str(target)!r} is there already: name a new folder with --output")
     files = sorted(p for p in source.rglob("*") if p.is_file() and p.suffix in (".py", ".toml"))

@@ -35,7 +35,7 @@ def target_of(output: str | None, named: str | None, folder: str) -> Path | None
     from dpfl_theory.sweep.config import inside
 
     if output is not None:
-        return checked(writable(Path(output)))
+        return checked(writable(output))
     if named is None:
         return None
     return checked(writable(inside(named, Path(folder))))

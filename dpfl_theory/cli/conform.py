@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -74,7 +73,7 @@ def conform(
     from dpfl_theory.limited import OutOfTime, Vanished
 
     seconds = parse_budget(limit, "limit")
-    target = None if output is None else writable(Path(output))
+    target = None if output is None else writable(output)
     letters = dict(_assigned(text) for text in assignments or [])
     counts = {"clients": _whole("clients", clients), "runs": _whole("runs", runs)}
     if cohort is not None:

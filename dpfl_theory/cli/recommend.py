@@ -111,7 +111,7 @@ def recommend(
 
     form = choice("format", format_, ("text", "json"))
     given |= {"sampling": sampling}
-    target = None if output is None else writable(Path(output))
+    target = None if output is None else writable(output)
     picture = None if figure is None else writable(Path(figure))
     shape: dict[str, Any] = {
         name: number(option, text, kind)

@@ -108,7 +108,7 @@ def reproduce(
     from dpfl_theory.validation.batch import default_jobs
 
     context = validation.Context("full" if full else "quick", parse_seed(seed), choice("device", device, DEVICES))
-    share, target = parse_alpha(alpha), writable(Path(output), folder=True)
+    share, target = parse_alpha(alpha), writable(output, folder=True)
     processes = parse_jobs(jobs) or default_jobs(device)
     place = validation.place_of(folder)
     scripts = [validation.load(path, place) for path in validation.available(place).values()]
@@ -150,7 +150,7 @@ def report(
     from dpfl_theory import validation
     from dpfl_theory.report.build import build
 
-    target, scripts = writable(Path(output), folder=True), validation.place_of(folder)
+    target, scripts = writable(output, folder=True), validation.place_of(folder)
     options = {"limit": limit, "jobs": jobs, "alpha": alpha, "seed": seed}
     given = {name: value for name, value in options.items() if value is not None}
     if file is None and given:

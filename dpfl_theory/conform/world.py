@@ -53,7 +53,8 @@ class Client:
     def __len__(self) -> int:
         return len(self.records.y)
 
-    def _each(self, w: Any, batch: Any, apart: bool) -> Array:
+    def _residuals(self, w: Any, batch: Any, apart: bool) -> Records:
+        """The records in question, with x_j . w - y_j in place of y_j."""
         at = np.array(w, dtype=np.float64)
         if at.shape != (self.records.x.shape[1],):
             need = f"the parameters have {self.records.x.shape[1]} entries"
@@ -62,15 +63,17 @@ class Client:
         x, y = self.records if chosen is None else (self.records.x[chosen], self.records.y[chosen])
         told = None if chosen is None else tuple(int(j) for j in np.arange(len(self))[chosen])
         self._log.append(Call(self.number, at, told, apart))
-        return np.asarray((x @ at - y)[:, None] * x)
+        return Records(x, x @ at - y)
 
     def record_gradients(self, w: Any, batch: Any = None) -> Array:
         """The gradients of single records at w (d,), (m, d), or of those numbered in ``batch``."""
-        return self._each(w, batch, apart=True)
+        x, off = self._residuals(w, batch, apart=True)
+        return np.asarray(off[:, None] * x)
 
     def gradient(self, w: Any, batch: Any = None) -> Array:
         """grad f_i(w), (d,), or the mean over the records numbered in ``batch``."""
-        return np.asarray(self._each(w, batch, apart=False).mean(axis=0))
+        x, off = self._residuals(w, batch, apart=False)
+        return np.asarray(off @ x / len(off))
 
 
 @dataclass

@@ -78,6 +78,7 @@ def all_statements() -> tuple[Statement, ...]:
     return tuple(_catalogue().values())
 
 
+@cache
 def papers() -> tuple[str, ...]:
     """The papers that have statements."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.errors import InputError, TooMuch, unknown_name
+from dpfl_theory.errors import InputError, Misgiven, TooMuch, unknown_name
 from dpfl_theory.statements.formula import Letters, evaluate, prescription_of
 from dpfl_theory.statements.model import Expected, Statement
 from dpfl_theory.worlds.base import Vector, World, average, expected
@@ -41,9 +41,9 @@ class Plan:
         found = [name for name, role in iteration.constants.items() if role not in OF_INSTANCES]
         for name in given:
             if name not in symbols:
-                raise unknown_name(f"letter of {statement.id}", name, symbols)
+                raise Misgiven(str(unknown_name(f"letter of {statement.id}", name, symbols)))
             if name in found:
-                raise InputError(f"{name} is found from the problem, and the instance gives it: leave it out there")
+                raise Misgiven(f"{name} is found from the problem, and the instance gives it: leave it out there")
         self.units = {name: s.unit for name, s in symbols.items()}
         self.numbers: dict[str, Fraction] = {name: _number(name, instance[name]) for name in given}
         for role in OF_INSTANCES:
@@ -51,12 +51,12 @@ class Plan:
             if letter is not None and letter not in self.numbers:
                 if role == "strong-convexity":
                     told = f"the strong convexity: add it, as {letter!r}: '1/8'"
-                    raise InputError(f"the instance gives no {letter}, {told}")
+                    raise Misgiven(f"the instance gives no {letter}, {told}")
                 self.numbers[letter] = Fraction(1)
         self.numbers |= self.prescribed(self.numbers)
         missing = [name for name in symbols if name not in self.numbers and name not in found]
         if missing:
-            raise InputError(f"the instance gives no value for {', '.join(missing)}: add it, as {missing[0]!r}: '1/2'")
+            raise Misgiven(f"the instance gives no value for {', '.join(missing)}: add it, as {missing[0]!r}: '1/2'")
         if iteration.rounds not in self.numbers:
             raise InputError(
                 f"no letter {iteration.rounds!r} gives the number of rounds: set rounds to the one that is"
@@ -155,4 +155,4 @@ def _number(name: str, value: Any) -> Fraction:
                 return Fraction(value)
         except (ValueError, ZeroDivisionError):
             pass
-    raise InputError(f"the instance gives {name} = {value!r}: write a number, or a fraction as text, '1/8'")
+    raise Misgiven(f"the instance gives {name} = {value!r}: write a number, or a fraction as text, '1/8'")

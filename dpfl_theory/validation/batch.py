@@ -98,7 +98,7 @@ def validate(
         raise InputError(f"there is no validation script in {str(place or folder())!r}")
     chosen = _named(names, known)
     context = Context("full" if full else "quick", parse_seed(seed), choice("device", device, DEVICES), data)
-    target = writable(Path(output), folder=True)
+    target = writable(output, folder=True)
     scripts = [load(known[name], place) for name in chosen]
     if data is not None:
         _usable(data, names, scripts)

@@ -474,6 +474,7 @@ def ranged_problem(name: str) -> Problem:
     }.get(name, lambda: problem_of(name))()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", RANGED)
 def test_ranges_hold_within_the_reach(name: str) -> None:
     """Small and large steps, one and several local steps, both boundings, all cohorts, little and much noise."""
@@ -546,6 +547,7 @@ def test_the_reach_fails_no_more_often_than_stated(noise: str, cohort: Cohort, m
     assert stats.binom.sf(too_small * lanes - 1, lanes, 0.2) < 1e-9
 
 
+@pytest.mark.slow
 def test_the_reach_counts_participations() -> None:
     """Without noise, every client pulls the same way for K rounds and the server goes exactly beta C K."""
     problem = make("huber-scalar", minimisers=[0.0, 0.0], thresholds=[1.0, 1.0])

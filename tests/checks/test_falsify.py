@@ -54,6 +54,7 @@ def test_a_planted_fault_that_the_recorded_run_cannot_see_is_found() -> None:
     assert found.evidence.lhs.low > found.evidence.rhs
 
 
+@pytest.mark.slow
 def test_the_true_theorem_withstands_the_same_search() -> None:
     """From the run, and with the draws, that lead to the planted fault."""
     found = falsify(replace(THEOREM, checks=planted().checks), instances=150, seed=2, device="cpu")
@@ -80,6 +81,7 @@ def test_where_only_existence_is_claimed_nothing_is_searched(name: str) -> None:
         falsify(statements.get(name), instances=1)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "instances"), [("noble2022.lemmaC.8.repaired", 16), ("noble2022.lemmaC.9.repaired", 36)]
 )
@@ -259,6 +261,7 @@ def test_a_users_instance_that_cannot_be_run_is_told_as_check_does(
     assert told in said
 
 
+@pytest.mark.slow
 def test_what_a_variation_does_to_a_users_file_only_keeps_it_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -273,6 +276,7 @@ def test_what_a_variation_does_to_a_users_file_only_keeps_it_out(
     assert found["inside"] >= 2
 
 
+@pytest.mark.slow
 def test_the_text_says_what_its_numbers_are_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The largest of noisy estimates is too large; recorded are the runs alone; and why a variation cannot be built."""
     mine = tmp_path / "mine.py"

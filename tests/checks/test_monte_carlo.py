@@ -373,6 +373,7 @@ def test_one_observable_at_two_times() -> None:
     assert evidence.notes["trivial"] == 0.0
 
 
+@pytest.mark.slow
 def test_limits_of_the_least_cover_it_and_need_their_share() -> None:
     """3000 rounds with the same mean, 60 lanes, at alpha = 10%: the limits err in at most 10% of 40 trials (P(more than
     12 of 40 at 10%) < 1e-3). Without the rounds' shares of alpha the upper limit is wrong in most."""

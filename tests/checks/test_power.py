@@ -184,18 +184,19 @@ AGAIN = ("das2022.fact1", "hou2023.contraction", "noble2022.lemmaC.2", "shulgin2
 """Statements whose checks are fast, one from every paper; among them all methods that ratios are measured by."""
 
 
-def test_the_record_is_what_is_measured_again() -> None:
-    chosen = [statements.get(id_) for id_ in AGAIN]
-    found = [e.to_json() for e in run_plan(plan(chosen)).evidence]
-    for id_, measured_ in power.measure(found, chosen, jobs=1).items():
-        on_record = recorded(id_)
-        assert on_record is not None
-        assert measured_.reading == on_record.reading
-        assert measured_.idle == on_record.idle
-        # Simulations stop after a number of lanes that depends on how many share the false-alarm budget.
-        assert _near(measured_.ratio, on_record.ratio, rel=0.05)
-        drawn = measured_.noticed_by.startswith("monte-carlo")
-        assert _near(measured_.noticed, on_record.noticed, abs=0.05 if drawn else 0.0)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("id_", AGAIN)
+def test_the_record_is_what_is_measured_again(id_: str) -> None:
+    statement, on_record = statements.get(id_), recorded(id_)
+    found = [e.to_json() for e in run_plan(plan([statement])).evidence]
+    measured_ = power.measure(found, [statement], jobs=1)[id_]
+    assert on_record is not None
+    assert measured_.reading == on_record.reading
+    assert measured_.idle == on_record.idle
+    # Simulations stop after a number of lanes that depends on how many share the false-alarm budget.
+    assert _near(measured_.ratio, on_record.ratio, rel=0.05)
+    drawn = measured_.noticed_by.startswith("monte-carlo")
+    assert _near(measured_.noticed, on_record.noticed, abs=0.05 if drawn else 0.0)
 
 
 def _near(measured: float | None, on_record: float | None, **width: float) -> bool:

@@ -88,6 +88,7 @@ def test_a_fault_in_an_algorithm_is_noticed(
     assert found
 
 
+@pytest.mark.slow
 def test_without_a_fault_every_check_is_as_expected() -> None:
     assert {killer: outcome(killer) for killer in RUNS} == dict.fromkeys(RUNS, "")
 

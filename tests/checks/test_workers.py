@@ -70,6 +70,7 @@ def test_two_processes_find_what_one_finds() -> None:
     assert [t[0] for t in told] == sorted(t[0] for t in told)
 
 
+@pytest.mark.slow
 def test_a_users_file_is_loaded_by_the_processes() -> None:
     pairs = plan(statements.load_file(EXAMPLE))
     assert plain(run_plan(pairs, device="cpu", jobs=3, file=EXAMPLE)) == plain(run_plan(pairs, device="cpu"))
@@ -164,6 +165,7 @@ def test_every_check_has_one_thread() -> None:
     assert threads() == before
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX systems")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_is_left_behind(tmp_path: Path, stop: signal.Signals) -> None:

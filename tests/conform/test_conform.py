@@ -183,6 +183,7 @@ def noisy(scale: Any) -> Any:
     return round
 
 
+@pytest.mark.slow
 def test_noise_that_depends_on_the_cohort_is_not_said_to_depend_on_the_data() -> None:
     """Of all clients on average, so that the cohorts of other sizes have the fewest numbers and are compared first."""
     found = dpfl_theory.conform(noisy(lambda size: 1.7 + 0.1 * size), "dp-fedavg", E=1, cohort=7, runs=0)

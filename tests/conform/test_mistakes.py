@@ -60,6 +60,7 @@ def textbook(members: bool = False, global_step: bool = False) -> Any:
     return stepped if global_step else plain
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("global_step", "scheme"), [(False, "poisson"), (True, "fixed")])
 def test_a_clipped_difference_is_named_and_told_where_it_conforms(global_step: bool, scheme: str) -> None:
     found = conform(textbook(global_step=global_step), "dp-fedavg", runs=0)

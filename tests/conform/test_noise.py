@@ -67,6 +67,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("round", "note"), RIGHT.values(), ids=RIGHT)
 def test_what_is_right_is_not_accused(round: Any, note: str) -> None:
     """The last five are tested on samples, each with an error probability of 1e-6."""
@@ -142,6 +143,7 @@ WRONG = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("noise", "names"), WRONG.values(), ids=WRONG)
 def test_noise_that_only_looks_right_is_named(noise: Noise, names: set[str]) -> None:
     """Without a sample, but for uniform and logistic noise; and no epsilon is told for it."""

@@ -12,6 +12,7 @@ def identified(plant: Plant) -> str:
     return f"{plant.of}: {plant.named}"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CORRECT)
 def test_correct_rounds_conform(name: str) -> None:
     found = conform(function_of(name), CORRECT[name], runs=300, **BUILT_IN.get(name, {}))

@@ -95,6 +95,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.exhaustive
 @needs_compiler
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_noticed(tmp_path: Path, name: str) -> None:

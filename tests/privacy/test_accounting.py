@@ -252,6 +252,7 @@ def test_epsilon_is_monotone_in_every_argument(name: str) -> None:
         assert sign * (changed - base) > 1e-3 * base, field
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", SETTINGS)
 def test_limits_enclose_and_the_moments_bound_lies_above(name: str) -> None:
     found = account(get(name.split()[0])(**SETTINGS[name]), delta=1e-5)

@@ -122,6 +122,7 @@ def test_no_constant_serves_for_small_cohorts_either():
     assert found[-1] < 0.6 * found[0]
 
 
+@pytest.mark.slow
 def test_constants_are_monotone_in_delta_relation_and_sampling():
     common = {"epsilon": 1.0, "rounds": 30, "clients": 20}
     full = constant(DAS, delta=1e-5, **common).value

@@ -292,6 +292,7 @@ def witness(q, z, times, delta, relation, pessimistic):
     return distribution.self_compose(times).get_epsilon_for_delta(delta)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize(
     ("q", "z", "times", "delta"), [(0.05, 2.0, 300, 1e-6), (0.01, 1.0, 1000, 1e-5), (0.5, 10.0, 50, 1e-8)]

@@ -24,6 +24,7 @@ def test_at_the_budget_itself_nothing_helps() -> None:
     assert not advice.beats_start(SOURCE.problem(CLIENTS), "dp-fedavg", BUDGET, 0)
 
 
+@pytest.mark.slow
 def test_a_change_that_is_told_is_enough_and_a_third_of_it_is_not(found: dict[str, float]) -> None:
     """With another seed, so that a little more than what was told is given, for other noise."""
     problem, epsilon, copies = SOURCE.problem(CLIENTS), found["epsilon"], int(found["clients"]) // CLIENTS
@@ -34,6 +35,7 @@ def test_a_change_that_is_told_is_enough_and_a_third_of_it_is_not(found: dict[st
     assert not advice.beats_start(few, "dp-fedavg", BUDGET, 1)
 
 
+@pytest.mark.slow
 def test_clients_and_epsilon_help_alike(found: dict[str, float]) -> None:
     """Noise enters the average as 1/(n epsilon), so that both factors are of one size."""
     ratio = (found["epsilon"] / BUDGET.epsilon) / (found["clients"] / CLIENTS)

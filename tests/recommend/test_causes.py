@@ -21,6 +21,7 @@ def found(changed: dict[str, float], epsilon: float = 500.0, cohort: float | Non
     return causes(one, values, measure(one, [values], 64, 0)[0].mean, 0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("planted", "changed", "epsilon", "cohort"),
     [

@@ -69,6 +69,7 @@ def a_run(asked: dict[str, Any]) -> dict[str, Any]:
     return one.certified(one.values([0.6] * len(one.axes)))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("asked", "size"), CASES)
 def test_the_comparisons_noise_is_for_what_was_asked(asked: dict[str, Any], size: float) -> None:
     relation, view = asked.get("relation", "zero-out"), asked.get("view", "third-party")
@@ -152,6 +153,7 @@ def multiplier(algorithm: str, found: dict[str, Any], inputs: dict[str, Any], si
     return sigma["sigma_g"], found["rounds"] * found["local_steps"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("calibration", ["accountant", "paper"])
 @pytest.mark.parametrize("algorithm", sorted(set(FULL) - {"dp-scaffnew"}))
 def test_another_accountant_finds_both_noises_epsilons(algorithm: str, calibration: str) -> None:

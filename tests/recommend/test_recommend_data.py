@@ -245,6 +245,7 @@ def test_a_constant_that_does_not_exist_may_be_given() -> None:
     assert set(found["data"]["constants"]) == {"dim", "smoothness", "lipschitz"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("algorithm", sorted(REST))
 def test_a_bound_above_what_the_start_has_is_said_to_promise_nothing(algorithm: str) -> None:
     """The start's suboptimality, or gradient, by NumPy: also where the constants alone would allow more."""

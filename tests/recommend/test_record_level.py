@@ -97,6 +97,7 @@ CASES = [(16, 1, 0), (16, 1, 2), (8, 4, 0), (3, 16, 0), (1, 1, 1)]
 """Rounds, local steps, and which share."""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", [DPFedAvgRecord, DPSGDRecord, DPScaffold], ids=lambda k: k.name)
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("view", ["third-party", "server"])
@@ -243,6 +244,7 @@ def test_what_cannot_be_run_is_left_out_and_said() -> None:
         compare(ALIKE, Budget(EPSILON, DELTA), unit="site")
 
 
+@pytest.mark.slow
 def test_a_cohort_that_some_cannot_draw_stops_only_these() -> None:
     found = compare(ALIKE, Budget(EPSILON, DELTA, rounds=8, cohort=0.5), plan=TINY)
     why = {left["name"]: left["why"] for left in found["left_out"]}

@@ -28,6 +28,7 @@ def table(problem: LinearModel) -> list[tuple[Any, ...]]:
     ]
 
 
+@pytest.mark.slow
 def test_the_table_is_that_of_dense_records_and_a_lost_bias_changes_it() -> None:
     dense, thin = pair("logistic", 0.1, 6, SIZES)
     expected, found, wrong = (table(p) for p in (dense, thin, faulty(thin, "the bias lost")))

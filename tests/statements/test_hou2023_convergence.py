@@ -243,6 +243,7 @@ def test_repaired_a_search_finds_the_prescription() -> None:
     assert math.exp(found.fun) <= least * 1.01
 
 
+@pytest.mark.slow
 def test_the_checks_verdicts_are_those_on_record() -> None:
     for id_ in ("hou2023.theorem1", "hou2023.corollary1", "hou2023.corollary1.repaired"):
         statement = get(id_)

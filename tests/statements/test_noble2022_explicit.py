@@ -82,12 +82,14 @@ LONG, NOISY = "256 users, long", "300 users, noise dominates"
 EVERY = ("theoremC.1.explicit", "theoremC.1.explicit.sharpened", "lemmaC.8.repaired", "lemmaC.9.repaired")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("id_", EVERY)
 def test_a_lost_global_step_is_refuted(id_: str) -> None:
     """The lower limit is 1.22 times the right side at least."""
     assert verdict(get(f"noble2022.{id_}"), LONG, without_the_global_step, lanes=48) == "violated"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("id_", EVERY)
 def test_noise_that_is_not_averaged_is_refuted(id_: str) -> None:
     assert verdict(get(f"noble2022.{id_}"), NOISY, noise_not_averaged, lanes=64) == "violated"
@@ -117,6 +119,7 @@ def test_each_repaired_statement_has_a_run_below_the_longest_step(id_: str) -> N
     assert eta < 0.9 * min(REPAIRED[id_], 1 / (24 * found.values["nu"]) if "C.2" not in id_ else 1.0)
 
 
+@pytest.mark.slow
 def test_the_repaired_theorems_of_dp_fedavg_notice_faults() -> None:
     for part in ("convex", "non-convex"):
         fedavg = get(f"noble2022.theoremC.2.{part}.repaired")
@@ -369,6 +372,7 @@ def test_a_thousandth_of_the_explicit_theorem_is_noticed(theorem: Statement) -> 
             assert exact.run(weak, check, Settings()).verdict == wanted, check.name
 
 
+@pytest.mark.slow
 def test_the_strongly_convex_half_notices_a_tenth_of_its_constants() -> None:
     theorem = weak = theoremC_1_repaired.STRONGLY_CONVEX
     for term in sides_of(theorem).rhs:

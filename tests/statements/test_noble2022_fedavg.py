@@ -34,6 +34,7 @@ def refuted(performance: Performance) -> bool:
     return solve(performance).refuted is not None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_proof_of_a_round_has_little_to_spare(kind: str) -> None:
     """What it leaves at most: 1/24 of the gain, 1/50 of another coefficient."""
@@ -115,6 +116,7 @@ def test_a_step_from_a_free_point_costs_at_least_half_of_what_the_proof_says(kin
     assert refuted(_round.drift(theorem(kind), instance, price[kind]))
 
 
+@pytest.mark.slow
 def test_worst_cases_of_a_round_need_the_drift() -> None:
     """Two users with four local steps each, with hardly more progress than they make; no drift at all is refuted."""
     instance = {"class": "convex", "M": 2, "size": 2, "K": 4, "B": 1, "step": "1"}

@@ -267,6 +267,7 @@ def test_equation_8_rests_on_lemma_b7(monkeypatch):
     assert the_verdict("eq8", "certified").verdict == "violated"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("id_", ["lemmaB.1", "lemmaB.2"])
 def test_a_smaller_delta_of_the_lemma_is_refuted(id_):
     statement = get(f"noble2022.{id_}")
@@ -383,6 +384,7 @@ def test_the_nine_pairs_of_cohorts():
         assert all(x in text for x in told)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_the_server_after_a_warm_start_that_is_not_counted(size):
     """mu^2 = 2 - 1/M by the covariance of (y_i^1, c_i^1), i in a cohort of ``size`` out of M = 4; 2 once the c_i^0 are
@@ -616,6 +618,7 @@ def test_the_order_with_the_lost_root_of_l_is_not_refuted():
     assert mended.high < mended.claimed == 0.5 < printed.low
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("view", ["third-party", "server"])
 def test_the_order_fails_at_the_recorded_instance(view):
     """u = v = 1, s = 1/R, T = 2R: the event that one of T numbers exceeds a, by the smallest a that delta allows.
@@ -646,6 +649,7 @@ def test_the_order_fails_at_the_recorded_instance(view):
     assert f"at least {math.floor(100 * recorded.low) / 100}" in told
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("view", ["third-party", "server"])
 def test_the_order_fails_without_small_noise(view):
     """One round at sigma_g = 1 by the closed form in 120 digits: with probability 1/2 user 0's message is seen, and s =

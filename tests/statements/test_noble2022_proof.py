@@ -40,6 +40,7 @@ def scaled(statement: Statement, term: str, factor: float) -> Statement:
     return replace(statement, sides=lambda s: Sides(sides.lhs, right))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", SHARP)
 def test_the_proofs_prove_what_is_stated_and_nothing_less(name: str) -> None:
     prove, statement, factors = SHARP[name]

@@ -69,6 +69,7 @@ def complaints(found: dict[str, Any], regime: dict[str, Any]) -> list[str]:
     return [name for name, is_wrong in wrong.items() if is_wrong]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("regime", [r for r in _rates.REGIMES if r["letter"] == "epsilon"], ids=lambda r: r["method"])
 def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
     """The other letters' slopes are checks of Theorem 4.2, of which what this demands beyond a verdict is a record."""
@@ -107,6 +108,7 @@ def test_the_fit_notices_noise_that_is_absent_or_not_averaged(regime: dict[str, 
         assert "slope" in wrong or "constants" in wrong
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("at", [k for k, r in enumerate(_rates.REGIMES) if r["letter"] == "T" and r["claimed"] != "0"])
 def test_a_step_of_a_wrong_power_of_t_is_noticed(at: int) -> None:
     """At the far end, where the grid has grown by four: a step four times too short loses a power of T where the start

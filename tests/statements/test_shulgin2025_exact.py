@@ -90,6 +90,7 @@ def test_the_limits_with_noise_enclose_a_simulation() -> None:
                 assert float(low) - error <= slopes[:, k].mean() <= float(high) + error
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("id_", "name"), WHOLE)
 @pytest.mark.parametrize("factor", [0, -1], ids=["still", "away"])
 def test_whole_runs_need_the_step(id_: str, name: str, factor: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,6 +161,7 @@ def test_clip21(id_: str) -> None:
         assert verdict(statement, check, replace(e, values={**e.values, name: value})).verdict == "not-applicable", name
 
 
+@pytest.mark.slow
 def test_every_run_says_how_far_off_its_memories_are() -> None:
     """Where no residual is given R is believed: no run of the catalogue is let off in this way. Each run's letters are
     its algorithm's own, but for those that are stated otherwise to be just outside."""

@@ -70,6 +70,7 @@ def test_every_check_of_many_rounds_needs_the_algorithm(id_: str, tie: Callable[
         assert evidence.verdict == "violated", check.name
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("id_", ["theorem1", "corollary1"])
 def test_half_of_the_bound_is_refuted(id_: str) -> None:
     for check in several_rounds(id_):

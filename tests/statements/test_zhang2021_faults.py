@@ -122,6 +122,7 @@ WORST = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("id_", "changes", "more"), WORST, ids=[f"{w[0]} {i}" for i, w in enumerate(WORST)])
 def test_a_wrong_step_is_refuted_in_the_worst_case(id_: str, changes: Any, more: Mapping[str, Any]) -> None:
     """On some phase and direction; the right step holds on the same ones."""

@@ -317,6 +317,7 @@ def test_a_users_file_counts_and_what_it_names(users: Callable[..., Path], tmp_p
     assert len((tmp_path / "mine.log").read_text().split()) == 15
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX systems")
 def test_a_run_that_is_killed_loses_nothing_that_had_ended(
     users: Callable[..., Path], tmp_path: Path, capsys: Output
