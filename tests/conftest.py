@@ -29,7 +29,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["DPFL_THEORY_HINTS"] = "off"
 
 
-SHARE = 6
+SHARE = 8
 """Of the cases of an exhaustive test, how many there are to one that every run has; ``--exhaustive`` runs all."""
 
 

@@ -94,6 +94,7 @@ def test_the_papers_rules_are_shown_with_their_bounds(
     assert "dp-scaffnew: not run; dp-scaffnew needs strong_convexity" in out
 
 
+@pytest.mark.slow
 def test_where_nothing_beats_the_start_the_smallest_changes_are_told(own: str, capsys: Output) -> None:
     command = ["recommend", "--data", own, "--epsilon", "0.02", "--delta", "1e-5", "--rounds", "4", "--unit", "client"]
     assert main([*command, "--format", "json"]) == 0
@@ -190,6 +191,7 @@ GIVEN = {"clients": 30, "dim": 4, "smoothness": 2, "distance": 3, "epsilon": 4, 
 CONSTANTS = [text for name, value in GIVEN.items() for text in (f"--{name}", str(value))]
 
 
+@pytest.mark.slow
 def test_constants_alone_are_compared_on_a_problem_that_has_them(capsys: Output) -> None:
     command = ["recommend", *CONSTANTS, "--rounds", "16", "--format", "json"]
     assert main([*command, "--strong-convexity", "0.5", "--heterogeneity", "0.1"]) == 0

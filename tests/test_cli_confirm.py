@@ -63,6 +63,7 @@ def test_the_table_says_where_both_optima_lie_and_how_sure_that_is(capsys: Outpu
     assert "around this choice" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_neighbourhood_is_drawn(tmp_path: Path, capsys: Output) -> None:
     for name, begins in (("found.svg", b"<?xml"), ("found.png", b"\x89PNG")):
         assert main([*COMMAND, *GIVEN, "--confirm", "--figure", str(tmp_path / name)]) == 0

@@ -75,6 +75,7 @@ def test_what_has_ended_is_shown_and_the_same_command_goes_on(waiting: Path) -> 
     assert "not whole" not in done.stdout
 
 
+@pytest.mark.slow
 def test_several_processes(waiting: Path) -> None:
     code, out, err = interrupted(waiting, "--jobs", "2", "--store", "off")
     assert code == 130
@@ -84,6 +85,7 @@ def test_several_processes(waiting: Path) -> None:
     assert ("not whole" in out) == (last in err)  # nothing is said where nothing has ended
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_no_document_is_written_in_part(waiting: Path, form: str) -> None:
     target = waiting.with_name("evidence")

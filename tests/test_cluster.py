@@ -189,6 +189,7 @@ def _evidence(text: str) -> Any:
     return list(found["evidence"])
 
 
+@pytest.mark.slow
 def test_checks_of_a_users_file_give_the_same_evidence(local: Local, tmp_path: Path) -> None:
     own = str(Path(__file__).parent.parent / "examples" / "my_statements.py")
     command = ["check", "--file", own, "--format", "json", "--output"]

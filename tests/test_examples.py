@@ -67,6 +67,7 @@ def test_every_example_has_planted_faults() -> None:
     assert len(FAULTS) >= 8
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FAULTS)
 def test_it_holds_by_every_method(name: str) -> None:
     file = EXAMPLES / name

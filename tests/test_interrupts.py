@@ -62,6 +62,7 @@ def test_where_python_never_hears_of_it() -> None:
     assert PATIENCE - 0.1 < seconds < PATIENCE + 10
 
 
+@pytest.mark.slow
 def test_a_long_run_hears_of_it(tmp_path: Path) -> None:
     """Rounds are played for a part of a second at a time, however many there are."""
     words = ["problem.name=quadratic", "algorithm.name=dp-fedavg", "algorithm.sigma=0.1", "rounds=1000000000"]

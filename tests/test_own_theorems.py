@@ -278,6 +278,7 @@ def test_a_curve_has_the_bound_its_terms_and_what_was_measured(
     assert [p["evidence"]["verdict"] for p in document["points"]] == [row["verdict"] for row in rows]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("line", "told"),
     [

@@ -166,6 +166,7 @@ def test_an_expected_failure_is_one(run: Repository) -> None:
 # what is undecided
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("test", [marked, calling])
 def test_what_is_undecided_neither_passes_nor_fails(run: Repository, test: Callable[[str], str]) -> None:
     found = run(test(EXACT + ", budget=1e-9"))

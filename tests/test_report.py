@@ -369,6 +369,7 @@ def test_a_validation_has_figure_claims_configuration_and_command(made: tuple[Pa
     assert sorted(p.name for p in (output / "figures").iterdir()) == names
 
 
+@pytest.mark.slow
 def test_pages_that_are_as_they_were_are_not_written_again(output: Path) -> None:
     site_of(output)
     before = {p: p.stat().st_mtime_ns for p in output.rglob("*.html")}

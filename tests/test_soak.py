@@ -52,6 +52,7 @@ class TestNothingIsOverlooked:
         """A row of the table."""
         return (undisturbed[0] / "whole.csv").read_text().splitlines(keepends=True)[5]
 
+    @pytest.mark.slow
     def test_without_a_change_all_is_well(self, undisturbed: tuple[Path, float], tmp_path: Path) -> None:
         assert self.outcome(undisturbed, tmp_path, "no such row", "").good
 

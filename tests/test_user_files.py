@@ -239,7 +239,7 @@ def test_a_check_that_never_ends_is_ended_and_the_others_are_there(
     """Also one whose process is killed; neither is kept in the store."""
     kept = tmp_path / "kept.sqlite"
     command = ["check", "--file", str(troubled(tmp_path)), "--jobs", "2", "--format", "json", "--store", str(kept)]
-    limits, found = (8, 2), []
+    limits, found = (6, 2), []
     for limit in limits:
         assert main([*command, "--limit", f"{limit}s"]) == 3
         found.append(json.loads(capsys.readouterr().out))
@@ -416,6 +416,7 @@ def test_what_a_file_prints_is_no_data(tmp_path: Path, capfd: pytest.CaptureFixt
     assert "HELLO" in err
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -478,6 +479,7 @@ def test_one_half_of_an_equality_is_not_the_equality(tmp_path: Path, halves: lis
     assert report.to_json()["summary"]["statements"]["mine.equal"]["verdict"] == verdict
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("arguments", [["check", "--budget", "2.5s"], ["falsify", "--limit", "2.5s"]])
 def test_an_import_that_never_ends_has_the_commands_own_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]

@@ -82,6 +82,7 @@ def test_an_algorithm_concerns_the_statements_that_run_it() -> None:
     assert "shulgin2025.theorem1" not in chosen
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "name",
     [

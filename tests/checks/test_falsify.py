@@ -248,6 +248,7 @@ def troubled(line: str, tmp_path: Path) -> str:
     return str(file)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("line", "told"), FAULTS.values(), ids=FAULTS)
 def test_a_users_instance_that_cannot_be_run_is_told_as_check_does(
     line: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

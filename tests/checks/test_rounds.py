@@ -104,10 +104,12 @@ def of_moments(distance: float, when: str) -> Any:
 MOMENTS = {"falling": (2.0, "mean"), "rising": (0.0, "mean"), "falling, end": (2.0, "end")}
 
 
+@pytest.mark.slow
 def test_checks_of_the_catalogue_hold() -> None:
     assert [of_catalogue(*check) for check in CATALOGUE] == ["holds"] * len(CATALOGUE)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", MOMENTS)
 def test_second_moments_are_the_exact_ones(name: str) -> None:
     """False alarms have probability 1e-6 each."""

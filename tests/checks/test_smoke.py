@@ -74,6 +74,7 @@ def outcome(killer: tuple[str, str]) -> str:
     return "" if verdict == c.expected else verdict
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("fault", "killer"), KILLS, ids=[fault for fault, _ in KILLS])
 def test_a_fault_in_an_algorithm_is_noticed(
     fault: str, killer: tuple[str, str], monkeypatch: pytest.MonkeyPatch, record_property: Any
@@ -159,6 +160,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch, record_property: Any) -> None:
     where, name, wrap, id_ = FAULTS[fault]

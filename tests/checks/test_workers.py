@@ -100,6 +100,7 @@ def test_the_sentence_of_a_failure_is_the_same(tmp_path: Path) -> None:
     assert told == ["check 'c1' of mine.one cannot be run: KeyError: 'rounds'; correct its build (mine.py, line 8)"] * 2
 
 
+@pytest.mark.slow
 def test_evidence_that_cannot_be_sent_is_told(tmp_path: Path) -> None:
     """What is no plain data, in any number of processes; and what is, but only here."""
     file = mine(tmp_path, "*[lambda s, i: Outcome(True, 'yes', {'how': lambda: 0})] * 2")

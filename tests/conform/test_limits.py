@@ -17,6 +17,7 @@ DEAF = "while True:\n    try:\n        import time; time.sleep(9)\n    except Ex
 """It does not listen: what ends it from inside is an exception."""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("module", "told"),
     [

@@ -79,6 +79,7 @@ def all_disagreements(engine: Any, loss: str, seed: int, ridge: float, size: flo
     ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("loss", LOSSES)
 @given(seed=st.integers(0, 2**32 - 1), ridge=st.sampled_from([0.0, 0.3, 5.0]), size=st.sampled_from([0.1, 1.0, 30.0]))
 @example(seed=600, ridge=0.0, size=30.0)  # most gradients of logistic losses vanish, and so does their median

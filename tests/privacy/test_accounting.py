@@ -74,6 +74,7 @@ def test_far_tails_keep_their_relative_accuracy() -> None:
     assert float(found[1][0]) == pytest.approx(float(exact), rel=1e-9)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("scheme", ["poisson", "fixed"])
 def test_no_data_in_the_plane_exceed_the_line(scheme: str, replace: bool) -> None:

@@ -60,6 +60,7 @@ def test_the_limit_exceeds_the_truth_no_more_often_than_stated(delta: float) -> 
         assert exceed(delta=0.0) > most  # and so would forgetting delta
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("delta", [0.0, 0.02])
 def test_the_limit_with_a_pilot_covers_the_truth(delta: float) -> None:
     """1000 audits at 80% confidence, thresholds chosen on a pilot: fails with probability at most 1e-6."""

@@ -353,6 +353,7 @@ def test_different_words_for_the_same_run():
 # dp-accounting
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("run", RUNS)
 def test_dp_accounting_where_it_has_the_mechanism(run):
     """Its moments bound is above our lower limit; its distributions agree with our upper one."""

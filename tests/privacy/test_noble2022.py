@@ -221,6 +221,7 @@ def test_the_table_reaches_order_100000():
     assert gaussian_table(100_000, 100_000, 0.2, 128_000.0)[0] == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(6))
 def test_the_search_finds_the_best_of_all_orders(seed, monkeypatch):
     monkeypatch.setattr(curve, "LARGEST_ORDER", 3000)
@@ -329,6 +330,7 @@ def test_the_recipe_is_its_formula():
     assert float(found.epsilon / least) == pytest.approx(1, abs=1e-11)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("rounds_of", [noble2022.rounds_recipe, noble2022.rounds_theorem])
 @pytest.mark.parametrize(
     ("noise", "local_steps", "epsilon"), [(10, 1, 0.3), (160, 1, 3.0), (20, 5, 3.0), (20, 40, 30.0), (5, 2, 1e-3)]

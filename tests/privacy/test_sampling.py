@@ -136,6 +136,7 @@ def simulated(p, q, epsilon, rng, draws=200_000):
     return gain.mean() - math.sqrt(2 * gain.var(ddof=1) * odds / draws) - 7 * odds / (3 * (draws - 1))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_no_messages_in_space_exceed_the_claim(scheme):
     """By simulation, in both orders of 6 configurations; all four tests together raise a false alarm once in 10^5."""

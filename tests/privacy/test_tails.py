@@ -207,6 +207,7 @@ def binomial(count, rate):
     return tuple(weights[kept]), tuple(np.arange(count + 1.0)[kept])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("weights", "steps", "z"),
     [

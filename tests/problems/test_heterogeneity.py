@@ -106,6 +106,7 @@ MEASURES: dict[str, tuple[Measure, Callable[[Problem, np.ndarray], float]]] = {
 }
 
 
+@pytest.mark.exhaustive
 @every_sample
 @pytest.mark.parametrize("radius", [0.3, 5.0, math.inf])
 @pytest.mark.parametrize("measure", MEASURES)
@@ -158,6 +159,7 @@ def test_b_for_g_inverts_g_for_b(sample: str) -> None:
         assert phi(problem, w, back.high) <= g.high**2 * (1.0 + 1e-7)
 
 
+@pytest.mark.exhaustive
 @every_sample
 def test_values_at_the_optimum(sample: str) -> None:
     problem = problem_of(sample)

@@ -48,6 +48,7 @@ def test_every_minimum_has_a_tight_certificate(loss: str, ridge: float) -> None:
             assert risk.value(w) >= found.value - found.error
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("loss", list(LOSSES))
 def test_a_duality_gap_bounds_the_suboptimality_at_any_point(loss: str) -> None:
     rng = np.random.default_rng(12)

@@ -369,6 +369,7 @@ def test_the_search_notices_a_planted_fault(name: str, monkeypatch: pytest.Monke
     assert least < found.lower * (1 - ROUNDING)
 
 
+@pytest.mark.exhaustive
 @every
 def test_the_shape_of_printed(algorithm: str) -> None:
     printed, best = (recommend(algorithm, rule, **INPUTS[algorithm]) for rule in ("printed", "bound-optimal"))
@@ -405,6 +406,7 @@ def test_the_start_depends_on_the_step() -> None:
     assert less["vacuous"] is not None
 
 
+@pytest.mark.slow
 def test_a_whole_scan_of_iterations_finds_no_less() -> None:
     """Every T with a fine grid of p and eta, where the shifts matter."""
     inputs = {**INPUTS["dp-scaffnew"], "gradient_norm_at_optimum": 80.0, "epsilon": 100.0, "distance": 60.0}
@@ -484,6 +486,7 @@ def test_an_expectation_that_is_not_known_beforehand_leaves_no_bound() -> None:
     assert not found["certificate"]["applies"]
 
 
+@pytest.mark.exhaustive
 @every
 def test_what_is_chosen_need_not_be_given(algorithm: str) -> None:
     from dataclasses import fields
@@ -543,6 +546,7 @@ CERTIFIED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("algorithm", CERTIFIED)
 def test_the_accountants_noise_has_a_least_bound_too(algorithm: str) -> None:
     """It is not above the printed rule's with the accountant's noise, by more than what the noise is exact to."""

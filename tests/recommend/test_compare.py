@@ -26,6 +26,7 @@ START = PROBLEM.value(np.zeros(PROBLEM.d)) - PROBLEM.constants.f_star
 every = pytest.mark.parametrize("name", sorted(tuned()))
 
 
+@pytest.mark.exhaustive
 @every
 @pytest.mark.parametrize("cohort", [None, 4.0])
 def test_noise_is_certified_for_the_budget_and_no_more_than_that_takes(name: str, cohort: float | None) -> None:
@@ -52,6 +53,7 @@ def test_points_and_values_are_one_another(name: str) -> None:
         assert 1 <= values["rounds"] <= one.most_rounds
 
 
+@pytest.mark.exhaustive
 @every
 def test_hyperparameters_and_values_are_one_another(name: str) -> None:
     one = tuned()[name](PROBLEM, BUDGET)

@@ -250,6 +250,7 @@ def test_a_run_stays_below_the_bound_and_standing_still_does_not(name: str) -> N
     assert judged(replace(algorithm, local_step=1e-300), 32).verdict == "violated"
 
 
+@pytest.mark.slow
 def test_noise_by_an_accountant() -> None:
     i = {**CONVEX, "users": 10, "records": 50, "user_rate": 0.5, "local_steps": 2, "rounds": 3}
     found = recommend("dp-scaffold", "printed", **{**i, "calibration": "accountant"})

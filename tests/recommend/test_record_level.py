@@ -207,6 +207,7 @@ def test_each_unit_has_a_recommendation_of_its_own() -> None:
     assert by_name["dp-sgd-record"]["suboptimality"]["mean"] < by_name["dp-fedavg"]["suboptimality"]["mean"]
 
 
+@pytest.mark.slow
 def test_processes_find_what_one_finds() -> None:
     asked: dict[str, Any] = {"algorithms": ("dp-clip21", "dp-sgd-record"), "plan": TINY, "seed": 4}
     budget = Budget(EPSILON, DELTA, rounds=16)

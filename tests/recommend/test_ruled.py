@@ -34,6 +34,7 @@ def one(name: str, epsilon: float = 4.0, rounds: int = 64, cohort: float | None 
 pairs = pytest.mark.parametrize(("name", "rule"), [(name, rule) for name in RULED for rule in rules()])
 
 
+@pytest.mark.exhaustive
 @pairs
 def test_the_run_is_the_rules_with_noise_that_is_certified(name: str, rule: str) -> None:
     run = one(name, rounds=600)

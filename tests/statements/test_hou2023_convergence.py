@@ -172,6 +172,7 @@ def exact_cases() -> tuple[tuple[str, Fraction, Case], ...]:
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_fault_is_killed_by_the_exact_checks(fault: str, record_property: Callable[..., None]) -> None:
     killers = set()

@@ -45,6 +45,7 @@ def test_the_lines_are_the_exact_gaps() -> None:
         assert value == pytest.approx(float(gap(name, exact, 3, T, unit)), rel=1e-10)
 
 
+@pytest.mark.slow
 def test_best_local_steps_never_fall_by_the_server_s_vector() -> None:
     """400 drawn problems of two to eight clients, 400 noise levels each: none by the server, some by the clients."""
     rng = np.random.default_rng(11)

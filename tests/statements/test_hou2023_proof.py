@@ -223,6 +223,7 @@ def _duel(instance: dict[str, Any]) -> Check:
     return Check("monte-carlo", "test", _observation_runs.duel, instance)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_no_comparison_of_the_observations_holds_the_other_way_round(number: int) -> None:
     found = {s.id: s for s in observations.STATEMENTS}[f"hou2023.observation{number}"]

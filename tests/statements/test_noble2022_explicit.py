@@ -95,6 +95,7 @@ def test_noise_that_is_not_averaged_is_refuted(id_: str) -> None:
     assert verdict(get(f"noble2022.{id_}"), NOISY, noise_not_averaged, lanes=64) == "violated"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("id_", ["theorem4.2.scaffold", "theorem4.2.fedavg"])
 def test_noise_that_is_not_averaged_is_refuted_at_the_private_noise_scale(id_: str) -> None:
     assert verdict(get(f"noble2022.{id_}"), "300 users, noise leads", noise_not_averaged) == "violated"
@@ -127,6 +128,7 @@ def test_the_repaired_theorems_of_dp_fedavg_notice_faults() -> None:
         assert verdict(fedavg, LONG, without_the_global_step, lanes=48) == "violated"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("part", ["C.1", "C.2"])
 def test_the_strongly_convex_runs_notice_a_lost_global_step(part: str) -> None:
     strong = get(f"noble2022.theorem{part}.strongly-convex.repaired")
@@ -303,6 +305,7 @@ def test_the_combination_of_the_descent_notices_a_wrong_share_of_z() -> None:
     assert _smooth_descent.combination(lemma, {"alone": "2"}).true is None
 
 
+@pytest.mark.slow
 def test_a_third_of_the_repaired_lemmas_is_noticed_by_rounds_and_algebra() -> None:
     """Of Lemma C.9, by worst cases and exact rounds too."""
     for lemma in (lemmaC_8.REPAIRED, lemmaC_9.REPAIRED):
@@ -318,6 +321,7 @@ def test_a_third_of_the_repaired_lemmas_is_noticed_by_rounds_and_algebra() -> No
             assert exact.run(weak, check, Settings()).verdict == "violated"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("lemma", [lemmaC_8.REPAIRED, lemmaC_9.REPAIRED], ids=lambda s: s.id)
 def test_the_edges_of_the_repaired_lemmas(lemma: Statement) -> None:
     edges = [c for c in lemma.checks if c.name.startswith("just ") and c.method == "exact"]

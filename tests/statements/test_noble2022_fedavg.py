@@ -161,6 +161,7 @@ def test_one_round_keeps_what_the_bound_needs(kind: str) -> None:
     assert refuted(_round.performance(weaker(statement, Fraction(1, 4)), one))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_edges_of_the_hypotheses(kind: str) -> None:
     """Within 2% of an edge the verdict turns, so that a hypothesis relaxed by 5% would be noticed."""

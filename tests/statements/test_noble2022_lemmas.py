@@ -250,6 +250,7 @@ def test_missing_terms_of_a_round_are_noticed(lemma: Statement, factors: dict[st
     assert not refuted(lemma, _round_performance.one_round(lemma, instance))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("factors", [{"excess": "1/8"}, {"noise": "1/18"}, {"drift": 0, "excess": "1/8"}])
 def test_small_factors_in_lemma_c4_are_noticed_exactly(factors: dict[str, Any]) -> None:
     planted = scaled(lemmaC_4.C4, **factors)

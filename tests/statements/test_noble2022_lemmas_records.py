@@ -274,6 +274,7 @@ def test_lemma_c4_needs_its_drift_where_local_steps_are_long() -> None:
         assert one_round(scaled(lemmaC_4.C4, drift=printed), K=2, eta_g=eta_g) is not bool(printed)
 
 
+@pytest.mark.slow
 def test_lemma_c5_needs_noise_where_the_global_step_is_long() -> None:
     """eta_g = 10, M = 5, lM = 1: a tenth of the noise is too little, 0.15 of it is not; no drift is needed."""
     for noise, drift, too_little in (("1/10", 1, True), ("3/20", 1, False), (1, 0, False)):
@@ -300,6 +301,7 @@ def test_the_sharpened_drift_has_little_room() -> None:
     assert not one_round(lemmaC_6.C6_SHARPENED, "non-convex")
 
 
+@pytest.mark.slow
 def test_too_small_bounds_fail_over_every_draw() -> None:
     far, near = draws.CONVEX["one of two users, two rounds"], draws.CONVEX["both users, two steps"]
 

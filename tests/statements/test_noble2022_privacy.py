@@ -249,6 +249,7 @@ def test_a_smaller_bound_than_lemma_b7_is_refuted(id_):
     assert "for all" not in found.reason
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("id_", "whole"), [("lemmaB.7", "all whole alpha >= 2"), ("eq8", "all alpha > 1")])
 def test_the_argument_is_given_for_the_formula_that_it_is_about_alone(id_, whole):
     found = the_verdict(id_, "certified")
@@ -463,6 +464,7 @@ def data_of_the_claim(rate, record, rng):
     return gradient
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("rate", "sigma", "claimed", "runs"), [(1.0, 2.0, 0.003213, 100_000), (0.5, 1.0, 0.010282, 200_000)]
 )
@@ -541,6 +543,7 @@ def test_who_takes_part_is_seen_in_a_simulation():
     assert formulas.three_steps(at) == pytest.approx(0.00625, abs=5e-6)
 
 
+@pytest.mark.slow
 def test_a_second_step_shows_the_first_in_a_simulation():
     """(c): M = 100, lM = 50, K = 2, R = 10^5, s = 0.01, sigma_g = 0.5; epsilon = 0.523 and 0.379 are claimed."""
     rng, runs, gain, batch, sigma, delta = np.random.default_rng(22), 1_000_000, 70.0, 1000, 0.5, 1e-6
@@ -671,6 +674,7 @@ def test_the_order_fails_without_small_noise(view):
     assert point.low > 15
 
 
+@pytest.mark.slow
 def test_the_constant_that_is_needed_is_that_of_each_view():
     """u for v = 1 at R = 4, 16, 64: towards a third party with one of MR records drawn; counting participation as seen
     would ask for 0.480, 0.463 and 0.499."""

@@ -199,6 +199,7 @@ def test_the_hypothesis_on_delta_is_needed(method: str) -> None:
     assert theorem4_2.SMALL.test(None, {**values, "delta": 0.5}) is None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("family", [theorem4_2_every_delta.SURE, theorem4_2_every_delta.RARE])
 @pytest.mark.parametrize("method", LITERAL)
 def test_no_constant_saves_the_printed_bound(method: str, family: str) -> None:

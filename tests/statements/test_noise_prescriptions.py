@@ -54,6 +54,7 @@ def privacy_verdict(statement, check):
     return privacy.run(statement, check, Settings())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("epsilon", "z"), [(0.3, 1.5), (1.0, 0.9)])
 def test_two_releases_are_one_with_half_the_variance(epsilon, z):
     """The plane's integral of max(p p' - e^epsilon q q', 0), by columns, against one of multiplier z/sqrt(2)."""

@@ -148,6 +148,7 @@ def test_counterexample_to_lemma_2() -> None:
     assert found[2] == pytest.approx([0.8, 0.8], abs=1e-12)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(4))
 def test_theorem_2_where_noise_matters(seed: int) -> None:
     """min_k of the mean of ||grad f(x^k)|| over 300 runs, plus six standard errors, against the bound."""

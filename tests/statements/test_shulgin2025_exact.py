@@ -206,6 +206,7 @@ def times(statement: Statement, factor: Any) -> Statement:
     return replace(statement, sides=lambda s: Sides(made.lhs, {k: v * factor for k, v in made.rhs.items()}))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("id_", "name"), sorted(ENTERED))
 @pytest.mark.parametrize("factor", [Fraction(101, 100), 3])
 def test_algebra_is_about_the_entered_formula(id_: str, name: str, factor: Any) -> None:

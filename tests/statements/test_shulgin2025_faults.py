@@ -94,6 +94,7 @@ FACTORS = {
 """Where the bound is farther from what it bounds; just below this factor the check turns."""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("id_", "name"), exact_checks())
 def test_exact_checks_notice_a_factor(id_: str, name: str) -> None:
     """Nine tenths of the right side: some instance is tight enough; 43 hundredths for whole runs of loose theorems."""
@@ -184,6 +185,7 @@ STILL = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("id_", "name"), [(id_, name) for id_, names in STILL.items() for name in names])
 def test_runs_that_an_algorithm_which_stands_still_breaks(id_: str, name: str) -> None:
     """With the letters of the true run, and steps of nearly no length."""

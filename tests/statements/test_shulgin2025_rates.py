@@ -46,6 +46,7 @@ def decided(id_: str, regime: dict[str, Any], fault: Callable[[Any], Any] | None
     return monte_carlo.run(statement, replace(check, build=build), Settings(device="cpu"))
 
 
+@pytest.mark.exhaustive
 @ALL
 def test_runs_fall_no_slower_than_claimed(id_: str, regime: dict[str, Any]) -> None:
     """On slopes that last with the claimed exponent exactly; elsewhere faster, and with noise as t^(3/2)."""

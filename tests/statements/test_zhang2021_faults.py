@@ -145,6 +145,7 @@ def test_a_wrong_step_is_refuted_in_the_worst_case(id_: str, changes: Any, more:
 CLIPPED_STEPS = ("zhang2021.eq13", "zhang2021.eq16")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "field"), [("zhang2021.eq13", "threshold"), ("zhang2021.eq14.repaired", "local_step")]
 )

@@ -62,6 +62,7 @@ def with_noise(factor: Any) -> Statement:
     return replace(true, sides=lambda _: Sides(sides.lhs, {name: factor * term for name, term in sides.rhs.items()}))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["independent clients", "cohorts of fixed size"])
 def test_too_little_noise_is_found(name: str) -> None:
     """2/5 of the variance; every point with the fixed size is certified to fail, or not to hold."""

@@ -213,6 +213,7 @@ def test_every_round_leads_nearer_from_everywhere(seed: int) -> None:
     assert inside > 50
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [name for name in claim2_2a.RUNS if "just below" not in name])
 def test_a_run_that_stands_still_is_noticed(name: str) -> None:
     """Also one whose rate is half of what is due; and the runs that start beyond R do clip."""

@@ -368,6 +368,7 @@ print(*read)
 """
 
 
+@pytest.mark.slow
 def test_no_check_reads_what_is_written_from_evidence() -> None:
     done = subprocess.run([sys.executable, "-c", READS], capture_output=True, text=True, check=True, timeout=120)
     by_checks, by_others = done.stdout.splitlines()

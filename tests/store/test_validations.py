@@ -85,6 +85,7 @@ def files(place: Path) -> dict[str, bytes]:
     return {str(p.relative_to(place)): p.read_bytes() for p in sorted(place.rglob("*")) if p.is_file()}
 
 
+@pytest.mark.slow
 def test_validate_takes_data_and_figures(scripts: Path, tmp_path: Path, capsys: Output) -> None:
     kept, data = tmp_path / "kept.sqlite", tmp_path / "data.txt"
 

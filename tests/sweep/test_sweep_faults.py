@@ -95,6 +95,7 @@ def _planted(monkeypatch: pytest.MonkeyPatch, of_seed: int, fault: Any) -> None:
     monkeypatch.setattr(pack, "_rows", faulty)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("fault", "cause"),
     [
@@ -171,6 +172,7 @@ def test_kept_texts_that_are_no_rows_are_run_again(store: Kept, monkeypatch: pyt
     assert by_seed(BASE, 3, store=store, resume=True) == first
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--set=problem.name=quadratic", "--set=algorithm.name=dp-fedavg", "--set=algorithm.sigma=0.1"]
     words += ["--set=rounds=30000", "--set=lanes=8", f"--set=grid.seed={list(range(9))}", "--pack=1", "--jobs=1"]

@@ -64,6 +64,7 @@ def forked(
     return []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", [1, 3, 10**6])
 def test_packings_change_no_number(undisturbed: list[str], size: int) -> None:
     assert texts(CONFIG, pack=size) == undisturbed
@@ -74,6 +75,7 @@ def test_processes_change_no_number(undisturbed: list[str], jobs: int, size: int
     assert texts(CONFIG, jobs=jobs, pack=size, over=forked) == undisturbed
 
 
+@pytest.mark.slow
 def test_spread_changes_no_number(undisturbed: list[str]) -> None:
     few = {**CONFIG, "problem": CONFIG["problem"][0], "algorithm": CONFIG["algorithm"][0]}
     assert texts(few, jobs=2, pack=3) == undisturbed[:4]

@@ -251,6 +251,7 @@ def test_a_draw_that_is_no_run_of_its_own_is_noticed(method: str, check: str, mo
     assert verdict("zhang2021.eq18.algorithm3", method, check) == "holds"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("statement", "method", "check", "after"),
     [
