@@ -18,7 +18,7 @@ $(READY): pyproject.toml constraints.txt
 	fi
 	@test -x $(BIN)/python || { echo "Python 3.11 or newer is needed: install it, then run make again." >&2; exit 1; }
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt setuptools
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-build-isolation --no-compile -e '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
 	@touch $@
 
 validate: $(READY)
@@ -88,7 +88,7 @@ bench-gpu:
 # Builds wheel and sdist, and tries the wheel as a stranger would, with each Python from 3.11 to 3.13 that is on the path:
 # in a fresh environment, outside of the repository, by the workflow of 'new ci' and by commands. Some ten minutes each.
 dist-check: $(READY)
-	$(BIN)/python -m benchmarks.distribution
+	$(BIN)/python -m benchmarks.distribution --output benchmarks/distribution/PYTHONS.md
 
 # Resolves everything anew in a fresh environment and writes the versions down.
 constraints:

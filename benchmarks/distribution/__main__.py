@@ -1,4 +1,4 @@
-"""Builds wheel and sdist, and tries the wheel: ``python -m benchmarks.distribution [--python PATH ...]``.
+"""Builds wheel and sdist, and tries the wheel: ``python -m benchmarks.distribution [--output FILE]``.
 
 For each interpreter: a fresh environment, a repository with own theorems whose workflow is that of ``new ci``, its
 steps word for word, the same with a planted mistake, which must fail, and a stranger's commands. Then ``pipx run``.
@@ -31,9 +31,12 @@ class Tried:
 
     def __init__(self) -> None:
         self.wrong: list[str] = []
+        self.rows = ["| Python | tried | outcome | seconds |", "| --- | --- | --- | ---: |"]
+        print(*self.rows, sep="\n", flush=True)
 
     def __call__(self, python: str, what: str, good: bool, seconds: float, said: str = "") -> None:
-        print(f"| {python} | {what} | {'as it should' if good else 'WRONG'} | {seconds:.1f} |", flush=True)
+        self.rows.append(f"| {python} | {what} | {'as it should' if good else 'WRONG'} | {seconds:.1f} |")
+        print(self.rows[-1], flush=True)
         if not good:
             self.wrong.append(f"{python}: {what}\n{said}")
 
@@ -120,6 +123,7 @@ def main() -> int:
     """Try all of it; 1 where something was not as it should be."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--python", action="append", help="an interpreter; may be repeated")
+    parser.add_argument("--output", type=Path, help="a file for the table")
     given = parser.parse_args()
     pythons = given.python or [path for name in KNOWN if (path := shutil.which(name))]
     tried = Tried()
@@ -130,7 +134,6 @@ def main() -> int:
             [sys.executable, "-c", BUILD, dist], cwd=sources(place / "tree"), check=True, capture_output=True
         )
         shutil.rmtree(place / "tree")
-        print("| Python | tried | outcome | seconds |\n| --- | --- | --- | ---: |")
         for python in pythons:
             one_python(python, place, dist, tried)
         if pythons:
@@ -138,6 +141,9 @@ def main() -> int:
     missing = [name for name in KNOWN if not given.python and shutil.which(name) is None]
     for name in missing:
         print(f"not tried: there is no {name} here", file=sys.stderr)
+    if given.output is not None:
+        told = "`make dist-check` writes this file: the wheel in fresh environments, as a stranger has it."
+        given.output.write_text("\n".join(["# The wheel with each Python", "", told, "", *tried.rows, ""]))
     for text in tried.wrong:
         print(f"\nWRONG {text}", file=sys.stderr)
     return 1 if tried.wrong or not pythons else 0
