@@ -45,7 +45,7 @@ check-theorems: $(READY)
 	base=$${CI_BASE:-HEAD~1}; \
 	if git rev-parse --verify --quiet --end-of-options "$$base^{commit}" >/dev/null 2>&1 \
 	    && git ls-files --error-unmatch dpfl_theory/__init__.py >/dev/null 2>&1; then \
-	  run $(BIN)/dpfl-theory check "--changed-since=$$base" --budget 45s; \
+	  run $(BIN)/dpfl-theory check "--changed-since=$$base" --budget 30s; \
 	else \
 	  echo "There is no revision $$base here: the smoke set is all that was checked."; \
 	fi
