@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Fault", "Letter", "Player", "Reading", "Reference", "Values", "calibrated", "faulty"]
+__all__ = ["Fault", "Letter", "Player", "Reading", "Reference", "Values", "calibrated", "faulty", "sized"]
 
 Values = Mapping[str, Any]
 """Hyper-parameters by letter, with n (clients) and d (parameters)."""
@@ -47,7 +47,8 @@ class Fault:
 
     name: a few words;  told: what is wrong and what it should be, one sentence;  role: which lines to look at (a key of
     `lines.ROLES`);  parts: of the round that it replaces;  seen: code in which it was reported;  private: whether it
-    breaks the privacy that is claimed.
+    breaks the privacy that is claimed;  sized: the same mistake with a number in it, where that could be any;  usual:
+    the numbers that code has most.
     """
 
     name: str
@@ -56,6 +57,12 @@ class Fault:
     parts: Mapping[str, Any]
     seen: str = ""
     private: bool = False
+    sized: Callable[[float], Fault] | None = None
+    usual: tuple[float, ...] = ()
+
+    def variants(self) -> tuple[Fault, ...]:
+        """Itself, or where it has a number in it, with each that is usual."""
+        return (self,) if self.sized is None else tuple(map(self.sized, self.usual))
 
 
 @dataclass(frozen=True)
@@ -113,6 +120,11 @@ def calibrated(v: dict[str, Any], unit: float) -> dict[str, Any]:
     else:
         v["noise_multiplier"] = v["sigma"] / unit
     return v
+
+
+def sized(told: str, usual: tuple[float, ...], of: Callable[[float], Fault]) -> Fault:
+    """A fault with a number in it: what is told of it where no number is known, usual ones, and the fault with one."""
+    return replace(of(usual[0]), told=told, sized=of, usual=usual)
 
 
 def faulty(name: str, told: str, role: str, seen: str = "", private: bool = False, **parts: Any) -> Fault:

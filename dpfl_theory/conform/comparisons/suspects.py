@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,12 @@ from dpfl_theory.conform.comparisons.probes import Path, Spread, agree
 from dpfl_theory.problems.base import Array
 
 __all__ = ["Seen", "Suspect", "explains", "find", "repeating"]
+
+
+_STEPS = 12
+"""Steps to a number that is unknown, each of which squares the error where the way depends smoothly on it."""
+_NEAR = 1e-3
+"""The share of the first distance that is left where a number explains paths at all."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +98,52 @@ def _player(reference: Reference, reading: Reading, faults: Sequence[Fault]) -> 
     return repeating(player) if AGAIN in faults else player
 
 
+def _fitted(reference: Reference, families: Sequence[Fault], paths: Sequence[Seen]) -> Iterator[Suspect]:
+    """The suspects that have one mistake with a number in it, which is found by least squares on a path."""
+    for reading, family in itertools.product(type(reference).readings, families):
+
+        def of(number: float, reading: Reading = reading, family: Fault = family) -> Suspect:
+            fault = family.sized(number)  # type: ignore[misc]
+            return Suspect(reading, (fault,), _player(reference, reading, (fault,)))
+
+        number = _nearest(lambda x, of=of: of(x).player, family.usual, paths[:2])  # type: ignore[misc]
+        if number is not None and explains((suspect := of(number)).player, paths):
+            yield suspect
+
+
+def _nearest(player: Callable[[float], Player], usual: Sequence[float], paths: Sequence[Seen]) -> float | None:
+    """The number with which paths come nearest to those seen, by Gauss and Newton from the best of the usual ones; None
+    where they do not come near."""
+
+    def off(x: float) -> Array:
+        with np.errstate(all="ignore"):
+            return np.concatenate([(one.probe.of(player(x), one.choices) - one.value).ravel() for one in paths])
+
+    try:
+        tried = {x: off(x) for x in usual}
+        x = min(tried, key=lambda one: float(np.linalg.norm(tried[one])))
+        begun, found = float(np.linalg.norm(tried[x])), tried[x]
+        for _ in range(_STEPS):
+            h = 1e-6 * max(abs(x), 1e-3)
+            slope = (off(x + h) - found) / h
+            move = -float(slope @ found) / float(slope @ slope)
+            x, found = x + move, off(x + move)
+            if not np.isfinite(x) or abs(move) <= 1e-10 * abs(x):
+                break
+        near = float(np.linalg.norm(found)) <= _NEAR * begun
+    except (ArithmeticError, ValueError, KeyError):
+        return None
+    return x if near and x > 0.0 else None
+
+
 def find(reference: Reference, seen: Sequence[Seen], seconds: float) -> tuple[Suspect | None, list[Suspect]]:
     """The suspect that does all that the function does, with one fault or two; and those with one fault at most that
     do it where the noise is silent. Pairs that differ in paths are looked for so many seconds."""
     kind = type(reference)
     paths = [one for one in seen if isinstance(one.probe, Path)]
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
-    faults = [*kind.faults(), *([AGAIN] if kind.unit else [])]
+    families = kind.faults()
+    faults = [*(variant for fault in families for variant in fault.variants()), *([AGAIN] if kind.unit else [])]
     silent: list[Suspect] = []
     for reading in kind.readings:
         for found in ((), *((fault,) for fault in faults)):
@@ -106,6 +152,11 @@ def find(reference: Reference, seen: Sequence[Seen], seconds: float) -> tuple[Su
                 if explains(suspect.player, spreads):
                     return suspect, []
                 silent.append(suspect)
+    if not silent:
+        silent = list(_fitted(reference, [fault for fault in families if fault.sized], paths))
+        for suspect in silent:
+            if explains(suspect.player, spreads):
+                return suspect, []
     of_noise = [fault for fault in faults if fault.role == "noise"]
     for one in silent:
         for fault in of_noise:

@@ -60,7 +60,8 @@ def by_samples(case: Case, why: str) -> list[Finding]:
             case.reading, case.undecided = reading, _keeps_state(case)
             return []
         first = first or wrong
-    for reading, fault in itertools.product(case.kind.readings, case.kind.faults()):
+    known = [variant for fault in case.kind.faults() for variant in fault.variants()]
+    for reading, fault in itertools.product(case.kind.readings, known):
         if fits(replace(case.reference, **{**reading.parts, **fault.parts}).round) is None:  # type: ignore[type-var]
             return [Finding(fault.name, fault.told, first, case.lines(fault.role), fault.seen, fault.private)]
     said = "samples of w are not what the algorithm gives, and none of the faults that are known explains them"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform.averaging import Part, by_records, clipped, length, over_cohort, scaled, stretched
-from dpfl_theory.conform.base import Fault, Values, faulty
+from dpfl_theory.conform.base import Fault, Values, faulty, sized
 from dpfl_theory.conform.world import Client
 from dpfl_theory.problems.base import Array
 
@@ -120,6 +120,17 @@ AVERAGING = (
         "step",
         move=lambda w, step, v: w - v["local_step"] * v["global_step"] * step,
     ),
+    sized(
+        "the server's step is another multiple of the average than the step size",
+        (2.0, 0.5),
+        lambda times: faulty(
+            "a step of another length",
+            f"the server's step is {times:.4g} times as long as it should be: multiply the average by the step size "
+            "alone",
+            "step",
+            move=lambda w, step, v: w - times * v["global_step"] * step,
+        ),
+    ),
 )
 """Mistakes in the average and in the server's step."""
 
@@ -140,7 +151,7 @@ STEPS = (
 """One local step too few or too many."""
 
 DECAYS = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3, 5e-4, 1e-4)
-"""Strengths of a weight decay that are looked for: those that training scripts have, as far as a path shows them."""
+"""Strengths of a weight decay that training scripts have, as far as a path shows them."""
 PROXIMAL = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3)
 """The same of a proximal term, which is smaller by the way that a client goes."""
 
@@ -148,26 +159,30 @@ PROXIMAL = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3)
 def added(part: str) -> tuple[Fault, ...]:
     """Terms that are added to a local gradient, by ``part`` (y, w) of a round, y being the client's point and w the
     server's."""
-    decays = (
-        Fault(
+
+    def decay(strength: float) -> Fault:
+        return Fault(
             "weight decay in the local steps",
-            f"a local step adds {strength:g} times the client's parameters to the gradient: the algorithm has no "
-            "weight decay, set it to 0, or put the term into the loss, which is then another one",
+            f"a local step adds {strength:.4g} times the client's parameters to the gradient: {decays}",
             "local",
-            {part: lambda y, w, strength=strength: strength * y},
+            {part: lambda y, w: strength * y},
         )
-        for strength in DECAYS
-    )
-    proximal = (
-        Fault(
+
+    def proximal(strength: float) -> Fault:
+        return Fault(
             "a proximal term in the local steps",
-            f"a local step adds {strength:g} (y - w) to the gradient, which is FedProx: leave it out",
+            f"a local step adds {strength:.4g} (y - w) to the gradient, which is FedProx: leave it out",
             "local",
-            {part: lambda y, w, strength=strength: strength * (y - w)},
+            {part: lambda y, w: strength * (y - w)},
         )
-        for strength in PROXIMAL
+
+    decays = "the algorithm has no weight decay, set it to 0, or put the term into the loss, which is then another one"
+    return (
+        sized(f"a local step adds a multiple of the client's parameters to the gradient: {decays}", DECAYS, decay),
+        sized(
+            "a local step adds a multiple of y - w to the gradient, which is FedProx: leave it out", PROXIMAL, proximal
+        ),
     )
-    return (*decays, *proximal)
 
 
 LOCAL = (

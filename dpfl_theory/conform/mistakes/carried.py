@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform.averaging import over_cohort, scaled
-from dpfl_theory.conform.base import Fault, Values, faulty
+from dpfl_theory.conform.base import Fault, Values, faulty, sized
 from dpfl_theory.problems.base import Array
 
 __all__ = ["CARRIED", "LEARNED"]
 
 MOMENTUM = (0.1, 0.5, 0.8, 0.9, 0.95, 0.99)
-"""Factors of a momentum that are looked for."""
+"""Factors of a momentum that training scripts have."""
 
 
 def _in_place() -> Iterator[Fault]:
@@ -50,16 +50,18 @@ def _momentum() -> Iterator[Fault]:
             lambda b, m, step: (b * m + step, step + b * (b * m + step)),
         ),
     )
-    for b in MOMENTUM:
-        for words, way in ways:
-            told = words.format(b=f"{b:g}", a=f"{1 - b:.3g}")
-            yield faulty(
+    without = "the algorithm has no momentum; this costs no privacy, but no bound on its error speaks of it"
+    for words, way in ways:
+
+        def of(b: float, words: str = words, way: Callable[..., tuple[Array, Array]] = way) -> Fault:
+            return faulty(
                 "server momentum",
-                f"the server keeps {told}: the algorithm has no momentum; this costs no privacy, but no bound on its "
-                "error speaks of it",
+                f"the server keeps {words.format(b=f'{b:.4g}', a=f'{1 - b:.3g}')}: {without}",
                 "step",
-                carry=lambda m, step, v, b=b, way=way: way(b, 0.0 * step if m is None else m, step),
+                carry=lambda m, step, v: way(b, 0.0 * step if m is None else m, step),
             )
+
+        yield sized(f"the server keeps {words.format(b='b', a='(1 - b)')}: {without}", MOMENTUM, of)
 
 
 def _cohort() -> Iterator[Fault]:

@@ -7,7 +7,7 @@ w + eta_g (1/|S|) sum_{i in S} Delta_i. hou2023 Algorithm 1 is this with eta_g =
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dpfl_theory.conform.averaging import Averaging, Part, clipped, drawn, over_cohort, over_expected
@@ -63,12 +63,16 @@ class TwoSided(Averaging):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        signed = []
-        for fault in (*AVERAGING, *LOCAL, *CARRIED):
-            move = fault.parts.get("move")
-            parts = fault.parts if move is None else {**fault.parts, "move": _mirrored(move)}
-            signed.append(Fault(fault.name, fault.told, fault.role, parts, fault.seen, fault.private))
-        return (*signed, OWN[0])
+        return (*map(_signed, (*AVERAGING, *LOCAL, *CARRIED)), OWN[0])
+
+
+def _signed(fault: Fault) -> Fault:
+    """The mistake in a round of updates, which point the other way."""
+    move, of = fault.parts.get("move"), fault.sized
+    if move is None:
+        return fault
+    parts = {**fault.parts, "move": _mirrored(move)}
+    return replace(fault, parts=parts, sized=None if of is None else lambda number: _signed(of(number)))
 
 
 def _mirrored(move: Part) -> Part:
