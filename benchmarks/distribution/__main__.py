@@ -52,6 +52,14 @@ def run(
     return done, time.monotonic() - begun
 
 
+def working(name: str) -> str | None:
+    """The path of an interpreter that begins; some names are only of programs that look for one."""
+    path = shutil.which(name)
+    if path is None or subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode:
+        return None
+    return path
+
+
 def sources(place: Path) -> Path:
     """A copy of what git has, so that nothing else can get into a distribution."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -125,7 +133,7 @@ def main() -> int:
     parser.add_argument("--python", action="append", help="an interpreter; may be repeated")
     parser.add_argument("--output", type=Path, help="a file for the table")
     given = parser.parse_args()
-    pythons = given.python or [path for name in KNOWN if (path := shutil.which(name))]
+    pythons = given.python or [path for name in KNOWN if (path := working(name))]
     tried = Tried()
     with tempfile.TemporaryDirectory(prefix="stranger-") as folder:
         place = Path(folder)
@@ -138,7 +146,7 @@ def main() -> int:
             one_python(python, place, dist, tried)
         if pythons:
             with_pipx(pythons[0], place, dist, tried)
-    missing = [name for name in KNOWN if not given.python and shutil.which(name) is None]
+    missing = [name for name in KNOWN if not given.python and working(name) is None]
     for name in missing:
         print(f"not tried: there is no {name} here", file=sys.stderr)
     if given.output is not None:
