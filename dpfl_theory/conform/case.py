@@ -112,8 +112,12 @@ class Case:
         return ""
 
     def step(self) -> float:
-        """The step by which numbers of the noise are moved: a long one where a short one drowns in rounding."""
+        """The step by which numbers of the noise are moved: a long one where a short one drowns in rounding, or where w is
+        in single precision."""
         path = self.plan.paths[0].first
+        w = heard(self.subject, path.world, path.v, path.who).w
+        if np.array_equal(w, w.astype(np.float32)):
+            return LONG_STEP
         moved = (responses(self.subject, path, size, most=SEEN, both=True) for size in (STEP, 1.6 * STEP))
         for near, far in zip(*moved):
             if float(np.max(np.abs(near - far))) > DROWNED * float(np.max(np.abs(near), initial=0.0)):

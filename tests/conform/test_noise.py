@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpfl_theory
+from benchmarks.conform.planted import function_of
 from dpfl_theory.conform.comparisons.shape import CHANGES, DEPENDS, FIXED, NOBODY, NOT_GAUSSIAN
 from dpfl_theory.errors import InputError
 
@@ -199,6 +200,13 @@ def test_numbers_that_are_not_finite_end_no_audit_with_an_error() -> None:
     found = dpfl_theory.conform(round, "dp-fedavg", E=1, runs=300)
     assert found.faults[0].name == "numbers that are not finite"
     assert "nan" not in str(found)
+
+
+def test_single_precision_is_seen_where_moves_of_the_noise_come_out_exactly() -> None:
+    """With this seed they do, and rounding was taken for another round where clients move w by very little."""
+    found = dpfl_theory.conform(function_of("single_precision"), "dp-fedavg", seed=42, runs=0)
+    assert found.verdict == "conforms", str(found)
+    assert "single precision" in " ".join(str(found).split())
 
 
 def test_pairs_that_give_no_numbers_in_usual_cohorts_end_no_comparison() -> None:
