@@ -112,8 +112,8 @@ class Case:
         return ""
 
     def step(self) -> float:
-        """The step by which numbers of the noise are moved: a long one where a short one drowns in rounding, or where w is
-        in single precision."""
+        """The step by which numbers of the noise are moved: a long one where a short one drowns in rounding, or w is in
+        single precision."""
         path = self.plan.paths[0].first
         w = heard(self.subject, path.world, path.v, path.who).w
         if np.array_equal(w, w.astype(np.float32)):

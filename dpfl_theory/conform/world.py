@@ -61,7 +61,7 @@ class Client:
             raise InputError(f"the gradient of client {self.number} is asked for at shape {at.shape}: {need}")
         chosen = None if batch is None else np.atleast_1d(np.asarray(batch))
         x, y = self.records if chosen is None else (self.records.x[chosen], self.records.y[chosen])
-        told = None if chosen is None else tuple(int(j) for j in np.arange(len(self))[chosen])
+        told = None if chosen is None else tuple(np.arange(len(self))[chosen].tolist())
         self._log.append(Call(self.number, at, told, apart))
         return Records(x, x @ at - y)
 

@@ -51,7 +51,8 @@ def _each(client: Client, y: Array, v: Values) -> Array:
 
 
 def _one_by_one(g: Array, v: Values) -> Array:
-    return np.array([clipped(row, v["level"]) for row in g])
+    lengths = np.sqrt((g * g).sum(axis=1, keepdims=True))
+    return np.asarray(g * np.minimum(1.0, v["level"] / np.maximum(lengths, 1e-300)))
 
 
 def _private(
