@@ -133,7 +133,8 @@ def main() -> int:
     parser.add_argument("--python", action="append", help="an interpreter; may be repeated")
     parser.add_argument("--output", type=Path, help="a file for the table")
     given = parser.parse_args()
-    pythons = given.python or [path for name in KNOWN if (path := working(name))]
+    known = {} if given.python else {name: working(name) for name in KNOWN}
+    pythons = given.python or [path for path in known.values() if path]
     tried = Tried()
     with tempfile.TemporaryDirectory(prefix="stranger-") as folder:
         place = Path(folder)
@@ -146,7 +147,7 @@ def main() -> int:
             one_python(python, place, dist, tried)
         if pythons:
             with_pipx(pythons[0], place, dist, tried)
-    missing = [name for name in KNOWN if not given.python and working(name) is None]
+    missing = [name for name, path in known.items() if path is None]
     for name in missing:
         print(f"not tried: there is no {name} here", file=sys.stderr)
     if given.output is not None:
