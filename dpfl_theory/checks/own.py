@@ -8,16 +8,15 @@ its verdict turned: an exact or worst-case one by its ratio, a simulation by its
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from dpfl_theory import methods
 from dpfl_theory.checks.evidence import HALF, Evidence
-from dpfl_theory.checks.power import evidence_of, margin
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Sides, Statement
+from dpfl_theory.checks.power import margin, noticed_terms
+from dpfl_theory.statements.model import Statement
 
-__all__ = ["Noticed", "left_out", "noticed", "without"]
+__all__ = ["Noticed", "left_out", "noticed"]
 
 LOOSE = 0.5
 """Where no right side is noticed that is smaller by less than this share, a factor 2 would not be noticed."""
@@ -104,32 +103,12 @@ def noticed(statement: Statement, evidence: Iterable[Evidence]) -> Noticed | Non
 
 
 def left_out(statement: Statement, evidence: Iterable[Evidence]) -> list[str]:
-    """The terms of the right side that could be left out altogether: every check that holds would hold without them.
-
-    The exact and worst-case checks are run again without each; of runs the evidence tells. Empty for a right side of
-    one term.
+    """The terms of the right side whose absence no check that compares the sides would notice; empty for a right side
+    of one term (see `dpfl_theory.checks.power.noticed_terms`).
     """
-    known = () if statement.sides is None else tuple(sides_of(statement).rhs)
-    if len(known) < 2:
-        return []
-    own = {(e.method, e.check): e for e in evidence if e.statement == statement.id and e.verdict == "holds"}
-    compared = {key: e for key, e in own.items() if methods.get(e.method).relations is not None and not e.part}
-    again = frozenset(key for key in compared if not methods.get(key[0]).simulates)
-    found = []
-    for term in known:
-        drawn = (e for key, e in compared.items() if key not in again)
-        if any(share <= 1.0 for e in drawn for share in _of_term(e, term, statement.relation == "==")):
-            continue
-        if all(e["verdict"] == "holds" for e in evidence_of(without(statement, term), again).values()):
-            found.append(term)
-    return found
-
-
-def without(statement: Statement, term: str) -> Statement:
-    """The statement without one of the terms of its right side."""
-    made = sides_of(statement)
-    rest = Sides(made.lhs, {name: value for name, value in made.rhs.items() if name != term})
-    return replace(statement, sides=lambda _: rest)
+    own = (e for e in evidence if e.statement == statement.id and e.verdict == "holds" and not e.part)
+    compared = {(e.method, e.check): e.to_json() for e in own if methods.get(e.method).relations is not None}
+    return [term for term, by in noticed_terms(statement, compared).items() if not by]
 
 
 def _name(e: Evidence) -> str:

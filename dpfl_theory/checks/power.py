@@ -10,6 +10,7 @@ simulation's limits, and those of a privacy claim, tell without another run what
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import multiprocessing
@@ -17,6 +18,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from dpfl_theory import methods
@@ -28,10 +30,20 @@ from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.output import write
 from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Check, Sides, Statement
+from dpfl_theory.statements.model import UNITS, Check, Sides, Statement
 from dpfl_theory.statements.power import FILE, Power, recorded
 
-__all__ = ["SHRINKAGES", "evidence_of", "fingerprint", "margin", "measure", "planted", "power_of", "stronger"]
+__all__ = [
+    "SHRINKAGES",
+    "fingerprint",
+    "margin",
+    "measure",
+    "noticed_terms",
+    "planted",
+    "power_of",
+    "stronger",
+    "stronger_by",
+]
 
 SHRINKAGES = (0.999, 0.99, 0.9, 0.5, 0.1, 0.01, 0.001)
 """The shares by which statements are made stronger, the largest first."""
@@ -82,20 +94,58 @@ def stronger(statement: Statement, share: float) -> Statement:
     return replace(statement, sides=lambda _: changed)
 
 
+def stronger_by(statement: Statement, term: str) -> Statement:
+    """The statement that one term of the right side makes stronger: without the term where this makes the right side
+    of ``<=`` or ``==`` smaller, and with the term twice where it is subtracted (for ``>=`` the other way round).
+
+    >>> theorem = catalogue.get("hou2023.theorem1")
+    >>> list(sides_of(theorem).rhs), list(sides_of(stronger_by(theorem, "privacy noise")).rhs)
+    (['optimisation', 'privacy noise'], ['optimisation'])
+    """
+    made = sides_of(statement)
+    subtracted = sp.sympify(made.rhs[term]).could_extract_minus_sign()
+    if statement.relation != "==" and subtracted != (statement.relation == ">="):
+        rhs = {**made.rhs, term: 2 * made.rhs[term]}
+    else:
+        rhs = {name: value for name, value in made.rhs.items() if name != term}
+    return replace(statement, sides=lambda _: Sides(made.lhs, rhs))
+
+
+def noticed_terms(statement: Statement, found: Found) -> dict[str, str]:
+    """For each term of the right side the check that notices its absence (see `stronger_by`), or an empty string.
+
+    Empty for a right side of one term, of which the shares of `SHRINKAGES` tell. Evidence with random limits decides by
+    these limits; the other checks run again, the fastest first, until one gives another verdict.
+    """
+    rhs = {} if statement.sides is None else sides_of(statement).rhs
+    if len(rhs) < 2:
+        return {}
+    drawn = {key: e for key, e in found.items() if methods.get(key[0]).simulates}
+    others = sorted((e["seconds"], key) for key, e in found.items() if key not in drawn and key[1] != UNITS)
+    by_name = {(c.method, c.name): c for c in statement.checks}
+    noticed = {}
+    for term in rhs:
+        changed = stronger_by(statement, term)
+        by_runs = (key for key, e in drawn.items() if _exceeds(e, term, statement.relation == "=="))
+        by_others = (key for _, key in others if _turned(found[key], _attempt(changed, by_name[key])))
+        noticed[term] = ": ".join(next(itertools.chain(by_runs, by_others), ()))
+    return noticed
+
+
+def _exceeds(evidence: Mapping[str, Any], term: str, equality: bool) -> bool:
+    """Whether a term is larger than what the limits of a run leave of its right side."""
+    share, value = margin(evidence, equality), evidence["terms"].get(term)
+    return share is not None and bool(value) and abs(value) > share * abs(evidence["rhs"])
+
+
 def planted(
     statement: Statement, share: float, among: frozenset[tuple[str, str]] | None = None
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """The evidence of all checks but simulations, or of those named, when the statement is `stronger` by a share."""
-    return evidence_of(stronger(statement, share), among)
-
-
-def evidence_of(
-    statement: Statement, among: frozenset[tuple[str, str]] | None = None
-) -> dict[tuple[str, str], dict[str, Any]]:
-    """The evidence of all checks of a statement but simulations, or of those named."""
+    changed = stronger(statement, share)
     return {
-        (c.method, c.name): _attempt(statement, c)
-        for c in checks_of(statement)
+        (c.method, c.name): _attempt(changed, c)
+        for c in checks_of(changed)
         if not methods.get(c.method).simulates and (among is None or (c.method, c.name) in among)
     }
 
@@ -133,8 +183,11 @@ def margin(evidence: Mapping[str, Any], equality: bool) -> float | None:
     return max(0.0, 1.0 - kept)
 
 
-def power_of(statement: Statement, found: Found, after: Mapping[float, Found]) -> Power:
-    """A statement's power from its evidence, and from the evidence with right sides that were made smaller."""
+def power_of(
+    statement: Statement, found: Found, after: Mapping[float, Found], terms: Mapping[str, str] = MappingProxyType({})
+) -> Power:
+    """A statement's power from its evidence, from the evidence with right sides that were made smaller, and from the
+    checks that notice the absence of its terms."""
     first = after.get(SHRINKAGES[0], {})
     has_formula = statement.sides is not None
     drawn = {key for key in found if methods.get(key[0]).simulates}
@@ -156,7 +209,7 @@ def power_of(statement: Statement, found: Found, after: Mapping[float, Found]) -
     runs = [found[key] for key in drawn if found[key]["vacuous"] is not None]
     idle = all(e["vacuous"] for e in runs) if runs else None
     least = {m: (_short(noticed[m][0]), noticed[m][1]) if m in noticed else (None, "") for m in used}
-    return Power(_short(ratio), ratio_by, counts, idle, least, fingerprint(statement))
+    return Power(_short(ratio), ratio_by, counts, idle, least, fingerprint(statement), terms)
 
 
 def _noticed(statement: Statement, found: Found, after: Mapping[float, Found]) -> Iterable[tuple[str, float, str]]:
@@ -201,6 +254,7 @@ def measure(
         found.setdefault(e["statement"], {})[e["method"], e["check"]] = e
     chosen = [s for s in statements if s.id in found]
     after: list[dict[float, Found]] = [{} for _ in chosen]
+    terms: dict[str, dict[str, str]] = {}
     _PLANTED[:] = chosen
     tasks = [(i, SHRINKAGES[0], frozenset(found[s.id])) for i, s in enumerate(chosen) if s.sides is not None]
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
@@ -221,7 +275,12 @@ def measure(
                 for i, share, _ in tasks
                 if smaller is not None and (turned := _turns(found[chosen[i].id], after[i][share]))
             ]
-    return {s.id: power_of(s, found[s.id], changed) for s, changed in zip(chosen, after)}
+        holding = [(i, found[s.id]) for i, s in enumerate(chosen) if s.expected == "holds"]
+        noticed = pool.imap(_without_each_term, holding, chunksize=1)
+        for done, (i, _) in enumerate(holding):
+            progress((len(SHRINKAGES) - 1 + done / len(holding)) / len(SHRINKAGES), f"{chosen[i].id}, without a term")
+            terms[chosen[i].id] = noticed.next()
+    return {s.id: power_of(s, found[s.id], changed, terms.get(s.id, {})) for s, changed in zip(chosen, after)}
 
 
 def _next(ended: Any, waiting: Callable[[], None]) -> Any:
@@ -253,6 +312,11 @@ def _turns(before: Found, after: Found) -> frozenset[tuple[str, str]]:
     for found in ratios.values():
         kept |= {key for _, key in sorted(found, reverse=True)[:TIGHTEST]}
     return frozenset(kept)
+
+
+def _without_each_term(task: tuple[int, Found]) -> dict[str, str]:
+    index, found = task
+    return noticed_terms(_PLANTED[index], found)
 
 
 def _plant(task: tuple[int, float, frozenset[tuple[str, str]]]) -> dict[tuple[str, str], dict[str, Any]]:

@@ -126,11 +126,13 @@ class Assumption:
     """A hypothesis: its text, and a test that returns None when it is met or one sentence that says why it fails.
 
     test(problem, values): the problem (None for statements without one) and the values of the symbols. A test that
-    could never say no is a fault, where it is not `by_construction`.
+    could never say no is a fault, where it is not `by_construction`. ``constructed``: why every instance of the checks
+    meets it, one sentence; empty where some check has an instance that only this hypothesis excludes.
     """
 
     text: str
     test: Callable[[Problem | None, Mapping[str, float]], str | None]
+    constructed: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +204,8 @@ class Statement:
     ``universal`` is False where the formula is not claimed wherever the hypotheses hold: an instance is said to exist,
     or the checks' instances name a choice (a constant of O(.), a best step) that no hypothesis describes. ``smoke``
     names those of its checks, that of its units included, that belong to the smoke set (`dpfl_theory.checks.smoke`); a
-    form that is derived from this one by `replace` names its own.
+    form that is derived from this one by `replace` names its own. ``unnoticed``: the terms of a right side that holds
+    whose absence no check notices, each with the reason why none can.
     """
 
     id: str
@@ -226,6 +229,7 @@ class Statement:
     uses: tuple[str, ...] = ()
     slips: tuple[str, ...] = ()
     universal: bool = True
+    unnoticed: Mapping[str, str] = field(default_factory=dict)
     smoke: InitVar[tuple[str, ...]] = ()
     units_in_smoke: bool = field(default=False, init=False)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,8 @@ class Power:
     another right side changes its evidence. idle: whether an algorithm that never moves would pass all runs; None
     without runs. least: for each method, the smallest share, of those tried, by which the right side, or the value that
     a privacy check claims, can be made smaller so that some check gives another verdict, and that check; None and no
-    name where none does. fingerprint: of the formula and the checks that this was measured with.
+    name where none does. terms: for each term of a right side with several, the check that notices its absence, or
+    "" where none does. fingerprint: of the formula and the checks that this was measured with.
 
     >>> Power(0.9, "exact: x", {"exact": (1, 2)}, None, {"exact": (0.5, "x")}, "0").noticed
     0.5
@@ -39,6 +40,7 @@ class Power:
     idle: bool | None
     least: Mapping[str, tuple[float | None, str]]
     fingerprint: str
+    terms: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def noticed(self) -> float | None:
@@ -60,6 +62,7 @@ class Power:
             "idle": self.idle,
             "least": {method: list(pair) for method, pair in self.least.items()},
             "fingerprint": self.fingerprint,
+            "terms": dict(self.terms),
         }
 
     def sentence(self, refuted: bool = False) -> str:
@@ -79,6 +82,8 @@ class Power:
                 parts.append(f"by method: {', '.join(others)}")
         read, total = (sum(counts[i] for counts in self.reading.values()) for i in (0, 1))
         parts.append(f"{read} of {total} checks read the formula")
+        if silent := [name for name, by in self.terms.items() if not by and not refuted]:
+            parts.append(f"no check notices the absence of the term {' or '.join(map(repr, silent))}")
         if self.idle:
             parts.append("an algorithm that never moves would pass every run")
         return "; ".join(parts)

@@ -18,7 +18,7 @@ from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements.claims import ConstantClaim, Experiment, PrivacyClaim, Values, WorstCase
-from dpfl_theory.statements.model import Assumption, Check, Statement
+from dpfl_theory.statements.model import Assumption, Check, Statement, by_construction
 
 SHARE = 0.05
 COUNTS = frozenset({"E", "K", "M", "N", "P", "Q", "R", "T", "d", "n", "r"})
@@ -165,6 +165,30 @@ def test_every_hypothesis_on_letters_has_an_instance_just_outside(statement: Sta
     assert set(found) == set(IMPLIED.get(statement.id, ())), found
 
 
+def silent(statement: Statement) -> list[str]:
+    """The hypotheses whose absence no check would notice and that give no reason: no instance fails them and no other,
+    their test can fail, they are not `IMPLIED`, and `constructed` is empty."""
+    failing = [
+        [[at for at, a in enumerate(statement.assumptions) if not met(a, *i)] for i in found]
+        for check in statement.checks
+        if check.expected == "not-applicable" and (found := instances_of(statement, check))
+    ]
+    return [
+        a.text
+        for at, a in enumerate(statement.assumptions)
+        if a.test is not by_construction
+        and not a.constructed
+        and a.text not in IMPLIED.get(statement.id, ())
+        and not any(all(f == [at] for f in found) for found in failing)
+    ]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("statement", HOLDING, ids=lambda s: s.id)
+def test_every_hypothesis_excludes_an_instance_or_says_why_none_is_outside(statement: Statement) -> None:
+    assert not silent(statement)
+
+
 def test_the_list_of_implied_hypotheses_has_no_other_statement() -> None:
     assert set(IMPLIED) <= {s.id for s in HOLDING}
 
@@ -194,6 +218,14 @@ def test_a_hypothesis_without_an_instance_just_outside_is_noticed(change: dict[s
     other = () if change is None else (dataclasses.replace(check, instance={**check.instance, **change}),)
     rest = (*(c for c in statement.checks if c is not check), *other)
     assert uncovered(dataclasses.replace(statement, checks=rest)) == {"0 < eta <= 1/L": told}
+
+
+def test_a_hypothesis_without_instance_or_reason_is_silent() -> None:
+    statement, check = edge()
+    rest = dataclasses.replace(statement, checks=tuple(c for c in statement.checks if c is not check))
+    assert silent(rest) == ["0 < eta <= 1/L"]
+    reasoned = tuple(dataclasses.replace(a, constructed="a reason") for a in rest.assumptions)
+    assert not silent(dataclasses.replace(rest, assumptions=reasoned))
 
 
 def test_a_hypothesis_that_is_left_out_is_noticed() -> None:

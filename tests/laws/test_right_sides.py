@@ -7,6 +7,7 @@ import dataclasses
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from dpfl_theory import methods, statements
 from dpfl_theory.checks import power
 from dpfl_theory.checks.runner import checks_of, plan, run_one, run_plan
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.formula import Letters, sides_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.power import Power, recorded
@@ -91,6 +92,35 @@ def test_what_lies_below_the_best_measured_ratio_is_noticed(statement: Statement
     share, _ = found.least["exact"]
     assert share is not None
     assert share <= min(s for s in power.SHRINKAGES if s > 1.001 * (1.0 - found.ratio))
+
+
+SEVERAL = [s for s in HOLDING if len(sides_of(s).rhs) > 1]
+
+
+@pytest.mark.parametrize("statement", SEVERAL, ids=lambda s: s.id)
+def test_the_absence_of_each_term_is_noticed_or_the_statement_says_why_not(statement: Statement) -> None:
+    terms = on_record(statement).terms
+    assert set(terms) == set(sides_of(statement).rhs)
+    assert {name for name, by in terms.items() if not by} == set(statement.unnoticed)
+
+
+def noticing_sample(most: int = 6, seconds: float = 3.0) -> list[tuple[Statement, str, Check]]:
+    """Terms by chance, seeded, each with the check on record that notices its absence, where that is no simulation."""
+    found = []
+    for statement in SEVERAL:
+        for term, by in on_record(statement).terms.items():
+            method, _, name = by.partition(": ")
+            if by and not methods.get(method).simulates and check_seconds(statement.id, method, name) <= seconds:
+                (check,) = (c for c in statement.checks if (c.method, c.name) == (method, name))
+                found.append((statement, term, check))
+    return random.Random(11).sample(found, min(most, len(found)))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("statement", "term", "check"), noticing_sample(), ids=lambda v: getattr(v, "id", None))
+def test_a_term_left_out_turns_the_verdict(statement: Statement, term: str, check: Check) -> None:
+    assert run_one(statement, check, CPU).verdict == check.expected
+    assert power._attempt(power.stronger_by(statement, term), check)["verdict"] != check.expected
 
 
 def lowered(statement: Statement) -> Statement:
@@ -193,6 +223,33 @@ def test_an_algebra_check_that_never_looks_at_the_sides_is_refused() -> None:
 
 
 # The units check, which the law leaves out.
+
+
+def loose(statement: Statement, _: Mapping[str, Any]) -> Values:
+    return Values({"x": Fraction(2), "y": Fraction(1, 2)})
+
+
+@pytest.mark.parametrize(
+    ("relation", "rhs", "expected"),
+    [
+        ("<=", {"first": 1, "second": 1}, {"first": "exact: loose", "second": ""}),
+        ("==", {"first": Fraction(1, 2), "second": 4}, {"first": "exact: loose", "second": "exact: loose"}),
+        ("<=", {"first": 2, "second": -8}, {"first": "exact: loose", "second": "exact: loose"}),
+        ("<=", {"first": 2, "second": -1}, {"first": "exact: loose", "second": ""}),
+    ],
+)
+def test_terms_that_decide_are_told_from_those_that_do_not(
+    relation: str, rhs: dict[str, Any], expected: dict[str, str]
+) -> None:
+    """At x = 2 and y = 1/2, where 4 <= 4 + 1/2 without its second term, 4 == 2 + 2 and 4 <= 8 - 4 with it twice."""
+
+    def made(s: Letters) -> Sides:
+        letters = {"first": s.x**2, "second": s.y}
+        return Sides({"left": s.x**2}, {name: sp.nsimplify(factor) * letters[name] for name, factor in rhs.items()})
+
+    statement = dataclasses.replace(mine(read), sides=made, relation=relation, checks=(Check("exact", "loose", loose),))
+    found = {(e.method, e.check): e.to_json() for e in run_plan(plan([statement])).evidence}
+    assert power.noticed_terms(statement, found) == expected
 
 
 def in_another_unit(statement: Statement) -> Statement | None:
