@@ -33,9 +33,9 @@ EXPECTED_ROUNDS = Cause(
         "Algorithm 2, to which Theorem 1 applies the lemma, flips a coin in each iteration, so that the number is "
         "random. If pT rounds do take place the failure for p < 1 disappears. The one for p = 1 stays, for every u and "
         "v, since epsilon <= u pT grows with T. At the paper's own budgets, by zero-out: from four expected rounds on "
-        "v <= 2.6 is enough; with one expected, at epsilon = 3.3, 4.34 is needed; the experiments fix the number of rounds, "
-        "and then 1.1 to 1.6 is enough. Where the client's data are replaced these are four times as large: 10.4, "
-        "17.3, and 4.3 to 6.2."
+        "v <= 2.6 is enough; with one expected, at epsilon = 3.3, 4.34 is needed; the experiments fix the number of "
+        "rounds, and then 1.1 to 1.6 is enough. Where the client's data are replaced these are four times as large: "
+        "10.4, 17.3, and 4.3 to 6.2."
     ),
 )
 STARTING_POINT = Cause(

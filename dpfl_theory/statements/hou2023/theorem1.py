@@ -267,8 +267,8 @@ THEOREM1: Statement = Statement(
         "The theorem names neither sigma^2 nor Lemma 1's range epsilon <= u p T; its proof uses both.",
         "'This error can be decreased by lowering p, T at the price of worsening the optimization term': for p and "
         "theta one of the two is not so. While p^2 > mu eta, a smaller p lowers p^2/(1 - theta) and leaves theta as it "
-        "is. For p^2 <= mu eta it raises theta and leaves p^2/(1 - theta) = 1. Where h_0 differs from h*, psi_0 grows in "
-        "both cases.",
+        "is. For p^2 <= mu eta it raises theta and leaves p^2/(1 - theta) = 1. In both cases psi_0 grows, where h_0 "
+        "differs from h*.",
     ),
 )
 
