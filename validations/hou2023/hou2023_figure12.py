@@ -22,14 +22,15 @@ from ._theory import Theory
 
 TITLE = "Local steps and iterations of DP-ScaffNew: Corollary 1 against measurement"
 CAPTION = (
-    "DP-ScaffNew on ridge logistic regression with L/mu = 25, records split equally at random over N = 5 clients, eta "
-    "= 1/L, x_0 = h_0 = 0, clipping at C = D = ||x_0 - x*||, noise of Lemma 1 with v = 4 and delta = 1e-5 for each (p, "
-    "T). Appendix D uses the mushroom data (give the LIBSVM file with --data); breast-cancer otherwise. The paper "
-    "prints no N, ridge, C, v or range of epsilon: they are chosen here so that T* is positive, which takes epsilon of "
-    "hundreds, where v = 4 is not enough for privacy (it is up to epsilon = 23, for a fixed number of rounds). Theory: "
-    "dashed lines, Corollary 1's 1/p* and T* and Theorem 1's bound. Measurement: solid lines, means over lanes; bands are 95% "
-    "confidence intervals; vertical bars span the grid values that paired t tests cannot tell from the best (1% false "
-    "alarms in all, asymptotic). A failure here does not refute Figure 12, whose data and range differ."
+    "DP-ScaffNew on ridge logistic regression with L/mu = 25, records split equally at random over N = 5 clients, "
+    "eta = 1/L, x_0 = h_0 = 0, clipping at C = D = ||x_0 - x*||, noise of Lemma 1 with v = 4 and delta = 1e-5 for "
+    "each (p, T). Appendix D uses the mushroom data (give the LIBSVM file with --data); breast-cancer otherwise. The "
+    "paper prints no N, ridge, C, v or range of epsilon: they are chosen here so that T* is positive, which takes "
+    "epsilon of hundreds, where v = 4 is not enough for privacy (it is up to epsilon = 23, for a fixed number of "
+    "rounds). Theory: dashed lines, Corollary 1's 1/p* and T* and Theorem 1's bound. Measurement: solid lines, means "
+    "over lanes; bands are 95% confidence intervals; vertical bars span the grid values that paired t tests cannot "
+    "tell from the best (1% false alarms in all, asymptotic). A failure here does not refute Figure 12, whose data "
+    "and range differ."
 )
 SOURCE = {"paper": "hou2023", "where": "Figure 12, Appendix D (Corollary 1, Theorem 1)"}
 BUDGET_SECONDS = {"quick": 25.0, "full": 900.0}

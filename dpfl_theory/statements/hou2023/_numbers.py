@@ -68,6 +68,8 @@ _OBSERVATION4 = "hou2023_observation4, quick profile, seed 0: quadratics, DP-Fed
 GIVEN: Mapping[Key, str] = {
     ("hou2023.clip-inactive", "1.000"): _FIGURE12,
     ("hou2023.clip-inactive", "1.005"): _FIGURE12,
+    ("hou2023.clip-inactive", "0.988"): f"{_FIGURE12}, lower limit",
+    ("hou2023.clip-inactive", "1.023"): f"{_FIGURE12}, upper limit",
     ("hou2023.clip-inactive", "4.6"): _OBSERVATION4,
     ("hou2023.clip-inactive", "2.6"): f"{_OBSERVATION4}, lower limit",
     ("hou2023.clip-inactive", "8.4"): f"{_OBSERVATION4}, upper limit",
