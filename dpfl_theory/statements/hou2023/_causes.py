@@ -96,8 +96,8 @@ NOISE_IN_UPDATES = Cause(
         "update converge to zero, but also the local updates diminish. Consequently, the clipping becomes active only "
         "in the initial rounds'; with Lemma 1's noise the shifts are never correct, and in the strongly convex "
         "setting of the theorem the consequence is false from the second round to the last. What C.1 observed of one "
-        "client of one network with a small step is not disputed. Nor is that clipping matters little where the noise "
-        "is small: our own runs with C = ||x_0 - x*|| agree with the remark, and those with a quarter of it do not."
+        "client of one network with a small step is not disputed. Nor is that clipping can change the error "
+        "little: our own runs with C = ||x_0 - x*|| agree with that, and some of those with a quarter of it do not."
     ),
 )
 NOISE_IN_SHIFTS = Cause(

@@ -215,6 +215,10 @@ LEMMA1: Statement = Statement(
             "for a reason of its own.",
         },
     ),
+    slips=(
+        "Section 2 calls Definition 1 local privacy. It defines client-level privacy of the algorithm's output; what "
+        "is local is that each message has noise of its own.",
+    ),
 )
 
 REPAIRED: Statement = Statement(

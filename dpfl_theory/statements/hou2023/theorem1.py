@@ -177,8 +177,8 @@ def _clipped(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
 _NO_INSTANCE = (
     "Theorem 1 states two conclusions about one output, privacy and the bound (2). Privacy needs clipping in force: "
     "without it a message has no bound. The bound supposes that clipping never acts, C > ||xhat_{t+1}^{(i)} - x_t|| "
-    "for all i and t. With noise and T >= 2 no instance satisfies that supposition. After a communication in iteration "
-    "0, x_1 has a Gaussian part. The control variates add up to zero, so the updates of iteration 1 have the mean -eta "
+    "for all i and t. With noise and T >= 2 no instance satisfies that with certainty. After a communication in "
+    "iteration 0, x_1 has a Gaussian part. The control variates add up to zero, so the updates of iteration 1 have the mean -eta "
     "grad f(x_1). Its length is at least eta mu ||x_1 - x*||. So some update exceeds any C with positive probability."
 )
 
@@ -264,6 +264,8 @@ THEOREM1: Statement = Statement(
     slips=(
         "Algorithm 2 prints no output line. By Algorithm 1's it is the server's vector x_T; psi_T is of the clients' "
         "vectors x_T^{(i)}.",
+        "Contributions: 'standard but non-restrictive assumptions'. Under noise no run with T >= 2 satisfies "
+        "assumption (B) with certainty.",
         "The theorem names neither sigma^2 nor Lemma 1's range epsilon <= u p T; its proof uses both.",
         "'This error can be decreased by lowering p, T at the price of worsening the optimization term': for p and "
         "theta one of the two is not so. While p^2 > mu eta, a smaller p lowers p^2/(1 - theta) and leaves theta as it "
