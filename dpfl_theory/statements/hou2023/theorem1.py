@@ -178,8 +178,9 @@ _NO_INSTANCE = (
     "Theorem 1 states two conclusions about one output, privacy and the bound (2). Privacy needs clipping in force: "
     "without it a message has no bound. The bound supposes that clipping never acts, C > ||xhat_{t+1}^{(i)} - x_t|| "
     "for all i and t. With noise and T >= 2 no instance satisfies that with certainty. After a communication in "
-    "iteration 0, x_1 has a Gaussian part. The control variates add up to zero, so the updates of iteration 1 have the mean -eta "
-    "grad f(x_1). Its length is at least eta mu ||x_1 - x*||. So some update exceeds any C with positive probability."
+    "iteration 0, x_1 has a Gaussian part. The control variates add up to zero, so the updates of iteration 1 have the "
+    "mean -eta grad f(x_1). Its length is at least eta mu ||x_1 - x*||. So some update exceeds any C with positive "
+    "probability."
 )
 
 _TWO_ITERATIONS: dict[str, dict[str, Any]] = {
