@@ -77,7 +77,8 @@ NOISE_IN_UPDATES = Cause(
         "N = 2, d = 1, f_i(x) = x^2/2, eta = p = C = 1, x_0 = x* = 0, h_0 = 0, sigma^2 = T, that is v "
         "ln(1/delta)/epsilon^2 = 1, clipping in force (100000 runs): each message but the first is what clipping cut "
         "off the one before it, less the client's noise in that one. For T = 2 message 2 exceeds C with probability "
-        "0.48; for T = 100 each one from message 2 on does so with probability 0.92 at least, and the last with 0.98."
+        "0.48 (+- 0.002); for T = 100 each one from message 2 on does so with probability 0.92 (+- 0.001) at least, "
+        "and the last with 0.98 (+- 0.001)."
     ),
     reply=(
         "Assumption (B) is an assumption, and Theorem 1 may suppose what it likes. The remark on it ends 'which can "

@@ -179,8 +179,8 @@ INACTIVE: Statement = Statement(
         counterexample=(
             "N = 2, d = 1, f_i(x) = x^2/2, x_0 = x* = 0, eta = 1, p = 1, v ln(1/delta)/epsilon^2 = 1, C = 1. T = 2: "
             "the second update of each client is minus its first noise, of variance sigma^2 = 2 > C^2, and exceeds C "
-            "with probability 0.48. T = 100: without clipping each update but the first has variance 100 C^2; with "
-            "clipping in force each from the second on exceeds C with probability 0.92 or more"
+            "with probability 2 Phi(-1/sqrt(2)) = 0.48. T = 100: without clipping each update but the first has "
+            "variance 100 C^2; with clipping in force each from the second on exceeds C with probability 0.92 or more"
         ),
         repaired="hou2023.clip-inactive.repaired",
         survives={
