@@ -221,8 +221,9 @@ OBSERVATION3 = _observation(
     ),
     smoke=("dp-fedavg, less noise: (tau, T) = (2, 24) against (1, 24)",),
     remark=Remark(
-        "It held on every convex problem that was tried, 400 drawn ones for DP-ScaffNew's local steps included, scored by the server's vector. If "
-        "DP-ScaffNew were scored by its clients' own vectors, its best number of local steps could fall as the noise "
+        "It held on every convex problem that was tried, 400 drawn ones for DP-ScaffNew's local steps included, scored "
+        "by the server's vector. If DP-ScaffNew were scored by its clients' own vectors, its best number of local "
+        "steps could fall as the noise "
         f"grows. {_WHY}. The paper itself notes a discrepancy: 'with respect to the phenomenon of local steps, there "
         "exists a discrepancy with theory, as the theory shows that it only relates to the mu and L'.",
         shown_by="hou2023.observation3.clients",
