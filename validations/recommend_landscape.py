@@ -10,7 +10,7 @@ from typing import Any
 from dpfl_theory.processes import one_thread
 from dpfl_theory.recommend.search import Plan
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context, main, ours
 
 from . import _landscape as landscape
 
@@ -90,7 +90,7 @@ def _claims(data: Mapping[str, Any]) -> list[dict[str, Any]]:
         r["suboptimality"]["mean"] / _best(data["cells"], r["case"], r["epsilon"], "best")["best"]["mean"] for r in run
     ]
     bounds = _bounds(data["rules"])
-    return [
+    questions = [
         {
             "claim": f"a recommendation ends within {WITHIN - 1:.0%} of the best of a grid over all hyper-parameters",
             "verdict": _verdict(all(r <= WITHIN + SURE * e for r, e, _ in ratios)),
@@ -122,6 +122,7 @@ def _claims(data: Mapping[str, Any]) -> list[dict[str, Any]]:
             + (f"{min(b / a for a, b in bounds):.2g} to {max(b / a for a, b in bounds):.2g}" if bounds else "-"),
         },
     ]
+    return [ours(question) for question in questions]
 
 
 def _bounds(rules: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:

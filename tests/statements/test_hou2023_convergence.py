@@ -29,7 +29,7 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Case
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.hou2023 import corollary1, theorem1
-from dpfl_theory.statements.hou2023._runs import expected_psi, psi_start
+from dpfl_theory.statements.hou2023._runs import expected_psi, experiment, psi_start
 from dpfl_theory.statements.model import Sides, Statement
 
 VALUES = {
@@ -390,3 +390,98 @@ def test_a_wrong_number_of_iterations_is_noticed(name: str) -> None:
     swap = sp.sqrt(epsilon) if "least" in name else 100 * epsilon
     wrong = replace(statement, prescription=lambda s: {**chosen, "T": chosen["T"].subs(epsilon, swap)})
     assert algebra.run(wrong, check, Settings()).verdict == "violated"
+
+
+# Clipping in force
+
+
+def density_of_one_clipped_client(T: int, points: int = 2**15) -> tuple[float, float]:
+    """E psi_T over sigma^2 and P(|message T| > C) for one client, f = x^2/2, eta = p = C = 1, x_0 = x*, sigma^2 = T:
+    x_{t+1} = x_t - clip(x_t) + noise, by its density on a grid."""
+    sigma = math.sqrt(T)
+    width = 240 * sigma / points
+    x = (np.arange(points) - points // 2) * width
+    noise = np.exp(-(x**2) / (2 * sigma**2))
+    noise /= noise.sum()
+    kernel = np.fft.rfft(np.fft.ifftshift(noise))
+    edges = np.append(x - width / 2, x[-1] + width / 2)
+    left = np.where(edges >= 0, edges + 1, edges - 1)  # x - clip(x) is below an edge where x is below this
+    density, beyond = noise, 0.0
+    for _ in range(T - 1):
+        below = np.concatenate([[0.0], np.cumsum(density)])
+        beyond = 1.0 - float(np.diff(np.interp([-1.0, 1.0], edges, below))[0])
+        density = np.fft.irfft(np.fft.rfft(np.diff(np.interp(left, edges, below))) * kernel, points)
+    return float(density @ x**2) / sigma**2, beyond
+
+
+def test_with_clipping_in_force_the_bound_of_theorem_1_fails() -> None:
+    """The remark's numbers by density on a grid, against the closed form and against simulation (5 standard errors)."""
+    (check,) = (c for c in theorem1.CLIPPED.checks if c.name == "two iterations from x*, one client")
+    second, last = density_of_one_clipped_client(2), density_of_one_clipped_client(100)
+    found = exact.run(theorem1.CLIPPED, check, Settings())
+    assert found.verdict == "violated"
+    assert found.lhs.estimate / found.rhs == pytest.approx(second[0], rel=1e-4)
+    assert second[0] == pytest.approx(1.2799, abs=2e-4)
+    assert last[0] == pytest.approx(33.79, abs=0.01)
+    assert density_of_one_clipped_client(100, 2**16)[0] == pytest.approx(last[0], rel=1e-4)
+    assert (second[1], last[1]) == pytest.approx((0.4795, 0.9807), abs=1e-4)
+    problem = from_matrices(np.array([[[1.0]]]), np.array([[0.0]]))
+    run = simulate(
+        ScaffNew(1.0, 1.0, 1.0, 10.0), problem, 100, 4000, 7, ["scaffnew-lyapunov"], start=[0.0], device="cpu"
+    )
+    psi = run["scaffnew-lyapunov"].last / 100.0
+    assert abs(psi.mean() - last[0]) <= 5 * psi.std() / math.sqrt(4000)
+
+
+def test_without_clipping_the_same_runs_satisfy_it() -> None:
+    """What fails is clipping: without it the runs of the reading are those of Theorem 1."""
+    for check in theorem1.CLIPPED.checks:
+        if check.method == "monte-carlo":
+            free = replace(check, build=experiment, expected="holds")
+            found = run_one(theorem1.THEOREM1, free, Settings())
+            assert found.verdict != "violated"
+            assert found.lhs.high < 1.5 * found.rhs, "with clipping it is four times the bound and more"
+
+
+@pytest.mark.parametrize("N", [1, 3])
+def test_the_mean_update_of_the_second_iteration_has_no_bound(N: int) -> None:
+    """Of the remark's proof: the updates of iteration 1 have the mean -eta grad f(x_1), whatever the noise."""
+    rng = np.random.default_rng(N)
+    q, c, eta = rng.uniform(0.2, 1.0, N), rng.normal(size=N), 0.7
+    for size in (1.0, 1e3):
+        x_1, shift = 2.0 * size, rng.normal(size=N) * size
+        h_1 = shift - shift.mean()
+        updates = -eta * (q * (x_1 - c) - h_1)
+        gradient = np.mean(q * (x_1 - c))
+        assert updates.mean() == pytest.approx(-eta * gradient, rel=1e-9)
+        assert np.abs(updates).max() >= eta * q.min() * abs(x_1 - (q @ c) / q.sum()) * (1 - 1e-9)
+
+
+# Changes that nothing noticed
+
+
+def test_the_sharpened_bound_needs_the_logarithm_of_delta_as_it_is() -> None:
+    """ln(1/delta^2) for ln(1/delta) makes the bound larger: no run can notice it, the recursion does."""
+    (check,) = (c for c in theorem1.SHARPENED.checks if c.name == "Lemma 1's variance in the recursion")
+    assert algebra.run(theorem1.SHARPENED, check, Settings()).verdict == "holds"
+
+    def sides(s: Any) -> Sides:
+        made = theorem1.SHARPENED.sides(s)
+        return Sides(made.lhs, {name: term.subs(s.delta, s.delta**2) for name, term in made.rhs.items()})
+
+    assert algebra.run(replace(theorem1.SHARPENED, sides=sides), check, Settings()).verdict == "violated"
+
+
+@pytest.mark.parametrize("id_", ["hou2023.observation1", "hou2023.observation2"])
+def test_observations_notice_a_tenth(id_: str) -> None:
+    """Nine tenths of the other choice's error are less than the best one's, on an instance of each observation."""
+    statement = get(id_)
+
+    def sides(s: Any) -> Sides:
+        made = statement.sides(s)
+        return Sides(made.lhs, {name: sp.Rational(9, 10) * term for name, term in made.rhs.items()})
+
+    wrong = replace(statement, sides=sides)
+    names = [c for c in statement.checks if c.name == "hardly better than one communication, DP-FedAvg"]
+    assert len(names) == 1
+    assert [exact.run(s, names[0], Settings()).verdict for s in (statement, wrong)] == ["holds", "violated"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sp
 
 from dpfl_theory.algorithms import ScaffNew, simulate
 from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
@@ -33,6 +34,7 @@ from dpfl_theory.statements.hou2023 import (
 from dpfl_theory.statements.hou2023._observation_runs import CLIENTS, best, divisors, gap, read
 from dpfl_theory.statements.hou2023._runs import server_moment
 from dpfl_theory.statements.model import Check, Sides, Statement
+from dpfl_theory.statements.power import recorded
 from dpfl_theory.worlds.rounds import scaffnew
 
 PROBLEM = {"q": ["1", "1/4", "1/10"], "c": ["0", "1", "-2"], "x_0": "8"}
@@ -330,3 +332,28 @@ def test_an_instance_just_outside_meets_all_hypotheses_but_those_it_names(statem
     except (InputError, ValueError, ZeroDivisionError):
         found = "refused"
     assert found != "not-applicable"
+
+
+BY_RUNS = {"hou2023.observation3", "hou2023.observation4"}
+"""Their two sides are compared by simulations only; what these notice is on record."""
+TERMS = [
+    (s, name)
+    for s in all_statements()
+    if s.paper == "hou2023" and s.expected == "holds" and s.sides is not None and s.id != "hou2023.eq3"
+    for name in sides_of(s).rhs
+]
+
+
+@pytest.mark.parametrize(("statement", "term"), TERMS, ids=[f"{s.id} {name}" for s, name in TERMS])
+def test_each_term_of_a_bound_decides_somewhere(statement: Statement, term: str) -> None:
+    """Some check notices that a term of the right side is left out. That of eq3 is 0, and has no term to leave out."""
+    if statement.id in BY_RUNS:
+        power = recorded(statement.id)
+        assert power is not None
+        assert power.least["monte-carlo"][0] is not None
+        return
+    made = sides_of(statement)
+    without = Sides(made.lhs, {**made.rhs, term: sp.Integer(0)})
+    wrong = replace(statement, sides=lambda _: without)
+    inside = [c for c in statement.checks if c.method in ("algebra", "exact") and c.expected != "not-applicable"]
+    assert any(run_one(wrong, check, Settings()).verdict == "violated" for check in inside)

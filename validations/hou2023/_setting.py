@@ -31,6 +31,9 @@ DELTA = 1e-5
 V = 4.0  # enough for a fixed number of rounds and epsilon <= 2 ln(1/delta): hou2023.lemma1.repaired
 PAPER_EPSILONS = (0.5, 1.0, 2.0, 3.3)
 CONDITION = 50.0
+PROBLEMS = "convex problems, a quadratic with 40 clients and logistic regression with 5, for the paper's networks"
+DIFFERS = f"{PROBLEMS}, and f(x_T) - f* for its test error rate"
+"""How the observations' runs differ from the paper's."""
 INFINITE = "inf"  # what stands for epsilon = infinity in the data files, where numbers are finite
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context, elsewhere, main
 
 from . import _limits as limits
 from . import _setting as hou
@@ -137,7 +137,10 @@ def _claims(printed: list[dict[str, Any]], certified: list[dict[str, Any]]) -> l
             "not-reproduced",
         ),
     ]
-    return [*claims, _as_good_as_public(printed)]
+    return [
+        *(elsewhere(claim, hou.DIFFERS) for claim in claims),
+        elsewhere(_as_good_as_public(printed), hou.PROBLEMS),
+    ]
 
 
 def _as_good_as_public(printed: list[dict[str, Any]]) -> dict[str, Any]:

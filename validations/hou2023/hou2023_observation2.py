@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context, elsewhere, main
 
 from . import _limits as limits
 from . import _setting as hou
@@ -86,7 +86,7 @@ def compute(context: Context) -> dict[str, Any]:
         },
         "iterations": sweeps.stored(found["on"]),
         "iterations_unclipped": sweeps.stored(found["off"]),
-        "claims": _claims(found),
+        "claims": [elsewhere(claim, hou.DIFFERS) for claim in _claims(found)],
     }
 
 

@@ -124,6 +124,7 @@ COIN = Assumption("0 < p <= 1", _coin)
 ITERATIONS = Assumption("T >= 1 iterations", _iterations)
 FULL_GRADIENTS = Assumption("local gradients are full ones", by_construction)
 UNCLIPPED = Assumption("clipping is never active: C > ||xhat_i - x|| in every iteration", by_construction)
+CLIPPED = Assumption("clipping is in force; without noise every message would be shorter than C", by_construction)
 DELTA = Assumption("0 < delta < 1", _delta)
 STATED = {
     "mu > 0": {"mu": "0"},

@@ -165,17 +165,22 @@ INACTIVE: Statement = Statement(
             "first few rounds."
         ),
         true=(
-            "With Gaussian noise no C exceeds every update of a run with a second iteration. Lemma 1 ties sigma to "
-            "C, so that a larger C brings larger updates: right after a communication the mean squared update "
-            "exceeds C^2 itself once d v p T ln(1/delta) p^2 (1 - 1/N) > epsilon^2. With v = 4 and delta = 10^-5, N "
-            "= 5, p = 1/100, 100 communications and d = 10^5 that is any epsilon below 190; the paper's are 0.5 to "
-            "3.3."
+            "With Gaussian noise no C is certain to exceed every update of a run with a second iteration. Lemma 1 ties "
+            "sigma to C, so that a larger C brings larger updates: right after a communication the mean squared update "
+            "exceeds C^2 itself once d v p T ln(1/delta) p^2 (1 - 1/N) > epsilon^2. With v = 4 and delta = 10^-5, N = "
+            "5, p = 1/100, 100 communications and d = 10^5 that is any epsilon below 191; the paper's are 0.5 to 3.3. "
+            "That clipping changes little held in some of our own runs. On breast-cancer data, C = ||x_0 - x*|| and "
+            "epsilon = 500, 1000, 3000, 10000, E[f - f*] with clipping over that without is 1.000, 1.005 (0.988 to "
+            "1.023), 1.000, 1.000 (hou2023_figure12). At that C and epsilon = 10 to 300 it is at most 2 "
+            "(hou2023_observation4). With a quarter of that C and epsilon = 10, it is 4.6 (2.6 to 8.4) for DP-FedAvg "
+            "on quadratics. The repaired form is for p = 1 only; for p < 1 a message adds up several local steps, and "
+            "we give no bound."
         ),
         counterexample=(
             "N = 2, d = 1, f_i(x) = x^2/2, x_0 = x* = 0, eta = 1, p = 1, v ln(1/delta)/epsilon^2 = 1, C = 1. T = 2: "
             "the second update of each client is minus its first noise, of variance sigma^2 = 2 > C^2, and exceeds C "
-            "with probability 0.48. T = 100: without clipping each update but the first has variance 100 C^2; with "
-            "clipping in force each from the second on exceeds C with probability 0.92 or more"
+            "with probability 2 Phi(-1/sqrt(2)) = 0.48. T = 100: without clipping each update but the first has "
+            "variance 100 C^2; with clipping in force each from the second on exceeds C with probability 0.92 or more"
         ),
         repaired="hou2023.clip-inactive.repaired",
         survives={
@@ -186,7 +191,8 @@ INACTIVE: Statement = Statement(
     ),
     uses=("hou2023.lemma1",),
     slips=(
-        "Theorem 1's output x_T is the server's vector of the last communication; psi_T is of the clients' vectors.",
+        "The remark after (B) refers to Observation 3, on epsilon. Observation 4 is the one on the clipping threshold.",
+        "C.1 writes of gradient norms and gradient clipping. What is clipped, and what Figure 11 shows, are updates.",
     ),
 )
 

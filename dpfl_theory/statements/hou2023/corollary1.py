@@ -219,8 +219,10 @@ COROLLARY1: Statement = Statement(
             "epsilon >= 190.9."
         ),
         why=(
-            "psi_T has the weight eta^2/p^2 too, so that bounds for different choices are of different quantities; "
-            "each of them bounds ||x_T - x*||^2, and the comparison at the same T leaves the rest alike."
+            "Graded as an inference: what B.2 shows, that theta^T and p^2/(1 - theta) are least at eta* and p*, is "
+            "true. That their combination with psi_0 is least does not follow, and fails. psi_T has the weight "
+            "eta^2/p^2 too, so that bounds for different choices are of different quantities; each of them bounds "
+            "||x_T - x*||^2, and the comparison at the same T leaves the rest alike."
         ),
         counterexample=(
             "N = 2, d = 2, f_i(x) = x_1^2/8 + x_2^2/2 +- 3 x_1, so that L = 1 and mu = 1/4 are tight, x_0 = (1, 0), "
@@ -230,6 +232,22 @@ COROLLARY1: Statement = Statement(
         repaired="hou2023.corollary1.repaired",
     ),
     uses=("hou2023.theorem1",),
+    slips=(
+        "B.2 writes theta for min(mu/L, p^2), which is 1 - theta of Theorem 1.",
+        "B.2: 'Note that (1 - theta)^T <= (1 - mu/L)^T' has the wrong direction: with B.2's theta = min(mu/L, p^2) it "
+        "is '>=', and the argument needs '>='. For mu/L = 1/4, p = 1/10: (99/100)^T against (3/4)^T.",
+        "B.2: 'p* = argmin_p p^2/theta = sqrt(mu/L)': every p <= sqrt(mu/L) gives p^2/theta = 1. sqrt(mu/L) is the one "
+        "among them with the best rate.",
+        "After the corollary: 'our result is stronger than Wei et al. (2020) as we do not impose [...] the privacy "
+        "protection level epsilon'. Theorem 1 has T >= 1, and T* >= 1 asks for epsilon^2 >= v C^2 N d "
+        "ln(1/delta)/(psi_0 (1 - mu/L) ln([1 - mu/L]^(-1))).",
+        "Contributions: the 'number of total communication rounds that achieves the best model performance'; after the "
+        "corollary: 'the optimal expected number of local steps and of communication rounds'. Both are optimal for the "
+        "bound (2), not for E psi_T. For N = 1, f(x) = (x_1^2/4 + x_2^2)/2, x_0 = (0, 2), h_0 = 0 and v C^2 "
+        "ln(1/delta)/epsilon^2 = 1/10, T* rounds to 6; at eta*, p* E psi_6 exceeds E psi_1.",
+        "Appendix D: 'our theoretical predictions for the optimal number of local steps align with what the theory "
+        "suggests' compares theory with theory; the experiments are meant.",
+    ),
 )
 
 _LEAST = "It decides that both terms are least at the prescribed eta and p; the best T is left to the first check."
@@ -260,6 +278,7 @@ REPAIRED: Statement = replace(
     smoke=("little noise",),
     expected="holds",
     erratum=None,
+    slips=(),
 )
 
 STATEMENTS = (COROLLARY1, REPAIRED)

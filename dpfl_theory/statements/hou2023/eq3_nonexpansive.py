@@ -145,7 +145,15 @@ EQ3: Statement = Statement(
     id="hou2023.eq3",
     kind="step",
     title="The control variates sum to zero",
-    source=Source(hou.PAPER, WHERE, "3", note="it needs neither full gradients nor inactive clipping"),
+    source=Source(
+        hou.PAPER,
+        WHERE,
+        "3",
+        note=(
+            "it needs neither full gradients nor inactive clipping. The right side is 0: no factor changes it, so that "
+            "only an added term can be noticed"
+        ),
+    ),
     text="In Algorithm 2 the control variates satisfy A(h_t) = 0 for all t >= 0, since A(h_0) = 0.",
     symbols=(_MEAN,),
     relation="==",
@@ -157,6 +165,7 @@ EQ3: Statement = Statement(
     slips=(
         "g_t's last entry is printed as grad f(x_t^{(N)}), without the index N of f_N.",
         "x* is printed as [(x_t^*)^T, ..., (x_t^N)^T]^T in Theorem 1; every block is x*.",
+        "The lifted space is called R^{nd}; the number of clients is N.",
     ),
 )
 
@@ -167,7 +176,7 @@ NONEXPANSIVE: Statement = Statement(
     source=Source(
         hou.PAPER,
         f"{WHERE}, after (4)",
-        note="x - y = y_t with A(h_t) = 0; the paper writes '<=' in the next line, where it is an equality",
+        note="x - y = y_t with A(h_t) = 0; entered as the equality that the paper's last line but one prints",
     ),
     text="E[T_1 + T_2] = E||x - y||^2 + E||e_t||^2, with x - y = y_t and E||e_t||^2 = N d sigma^2.",
     symbols=(_T1, _T2, _Y, VARIANCE, *hou.letters("N", "d")),

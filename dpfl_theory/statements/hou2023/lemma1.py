@@ -139,8 +139,8 @@ LEMMA1: Statement = Statement(
             "attributed to Theorem 1 of Abadi et al. (2016). All messages are seen (they are sent to all), and so is "
             "which iterations communicate. Neighbours differ in one client; zero-out: its messages are replaced by "
             "noise only; with replacement four times the constant is needed. With one client and a linear objective "
-            "x_T alone shows as much as the messages. Read as 'given that pT rounds take place', the second failure "
-            "disappears and the first stays"
+            "x_T alone shows as much as the messages. Read as 'given that pT rounds take place', the failure for "
+            "p < 1 disappears and the one for p = 1 stays"
         ),
     ),
     text=(
@@ -173,7 +173,7 @@ LEMMA1: Statement = Statement(
     expected="violated",
     erratum=Erratum(
         cause=EXPECTED_ROUNDS,
-        grade="inference",
+        grade="false",
         effect=Effect(
             4.34,
             "The v that is needed with one round expected of T = 10000 (4.33 of T = 400) at epsilon = 3.3, delta = "
@@ -194,8 +194,9 @@ LEMMA1: Statement = Statement(
             "client's data are replaced every constant is four times as large (16 for 4)."
         ),
         why=(
-            "The expected number of rounds is the paper's own: the rounds of Abadi et al., Theorem 1, are fixed in "
-            "number. The range of epsilon is inherited from there, where the proof needs a sampling probability below "
+            "Graded as false: the lemma says that constants exist, and none does. The expected number of rounds is the "
+            "paper's own: the rounds of Abadi et al., Theorem 1, are fixed in number. The second half is inherited: "
+            "the range of epsilon is taken over from there, where the proof needs a sampling probability below "
             "1/(16 z), z being the noise multiplier, while here every client sends in every round; it matters only "
             "for epsilon of the order of 2 ln(1/delta) and more."
         ),
@@ -213,6 +214,10 @@ LEMMA1: Statement = Statement(
             "hou2023.clip-inactive": "Not touched: it speaks of the size of the noise, not of its privacy; it fails "
             "for a reason of its own.",
         },
+    ),
+    slips=(
+        "Section 2 calls Definition 1 local privacy. It defines client-level privacy of the algorithm's output; what "
+        "is local is that each message has noise of its own.",
     ),
 )
 
