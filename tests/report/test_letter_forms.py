@@ -113,7 +113,7 @@ def test_the_json_can_be_read_back(capsys: Output) -> None:
     written = json.loads(capsys.readouterr().out)
     assert written == letter(PAPER)
     cause, _ = written["causes"]
-    assert set(cause) == {"id", "title", "text", "example", "script", "reply", "answer", "errata"}
+    assert set(cause) == {"id", "title", "text", "example", "script", "reply", "answer", "proof", "errata"}
     assert cause["script"] == {"path": HERE, "text": SCRIPT.strip("\n")}
     first = written["errata"][0]
     assert (first["id"], first["grade"], first["cause"]) == (f"{PAPER}.a", "constant", LONG.id)

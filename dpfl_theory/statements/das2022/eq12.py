@@ -99,7 +99,7 @@ FAMILIES = ("equal", "opposite", "orthogonal", "one-hot", "drawn")
 COHORT_EFFECT = Effect(
     (1 - 1000 / 5000) / 1000,
     "kappa = (1/r)(1 - r/n), the share by which the second moment exceeds its bound, at Appendix G's r = 1000 of n = "
-    "5000 clients; 0.0013 at its 600 of 3000, and nothing at Appendix F's full participation.",
+    "5000 clients; 1/750 at its 600 of 3000, and nothing at Appendix F's full participation.",
 )
 SURVIVORS = {
     "das2022.theorem6.alpha": "For r >= 1 clients that join independently it is proved over all of its range eta L E "

@@ -173,11 +173,11 @@ EQ35: Statement = Statement(
         printed="(35) for Algorithm 1's cohorts, in which every client takes part with probability r/n.",
         true=(
             "It holds for cohorts of exactly r clients (das2022.eq35.fixed-size) and for full participation. For "
-            "independent clients it is proved up to eta L E = 6/25 (das2022.eq35.repaired) and held up to 1/2 in the "
-            "worst cases of two to two thousand clients in up to three groups; it fails where many clients with "
-            "updates just above C have long local phases, for example eta L E = 1.8 and 2. Theorem 6, first display, "
-            "allows such phases: it has no proof there for independent clients, although no run was found that breaks "
-            "it."
+            "independent clients it is proved up to eta L E = 6/25 (das2022.eq35.repaired). Up to eta L E = 1/2 it held in "
+            "the worst cases that were computed: two and three different clients, and two thousand in two groups of "
+            "equal ones. It fails where many clients with updates just above C have long local phases, for example "
+            "eta L E = 1.8 and 2. Theorem 6, first display, allows such phases: it has no proof there for independent "
+            "clients, although no run was found that breaks it."
         ),
         why=("Theorem 4 (a) and the second display of Theorem 6 have eta L E <= 1/4, and survive for r >= 1."),
         counterexample=(
@@ -264,8 +264,8 @@ EQ36: Statement = Statement(
     ),
     uses=("das2022.eq35",),
     slips=(
-        "(7) gives zeta_k one Gaussian law; with independent clients its covariance is |S_k|/r times that, and the "
-        "proof needs its mean only.",
+        "(7) gives zeta_k the law N(0, sigma^2 I). With independent clients its covariance is |S_k|/r times that. (10) "
+        "and (11) use only the mean of ||zeta_k||^2, which is d sigma^2 in both cases.",
     ),
 )
 

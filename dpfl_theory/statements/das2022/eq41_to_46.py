@@ -132,7 +132,7 @@ EQ41_SHARPENED: Statement = replace(
     source=Source(das.PAPER, f"{_WHERE}, case 1", "41", note="derived: (22) sharpened, with C = C_hat E"),
     text=(
         "(41) holds with C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*) = 2.514 sqrt(L max_j Delta_j*) in place of the "
-        "factor 4. Proved for E = 1, found by the worst case for each E up to 6 (das2022.eq22.sharpened)."
+        "factor 4. Proved for E = 1; for E = 2 to 6 worst cases were computed (das2022.eq22.sharpened)."
     ),
     assumptions=EQ22_SHARPENED.assumptions,
     checks=(
@@ -169,7 +169,14 @@ EQ45: Statement = Statement(
         *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.eq31",),
-    slips=("(42) is an equality, not only '<='.",),
+    slips=(
+        "(42) and (43) divide by ||u_k^{(i)}||, and line 11 of Algorithm 1 too: norm's domain leaves out 0. Case 2 "
+        "includes u_k^{(i)} = 0. If f_i is minimal on a set with an interior, as a squared hinge loss is, w_k lies in "
+        "it with positive probability after every noisy round. Algorithm 1, option (ii), then defines no message, and "
+        "the weight C/||u_k^{(i)}|| of Theorem 7 and of (3) has no value.",
+        "The brace in (42) puts the factor -2 eta into B_i. (24) and (44) have B_i without it, and (45) is right with "
+        "theirs.",
+    ),
 )
 
 EQ46: Statement = Statement(
