@@ -135,9 +135,12 @@ def opening(paper: str, own: Sequence[Statement]) -> list[str]:
     )
     if errata:
         found = f"{errata} {_plural(errata, 'statement')} {'does' if errata == 1 else 'do'} not hold as read, "
-        found += f"for {causes} {_plural(causes, 'cause')}. {_qualified(own)}The causes come first, each told once: with the smallest "
-        found += "counterexample that we found, a short script that redoes it and needs nothing of ours, and the best "
-        found += "reply that we could think of. Then follow the statements that they concern, and what survives."
+        found += f"for {causes} {_plural(causes, 'cause')}. {_qualified(own)}"
+        found += (
+            "The causes come first, each told once: with the smallest counterexample that we found, a short script "
+        )
+        found += "that redoes it and needs nothing of ours, and the best reply that we could think of. Then follow the "
+        found += "statements that they concern, and what survives."
     else:
         found = "We have no erratum on record: no statement was found to fail as it was "
         found += "read." if known["read"] else "restored."

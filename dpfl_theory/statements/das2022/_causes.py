@@ -116,12 +116,12 @@ COMPARISON = Cause(
         "progress down."
     ),
     example=(
-        "n = 2, d = 2, Huber clients f_1 = h_1(w_1) and f_2 = h_0.1(-0.9 w_1 + 0.436 w_2) with common minimiser 0, w_0 "
-        "= (20, 50), L = G = E = 1, every client in each round. Mean suboptimality over the rounds, clipping and "
-        "normalisation: 4.35 and 8.84 (+- 0.01) at alpha = 1, 4096 runs, and 4.35 (+- 0.02) and 8.84 (+- 0.03) at alpha = "
-        "4, 1024 runs, both with rho = 0.1 and gamma = 6: the ratio is 2.032 (+- 0.003 and 0.005). At alpha = 1, rho = "
-        "0.3, gamma = 53.85 = L ||w_0 - w*||, which makes the bounds least, 16384 runs: 5.53 and 6.22 (+- 0.02), ratio "
-        "1.125 (+- 0.003)."
+        "n = 2, d = 2, Huber clients f_1 = h_1(w_1) and f_2 = h_0.1(-0.9 w_1 + 0.436 w_2) with common minimiser 0, "
+        "w_0 = (20, 50), L = G = E = 1, every client in each round. Mean suboptimality over the rounds, clipping and "
+        "normalisation: 4.35 and 8.84 (+- 0.01) at alpha = 1, 4096 runs, and 4.35 (+- 0.02) and 8.84 (+- 0.03) at "
+        "alpha = 4, 1024 runs, both with rho = 0.1 and gamma = 6: the ratio is 2.032 (+- 0.003 and 0.005). At alpha = "
+        "1, rho = 0.3, gamma = 53.85 = L ||w_0 - w*||, which makes the bounds least, 16384 runs: 5.53 and 6.22 (+- "
+        "0.02), ratio 1.125 (+- 0.003)."
     ),
     reply=(
         "Section 4.1 says 'we expect', for asymptotic bounds and typical problems, not that normalisation wins on "

@@ -173,11 +173,11 @@ EQ35: Statement = Statement(
         printed="(35) for Algorithm 1's cohorts, in which every client takes part with probability r/n.",
         true=(
             "It holds for cohorts of exactly r clients (das2022.eq35.fixed-size) and for full participation. For "
-            "independent clients it is proved up to eta L E = 6/25 (das2022.eq35.repaired). Up to eta L E = 1/2 it held in "
-            "the worst cases that were computed: two and three different clients, and two thousand in two groups of "
-            "equal ones. It fails where many clients with updates just above C have long local phases, for example "
-            "eta L E = 1.8 and 2. Theorem 6, first display, allows such phases: it has no proof there for independent "
-            "clients, although no run was found that breaks it."
+            "independent clients it is proved up to eta L E = 6/25 (das2022.eq35.repaired). Up to eta L E = 1/2 it "
+            "held in the worst cases that were computed: two and three different clients, and two thousand in two "
+            "groups of equal ones. It fails where many clients with updates just above C have long local phases, for "
+            "example eta L E = 1.8 and 2. Theorem 6, first display, allows such phases: it has no proof there for "
+            "independent clients, although no run was found that breaks it."
         ),
         why=("Theorem 4 (a) and the second display of Theorem 6 have eta L E <= 1/4, and survive for r >= 1."),
         counterexample=(

@@ -183,16 +183,17 @@ B: Statement = Statement(
         "record): from the second round on w_k has a positive density at client i's minimisers, so E[GE/||u_i||] is "
         "infinite for every E and every alpha, and (3) reads minus infinity <= infinity. With two Huber clients at -1 "
         "and 1 (rho = 0.3, alpha = 2, E = 1, K = 100, |w_0 - w*| = 1/2) and weights cut off at T the mean of the "
-        "weighted Delta grows by 0.69 for every factor of ten in T, without end (by the density of w_k there). In two directions and more the mean is finite, where gradients grow in "
-        "proportion to the distance from the minimiser.",
+        "weighted Delta grows by 0.69 for every factor of ten in T, without end (by the density of w_k there). In two "
+        "directions and more the mean is finite, where gradients grow in proportion to the distance from the "
+        "minimiser.",
         "Section 4: 'as we increase alpha in Theorem 4, i.e., increase the number of rounds K, the effect of "
         "heterogeneity dies down for both clipping and normalization'. Not for normalisation where B_2 is infinite, "
         "which it then is for every alpha. Where B_2 is finite it falls, but (3) bounds a weighted gap, not f(w) - "
         "f(w*), and normalisation then may end far from w*: each client counts the same, however small its gradient. "
         "Example: n = d = 3, f_i(w) = h_c(||w - m_i||) with the Huber function of threshold c = 1/10, 1/10 and 1, m_1 "
         "= m_2 = 0, m_3 = (10, 0, 0), w_0 = w* = (9.8, 0, 0), E = L = G = 1, rho = 1/20, gamma = 6, every client in "
-        "each round. At alpha = 1, 4 and 16 the mean of f(w_k) - f(w*) is 2.15 (+- 0.02) for normalisation and 0.08 for "
-        "clipping, while B_2 falls by more than a factor of 20.",
+        "each round. At alpha = 1, 4 and 16 the mean of f(w_k) - f(w*) is 2.15 (+- 0.02) for normalisation and 0.08 "
+        "for clipping, while B_2 falls by more than a factor of 20.",
         "Section 4 calls B_2 the 'effect of heterogeneity', which 'depends on the Delta_i*'s'. Its first part, "
         "(E/alpha)(G^2/(2L)) rho, stays where every Delta_i* is 0: it is the price of steps of a fixed length.",
     ),
