@@ -24,7 +24,7 @@ from dpfl_theory.statements.das2022.lemma9 import LEMMA9
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 _WHERE = "Appendix C.1, proof of Theorem 6"
 
@@ -125,10 +125,19 @@ def _eq32_from_steps(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _eq34_from_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """(22) and (32), with C = C_hat E, add up to (34)."""
+    """(22) and (32), with C = C_hat E, add up to (34), side by side."""
     s = letters_of(statement)
-    parts = total(EQ22, "rhs").subs(letters_of(EQ22).C, s.C_hat * s.E) + total(EQ32, "rhs")
-    return equal(parts, total(statement, "rhs"), "(22) and (32) with C = C_hat E against (34)")
+    at = {letters_of(EQ22).C: s.C_hat * s.E}
+    return all_equal(
+        *(
+            (
+                total(EQ22, side).subs(at) + total(EQ32, side),
+                total(statement, side),
+                f"{side} of (22) and (32) with C = C_hat E against (34)",
+            )
+            for side in ("lhs", "rhs")
+        )
+    )
 
 
 def _from_lemma8(statement: Statement, _: Mapping[str, Any]) -> Outcome:

@@ -80,6 +80,14 @@ def _eq39_sides(s: Letters) -> Sides:
     )
 
 
+def from_eq34(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """(13) with (34) for the mean of A_i: ||w_k - w*||^2 + (34) + eta^2 d sigma^2, d sigma^2 = K C^2 rho^2."""
+    s = letters_of(statement)
+    noise = s.eta**2 * s.K * (s.C_hat * s.E) ** 2 * das.expanded_rho(s) ** 2
+    bound = s.distance**2 + total(EQ34, "rhs") + noise - s.next_distance**2
+    return equal(bound, total(statement, "rhs") - total(statement, "lhs"), "(34) in (13) against (35)")
+
+
 def _summed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(13) with (34): D_{k+1} <= D_k + mean A_i + eta^2 d sigma^2. Over K rounds, with D_K >= 0 dropped and all over
     eta E K, it is (36)."""
@@ -126,6 +134,12 @@ _BRACE = "It decides the brace under (39), which the second display of Theorem 6
 _OUTSIDE_GENERAL = {**corners.OUTSIDE_ROUNDS, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
 _OUTSIDE_ALPHA = {**corners.OUTSIDE_PHASE, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
 
+_IN_13 = Check(
+    "algebra",
+    "(34) in (13)",
+    from_eq34,
+    part="It decides that the bound is (13) with (34); whether (13) holds for the cohorts, the other checks decide.",
+)
 EQ35: Statement = Statement(
     id="das2022.eq35",
     kind="step",
@@ -141,6 +155,7 @@ EQ35: Statement = Statement(
     assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP, das.THRESHOLD),
     sides=_eq35_sides,
     checks=(
+        _IN_13,
         Check(
             "exact",
             "200 equal clients, independent r = 1",
@@ -209,6 +224,7 @@ EQ35_REPAIRED: Statement = replace(
     text=f"{EQ35.text} Here eta L E <= 6/25 (3/10 for E >= 2) and r >= 1.",
     assumptions=(*EQ35.assumptions, das.COHORT, _SHORT),
     checks=(
+        _IN_13,
         *independent.checks("6/25", False),
         independent.checks("3/10", False, 2)[-1],
         *rounds.groups("two hundred", 100, ((1, "6/25"), (3, "1/10"))),

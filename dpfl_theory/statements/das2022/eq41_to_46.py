@@ -23,7 +23,7 @@ from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 _WHERE = "Appendix D.1, proof of Theorem 7"
 
@@ -95,9 +95,13 @@ def _update_of_length_c(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _two_lines(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """(46)'s terms are those of (41) and (45)."""
-    parts = total(EQ41, "rhs") + total(EQ45, "rhs")
-    return equal(parts, total(statement, "rhs"), "(41) and (45) against (46)")
+    """(46)'s terms are those of (41) and (45), side by side."""
+    return all_equal(
+        *(
+            (total(EQ41, side) + total(EQ45, side), total(statement, side), f"{side} of (41) and (45) against (46)")
+            for side in ("lhs", "rhs")
+        )
+    )
 
 
 _LETTERS = das.letters("eta", "L", "E", "C_hat")
