@@ -49,7 +49,7 @@ SAMPLING = Cause(
     ),
     reply=(
         "r is meant as the number of participating clients. (7) gives the noise of exactly r messages, Section 3 "
-        "speaks of the mean of the updates received, Algorithm 2 draws 'r clients chosen uniformly at random', and "
+        "has the mean of the updates received, Algorithm 2 draws 'r clients chosen uniformly at random', and "
         "Appendix G takes r = 0.2 n. With exactly r clients (12) is right, and for r = 1000 the difference is below "
         "0.1%."
     ),
@@ -153,7 +153,7 @@ RANGE = Cause(
         "Gaussian mechanism whose exact delta is 1.316e-05 by zero-out, and more where the client's data are replaced."
     ),
     reply=(
-        "The theorem is quoted from [1] as it stands there; budgets above 2 log(1/delta), 23 for delta = 1e-5, are of "
+        "The theorem is quoted from [1] as it is printed there; budgets above 2 log(1/delta), 23 for delta = 1e-5, are of "
         "no practical interest, and O(.) may hide a small constant."
     ),
     answer=(

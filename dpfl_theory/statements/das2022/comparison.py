@@ -258,7 +258,7 @@ SECTION: Statement = Statement(
         true=(
             "The weights are at least 1, so that at the same iterates the left side of (5) is the larger one. The two "
             "left sides belong to different runs, though, and equal upper bounds do not order what they bound: on some "
-            "over-parameterised problems clipping is twice as good, at alpha = 1, 4 and 16 alike."
+            "over-parameterised problems clipping is twice as good, at alpha = 1, 4 and 16."
         ),
         counterexample=(
             "n = 2, d = 2, Huber clients f_1 = h_1(w_1), f_2 = h_0.1(-0.9 w_1 + 0.436 w_2) with common minimiser 0, "

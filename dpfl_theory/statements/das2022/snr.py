@@ -76,7 +76,7 @@ SNR: Statement = Statement(
         "the clipped updates: on Appendix F's problems, and for a single client's update everywhere."
     ),
     reading=(
-        "A caption speaks of its figure: the ratio of the sums is compared in Appendix F's setting, and elsewhere "
+        "A caption is about its figure: the ratio of the sums is compared in Appendix F's setting, and elsewhere "
         "that of one client's update, as Section 3.1 defines the signal."
     ),
     symbols=das.letters("C", "E", "eta", "L"),

@@ -170,7 +170,7 @@ THEOREM3: Statement = Statement(
         repaired="das2022.theorem3.repaired",
         survives={
             "das2022.definition2": "It defines rho from q; for the paper's own budgets a q exists, and the theorems "
-            "after it speak of rho alone.",
+            "after it use rho only.",
         },
     ),
     slips=(
