@@ -103,9 +103,9 @@ COHORT_EFFECT = Effect(
 )
 SURVIVORS = {
     "das2022.theorem6.alpha": "For r >= 1 clients that join independently it is proved over all of its range eta L E "
-    "<= 1/4 in five lines: see the cause. Its algebra checks are these lines.",
-    "das2022.theorem4a": "For r >= 1: no update is clipped, so that line (ii) of the cause's five alone outweighs the "
-    "excess. For r < 1, which is no number of clients, it can fail.",
+    "<= 1/4 in five steps: see the cause. Its algebra checks are these steps.",
+    "das2022.theorem4a": "For r >= 1: no update is clipped, and what unclipped clients leave over (step 2 of the "
+    "cause's proof) outweighs the excess. For r < 1, which is no number of clients, it can fail.",
 }
 _ASYMPTOTIC = (
     "Not touched: the missing term (E/alpha)(G^2/(2L)) kappa rho vanishes as alpha grows. What is wrong there is "

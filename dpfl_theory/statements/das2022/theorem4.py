@@ -115,9 +115,9 @@ A: Statement = Statement(
         "(L = G = 1) whose minimiser is 2 away from w* has Delta_i* = 3/2, and 4 sqrt(3/2) > 4. Theorem 4 (a) is "
         "right nevertheless. No update is longer than C = GE, so that only Case 2 of the proof is used, which needs no "
         "threshold. The sentence after Theorem 7 on Theorem 4 (b) has the same gap, with the same remedy.",
-        "Section 4, 'for the non-vacuous privacy regime (i.e., when epsilon is finite and delta < 1)'. Privacy needs "
-        "Theorem 3's range too, which Theorem 4 does not mention. At Theorem 4's K, epsilon < u r^2 K/n^2 is a lower "
-        "limit: epsilon > C q d log(1/delta)/(2 u alpha gamma r^2).",
+        "Section 4, 'for the non-vacuous privacy regime (i.e., when epsilon is finite and delta < 1)'. Theorem 3 "
+        "grants privacy in its range only, which Theorem 4 does not mention. At Theorem 4's K, epsilon < u r^2 K/n^2 "
+        "is a lower limit: epsilon > C q d log(1/delta)/(2 u alpha gamma r^2).",
     ),
 )
 
