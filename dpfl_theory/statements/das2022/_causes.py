@@ -153,8 +153,8 @@ RANGE = Cause(
         "Gaussian mechanism whose exact delta is 1.316e-05 by zero-out, and more where the client's data are replaced."
     ),
     reply=(
-        "The theorem is quoted from [1] as it is printed there; budgets above 2 log(1/delta), 23 for delta = 1e-5, are of "
-        "no practical interest, and O(.) may hide a small constant."
+        "The theorem is quoted from [1] as it is printed there; budgets above 2 log(1/delta), 23 for delta = 1e-5, "
+        "are of no practical interest, and O(.) may hide a small constant."
     ),
     answer=(
         "For every constant in O(.) and every q there is a number of rounds at which it fails, since the range grows "
