@@ -72,10 +72,11 @@ SAMPLING = Cause(
         "Over E steps it is worth ||u_i - E c_i||^2.",
         "What a clipped client leaves over. With Lemma 8's own factor 1 - eta L in place of 1/2, the steps (19) to "
         "(22) have at least C^2 (1/2 - eta L) to spare, which is at least C^2 (1/2 - h). The second display also "
-        "counts the Delta_i of clipped clients, which adds 3 h C^2/16 at the largest Delta_i.",
-        "How g splits. The c_i sum to zero, and E ||c_i|| <= C/sqrt(8). Hence g = a + b, where a is (1/n) times the "
-        "sum of u_i - E c_i over unclipped clients. Then ||a||^2/(1 - s) is at most (1/n) times what all unclipped "
-        "clients leave over, and ||b|| <= (s + min(s, 1 - s)/sqrt(8)) C.",
+        "counts the Delta_i of clipped clients, which adds 3 h C^2/16 at the largest Delta_i; at a smaller one more is "
+        "left over.",
+        "How g splits. The c_i sum to zero, and the length of E c_i (E local steps) is at most C/sqrt(8). Hence g = a "
+        "+ b, where a is (1/n) times the sum of u_i - E c_i over unclipped clients. Then ||a||^2/(1 - s) is at most "
+        "(1/n) times what all unclipped clients leave over, and ||b|| <= (s + min(s, 1 - s)/sqrt(8)) C.",
         "The account. With the weight h (1 - s) on a, h ||g||^2 <= ||a||^2/(1 - s) + h ||b||^2/(1 - h (1 - s)). The "
         "unclipped clients pay for the first term. The second is at most s times what a clipped client leaves over, "
         "for every s in [0, 1] and h <= 1/4. This last inequality in s and h is decided in rational arithmetic.",
