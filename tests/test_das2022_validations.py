@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
+from dpfl_theory.privacy.constants import constant
 from dpfl_theory.validation import Context
 from validations.das2022 import _appendix_f as setting
-from validations.das2022 import das2022_figure1, das2022_figure2, das2022_figure3
+from validations.das2022 import das2022_figure1, das2022_figure2, das2022_figure3, das2022_figure4
 from validations.das2022 import das2022_theorem4 as script
 
 
@@ -25,6 +26,20 @@ def test_a_point_has_both_parts_below_their_bounds() -> None:
         assert measured["low"] <= measured["lhs"]
         assert 0.0 < measured["lhs"] < measured["rhs"]
         assert sum(measured["terms"].values()) > 0.0
+
+
+@pytest.mark.parametrize("figure", [das2022_figure1, das2022_figure2, das2022_figure3, das2022_figure4])
+def test_a_caption_says_that_the_noise_is_below_the_certified_one(figure: ModuleType) -> None:
+    assert "q = 1, which is less than (5, 1e-6) needs: q = 1.738 is certified to be enough" in figure.CAPTION
+
+
+def test_the_certified_q_of_appendix_f() -> None:
+    parameters = {"clients": setting.CLIENTS, "cohort": setting.CLIENTS, "rounds": setting.ROUNDS}
+    found = constant(
+        "das2022.theorem3", epsilon=setting.EPSILON, delta=setting.DELTA, sampling="full", noise="average", **parameters
+    )
+    assert found.value == pytest.approx(setting.CERTIFIED_Q, abs=5e-4)
+    assert found.value > setting.Q
 
 
 def planted_series(context: Context, initialisation: str, threshold: float, method: str) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def _row(s: Statement) -> dict[str, str]:
         "id": s.id,
         "kind": s.kind,
         "expected": s.expected,
-        "power": "-" if power is None or power.ratio is None else f"{power.ratio:.3g}",
+        "power": "-" if power is None else power.shown_ratio,
         "methods": ",".join(s.methods),
         "note": ",".join(marks(s)),
         "title": s.title,

@@ -135,9 +135,12 @@ def opening(paper: str, own: Sequence[Statement]) -> list[str]:
     )
     if errata:
         found = f"{errata} {_plural(errata, 'statement')} {'does' if errata == 1 else 'do'} not hold as read, "
-        found += f"for {causes} {_plural(causes, 'cause')}. The causes come first, each told once: with the smallest "
-        found += "counterexample that we found, a short script that redoes it and needs nothing of ours, and the best "
-        found += "reply that we could think of. Then follow the statements that they concern, and what survives."
+        found += f"for {causes} {_plural(causes, 'cause')}. {_qualified(own)}"
+        found += (
+            "The causes come first, each told once: with the smallest counterexample that we found, a short script "
+        )
+        found += "that redoes it and needs nothing of ours, and the best reply that we could think of. Then follow the "
+        found += "statements that they concern, and what survives."
     else:
         found = "We have no erratum on record: no statement was found to fail as it was "
         found += "read." if known["read"] else "restored."
@@ -146,6 +149,23 @@ def opening(paper: str, own: Sequence[Statement]) -> list[str]:
         "the command beside it. Corrections are welcome, and will be made with thanks."
     )
     return [read, f"{checked} {found}", doubt]
+
+
+def _qualified(own: Sequence[Statement]) -> str:
+    """How many errata depend on one reading of the paper's words, and how many repeat a misprint; empty where none."""
+    errata = {s.id: s.erratum for s in own if s.erratum is not None}
+    read = [s for s in own if s.id in errata and any(r.expected == "holds" for r in read_alike(s, own) if r.id != s.id)]
+    causes = [e.cause.id for e in errata.values() if e.grade == "misprint"]
+    told = ""
+    if read:
+        verb, holds = ("depends", "it holds") if len(read) == 1 else ("depend", "they hold")
+        told += f"{len(read)} of {len(errata)} {verb} on how the paper's words are read: under another reading, which "
+        told += f"is given with each, {holds} as printed. "
+    if causes:
+        count = len(set(causes))
+        told += f"{len(causes)} of {len(errata)} {'comes' if len(causes) == 1 else 'come'} from {count} "
+        told += f"{_plural(count, 'misprint')} of a formula that the paper prints correctly elsewhere. "
+    return told
 
 
 def affected(statement: Statement, graph: Any) -> tuple[str, ...]:
@@ -219,6 +239,7 @@ def letter(paper: str) -> dict[str, Any]:
                 "script": {"path": c.path, "text": c.script},
                 "reply": c.cause.reply,
                 "answer": c.cause.answer,
+                "proof": list(c.cause.proof),
                 "errata": [s.id for s in c.errata],
             }
             for c in causes_of(own)

@@ -65,6 +65,10 @@ def _causes(letter: Mapping[str, Any]) -> Iterator[str]:
             yield _code(c["script"]["text"])
         yield f"**The best reply that we could think of.** {escaped(c['reply'])}"
         yield f"**And our answer.** {escaped(c['answer'])}"
+        if c["proof"]:
+            claim, *steps = c["proof"]
+            yield f"**A proof, step by step.** {escaped(claim)}"
+            yield "\n".join(f"{number}. {escaped(step)}" for number, step in enumerate(steps, 1))
         yield f"Shared by {_ids(c['errata'])}."
 
 

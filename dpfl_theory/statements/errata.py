@@ -30,7 +30,8 @@ class Cause:
     id: the paper's id, a dot and a name; the script that redoes the smallest counterexample without this package is
     ``dpfl_theory/statements/PAPER/counterexamples/NAME.py`` (dashes of the name are underscores there). text: the cause
     in one paragraph; example: the smallest counterexample in numbers; reply: the best that can be said for the printed
-    statements; answer: why that does not save them.
+    statements; answer: why that does not save them; proof: where a proof belongs to the cause, what it shows and then
+    its steps, one text each.
 
     >>> Cause("a2020.long-step", "the step", "The step may exceed 2/L.", "f = x^2, step 2: 9 > 1.", "-", "-").script
     'long_step.py'
@@ -42,6 +43,7 @@ class Cause:
     example: str
     reply: str
     answer: str
+    proof: tuple[str, ...] = ()
 
     @property
     def paper(self) -> str:

@@ -53,6 +53,24 @@ class Power:
         found = [(share, f"{method}: {name}") for method, (share, name) in self.least.items() if share is not None]
         return min(found, default=(0.0, ""))[1]
 
+    @property
+    def simulated(self) -> bool:
+        """Whether the ratio is the mean of simulated runs."""
+        return self.ratio_by.startswith("monte-carlo: ")
+
+    @property
+    def shown_ratio(self) -> str:
+        """The ratio, to two digits where runs were simulated, since a check stops at as few as 128 of them.
+
+        >>> Power(1.9077, "monte-carlo: x", {}, None, {}, "0").shown_ratio
+        '1.9'
+        >>> Power(0.9977, "exact: x", {}, None, {}, "0").shown_ratio
+        '0.998'
+        """
+        if self.ratio is None:
+            return "-"
+        return f"{self.ratio:.2g}" if self.simulated else f"{self.ratio:.3g}"
+
     def to_json(self) -> dict[str, Any]:
         """Plain data, as in the file."""
         return {
@@ -70,7 +88,8 @@ class Power:
         one."""
         parts = []
         if self.ratio is not None:
-            parts.append(f"left/right reaches {self.ratio:.3g} ({self.ratio_by})")
+            about = "about " if self.simulated else ""
+            parts.append(f"left/right reaches {about}{self.shown_ratio} ({self.ratio_by})")
         if refuted:
             pass
         elif self.noticed is None:

@@ -99,6 +99,30 @@ def test_the_markdown_is_the_whole_letter() -> None:
 
 
 @pytest.mark.usefixtures("planted")
+def test_the_opening_counts_errata_that_depend_on_a_reading() -> None:
+    told = " ".join(letter(PAPER)["opening"])
+    assert "1 of 3 depends on how the paper's words are read: under another reading" in told
+    assert "misprint" not in told
+
+
+def test_the_opening_of_das2022_counts_readings_and_misprints() -> None:
+    told = " ".join(letter("das2022")["opening"])
+    assert "11 statements do not hold as read, for 5 causes. 6 of 11 depend on how the paper's words are read" in told
+    assert "2 of 11 come from 1 misprint of a formula that the paper prints correctly elsewhere." in told
+
+
+@pytest.mark.usefixtures("planted")
+def test_a_proof_is_told_step_by_step() -> None:
+    written = letter(PAPER)
+    assert written["causes"][0]["proof"] == []
+    assert "step by step" not in as_markdown(written)
+    written["causes"][0]["proof"] = ["It survives.", "First a <= b.", "Then b <= c."]
+    shown = rendered(as_markdown(written)).split("step by step")[1]
+    steps = [words(step) for step in re.findall("<li>.*?</li>", shown, re.DOTALL)[:2]]
+    assert steps == ["First a <= b.", "Then b <= c."]
+
+
+@pytest.mark.usefixtures("planted")
 def test_a_script_with_fences_stays_in_its_block(monkeypatch: pytest.MonkeyPatch) -> None:
     written = letter(PAPER)
     written["causes"][0]["script"]["text"] = 'print("""\n```\n# no heading\n""")'
@@ -113,7 +137,7 @@ def test_the_json_can_be_read_back(capsys: Output) -> None:
     written = json.loads(capsys.readouterr().out)
     assert written == letter(PAPER)
     cause, _ = written["causes"]
-    assert set(cause) == {"id", "title", "text", "example", "script", "reply", "answer", "errata"}
+    assert set(cause) == {"id", "title", "text", "example", "script", "reply", "answer", "proof", "errata"}
     assert cause["script"] == {"path": HERE, "text": SCRIPT.strip("\n")}
     first = written["errata"][0]
     assert (first["id"], first["grade"], first["cause"]) == (f"{PAPER}.a", "constant", LONG.id)

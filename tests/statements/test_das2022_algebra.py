@@ -8,6 +8,9 @@ from types import ModuleType
 import pytest
 import sympy as sp
 
+from dpfl_theory import statements
+from dpfl_theory.checks.runner import run_one
+from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.das2022 import (
     comparison,
     eq4_and_5,
@@ -20,7 +23,7 @@ from dpfl_theory.statements.das2022 import (
     theorem4,
     theorem7,
 )
-from dpfl_theory.statements.formula import sides_of
+from dpfl_theory.statements.formula import letters_of, sides_of
 from dpfl_theory.statements.model import Statement
 
 _CLIPPED_FORM = "is das2022.eq22 with C = C_hat E"
@@ -98,3 +101,59 @@ def test_the_kappa_term_vanishes_as_alpha_grows() -> None:
     check = next(c for c in repaired.checks if c.name == "limit of das2022.theorem4b.repaired as alpha grows")
     assert check.made(repaired).true
     assert sides_of(printed).rhs == sides_of(repaired).rhs
+
+
+SEVERAL = [
+    (s, side, name)
+    for s in statements.select((), "das2022")
+    if s.sides is not None and s.expected == "holds"
+    for side in ("lhs", "rhs")
+    for name in getattr(sides_of(s), side)
+    if len(getattr(sides_of(s), side)) > 1
+]
+
+
+def verdicts_by_algebra(statement: Statement) -> dict[str, str]:
+    found = {}
+    for check in statement.checks:
+        if check.method == "algebra":
+            try:
+                found[check.name] = run_one(statement, check, Settings(device="cpu")).verdict
+            except Exception as error:
+                found[check.name] = type(error).__name__
+    return found
+
+
+@pytest.mark.parametrize(
+    ("statement", "side", "name"), [pytest.param(*one, id=f"{one[0].id} {one[2]}") for one in SEVERAL]
+)
+def test_without_any_of_its_terms_a_bound_no_longer_follows(statement: Statement, side: str, name: str) -> None:
+    """Also where its absence would weaken the bound, which no instance could refute: algebra compares both sides."""
+    made = sides_of(statement)
+    rest = {k: v for k, v in getattr(made, side).items() if k != name}
+    changed = replace(statement, sides=lambda _: replace(made, **{side: rest}))
+    before, after = verdicts_by_algebra(statement), verdicts_by_algebra(changed)
+    assert set(before.values()) == {"holds"}
+    assert before != after
+
+
+@pytest.mark.parametrize("id_", ["das2022.theorem6", "das2022.theorem7.fixed-size"])
+def test_one_round_less_is_noticed_though_it_weakens_the_bound(id_: str) -> None:
+    statement = statements.get(id_)
+    made, K = sides_of(statement), letters_of(statement).K
+    fewer = replace(made, rhs={name: term.subs(K, K - 1) for name, term in made.rhs.items()})
+    changed = replace(statement, sides=lambda _: fewer)
+    assert "violated" in verdicts_by_algebra(changed).values()
+
+
+def test_theorem_6_s_heterogeneity_term_decides_an_instance() -> None:
+    """The run's mean gap is known in closed form: which of four clients takes part is nearly all that moves w."""
+    statement = statements.get("das2022.theorem6")
+    (check,) = (c for c in statement.checks if "heterogeneity alone" in c.name)
+    made = sides_of(statement)
+    without = replace(made, rhs={"initialisation": made.rhs["initialisation"]})
+    found = [
+        run_one(s, check, Settings(device="cpu")) for s in (statement, replace(statement, sides=lambda _: without))
+    ]
+    assert [e.verdict for e in found] == ["holds", "violated"]
+    assert found[0].ratio == pytest.approx(0.34, abs=0.02)

@@ -41,7 +41,7 @@ def test_both_readings_of_the_six_statements_are_entered_and_share_one_cause() -
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", [21, 22])
 def test_the_counterexample_within_theorem_3_s_range_is_of_the_sampling_alone(seed: int) -> None:
-    """Independent clients: 1.15 times the bound; exactly three of them: 0.99; the same with the hypothesis lifted."""
+    """Independent clients: 1.142 times the bound; exactly three of them: 0.99; the same with the hypothesis lifted."""
     (instance,) = corners.IN_RANGE.values()
     exactly = {**instance, "cohort": {"scheme": "fixed", "size": 3}}
     statement, other = get("das2022.theorem4b"), get("das2022.theorem4b.fixed-size")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
 from dpfl_theory.checks import algebra, monte_carlo
@@ -150,7 +151,7 @@ def test_the_same_run_with_a_fixed_cohort_obeys_theorem_4b() -> None:
 
 
 def test_theorem_4a_needs_a_cohort_of_one_client() -> None:
-    """Below r = 1/3 two groups of clients with different minimisers break (2): the left side grows like 1/r."""
+    """Below r = 0.295 two groups of clients with different minimisers break (2): the left side grows like 1/r."""
     from dataclasses import replace
 
     from dpfl_theory.statements.das2022 import _letters
@@ -179,3 +180,61 @@ def test_noise_variance_is_theorem_3s() -> None:
 def test_units_of_every_formula() -> None:
     for id_ in _transcription(VALUES):
         assert algebra.homogeneous(get(id_)).true, id_
+
+
+def _two_groups(r: float) -> float:
+    """(2)'s left side over its right one, by exact second moments: `instances.BELOW_ONE` stays where all is quadratic.
+
+    w_{k+1} = w_k - (a/r) (J_1 (w_k - 1) + J_2 (w_k + 1)) - eta zeta_k, J_i binomial, a = 1 - (1 - eta)^8.
+    """
+    n, E, rho, K, start, G, delta = 20, 8, 0.005, 300, 0.05, 3.0, 0.5
+    eta, C = rho / 2, G * E
+    a, joined = 1 - (1 - eta) ** E, r * (1 - r / n)  # the variance of J_1 + J_2, and of J_1 - J_2
+    square, gaps = start**2, 0.0
+    for _ in range(K):
+        gaps += square / 2
+        square *= 1 - 2 * a + a**2 * (r**2 + joined) / r**2
+        square += a**2 * joined / r**2 + (eta * C * rho) ** 2 * K
+    x, gamma = rho * E, K * C * rho**2 / 2
+    return (2 - x - x**2) * gaps / K / (G * (start**2 / gamma + gamma) * rho + 1.5 * E * delta * rho)
+
+
+def test_where_theorem_4a_begins_to_fail_below_one_client() -> None:
+    assert "at r = 0.295" in get("das2022.theorem4a").source.note
+    assert _two_groups(0.294) > 1.0 > _two_groups(0.296)
+    instance = {**instances.BELOW_ONE["two groups of clients, independent r = 0.1"], "cohort": instances.independent(1)}
+    evidence = _verdict(get("das2022.theorem4a"), instance, "clip", 5)
+    assert evidence.ratio == pytest.approx(_two_groups(1.0), rel=0.05)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("alpha", [1, 4])
+def test_normalisation_may_end_far_from_the_minimum_while_its_heterogeneity_term_falls(alpha: int) -> None:
+    """The slip on Section 4's 'dies down', with alpha times as many rounds; what (3) bounds is negative there."""
+    rho, gamma, draw = 0.05, 6.0, np.random.default_rng(20)
+    centres, c = np.array([[0.0, 0, 0], [0, 0, 0], [10, 0, 0]]), np.array([0.1, 0.1, 1.0])
+    K, eta = round(2 * alpha * gamma / rho**2), rho / (2 * alpha)
+
+    def heights(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        length = np.linalg.norm(w[..., None, :] - centres, axis=-1)
+        return np.where(length <= c, length**2 / 2, c * (length - c / 2)), length
+
+    w_star = np.array([9.8, 0.0, 0.0])
+    least = heights(w_star)[0]
+    found = {}
+    for bounding in ("clip", "normalise"):
+        w, gap, weighted, delta = np.tile(w_star, (32, 1)), 0.0, 0.0, 0.0
+        for _ in range(K):
+            values, length = heights(w)
+            update = np.minimum(length, c)
+            gap += (values - least).mean() / K
+            weighted += ((values - least) / update).mean() / K
+            delta += (least / update).mean() / K
+            sent = (w[:, None] - centres) / length[..., None]
+            sent = sent * update[..., None] if bounding == "clip" else sent
+            w = w - eta * (sent.mean(axis=1) + rho * math.sqrt(K / 3) * draw.standard_normal(w.shape))
+        found[bounding] = gap, weighted, (0.5 + delta * rho / alpha) * rho / alpha
+    assert found["clip"][0] == pytest.approx(0.077, abs=0.004)
+    assert found["normalise"][0] == pytest.approx(2.155, abs=0.03)
+    assert found["normalise"][1] < -2.0
+    assert found["normalise"][2] == pytest.approx({1: 0.042, 4: 0.0073}[alpha], rel=0.03)

@@ -17,7 +17,7 @@ CAPTION = (
     "quantiles, both of the same 24 noise lanes on the first instance; the mean of one run on each of three instances, "
     "which the paper draws, is in the data. Right: the first run, projected onto the plane of w_0 - w* and the part of "
     "grad f(w_0) orthogonal to it, smoothed by a moving mean over 25 rounds; the optimum is at the origin. The claims "
-    "compare the 24 lanes of the first instance."
+    f"compare the 24 lanes of the first instance. {setting.NOISE}"
 )
 SOURCE = {"paper": "das2022", "where": "Figure 1, Section 1 (setting of Appendix F)"}
 BUDGET_SECONDS = {"quick": 15.0, "full": 100.0}

@@ -16,7 +16,7 @@ CAPTION = (
     "Suboptimality f(w_k) - f(w*) on the quadratics of Appendix F for initialisations I1 (top) and I2 (bottom) "
     "and three thresholds C. Lines: median, bands: 10% to 90% quantiles, both of the same 24 noise lanes on the "
     "first instance, 64 where C = 40; the mean of one run on each of three instances, which the paper draws, is "
-    "in the data. Both methods see the same noise."
+    f"in the data. Both methods see the same noise. {setting.NOISE}"
 )
 SOURCE = {"paper": "das2022", "where": "Figure 2, Appendix F"}
 BUDGET_SECONDS = {"quick": 55.0, "full": 300.0}

@@ -23,7 +23,7 @@ CAPTION = (
     "by a moving mean over 25 rounds. The first coordinate of w_0 - w* is made positive. Bottom: the distance ||w_k - "
     "w*|| in all 200 dimensions; lines are means and bands 10% to 90% quantiles over noise lanes of the first "
     "instance. Both methods see the same noise. The claims compare the last round on each of three instances. "
-    "The caption's initialisation reads 'II'; Appendix F says I1."
+    f"The caption's initialisation reads 'II'; Appendix F says I1. {setting.NOISE}"
 )
 SOURCE = {"paper": "das2022", "where": "Figure 4, Appendix F"}
 BUDGET_SECONDS = {"quick": 12.0, "full": 150.0}

@@ -47,6 +47,14 @@ ISOTROPIC: dict[str, Instance] = {
     ),
 }
 
+_APART = problem("quadratic", clients=4, dimension=3, condition=1.0, heterogeneity=1.0, seed=1)
+# Which client takes part moves w, and hardly anything else does: the heterogeneity term is nearly all of the bound.
+ISOTROPIC |= {
+    "equal curvatures at w*, heterogeneity alone, 1 of 4 clients": run(
+        _APART, 0.001, margin=1.0, rho=0.0001, step=0.05, E=2, rounds=100, cohort=fixed(1), lanes=512
+    ),
+}
+
 # Bounds below their left side at w_0: updates as long as C all the way, or longer than C at the start.
 ALPHA_CLIP_TIGHT: dict[str, Instance] = {
     "nearly linear objective, longest travel": {

@@ -168,16 +168,19 @@ def general_experiment(statement: Statement, instance: Mapping[str, Any], boundi
 
 
 def isotropic_experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:
-    """As `general_experiment`, for equal clients ``(L/2)||w - w*||^2`` whose updates are never as long as C, and
-    cohorts of a fixed size: ``w_{k+1} - w* = (1 - eta L)^E (w_k - w*) - eta zeta_k``, so that the mean gap is known."""
+    """As `general_experiment`, for clients ``(L/2)||w - m_i||^2 + b_i`` whose updates are never as long as C, and
+    cohorts of exactly r of n clients, so that the mean gap is known: with s = (1 - eta L)^E, ``w_{k+1} - w* = s (w_k -
+    w*) + (1 - s)(mean of the cohort's m_i - w*) - eta zeta_k``. The cohort's mean has the variance of the m_i, 2
+    Delta/L, times (n - r)/(r (n - 1))."""
     found = general_experiment(statement, instance, bounding)
     v = found.values
-    shrink, noise = (1.0 - v["eta"] * v["L"]) ** (2.0 * v["E"]), (v["eta"] * v["C"] * v["rho"]) ** 2 * v["K"]
+    s, noise = (1.0 - v["eta"] * v["L"]) ** v["E"], (v["eta"] * v["C"] * v["rho"]) ** 2 * v["K"]
+    drawn = 2.0 * v["Delta"] / v["L"] * (v["n"] - v["r"]) / (v["r"] * max(v["n"] - 1.0, 1.0))
     square, total = v["D"] ** 2, 0.0
     for _ in range(found.rounds):
-        total, square = total + square, shrink * square + noise
+        total, square = total + square, s**2 * square + (1.0 - s) ** 2 * drawn + noise
     gap = 0.5 * v["L"] * total / found.rounds
-    return replace(found, known={"unclipped-gap": gap, "clipped-length": 0.0, "unclipped-heterogeneity": 0.0})
+    return replace(found, known={"unclipped-gap": gap, "clipped-length": 0.0, "unclipped-heterogeneity": v["Delta"]})
 
 
 def step_experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:

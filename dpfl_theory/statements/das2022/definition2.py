@@ -85,7 +85,6 @@ DEFINITION2: Statement = Statement(
         *(Check("algebra", f"rho < 1 in {name}", _below_one, instance) for name, instance in _SETTINGS.items()),
     ),
     uses=("das2022.theorem3",),
-    slips=("Section 4.1 prints C E in the denominator of Theorem 4's K, which has C = GE alone (see das2022.eq4).",),
 )
 
 STATEMENTS = (DEFINITION2,)

@@ -179,13 +179,14 @@ DEFINITION5: Statement = Statement(
             "every delta there is a larger epsilon from which on it fails: 8.42 for delta = 1e-5, 8.78 for delta = "
             "1e-6, 3.79 for delta = 0.9."
         ),
-        why="No printed result uses Definition 5: Theorem 3 rests on [1].",
+        why="No printed result uses Definition 5: Theorem 3 cites [1].",
         counterexample=(
             "epsilon = 10, delta = 1e-5, Delta_2 = 1: the variance is 0.2347, and the mechanism's true delta is "
             "2.265e-5, more than twice what is claimed"
         ),
         repaired="das2022.definition5.repaired",
     ),
+    slips=("Above (6), 'any measurable subset of outputs R in Y': a set of outputs is a subset of Y, not an element.",),
 )
 
 REPAIRED: Statement = Statement(

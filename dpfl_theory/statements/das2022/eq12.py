@@ -99,13 +99,13 @@ FAMILIES = ("equal", "opposite", "orthogonal", "one-hot", "drawn")
 COHORT_EFFECT = Effect(
     (1 - 1000 / 5000) / 1000,
     "kappa = (1/r)(1 - r/n), the share by which the second moment exceeds its bound, at Appendix G's r = 1000 of n = "
-    "5000 clients; 0.0013 at its 600 of 3000, and nothing at Appendix F's full participation.",
+    "5000 clients; 1/750 at its 600 of 3000, and nothing at Appendix F's full participation.",
 )
 SURVIVORS = {
     "das2022.theorem6.alpha": "For r >= 1 clients that join independently it is proved over all of its range eta L E "
-    "<= 1/4 in five lines: see the cause. Its algebra checks are these lines.",
-    "das2022.theorem4a": "For r >= 1: no update is clipped, so that line (ii) of the cause's five alone outweighs the "
-    "excess. For r < 1, which is no number of clients, it can fail.",
+    "<= 1/4 in five steps: see the cause. Its algebra checks are these steps.",
+    "das2022.theorem4a": "For r >= 1: no update is clipped, and what unclipped clients leave over (step 2 of the "
+    "cause's proof) outweighs the excess. For r < 1, which is no number of clients, it can fail.",
 }
 _ASYMPTOTIC = (
     "Not touched: the missing term (E/alpha)(G^2/(2L)) kappa rho vanishes as alpha grows. What is wrong there is "

@@ -23,7 +23,7 @@ from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 _WHERE = "Appendix D.1, proof of Theorem 7"
 
@@ -95,9 +95,13 @@ def _update_of_length_c(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _two_lines(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """(46)'s terms are those of (41) and (45)."""
-    parts = total(EQ41, "rhs") + total(EQ45, "rhs")
-    return equal(parts, total(statement, "rhs"), "(41) and (45) against (46)")
+    """(46)'s terms are those of (41) and (45), side by side."""
+    return all_equal(
+        *(
+            (total(EQ41, side) + total(EQ45, side), total(statement, side), f"{side} of (41) and (45) against (46)")
+            for side in ("lhs", "rhs")
+        )
+    )
 
 
 _LETTERS = das.letters("eta", "L", "E", "C_hat")
@@ -132,7 +136,7 @@ EQ41_SHARPENED: Statement = replace(
     source=Source(das.PAPER, f"{_WHERE}, case 1", "41", note="derived: (22) sharpened, with C = C_hat E"),
     text=(
         "(41) holds with C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*) = 2.514 sqrt(L max_j Delta_j*) in place of the "
-        "factor 4. Proved for E = 1, found by the worst case for each E up to 6 (das2022.eq22.sharpened)."
+        "factor 4. Proved for E = 1; for E = 2 to 6 worst cases were computed (das2022.eq22.sharpened)."
     ),
     assumptions=EQ22_SHARPENED.assumptions,
     checks=(
@@ -169,7 +173,14 @@ EQ45: Statement = Statement(
         *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.eq31",),
-    slips=("(42) is an equality, not only '<='.",),
+    slips=(
+        "(42) and (43) divide by ||u_k^{(i)}||, and line 11 of Algorithm 1 too: norm's domain leaves out 0. Case 2 "
+        "includes u_k^{(i)} = 0. If f_i is minimal on a set with an interior, as a squared hinge loss is, w_k lies in "
+        "it with positive probability after every noisy round. Algorithm 1, option (ii), then defines no message, and "
+        "the weight C/||u_k^{(i)}|| of Theorem 7 and of (3) has no value.",
+        "In our copy the brace in (42) puts the factor -2 eta into B_i. (24) and (44) have B_i without it, and (45) "
+        "is right with theirs.",
+    ),
 )
 
 EQ46: Statement = Statement(

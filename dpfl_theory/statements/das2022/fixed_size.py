@@ -96,6 +96,7 @@ EQ35: Statement = _read(
     eq35_to_39.EQ35,
     ("das2022.eq34", "das2022.eq12.fixed-size"),
     (
+        *_algebra(eq35_to_39.EQ35),
         Check(
             "exact", "200 equal clients", exact.equal_clients,
             {**exact.EQUAL, "E": [1, 4, 8, 20], "sampling": "fixed"},

@@ -143,11 +143,14 @@ LEMMA10: Statement = Statement(
         "(59), co-coercivity of the gradient, needs convexity. f_i(w) = -w^2/2 (L = 1), eta_k = 1, w = 1: the "
         "gradients are -1 and then -2, and 4 <= 1 - (2 - 1) 1 = 0 is false. Bounded from below: f_i' = -w on |w| <= "
         "1, w - 2 for w > 1, w + 2 for w < -1, from w = 1/4: the squared gradients are 1/16 and then 1/4, and 1/4 "
-        "<= 1/16 - 1/16 = 0 is false. Lemma 9 is right without convexity. All results of the paper are for convex "
-        "f_i, and none of them uses Lemma 10.",
+        "<= 1/16 - 1/16 = 0 is false. Lemma 9 is right without convexity. It is a remark and no erratum, because "
+        "Section 2 says 'our theoretical results are for convex objectives' and no result uses Lemma 10.",
         shown_by="das2022.lemma10.smooth-alone",
     ),
-    slips=("'Convex' is missing: Lemma 8 says 'convex and L-smooth', Lemma 10, whose proof needs both, 'L-smooth'.",),
+    slips=(
+        "'Convex' is missing: Lemma 8 says 'convex and L-smooth', Lemma 10, whose proof needs both, 'L-smooth'.",
+        "Appendix E is called 'Lemmas used in the Proofs'; no proof uses Lemma 10.",
+    ),
 )
 
 SMOOTH_ALONE: Statement = replace(

@@ -91,6 +91,17 @@ def _eq51_sides(s: Letters) -> Sides:
     )
 
 
+def _from_eq51(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """(51), added up over the E steps: the distances telescope, the squared gradients add up, Delta_i comes E times."""
+    s, one = letters_of(statement), letters_of(EQ51)
+    step = (total(EQ51, "rhs") - total(EQ51, "lhs")).subs({one.eta_k: s.eta, one.Delta_i: s.Delta}).expand()
+    now, after, square = one.distance_now**2, one.distance_next**2, one.gradient**2
+    rest = step - sum(step.coeff(x) * x for x in (now, after, square))
+    summed = step.coeff(now) * s.distance_before + step.coeff(after) * s.distance_after
+    summed += step.coeff(square) * s.gradients_squared + s.E * rest
+    return equal(summed, total(statement, "rhs") - total(statement, "lhs"), "(51) over the E steps against Lemma 8")
+
+
 EQ51 = Statement(
     id="das2022.eq51",
     kind="step",
@@ -124,6 +135,7 @@ LEMMA8: Statement = Statement(
     assumptions=(das.CONVEX, das.SMOOTH, das.HALF_STEP),
     sides=_sides,
     checks=(
+        Check("algebra", "from (51), over the phase", _from_eq51),
         *checks("worst-case", _lemma8, grid(**{"E": (1, 2, 3, 4), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)})),
         Check("worst-case", "E = 2, eta L = 1/2, L = 4", _lemma8, {"E": 2, "eta L": "1/2", "L": "4"}),
         *outside(local_phase, "1/2"),

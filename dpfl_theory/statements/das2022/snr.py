@@ -76,7 +76,7 @@ SNR: Statement = Statement(
         "the clipped updates: on Appendix F's problems, and for a single client's update everywhere."
     ),
     reading=(
-        "A caption speaks of its figure: the ratio of the sums is compared in Appendix F's setting, and elsewhere "
+        "A caption is about its figure: the ratio of the sums is compared in Appendix F's setting, and elsewhere "
         "that of one client's update, as Section 3.1 defines the signal."
     ),
     symbols=das.letters("C", "E", "eta", "L"),
@@ -95,10 +95,17 @@ SNR: Statement = Statement(
         shown_by="das2022.snr.any-cohort",
         repaired="das2022.snr.repaired",
     ),
+    slips=(
+        "Section 1, 'client updates are never overwhelmed by the added noise', and Section 3.1 likewise. True is that "
+        "the noise does not outgrow a normalised update as updates become shorter. The average's noise is sqrt(K) rho "
+        "times as long as a normalised update, in mean square. With Theorem 4's K that is sqrt(2 alpha gamma/C), which "
+        "grows without bound in Section 4.1's limit alpha -> oo; in Appendix F it is 2.4 for q = 1.",
+    ),
 )
 
 ANY_COHORT: Statement = replace(
     SNR,
+    slips=(),
     id="das2022.snr.any-cohort",
     title="The signal-to-noise ratio of normalisation is never below that of clipping, whatever the updates",
     text=(
@@ -119,6 +126,7 @@ ANY_COHORT: Statement = replace(
 
 SNR_REPAIRED: Statement = replace(
     SNR,
+    slips=(),
     id="das2022.snr.repaired",
     title="The signal-to-noise ratio of normalisation, for updates in one direction",
     source=Source(das.PAPER, "Figure 3's caption; Section 3.1", note="derived: for one client, or one direction"),

@@ -153,11 +153,14 @@ THEOREM3: Statement = Statement(
             "(zero-out) q = 4 is enough, and the smallest constant is 2 + sqrt(3) = 3.732; Appendix F's own setting "
             "(epsilon = 5, delta = 1e-6, every client) needs q = 1.738. Where the client's data are replaced every "
             "constant is four times as large (16 for 4, 6.952 for 1.738): there q = 4 gives 323 times the delta of "
-            "Appendix F."
+            "Appendix F. For r < n the repair is no substitute for Theorem 3: it has r in place of n, which is 25 "
+            "times the printed variance for Appendix G's r = 0.2 n, and its cohorts have exactly r clients, which line "
+            "3 does not draw."
         ),
         why=(
             "Inherited from Abadi et al., Theorem 1. It matters only for epsilon of the order of 2 log(1/delta) and "
-            "more."
+            "more. What q the printed noise needs with r < n is computed for one setting at a time, by the command "
+            "dpfl-theory privacy constant das2022.theorem3."
         ),
         counterexample=(
             "q = 4, u = 1, delta = 1e-5, r = n, K = 37 (any n and C), epsilon = 36.9, zero-out: the true delta of all "
@@ -167,8 +170,18 @@ THEOREM3: Statement = Statement(
         repaired="das2022.theorem3.repaired",
         survives={
             "das2022.definition2": "It defines rho from q; for the paper's own budgets a q exists, and the theorems "
-            "after it speak of rho alone.",
+            "after it use rho only.",
         },
+    ),
+    slips=(
+        "After Theorem 3, 'if the last iterate is (epsilon, delta)-DP, then so is any other iterate (due to "
+        "additivity of the privacy cost)'. The second does not follow from the first: with little noise in the first "
+        "round and much in the others, w_K can be private and w_1 not. It follows from what [1] shows, that the noisy "
+        "averages of all rounds together are (epsilon, delta)-DP: every iterate is a function of them.",
+        "Appendix A's neighbours 'differ in exactly one sample'. The privacy that Sections 1 and 3 claim is that of a "
+        "client, whose neighbours differ in all of one client's data.",
+        "[1] adds one fixed noise to the sum, however many take part. In Algorithm 1 each client of the cohort adds "
+        "its own, so that with line 3 a small cohort has less noise than Theorem 3 prescribes.",
     ),
 )
 

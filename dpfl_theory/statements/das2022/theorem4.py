@@ -86,7 +86,10 @@ A: Statement = Statement(
         "that join independently, yet (2) survives for r >= 1 (das2022.theorem6.alpha): co-coercivity adds ||mean_i "
         "u_i||^2/(2LE) to the proof's lower bound on <mean_i u_i, w - w*>, which outweighs the cohort's excess eta^2 "
         "||mean_i u_i||^2. For r < 1 (sampling probability below 1/n) (2) can fail as well: with two groups of "
-        "clients whose minimisers differ, the left side grows like 1/r and passes the right side near r = 1/3",
+        "ten clients whose minimisers differ, the left side grows like 1/r and passes the right side at r = 0.295 (by "
+        "exact second moments; rho = 0.005, E = 8, K = 300, |w_0 - w*| = 0.05, minimisers 1 and -1). Appendix G trains "
+        "with weight decay, which makes the f_i non-Lipschitz, with beta = eta/2, momentum and decaying steps: "
+        "no theorem of the paper covers its runs, and the paper does not say that one does",
     ),
     text=(
         "Algorithm 1, option (i), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 alpha "
@@ -107,8 +110,14 @@ A: Statement = Statement(
     smoke=("moderate heterogeneity, 3 of 10 clients", "nearly linear objective, longest travel"),
     uses=("das2022.theorem6.alpha",),
     slips=(
-        "Appendix G trains with weight decay, which makes the f_i non-Lipschitz, with beta = eta/2, momentum and "
-        "decaying steps: no theorem of the paper covers its runs.",
+        "After Theorem 6, 'Theorem 4 (a) is obtained by further assuming that each f_i is G-Lipschitz and choosing "
+        "C_hat = G above'. Theorem 6 asks for C_hat >= 4 sqrt(L max Delta_j*), which G need not reach: a Huber client "
+        "(L = G = 1) whose minimiser is 2 away from w* has Delta_i* = 3/2, and 4 sqrt(3/2) > 4. Theorem 4 (a) is "
+        "right nevertheless. No update is longer than C = GE, so that only Case 2 of the proof is used, which needs no "
+        "threshold. The sentence after Theorem 7 on Theorem 4 (b) has the same gap, with the same remedy.",
+        "Section 4, 'for the non-vacuous privacy regime (i.e., when epsilon is finite and delta < 1)'. Theorem 3 "
+        "grants privacy in its range only, which Theorem 4 does not mention. At Theorem 4's K, epsilon < u r^2 K/n^2 "
+        "is a lower limit: epsilon > C q d log(1/delta)/(2 u alpha gamma r^2).",
     ),
 )
 
@@ -159,10 +168,11 @@ B: Statement = Statement(
         ),
         counterexample=(
             "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, G = 1, "
-            "E = 1, r = 1, rho = 0.02, alpha = 1, K = 100, |w_0 - w*| = 0.02: the left side is 1.91 times the right "
-            "side. With exactly one client the same run has 0.99. Within the range that Theorem 3 prints: n = 40 "
+            "E = 1, r = 1, rho = 0.02, alpha = 1, K = 100, |w_0 - w*| = 0.02: the left side is 1.890 times the right "
+            "side. With exactly one client the same run obeys (3). Within the range that Theorem 3 prints: n = 40 "
             "clients, one with threshold 1 and 39 with 1e-6, r = 3, epsilon = 5, delta = 1e-5, rho = 0.0324, K = 900, "
-            "|w_0 - w*| = 0.02: 1.15 times"
+            "|w_0 - w*| = 0.02: 1.142 times. Both are computed from the density of w_k on a grid, to the digits "
+            "printed; 200000 and 20000 simulated runs agree within one standard error"
         ),
         repaired="das2022.theorem4b.repaired",
         survives=NOT_TOUCHED,
@@ -172,12 +182,20 @@ B: Statement = Statement(
         "(3) is empty where some Delta_i* > 0 and client i's gradients vary along one direction only (d = 1, or one "
         "record): from the second round on w_k has a positive density at client i's minimisers, so E[GE/||u_i||] is "
         "infinite for every E and every alpha, and (3) reads minus infinity <= infinity. With two Huber clients at -1 "
-        "and 1 (rho = 0.3, alpha = 2, E = 1, K = 100, |w_0 - w*| = 1/2) the largest weighted Delta of a run is 137, "
-        "170 and 8090 among 512, 4096 and 32768 runs. In two directions and more the mean is finite, where gradients "
-        "grow in proportion to the distance from the minimiser.",
+        "and 1 (rho = 0.3, alpha = 2, E = 1, K = 100, |w_0 - w*| = 1/2) and weights cut off at T the mean of the "
+        "weighted Delta grows by 0.69 for every factor of ten in T, without end (by the density of w_k there). In two "
+        "directions and more the mean is finite, where gradients grow in proportion to the distance from the "
+        "minimiser.",
         "Section 4: 'as we increase alpha in Theorem 4, i.e., increase the number of rounds K, the effect of "
         "heterogeneity dies down for both clipping and normalization'. Not for normalisation where B_2 is infinite, "
-        "which it then is for every alpha.",
+        "which it then is for every alpha. Where B_2 is finite it falls, but (3) bounds a weighted gap, not f(w) - "
+        "f(w*), and normalisation then may end far from w*: each client counts the same, however small its gradient. "
+        "Example: n = d = 3, f_i(w) = h_c(||w - m_i||) with the Huber function of threshold c = 1/10, 1/10 and 1, m_1 "
+        "= m_2 = 0, m_3 = (10, 0, 0), w_0 = w* = (9.8, 0, 0), E = L = G = 1, rho = 1/20, gamma = 6, every client in "
+        "each round. At alpha = 1, 4 and 16 the mean of f(w_k) - f(w*) is 2.15 (+- 0.02) for normalisation and 0.08 "
+        "for clipping, while B_2 falls by more than a factor of 20.",
+        "Section 4 calls B_2 the 'effect of heterogeneity', which 'depends on the Delta_i*'s'. Its first part, "
+        "(E/alpha)(G^2/(2L)) rho, stays where every Delta_i* is 0: it is the price of steps of a fixed length.",
     ),
 )
 

@@ -87,6 +87,16 @@ def _all_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     )
 
 
+def _summed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """(40) with (46), summed over K rounds with ||w_K - w*||^2 >= 0 dropped, over eta E K, at the prescribed eta."""
+    s, client = letters_of(statement), letters_of(eq41_to_46.EQ46)
+    eta = prescription_of(statement)["eta"]
+    noise = s.K * (s.C_hat * s.E) ** 2 * s.rho**2  # d sigma^2
+    decrease = total(eq41_to_46.EQ46, "rhs").subs(client.eta, eta) / (eta * s.E)
+    summed = s.D**2 / (eta * s.E * s.K) + eta * noise / s.E + decrease
+    return equal(summed, total(statement, "rhs") - total(statement, "lhs"), "(46) summed over the rounds")
+
+
 def _recursion_repaired(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(40) with (46) and with das2022.eq12.repaired for (12), over K rounds and over eta E K, at the prescribed eta.
 
@@ -144,6 +154,7 @@ GENERAL: Statement = Statement(
     checks=(
         Check("algebra", "the condition on K is eta L < 1/2", _step_limit),
         Check("algebra", "Theorem 6 where every update is clipped", _all_clipped),
+        Check("algebra", "from (46), over the rounds", _summed),
         diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
         *runs("normalise", instances.sampled(instances.GENERAL_NORM), experiment=general_experiment),
         *runs("normalise", instances.GENERAL_INDEPENDENT, "violated", general_experiment),

@@ -1,7 +1,7 @@
 # (4) with Section 4.1's own K = (2 alpha gamma/(CE))/rho^2: Algorithm 1, option (i), two equal Huber clients, d = 1.
 import numpy as np
 
-rho, start, runs, found = 0.1, 20.0, 64, []
+rho, start, runs, found = 0.1, 20.0, 640, []
 for E, alpha, K in ((2, 16.0, 1600), (4, 32.0, 800), (2, 64.0, 6400), (4, 128.0, 3200)):
     rng = np.random.default_rng(0)
     C, eta, gamma = E, rho / (2 * alpha), K * E * E * rho**2 / (2 * alpha)  # L = G = 1
