@@ -35,7 +35,8 @@ def test_a_claim_that_promises_too_much_is_refuted(
     assert main(["privacy", "audit", NAME, "--lanes", "50000"]) == 1
     text = capsys.readouterr().out.splitlines()
     assert text[0].split()[0] == "verdict"
-    assert all(line.startswith("violated") for line in text[1:])
+    assert all(line.startswith("violated") for line in text[1:3])
+    assert text[3] == f"{NAME}:  unit: one client, with all of its data", "what the certified epsilon is about"
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,8 @@ def test_the_table_names_data_budget_and_advice(own: str, capsys: Output) -> Non
     assert "dp-fedavg             client" in client
     assert "dp-sgd-record         record" in record
     assert "To protect each client's data take" in client
+    assert "dp-fedavg: noise once a round by each client of the cohort" in client
+    assert "dp-sgd-record: noise at every local step by each user" in record
     assert "To protect single records take" in record
     assert "The two epsilons do not compare" in out
     assert "Not private: these numbers and the choice of algorithm" in out.split("algorithm  ")[0]

@@ -24,14 +24,14 @@ from dpfl_theory.console import option
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import noble2022
 from dpfl_theory.privacy.constants import PRESCRIPTIONS
-from dpfl_theory.privacy.mechanisms import mechanisms
+from dpfl_theory.privacy.mechanisms import mechanisms, renamed
 
 Output = pytest.CaptureFixture[str]
 
 FULL = {"clients": 100, "noise_multiplier": 10.0, "rounds": 100}
 TABLE_1 = {"users": 100, "records": 4000, "user_rate": 0.05, "record_rate": 0.2, "local_steps": 10}
 SMALL = {"users": 10, "records": 50, "user_rate": 0.5, "record_rate": 0.2, "local_steps": 2}
-NEEDED = {
+NEEDED: dict[str, dict[str, Any]] = {
     "dp-fedavg": {"clients": 100},
     "dp-normfedavg": {"clients": 100},
     "dp-fedavg-record": SMALL,
@@ -40,7 +40,8 @@ NEEDED = {
     "dp-scaffnew": {"communication_probability": 1.0},
     "dp-norm-ec": {},
     "dp-clip21": {},
-    "dp-sgd": {},
+    "dp-distributed-gd": {},
+    "poisson-gaussian": {"sampling_rate": 0.1},
 }
 
 
@@ -96,7 +97,7 @@ def test_account_is_the_documents_of_the_package(capsys: Output) -> None:
     document = answered(capsys, "account", "--algorithm", "dp-fedavg", *arguments(FULL), "--delta", "1e-5")
     expected = privacy.account(made("dp-fedavg", **FULL), delta=1e-5).document()
     assert {k: document[k] for k in expected} == json.loads(json.dumps(expected))
-    assert set(document) - set(expected) == {"accountant", "schema", "given"}
+    assert set(document) - set(expected) == {"accountant", "schema", "given", "assumed", "otherwise"}
     assert document["accountant"] == "tight"
     assert document["given"] == "delta"
     assert document["schema"] == "dpfl-theory/privacy/1"
@@ -167,12 +168,190 @@ def test_iterations_are_the_rounds_of_dp_scaffnew(capsys: Output) -> None:
 
 
 def test_what_is_not_finite_is_null_with_a_warning(capsys: Output) -> None:
-    values = {**FULL, "noise_multiplier": 1e-3}
+    limits = {"low": 621.0, "estimate": 621.0, "high": float("inf")}
+    document = {
+        "epsilon": limits,
+        "delta": {"low": 0.1, "estimate": 0.1, "high": 0.1},
+        "given": "delta",
+        "warnings": [],
+    }
+    document["mechanism"] = {"algorithm": "a", "protects": "client", "rounds": 1}
+    _answer.Answer("json", None).give(document)
+    out = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert out["epsilon"]["high"] is None
+    assert out["warnings"] == ["Not finite, and null therefore: epsilon.high."]
+    _answer.Answer("text", None).give(document)
+    text = capsys.readouterr().out
+    assert text.startswith("epsilon    at least 621, and no upper limit is certified\n")
+    assert "\nwarning " in text
+
+
+@pytest.mark.parametrize("noise", ["1e-3", "1e-5", "1e-30", "1e-100"])
+def test_little_noise_has_a_large_epsilon_that_protects_nothing(capsys: Output, noise: str) -> None:
+    values = {**FULL, "noise_multiplier": noise}
     document = answered(capsys, "account", "--algorithm", "dp-fedavg", *arguments(values), "--delta", "1e-5")
-    assert document["epsilon"]["high"] is None
-    assert any("epsilon.high" in warning for warning in document["warnings"])
+    one = float(noise) / 10  # 100 rounds are one release
+    assert document["epsilon"]["low"] == pytest.approx(0.5 / one**2 + 4.27 / one, rel=1e-3)
+    assert document["epsilon"]["high"] == pytest.approx(document["epsilon"]["low"], rel=1e-12)
     text = told(capsys, "account", "--algorithm", "dp-fedavg", *arguments(values), "--delta", "1e-5")
-    assert "warning" in text
+    assert re.search(r"^warning +An epsilon above 50 protects nothing in practice", text, re.M)
+    few = {"clients": 100, "cohort": 10, "sampling": "poisson", "noise": "average", "rounds": 100}
+    sampled = answered(
+        capsys, "account", "--algorithm", "dp-fedavg", *arguments({**few, "noise_multiplier": noise}), "--delta", "1e-5"
+    )
+    assert 0.8 * sampled["epsilon"]["high"] < sampled["epsilon"]["low"] < document["epsilon"]["low"]
+
+
+# what an answer is about
+
+SETTING = {"unit", "neighbours", "multiplier", "sampling", "observer", "noise"}
+
+
+@pytest.mark.parametrize("algorithm", sorted(NEEDED))
+@pytest.mark.parametrize("command", ["account", "calibrate", "rounds"])
+def test_every_answer_says_what_it_is_about(capsys: Output, command: str, algorithm: str) -> None:
+    values: dict[str, Any] = {**NEEDED[algorithm], "noise_multiplier": 20.0, "rounds": 3, "epsilon": 2.0, "delta": 1e-4}
+    values.pop({"account": "epsilon", "calibrate": "noise_multiplier", "rounds": "rounds"}[command])
+    document = answered(capsys, command, "--algorithm", algorithm, *arguments(values))
+    assert set(document["setting"]) == SETTING
+    assert all(document["setting"].values())
+    text = told(capsys, command, "--algorithm", algorithm, *arguments(values))
+    for name in SETTING:
+        assert re.search(rf"^{name} ", text, re.M), name
+    chosen = {n for n, p in parameters([privacy.get(algorithm)]).items() if p.choices}
+    expected = chosen | (set() if command == "calibrate" else {"multiplier_of"})
+    assert set(document["assumed"]) == expected, "nothing of it was given"
+
+
+def test_what_the_multiplier_multiplies() -> None:
+    zero_out = made("dp-fedavg", **FULL)
+    assert zero_out.setting()["multiplier"].startswith(
+        "of C: the noise of the sum over a cohort has standard deviation"
+    )
+    replaced = made("dp-fedavg", **FULL, relation="replace")
+    assert "of 2C" in replaced.setting()["multiplier"]
+    assert "PLDAccountant counts in C: there it is 2z, here 20" in replaced.setting()["multiplier"]
+    for mechanism in (zero_out, replaced):
+        assert mechanism.sigma(3.0)["sigma_of_one_message"] * 10 == pytest.approx(
+            10.0 * 3.0 * (2 if mechanism is replaced else 1)
+        )
+
+
+def test_the_observer_decides_whose_noise_counts(capsys: Output) -> None:
+    """The same multiplier of the sum: a message that the server sees has 1/sqrt(r) of it."""
+    common = ("account", "--algorithm", "dp-fedavg", *arguments(FULL), "--delta", "1e-5", "--view")
+    third, server = (answered(capsys, *common, view) for view in ("third-party", "server"))
+    assert "no single message" in third["setting"]["observer"]
+    assert "only its own client's noise" in server["setting"]["observer"]
+    one = privacy.account(made("dp-norm-ec", noise_multiplier=1.0, rounds=100), delta=1e-5).epsilon
+    assert server["epsilon"]["high"] == pytest.approx(one.high, rel=1e-12)
+    assert third["epsilon"]["high"] < 5 < 50 < server["epsilon"]["low"]
+    assert "the multiplier of one message is 1" in server["setting"]["noise"]
+
+
+def test_what_was_not_given_is_assumed_and_told_otherwise(capsys: Output) -> None:
+    values = {"clients": 100, "cohort": 10, "sampling": "poisson", "noise_multiplier": 3.0, "rounds": 20}
+    common = ("account", "--algorithm", "dp-fedavg", "--delta", "1e-5")
+    document = answered(capsys, *common, *arguments(values))
+    assert document["assumed"] == {
+        "noise": "per-client",
+        "relation": "zero-out",
+        "view": "third-party",
+        "multiplier_of": "sum",
+    }
+    found = {next(iter(other["options"].items())): other["epsilon"] for other in document["otherwise"]}
+    assert set(found) == {("multiplier_of", "message"), ("multiplier_of", "average"), ("noise", "average")}
+    for (name, value), limits in found.items():
+        said = answered(capsys, *common, *arguments({**values, name: value}))
+        assert said["epsilon"] == pytest.approx(limits, rel=1e-9), "the option gives what was said"
+        assert name not in said["assumed"]
+    message = answered(capsys, *common, *arguments({**values, "noise_multiplier": 3.0 * 10**0.5}))
+    assert message["epsilon"]["high"] == pytest.approx(found["multiplier_of", "message"]["high"], rel=1e-9)
+    text = told(capsys, *common, *arguments(values))
+    assert re.search(r"^assumed +--noise per-client, .*--multiplier-of sum \(not given\)$", text, re.M)
+    assert len(re.findall(r"^otherwise +epsilon ", text, re.M)) == 3
+    given = {**values, "noise": "average", "relation": "zero-out", "view": "third-party", "multiplier_of": "sum"}
+    complete = answered(capsys, *common, *arguments(given))
+    assert complete["assumed"] == {}
+    assert complete["otherwise"] == []
+    assert not re.search(r"^(assumed|otherwise)", told(capsys, *common, *arguments(given)), re.M)
+    other = answered(capsys, "account", "--algorithm", "dp-fedavg", "--epsilon", "1", *arguments(values))["otherwise"]
+    assert {set(entry) - {"clause", "options"} == {"delta"} for entry in other} == {True}
+
+
+def test_noise_at_every_step_or_once_a_round(capsys: Output) -> None:
+    values = {**SMALL, "noise_multiplier": 4.0, "rounds": 10}
+    document = answered(capsys, "account", "--algorithm", "dp-fedavg-record", "--delta", "1e-5", *arguments(values))
+    assert document["setting"]["noise"].startswith("at every local step")
+    (once,) = document["otherwise"]
+    assert once["clause"] == "if each user adds such noise once a round, to its clipped update"
+    assert once["epsilon"]["low"] is None, "an upper bound"
+    # Half of the users take part; one release a round has the noise of all five.
+    full = {"clients": 10, "cohort": 5, "sampling": "fixed", "rounds": 10, "view": "server", "relation": "replace"}
+    same = privacy.account(made("dp-fedavg", **full, noise_multiplier=4.0 * 5), delta=1e-5).epsilon
+    assert once["epsilon"]["high"] == pytest.approx(same.high, rel=1e-9)
+    text = told(capsys, "account", "--algorithm", "dp-fedavg-record", "--delta", "1e-5", *arguments(values))
+    assert re.search(r"^otherwise +epsilon at most ", text, re.M)
+
+
+def test_calibrated_noise_as_another_multiplier(capsys: Output) -> None:
+    values = {"clients": 100, "cohort": 25, "sampling": "fixed", "rounds": 10, "epsilon": 2.0, "delta": 1e-5}
+    document = answered(capsys, "calibrate", "--algorithm", "dp-fedavg", *arguments(values))
+    z = document["noise_multiplier"]
+    found = [other["noise_multiplier"] for other in document["otherwise"] if "noise_multiplier" in other]
+    assert found == pytest.approx([z / 5, z / 25])
+    text = told(capsys, "calibrate", "--algorithm", "dp-fedavg", *arguments(values))
+    assert re.search(r"^otherwise +this noise is the multiplier \S+ of the noise of each client's message$", text, re.M)
+
+
+# an old name
+
+
+def test_an_old_name_is_explained_and_works(capsys: Output) -> None:
+    options = ("--noise-multiplier", "1.3", "--rounds", "3516", "--delta", "1e-5", "--format", "json")
+    assert main(["privacy", "account", "--algorithm", "dp-sgd", *options]) == 0
+    out, err = capsys.readouterr()
+    old = json.loads(out)
+    new = answered(capsys, "account", "--algorithm", "dp-distributed-gd", *options[:-2])
+    assert old["mechanism"]["algorithm"] == "dp-distributed-gd"
+    assert old["epsilon"] == new["epsilon"]
+    assert new["epsilon"]["low"] == pytest.approx(1233.8, abs=0.1)
+    assert [w for w in old["warnings"] if w not in new["warnings"]] == [renamed("dp-sgd")]
+    assert "every client takes part in every round" in err
+    command = re.search(r"dpfl-theory (privacy account --algorithm poisson-gaussian .*)", err)
+    assert command is not None
+    assert "--noise-multiplier 1.3" in command[1]
+    assert main(command[1].split()) == 0
+    assert re.search(r"^epsilon +0\.86\d+ to 0\.86\d+ \(certified limits\)$", capsys.readouterr().out, re.M)
+    for command_, rest in (("calibrate", ("--rounds", "9")), ("rounds", ("--noise-multiplier", "90"))):
+        assert main(["privacy", command_, "--algorithm", "dp-sgd", *rest, "--epsilon", "2", "--delta", "1e-5"]) == 0
+        err = capsys.readouterr().err
+        assert f"dpfl-theory privacy {command_} --algorithm poisson-gaussian --sampling-rate" in err
+    with pytest.warns(FutureWarning, match="'dp-sgd' is now called 'dp-distributed-gd'"):
+        assert privacy.get("dp-sgd") is privacy.get("dp-distributed-gd")
+
+
+def test_the_record_level_name_of_other_commands_is_explained(capsys: Output) -> None:
+    sentence = refused(capsys, "account", "--algorithm", "dp-sgd-record", "--delta", "1e-5")
+    assert "it is dp-fedavg-record with --user-rate 1 and --local-steps 1" in sentence
+
+
+def test_a_sampling_rate_may_be_a_fraction(capsys: Output) -> None:
+    common = (
+        "account",
+        "--algorithm",
+        "poisson-gaussian",
+        "--noise-multiplier",
+        "1",
+        "--steps",
+        "10",
+        "--delta",
+        "1e-5",
+    )
+    fraction, decimal = (answered(capsys, *common, "--sampling-rate", text) for text in ("1/8", "0.125"))
+    assert fraction == decimal
+    assert "--sampling-rate is '1/0': give a number" in refused(capsys, *common, "--sampling-rate", "1/0")
+    assert "--steps is another name of --rounds" in refused(capsys, *common, "--sampling-rate", "1/8", "--rounds", "9")
 
 
 # calibrate
@@ -250,6 +429,10 @@ def test_account_by_the_printed_theorem(capsys: Output, view: Any) -> None:
     bound = noble2022.epsilon_theorem(**TABLE_1, noise_multiplier=20, rounds=451, delta=2.5e-6, view=view)
     assert document["epsilon"] == {"low": None, "estimate": bound.epsilon, "high": None}
     assert document["order"] == bound.order
+    assert "hides nothing" not in document["setting"]["sampling"], "the formula counts on it"
+    assert ("both" in document["setting"]["sampling"]) == (view == "third-party")
+    assert ("whole cohort" in document["setting"]["observer"]) == (view == "third-party")
+    assert document["otherwise"] == []
     if view == "server":
         assert "noble2022-theorem" in refused(capsys, *common, "noble2022")
 
@@ -343,11 +526,15 @@ def test_list_tells_every_algorithm(capsys: Output) -> None:
     listed = {entry["algorithm"]: entry for entry in json.loads(capsys.readouterr().out)}
     assert list(listed) == list(mechanisms())
     wanted = {"title", "protects", "noise_added_by", "noise", "relations", "sampling", "views", "parameters", "source"}
+    wanted |= {"multiplier"}
     for name, entry in listed.items():
         assert set(entry) == {"algorithm", *wanted}
         assert all(entry[field] for field in wanted), name
     assert listed["dp-scaffold"]["protects"] == "record"
     assert listed["dp-fedavg"]["relations"] == ["zero-out", "replace", "add-remove"]
+    assert listed["poisson-gaussian"]["sampling"] == ["poisson"]
+    assert listed["poisson-gaussian"]["noise"] == ["sum"]
+    assert listed["poisson-gaussian"]["views"] == ["third-party"]
     assert main(["privacy", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["algorithm", "protects", "noise", "relation", "sampling", "view", "source"]
@@ -421,6 +608,8 @@ RECORDS = ("account", "--algorithm", "dp-scaffold", "--noise-multiplier", "1", "
         ((*RUN, "--delta", "1e-5", "--view", "nobody"), "choose one of third-party, server"),
         ((*RUN, "--delta", "1e-5", "--relation", "add-remove"), "use --relation zero-out"),
         ((*RUN, "--delta", "1e-5", "--sigma", "1", "--clip", "1"), "in place of --noise-multiplier"),
+        ((*RUN, "--delta", "1e-5", "--multiplier-of", "step"), "choose one of sum, message, average"),
+        ((*RUN, "--delta", "1e-5", "--multiplier-of", "client"), "unknown multiplier 'client'"),
         ((*RUN, "--delta", "1e-5", "--clip", "-1"), "--clip is -1: give a positive number"),
         ((*RUN, "--delta", "1e-5", "--format", "yaml"), "unknown format 'yaml'"),
         ((*RUN, "--delta", "1e-5", "--output", "/dev/null/file.json"), "'/dev/null' is a file, and no folder"),

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import Any
 
-from dpfl_theory.console import QUIET_SECONDS, Progress, as_options, choice, emit, say
+from dpfl_theory.console import QUIET_SECONDS, Progress, as_options, choice, emit, option, say
 from dpfl_theory.errors import DpflError
 from dpfl_theory.limited import OutOfTime, at_most
 from dpfl_theory.output import writable, write
@@ -170,6 +170,12 @@ def _how(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     fixed = ("algorithm", "protects", "noise_added_by")
     with_ = [f"{k.replace('_', ' ')} {f'{v:g}' if isinstance(v, float) else v}" for k, v in m.items() if k not in fixed]
     yield "with", ", ".join(with_)
+    yield from d.get("setting", {}).items()
+    if d.get("assumed"):
+        said = ", ".join(f"{option(name)} {value}" for name, value in d["assumed"].items())
+        yield "assumed", f"{said} (not given)"
+    for other in d.get("otherwise", []):
+        yield "otherwise", f"{_otherwise(other)} {other['clause']}{_options(other['options'])}"
     if "accountant" in d:
         yield "accountant", d["accountant"]
     moments = d.get("moments")
@@ -177,6 +183,21 @@ def _how(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "moments", f"{rounded(moments['epsilon'], 'up')} by Renyi divergence of order {moments['order']:.4g}"
     if "order" in d:
         yield "order", f"{d['order']:g}"
+
+
+def _otherwise(other: Mapping[str, Any]) -> str:
+    """What another reading of the same request gives: its upper limit, or the same noise as another multiplier."""
+    if "noise_multiplier" in other:
+        return f"this noise is the multiplier {rounded(other['noise_multiplier'], 'up')}"
+    (name,) = (n for n in ("epsilon", "delta") if n in other)
+    low, high = other[name]["low"], other[name]["high"]
+    if low is None:
+        return f"{name} at most {rounded(high, 'up')}"
+    return f"{name} {rounded(low, 'down')}" + ("" if high is None else f" to {rounded(high, 'up')}")
+
+
+def _options(options: Mapping[str, str]) -> str:
+    return f" ({', '.join(f'{option(name)} {value}' for name, value in options.items())})" if options else ""
 
 
 def plain_formula(latex: str) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dpfl_theory.cli._answer import laid_out
 from dpfl_theory.cli._options import Device, Format, Seed, number, table
 from dpfl_theory.cli._parameters import number as parsed
 from dpfl_theory.console import Progress, choice, emit, parse_seed, say
@@ -63,10 +64,11 @@ def audit(
             found = known[name].run(
                 delta=share, lanes=count, seed=parse_seed(seed), confidence=confidence, device=device
             )
-            rows += [{"audit": name, **_plain(result)} for result in found]
+            setting = known[name].told().setting()
+            rows += [{"audit": name, **_plain(result), "setting": setting} for result in found]
     violated = [row for row in rows if row["verdict"] == "violated"]
     document = {"schema": "dpfl-theory/audit/1", "delta": share, "confidence": CONFIDENCE, "audits": rows}
-    text = json.dumps(document, indent=1, allow_nan=False) if format_ == "json" else _text(rows)
+    text = json.dumps(document, indent=1, allow_nan=False) if format_ == "json" else _text(rows, bool(names))
     if target is None:
         emit(text)
     else:
@@ -80,7 +82,8 @@ def _plain(result: Any) -> dict[str, Any]:
     return {name: getattr(result, name) for name in (*kept, "seconds")}
 
 
-def _text(rows: list[dict[str, Any]]) -> str:
+def _text(rows: list[dict[str, Any]], explained: bool) -> str:
+    """A table; where the audits were named, also what the epsilon of each is about."""
     heading = ("verdict", "epsilon >=", "certified", "share", "audit", "canary", "seconds")
     body = [
         (
@@ -94,4 +97,9 @@ def _text(rows: list[dict[str, Any]]) -> str:
         )
         for row in rows
     ]
-    return table([heading, *body], right=(1, 2, 3, 6))
+    settings = {row["audit"]: row["setting"] for row in rows} if explained else {}
+    about = [
+        laid_out([(f"{name}:" if i == 0 else "", f"{key}: {said}") for i, (key, said) in enumerate(setting.items())])
+        for name, setting in settings.items()
+    ]
+    return "\n".join([table([heading, *body], right=(1, 2, 3, 6)), *about])

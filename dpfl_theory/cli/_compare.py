@@ -62,6 +62,8 @@ def _lines(d: Mapping[str, Any]) -> Iterator[str]:
             yield would_help(d["would_help_by_unit"][unit], width)
         for row in rows:
             yield f"{row['name']}: {row['why']}"
+        for row in rows:
+            yield f"{row['name']}: noise {row['setting']['noise']}."
         yield from _rules(rows)
         yield ""
     if len(d["advice_by_unit"]) > 1:

@@ -10,6 +10,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import optimize
 from dpfl_theory.privacy import noble2022
 from dpfl_theory.privacy.mechanisms import Mechanism
+from dpfl_theory.privacy.mechanisms.record_level import DPFedAvgRecord
 
 __all__ = ["ACCOUNTANTS", "NOTE", "TIGHT", "Formula", "accountant"]
 
@@ -23,7 +24,7 @@ def accountant(name: str, mechanism: Mechanism) -> Formula | None:
     """The formula of this name; None for tight accounting, InputError where it does not know the mechanism."""
     if choice("accountant", name, ACCOUNTANTS) == TIGHT:
         return None
-    if mechanism.protects != "record":
+    if not isinstance(mechanism, DPFedAvgRecord):
         raise InputError(
             f"the accountant {name} does not know {mechanism.name}: it is for dp-scaffold, dp-fedavg-record and "
             f"dp-fedsgd, so use --accountant {TIGHT}"
@@ -57,6 +58,7 @@ class Formula:
             "epsilon": {"low": None, "estimate": bound.epsilon, "high": None},
             "delta": {"low": delta, "estimate": delta, "high": delta},
             "mechanism": mechanism.describe(),
+            "setting": _counted(mechanism),
             "notes": [NOTE],
             "warnings": [] if bound.warning is None else [bound.warning],
             "order": bound.order,
@@ -99,3 +101,15 @@ class Formula:
         found: dict[str, Any] = {n: mechanism.count(n) for n in ("users", "records", "local_steps")}
         found |= {n: mechanism.value(n) for n in ("user_rate", "record_rate")}
         return found | {n: mechanism.count(n) if n == "rounds" else mechanism.value(n) for n in names}
+
+
+def _counted(mechanism: Mechanism) -> dict[str, str]:
+    """What the formula's epsilon is about: unlike the mechanism's limits, it counts what the paper counts."""
+    setting = mechanism.setting()
+    server = getattr(mechanism, "view", "third-party") == "server"
+    counts = "the records' only" if server else "both"
+    setting["sampling"] = setting["sampling"].replace(", which hides nothing", "")
+    setting["sampling"] += f"; the printed formula amplifies by {counts}"
+    if not server:
+        setting["observer"] = "third party: sees averages; the printed formula counts the noise of the whole cohort"
+    return setting

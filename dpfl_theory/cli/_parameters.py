@@ -103,15 +103,15 @@ def build(kind: type[Mechanism], given: Mapping[str, str | None], computed: str 
     """
     own = [name for name in takes(kind) if name != computed]
     names = {option(name): name for name in own}
-    if "communication_probability" in own and computed != "rounds":
-        names["--iterations"] = "rounds"
+    names |= {option(alias): name for alias, name in kind.aliases.items() if name != computed}
     values: dict[str, Any] = {}
     for given_as, text in ((option(name), text) for name, text in given.items() if text is not None):
         if given_as not in names:
             raise InputError(f"{kind.name} takes no {given_as}: it takes {', '.join(names)}")
         name = names[given_as]
         if name in values:
-            raise InputError("--iterations is another name of --rounds: give one of them")
+            alias = next(option(alias) for alias, meant in kind.aliases.items() if meant == name)
+            raise InputError(f"{alias} is another name of {option(name)}: give one of them")
         hint = str(get_type_hints(kind)[name])
         values[name] = text if "str" in hint else number(given_as, text, whole="int" in hint)
     return kind(**values)
@@ -122,14 +122,17 @@ def number(option: str, text: str, *, whole: bool = False) -> Any:
 
     >>> number("--rounds", "1e3", whole=True), number("--cohort", "20"), number("--delta", "1e-5")
     (1000, 20, 1e-05)
+    >>> number("--sampling-rate", "15/60")
+    0.25
     """
     value: int | float
     try:
         value = int(text)
     except ValueError:
         try:
-            value = float(text)
-        except ValueError:
+            above, _, below = text.partition("/")
+            value = float(above) / (float(below) if "/" in text else 1.0)
+        except (ValueError, ZeroDivisionError):
             value = math.nan
     if not abs(value) <= LARGEST:
         raise InputError(f"{option} is {text!r}: give a number")

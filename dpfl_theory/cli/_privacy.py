@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -15,10 +16,13 @@ from dpfl_theory.cli._audit import audit
 from dpfl_theory.cli._formulas import ACCOUNTANTS, TIGHT, Formula, accountant
 from dpfl_theory.cli._options import Format, table
 from dpfl_theory.cli._parameters import build, number, parameters, with_options
-from dpfl_theory.console import choice, emit, parse_budget
+from dpfl_theory.console import choice, emit, option, parse_budget, say
 from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.privacy.accounting import useless
 from dpfl_theory.privacy.constants import PRESCRIPTIONS
-from dpfl_theory.privacy.mechanisms import Mechanism, get, mechanisms
+from dpfl_theory.privacy.mechanisms import RENAMED, Mechanism, get, mechanisms, renamed
+from dpfl_theory.privacy.mechanisms.base import OF
+from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_limits
 
 __all__ = ["commands"]
 
@@ -38,6 +42,15 @@ Algorithm = Annotated[
     ),
 ]
 Iterations = Annotated[str | None, typer.Option(metavar="N", help="Another name of --rounds for dp-scaffnew.")]
+Steps = Annotated[str | None, typer.Option(metavar="N", help="Another name of --rounds for poisson-gaussian.")]
+MultiplierOf = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(OF),
+        help="The noise that --noise-multiplier belongs to: of the sum over a cohort, of each client's message, of the "
+        "average, or of a local step.",
+    ),
+]
 Delta = Annotated[str | None, typer.Option(metavar="D", help="The delta of (epsilon, delta), in (0, 1).")]
 Epsilon = Annotated[str | None, typer.Option(metavar="E", help="The epsilon of (epsilon, delta).")]
 KeptDelta = Annotated[str, typer.Option("--delta", metavar="D", help="The delta to keep to, in (0, 1).")]
@@ -64,6 +77,8 @@ def commands() -> dict[str, Any]:
 def account(
     algorithm: Algorithm,
     iterations: Iterations = None,
+    steps: Steps = None,
+    multiplier_of: MultiplierOf = None,
     sigma: Sigma = None,
     clip: Clip = None,
     delta: Delta = None,
@@ -82,18 +97,30 @@ def account(
       dpfl-theory privacy account --algorithm dp-fedavg --clients 5000 \\
         --cohort 1000 --sampling poisson --noise average \\
         --noise-multiplier 2.7 --rounds 200 --delta 1e-5
+
+    DP-SGD as in Opacus and TensorFlow Privacy, on 60000 records in batches of 256:
+
+    \b
+      dpfl-theory privacy account --algorithm poisson-gaussian \\
+        --sampling-rate 256/60000 --noise-multiplier 1.3 --steps 3510 --delta 1e-5
     """
+    given |= {"iterations": iterations, "steps": steps}
+    kind = _kind("account", algorithm, {**given, "delta": delta, "epsilon": epsilon})
     answer = Answer(format_, output)
     if (delta is None) == (epsilon is None):
         raise InputError("give either --delta or --epsilon, and the other is computed")
-    mechanism = build(get(algorithm), {**given, "iterations": iterations})
+    mechanism = build(kind, given)
+    chosen = _chosen(given, multiplier_of=multiplier_of, sigma=sigma)
     threshold = _positive("--clip", clip)
     if sigma is not None:
         if threshold is None or mechanism.noise_multiplier is not None:
             raise InputError(
                 "--sigma is given with --clip, in place of --noise-multiplier: give it like that or not at all"
             )
+        if multiplier_of is not None:
+            raise InputError("--sigma says what its noise belongs to: leave out --multiplier-of")
         mechanism = mechanism.with_(noise_multiplier=mechanism.multiplier(_positive("--sigma", sigma) or 0, threshold))
+    mechanism = _converted(mechanism, multiplier_of)
     formula = accountant(accountant_, mechanism)
     with busy("account"), within(parse_budget(budget)):
         if delta is not None:
@@ -102,8 +129,17 @@ def account(
             document = privacy.account(mechanism, epsilon=number("--epsilon", epsilon or "")).document()
         else:
             raise InputError(f"the accountant {accountant_} tells epsilon at a delta: give --delta")
+        document |= _readings(mechanism, chosen, formula, document, "epsilon" if delta is not None else "delta")
     asked = "epsilon" if delta is None else "delta"
-    answer.give({**document, **_sigma(mechanism, threshold), "accountant": accountant_, "given": asked})
+    answer.give(
+        {
+            **document,
+            **_sigma(mechanism, threshold),
+            "accountant": accountant_,
+            "given": asked,
+            **_old(algorithm, document),
+        }
+    )
 
 
 @app.command(context_settings=WIDE)
@@ -113,6 +149,7 @@ def calibrate(
     epsilon: KeptEpsilon,
     delta: KeptDelta,
     iterations: Iterations = None,
+    steps: Steps = None,
     clip: Clip = None,
     accountant_: AccountantName = TIGHT,
     format_: Format = "text",
@@ -128,8 +165,10 @@ def calibrate(
       dpfl-theory privacy calibrate --algorithm dp-norm-ec --rounds 1000 \\
         --epsilon 8 --delta 1e-5 --clip 1
     """
+    given |= {"iterations": iterations, "steps": steps}
+    kind = _kind("calibrate", algorithm, {**given, "epsilon": epsilon, "delta": delta})
     answer = Answer(format_, output)
-    mechanism = build(get(algorithm), {**given, "iterations": iterations}, computed="noise_multiplier")
+    mechanism = build(kind, given, computed="noise_multiplier")
     mechanism.count("rounds")
     threshold, e, d = _positive("--clip", clip), number("--epsilon", epsilon), number("--delta", delta)
     formula = accountant(accountant_, mechanism)
@@ -137,8 +176,16 @@ def calibrate(
         z = (formula.calibrate if formula else privacy.calibrate)(mechanism, epsilon=e, delta=d)
         mechanism = mechanism.with_(noise_multiplier=z)
         document = _account(mechanism, formula, d)
+        document |= _readings(mechanism, _chosen(given), formula, document, "epsilon", found="noise_multiplier")
     answer.give(
-        {"noise_multiplier": z, **_sigma(mechanism, threshold), **document, "accountant": accountant_, "given": "delta"}
+        {
+            "noise_multiplier": z,
+            **_sigma(mechanism, threshold),
+            **document,
+            "accountant": accountant_,
+            "given": "delta",
+            **_old(algorithm, document),
+        }
     )
 
 
@@ -148,6 +195,7 @@ def rounds(
     algorithm: Algorithm,
     epsilon: KeptEpsilon,
     delta: KeptDelta,
+    multiplier_of: MultiplierOf = None,
     accountant_: AccountantName = TIGHT,
     format_: Format = "text",
     output: File = None,
@@ -164,20 +212,25 @@ def rounds(
         --records 4000 --user-rate 0.05 --record-rate 0.2 --local-steps 10 \\
         --noise-multiplier 20 --epsilon 3 --delta 2.5e-6 --accountant noble2022
     """
+    kind = _kind("rounds", algorithm, {**given, "epsilon": epsilon, "delta": delta})
     answer = Answer(format_, output)
-    mechanism = build(get(algorithm), given, computed="rounds")
+    mechanism = build(kind, given, computed="rounds")
     mechanism.value("noise_multiplier")
+    mechanism = _converted(mechanism, multiplier_of)
     e, d = number("--epsilon", epsilon), number("--delta", delta)
     formula = accountant(accountant_, mechanism)
     with busy("rounds"), within(parse_budget(budget)):
         found = (formula.largest_rounds if formula else privacy.largest_rounds)(mechanism, epsilon=e, delta=d)
-        document = _account(mechanism.with_(rounds=max(found, 1)), formula, d)
+        run = mechanism.with_(rounds=max(found, 1))
+        document = _account(run, formula, d)
+        document |= _readings(run, _chosen(given, multiplier_of=multiplier_of), formula, document, "epsilon")
     if found == 0:
         one = document["epsilon"]["estimate"]
         document["warnings"].append(f"One round is too many: its epsilon is {one:.5g}.")
         document["epsilon"] = {name: None if v is None else 0.0 for name, v in document["epsilon"].items()}
         document["mechanism"] = mechanism.describe()
-    answer.give({"rounds": found, **document, "accountant": accountant_, "given": "delta"})
+        document["otherwise"] = []
+    answer.give({"rounds": found, **document, "accountant": accountant_, "given": "delta", **_old(algorithm, document)})
 
 
 @app.command(context_settings=WIDE)
@@ -210,7 +263,9 @@ def constant(
     chosen = {k: v for k, v in vars(mechanism).items() if v is not None}
     with busy("constant"), within(parse_budget(budget)):
         document = privacy.constant(id_, epsilon=e, delta=d, **chosen).document()
-    answer.give({**document, "epsilon": e, "delta": d, "letter": PRESCRIPTIONS[id_].letter, "warnings": []})
+    document["assumed"] = _assumed(mechanism, {*_chosen(given), "multiplier_of"})
+    warnings = list(useless(e, mechanism.protects))
+    answer.give({**document, "epsilon": e, "delta": d, "letter": PRESCRIPTIONS[id_].letter, "warnings": warnings})
 
 
 @app.command("list")
@@ -233,7 +288,7 @@ def _described(kind: type[Mechanism]) -> dict[str, Any]:
     own = parameters([kind])
 
     def offered(name: str, only: str) -> list[str]:
-        return list(own[name].choices) if name in own else [only]
+        return list(own[name].choices) if name in own else [kind.fixed.get(name, only)]
 
     return {
         "algorithm": kind.name,
@@ -245,8 +300,84 @@ def _described(kind: type[Mechanism]) -> dict[str, Any]:
         "sampling": offered("sampling", "fixed" if "user_rate" in own else "full"),
         "views": offered("view", "server"),
         "parameters": list(own),
+        "multiplier": kind().setting()["multiplier"],
         "source": kind.source,
     }
+
+
+def _kind(command: str, algorithm: str, given: Mapping[str, str | None]) -> type[Mechanism]:
+    """The mechanism of this name; an old name is explained on stderr, with the command for what may have been meant."""
+    if algorithm not in RENAMED:
+        return get(algorithm)
+    shown = {"sampling_rate": "256/60000", **{n: v for n, v in given.items() if v is not None}}
+    if "rounds" in shown:
+        shown["steps"] = shown.pop("rounds")
+    known = ("sampling_rate", "noise_multiplier", "steps", "relation", "epsilon", "delta")
+    words = [text for n in known if n in shown for text in (option(n), shlex.quote(shown[n]))]
+    say(f"dpfl-theory: warning: {renamed(algorithm)}")
+    say(
+        "dpfl-theory: for DP-SGD, with your batch over your number of records as the sampling rate: "
+        f"dpfl-theory privacy {command} --algorithm poisson-gaussian {' '.join(words)}"
+    )
+    return get(RENAMED[algorithm])
+
+
+def _old(algorithm: str, document: Mapping[str, Any]) -> dict[str, Any]:
+    """The warnings, with that of an old name of the algorithm."""
+    return {"warnings": [*document["warnings"], renamed(algorithm)]} if algorithm in RENAMED else {}
+
+
+def _chosen(given: Mapping[str, str | None], **more: str | None) -> set[str]:
+    """The names of the options that were given; a sigma says what its noise belongs to."""
+    names = {name for name, text in {**given, **more}.items() if text is not None}
+    return names | ({"multiplier_of"} if "sigma" in names else set())
+
+
+def _converted(mechanism: Mechanism, multiplier_of: str | None) -> Mechanism:
+    """The mechanism with its own noise multiplier, for one of something else."""
+    if multiplier_of is None or choice("multiplier", multiplier_of, tuple(OF)) == mechanism.multiplier_of():
+        return mechanism
+    factors = mechanism.factors()
+    if multiplier_of not in factors:
+        known = ", ".join(dict.fromkeys((mechanism.multiplier_of(), *factors)))
+        raise InputError(f"--multiplier-of is {multiplier_of}: for this run of {mechanism.name} choose one of {known}")
+    return mechanism.with_(noise_multiplier=mechanism.value("noise_multiplier") * factors[multiplier_of])
+
+
+def _assumed(mechanism: Mechanism, chosen: set[str]) -> dict[str, str]:
+    """The choices that nobody made, with what was taken for them."""
+    own = parameters([type(mechanism)])
+    taken = {n: str(getattr(mechanism, n)) for n, p in own.items() if p.choices and n not in chosen}
+    if "multiplier_of" not in chosen:
+        taken["multiplier_of"] = mechanism.multiplier_of()
+    return taken
+
+
+def _readings(
+    mechanism: Mechanism,
+    chosen: set[str],
+    formula: Formula | None,
+    document: Mapping[str, Any],
+    asked: str,
+    found: str = "",
+) -> dict[str, Any]:
+    """What was assumed of the noise, and what it would be otherwise; ``found`` is what the command computed."""
+    others = []
+    for other in mechanism.alternatives(chosen) if formula is None else ():
+        entry: dict[str, Any] = {"clause": other.clause, "options": dict(other.options)}
+        if found == "noise_multiplier" and other.factor is not None:  # the same noise, told as another multiplier
+            entry["clause"] = f"of {OF[other.options['multiplier_of']]}"
+            others.append({**entry, "options": {}, found: mechanism.value(found) / other.factor})
+            continue
+        limits: Limits
+        if asked == "epsilon":
+            limits = epsilon_limits(other.event, document["delta"]["estimate"])
+        else:
+            limits = delta_limits(other.event, document["epsilon"]["estimate"])
+        others.append({**entry, asked: {**vars(limits), **({"low": None} if other.bound else {})}})
+    if found == "noise_multiplier":  # it is computed, so that nobody says what it belongs to
+        chosen = {*chosen, "multiplier_of"}
+    return {"assumed": _assumed(mechanism, chosen), "otherwise": others}
 
 
 def _account(mechanism: Mechanism, formula: Formula | None, delta: float) -> dict[str, Any]:

@@ -129,6 +129,8 @@ def _noises(noise: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if m := noise.get("mechanism"):
         words = [f"{k.replace('_', ' ')} {m[k]}" for k in ("relation", "view", "sampling", "noise") if k in m]
         yield "accounted as", ", ".join([m["algorithm"], f"one {m['protects']}", *words])
+    for name, said in (noise.get("setting") or {}).items():
+        yield "accounted as", f"{name}: {said}"
     if noise.get("bound"):
         yield "bound's noise", noise["bound"]
 

@@ -9,20 +9,26 @@ from typing import Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import optimize
-from dpfl_theory.privacy.events import Event
+from dpfl_theory.privacy.events import Event, simplified
+from dpfl_theory.privacy.gaussian_inverse import gaussian_multiplier
 from dpfl_theory.privacy.mechanisms import Mechanism
-from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_high, epsilon_limits, epsilon_low
+from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_high, epsilon_limits, epsilon_low, one_gaussian
 from dpfl_theory.privacy.rdp import Moments, moments_bound
 
 __all__ = ["Account", "account", "calibrate", "epsilon_spent", "largest_rounds", "lowest_delta", "lowest_epsilon"]
 
 PRECISION = 1e-5
-"""Relative precision of a calibrated noise multiplier; the value returned is always certified."""
+"""Relative precision of a calibrated noise multiplier with sampling; the value returned is always certified."""
 
 GIVEN_AWAY = 1e-6
 """Share of delta that an attack's failures may take."""
 
 MOST_ROUNDS = 10**8
+
+LARGEST_EPSILON = 1e100
+
+USELESS = 50.0
+"""An epsilon above this protects nothing in practice."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,7 @@ class Account:
             "epsilon": vars(self.epsilon),
             "delta": vars(self.delta),
             "mechanism": self.mechanism.describe(),
+            "setting": self.mechanism.setting(),
             "notes": list(self.mechanism.notes()),
             "warnings": list(self.warnings),
             "moments": None if self.moments is None else vars(self.moments),
@@ -71,14 +78,15 @@ def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
     """
     if (delta is None) == (epsilon is None):
         raise InputError("give either `delta` or `epsilon`, and the other is computed")
-    moments, warnings = None, []
+    moments, warnings = None, list[str]()
     if delta is not None:
         found = epsilon_spent(mechanism, delta)
         moments = moments_bound(mechanism, delta)
         if moments is not None and moments.warning:
             warnings.append(moments.warning)
         if not math.isfinite(found.high):
-            warnings.append("No finite epsilon is certified: losses of one release beyond 600 count as infinite.")
+            warnings.append("No finite epsilon is certified for this mechanism.")
+        warnings += useless(found.low, mechanism.protects)
         return Account(mechanism, found, Limits(delta, delta, delta), moments, tuple(warnings))
     assert epsilon is not None
     checked_epsilon(epsilon, zero=True)
@@ -86,7 +94,22 @@ def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
     found = delta_limits(event, epsilon)
     if _bounded(mechanism, event):
         found = _with_low(found, lowest_delta(mechanism, epsilon))
-    return Account(mechanism, Limits(epsilon, epsilon, epsilon), found, None, ())
+    given = Limits(epsilon, epsilon, epsilon)
+    return Account(mechanism, given, found, None, useless(epsilon, mechanism.protects))
+
+
+def useless(epsilon: float, unit: str) -> tuple[str, ...]:
+    """A sentence for an epsilon that is too large to protect anything, as a tuple; empty for a smaller one.
+
+    >>> useless(3.0, "client")
+    ()
+    """
+    if epsilon <= USELESS:
+        return ()
+    return (
+        f"An epsilon above {USELESS:g} protects nothing in practice: it allows outcomes to be e^{USELESS:g} times "
+        f"(more than 10^21 times) as likely with one {unit}'s data as with other data or none.",
+    )
 
 
 def epsilon_spent(mechanism: Mechanism, delta: float) -> Limits:
@@ -104,9 +127,10 @@ def epsilon_spent(mechanism: Mechanism, delta: float) -> Limits:
 
 
 def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str = "high", start: float = 1.0) -> float:
-    """The smallest noise multiplier, to five digits, that is certified to give (epsilon, delta).
+    """The smallest noise multiplier that is certified to give (epsilon, delta): to five digits where clients or records
+    are sampled, to 13 digits where they are not.
 
-    With ``limit="low"`` the largest one, to five digits, that is known not to be enough (or, where the analysis is
+    With ``limit="low"`` the largest one, to as many digits, that is known not to be enough (or, where the analysis is
     exact, the same value).
 
     Raises InputError when a parameter other than the noise multiplier is missing or out of range.
@@ -117,17 +141,31 @@ def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str 
     """
     checked_epsilon(epsilon)
     checked_delta(delta)
+    unit = mechanism.with_(noise_multiplier=1.0)
+    if (exact := one_gaussian(simplified(unit.event()))) is not None and not _bounded(unit, unit.event()):
+        return _calibrated(mechanism, epsilon, delta, exact, limit)
 
     def excess(log_z: float) -> float:
         changed = mechanism.with_(noise_multiplier=math.exp(log_z))
         spent = epsilon_high(changed.event(), delta) if limit == "high" else lowest_epsilon(changed, delta)
-        return math.log(max(min(spent, 1e6), 1e-9 * epsilon) / epsilon)
+        return math.log(max(min(spent / epsilon, 1e9), 1e-9))
 
     low, high = _bracket(excess, math.log(start))
     root = float(optimize.brentq(excess, low, high, xtol=PRECISION / 4))
     while limit == "high" and excess(root) > 0:
         root += PRECISION / 2
     return math.exp(root)
+
+
+def _calibrated(mechanism: Mechanism, epsilon: float, delta: float, exact: tuple[float, float], limit: str) -> float:
+    """The noise multiplier of a mechanism that is one Gaussian release; ``exact`` is that release for the multiplier
+    1, to which its noise is proportional."""
+    low, high = (z / exact[0] for z in gaussian_multiplier(epsilon, delta, exact[1]))
+    if limit == "low":
+        return low
+    while epsilon_high(mechanism.with_(noise_multiplier=high).event(), delta) > epsilon:
+        high *= 1 + 2e-15  # what the mechanism's own arithmetic rounds
+    return high
 
 
 def largest_rounds(mechanism: Mechanism, *, epsilon: float, delta: float) -> int:
@@ -199,7 +237,9 @@ def lowest_delta(mechanism: Mechanism, epsilon: float) -> float:
     """The same for delta at an epsilon."""
     found = 0.0
     for event, failing in mechanism.attacks():
-        shown, lost = delta_limits(event, epsilon).low, (1 + math.exp(epsilon)) * failing
+        shown, lost = delta_limits(event, epsilon).low, (1 + math.exp(min(epsilon, 700.0))) * failing
+        if failing and epsilon > 700:
+            continue
         found = max(found, shown - lost)
         if lost <= GIVEN_AWAY * shown:
             break
@@ -213,9 +253,9 @@ def checked_delta(delta: float) -> None:
 
 
 def checked_epsilon(epsilon: float, zero: bool = False) -> None:
-    """Raise InputError unless epsilon is a positive number of at most 500 (or 0 where allowed)."""
-    if not (0 < epsilon <= 500 or (zero and epsilon == 0)):
-        raise InputError(f"`epsilon` is {epsilon}: give a positive number of at most 500")
+    """Raise InputError unless epsilon is a positive number that is not too large (or 0 where allowed)."""
+    if not (0 < epsilon <= LARGEST_EPSILON or (zero and epsilon == 0)):
+        raise InputError(f"`epsilon` is {epsilon}: give a positive number of at most {LARGEST_EPSILON:g}")
 
 
 def _bounded(mechanism: Mechanism, event: Event) -> bool:
@@ -243,6 +283,6 @@ def _bracket(f: Callable[[float], float], start: float) -> tuple[float, float]:
     while f(low) <= 0:
         step *= 2
         low, high = low - step, low
-        if low < -30:
+        if low < -230:
             raise InputError("any noise is enough for this epsilon and delta: there is nothing to calibrate")
     return low, high

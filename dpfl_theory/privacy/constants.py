@@ -126,6 +126,7 @@ class Constant:
             "hypothesis": self.prescription.hypothesis,
             "range_ratio": self.range_ratio,
             "mechanism": self.mechanism.describe(),
+            "setting": self.mechanism.with_(noise_multiplier=self.noise_multiplier).setting(),
             "notes": list(self.mechanism.notes()),
         }
 

@@ -4,6 +4,10 @@ A composition adds losses, so that its distribution is a convolution of the rele
 (`dpfl_theory.privacy.grid`). Double precision would lose deltas below 1e-13 in the rounding of the Fourier transform.
 Losses are therefore weighted by :math:`e^{\lambda \ell}` before and unweighted after, with the lambda at which the
 moments bound is smallest, so that the tail that matters becomes the bulk.
+
+Without sampling, releases under Gaussian noise are one Gaussian release, whose closed form serves at any epsilon
+(`dpfl_theory.privacy.gaussian_inverse`). Where losses are too large for a grid, the limits are those of
+`dpfl_theory.privacy.coarse`.
 """
 
 from __future__ import annotations
@@ -15,12 +19,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpfl_theory.lazy import optimize
+from dpfl_theory.privacy.coarse import coarse_delta, coarse_high, coarse_low
 from dpfl_theory.privacy.convolution import self_convolved
 from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, leaf, leaves, simplified
+from dpfl_theory.privacy.gaussian_inverse import gaussian_delta_limits, gaussian_epsilon
 from dpfl_theory.privacy.grid import LARGEST, Array, Grid, cells, end
-from dpfl_theory.privacy.tails import Tails
+from dpfl_theory.privacy.tails import Plain, Tails
 
-__all__ = ["Limits", "delta_limits", "epsilon_high", "epsilon_limits", "epsilon_low"]
+__all__ = ["Limits", "delta_limits", "epsilon_high", "epsilon_limits", "epsilon_low", "one_gaussian"]
 
 CELLS = {"above": 300, "below": 500}
 """Cells within one standard deviation of the losses that count; the error from above is of second order in their
@@ -35,6 +41,9 @@ FAR = 1e5
 
 _SMALLEST = 1e-290
 """Tails below it may have lost digits."""
+
+_SMALLEST_DELTA = 1e-250
+"""Below it double precision gives no lower limit of epsilon."""
 
 TRUNCATED = 1e-15
 """Mass that one convolution may leave out, as a share of the weighted losses."""
@@ -66,33 +75,35 @@ class Limits:
 def epsilon_limits(event: Event, delta: float) -> Limits:
     """The smallest epsilon >= 0 with which the event is (epsilon, delta)-differentially private, as limits.
 
-    ``high`` is certified; it is inf when no epsilon below 600 is enough.
-
     >>> from dpfl_theory.privacy.events import gaussian
     >>> limits = epsilon_limits(Repeated(gaussian(10.0), 100), 1e-5)  # as one release with noise multiplier 1
     >>> print(f"{limits.low:.6f} {limits.high:.6f}")
     4.377178 4.377178
     """
     event = simplified(event)
-    high = max(_root(curve, delta) for curve in _upper(event, delta))
-    # Where nothing is certified, one release alone is told: it costs no more than all.
-    alone = [_single(p, _chance(event), False) for p, _ in leaf(event).pairs()]
-    lower = alone if math.isinf(high) else _lower(event, delta)
-    low = max(_root(curve, delta + curve.allowance, FAR) - curve.error for curve in lower)
+    if (exact := one_gaussian(event)) is not None:
+        low, high = gaussian_epsilon(exact[0], delta, exact[1])
+        return Limits(low, low + (high - low) / 2, high)
+    high = _high(event, delta)
+    lower = _lower(event, delta)
+    low = _low(event, lower, delta)
     centre = max(_root(curve, delta, FAR) for curve in lower)
-    low = min(max(0.0, low), high)
+    low = min(low, high)
     return Limits(low, min(max(centre, low), high), high)
 
 
 def epsilon_high(event: Event, delta: float) -> float:
     """The certified upper limit of `epsilon_limits` alone, in half the time."""
-    return max(_root(curve, delta) for curve in _upper(simplified(event), delta))
+    event = simplified(event)
+    exact = one_gaussian(event)
+    return _high(event, delta) if exact is None else gaussian_epsilon(exact[0], delta, exact[1])[1]
 
 
 def epsilon_low(event: Event, delta: float) -> float:
     """A certified lower limit alone: that of `epsilon_limits`, unless it lies above the upper one."""
-    lower = _lower(simplified(event), delta)
-    return max(0.0, *(_root(curve, delta + curve.allowance, FAR) - curve.error for curve in lower))
+    event = simplified(event)
+    exact = one_gaussian(event)
+    return _low(event, _lower(event, delta), delta) if exact is None else gaussian_epsilon(exact[0], delta, exact[1])[0]
 
 
 def delta_limits(event: Event, epsilon: float) -> Limits:
@@ -104,6 +115,12 @@ def delta_limits(event: Event, epsilon: float) -> Limits:
     0.000207512202 0.000207512202
     """
     event, guess = simplified(event), 1e-6
+    if (exact := one_gaussian(event)) is not None:
+        low, high = gaussian_delta_limits(exact[0], epsilon, exact[1])
+        return Limits(low, low + (high - low) / 2, high)
+    if _too_large(event, 0.25):
+        low, high = coarse_delta(event, epsilon)
+        return Limits(low, low, high)
     for _ in range(8):  # the grids are made for a delta: guess it, then do better
         high = max(curve.delta(epsilon) for curve in _upper(event, guess))
         if high <= 0 or 0.1 < high / guess < 10:
@@ -114,6 +131,30 @@ def delta_limits(event: Event, epsilon: float) -> Limits:
     centre = max(curve.delta(epsilon) for curve in lower)
     low = min(max(0.0, low), high)
     return Limits(low, min(max(centre, low), high), high)
+
+
+def one_gaussian(event: Event) -> tuple[float, float] | None:
+    """The noise multiplier of an event that is one Gaussian release, and the probability that it happens; else None.
+
+    >>> one_gaussian(simplified(Repeated(WithProbability(Release(Plain(8.0), Plain(8.0)), 1.0), 16)))
+    (2.0, 1.0)
+    """
+    inner, chance = (event.event, event.probability) if isinstance(event, WithProbability) else (event, 1.0)
+    if isinstance(inner, Release) and isinstance(inner.forward, Plain) and inner.forward == inner.backward:
+        return inner.forward.z, chance
+    return None
+
+
+def _high(event: Event, delta: float) -> float:
+    high = max(_root(curve, delta) for curve in _upper(event, delta))
+    return coarse_high(event, delta) if math.isinf(high) else high
+
+
+def _low(event: Event, lower: list[_Curve], delta: float) -> float:
+    if delta < _SMALLEST_DELTA:
+        return 0.0
+    low = max(0.0, *(_root(curve, delta + curve.allowance, FAR) - curve.error for curve in lower))
+    return max(low, coarse_low(event, delta)) if _too_large(event, delta) else low
 
 
 @dataclass(frozen=True)
@@ -136,16 +177,22 @@ def _upper(event: Event, delta: float) -> list[_Curve]:
     expected = leaves(event) * _chance(event)
     if expected <= delta:  # nothing at all is released with a larger probability
         return [_Curve(lambda epsilon: expected)]
-    lost = max(float(p(np.array([LARGEST]))[0][0]) for p, _ in orders)
-    if -math.expm1(expected * math.log1p(-min(lost, 1 - 1e-16))) > 2 * delta:  # losses too large for double precision
+    if _too_large(event, delta):
         return [_Curve(lambda epsilon: 1.0)]
     return [_composed(event, pair, delta, True) for pair in orders]
+
+
+def _too_large(event: Event, delta: float) -> bool:
+    """Whether losses too large for double precision are more probable than delta allows."""
+    release = leaf(event)
+    lost = max(float(p(np.array([LARGEST]))[0][0]) for p in (release.forward, release.backward))
+    return -math.expm1(leaves(event) * _chance(event) * math.log1p(-min(lost, 1 - 1e-16))) > 2 * delta
 
 
 def _lower(event: Event, delta: float) -> list[_Curve]:
     """Curves of pairs that occur."""
     pairs = leaf(event).pairs()
-    if leaves(event) == 1:
+    if leaves(event) == 1 or _too_large(event, delta):  # a part costs no more than the whole
         return [_single(p, _chance(event), False) for p, _ in pairs]
     if leaves(event) * _chance(event) <= delta:
         return [_Curve(lambda epsilon: 0.0)]

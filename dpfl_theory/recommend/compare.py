@@ -176,7 +176,10 @@ def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:
     rules = [reached(one, rule, seed=seed + 104) for rule in known_rules()] if one.name in RULED else []
     found = search(one, seed, plan, starts(one, rules))
     multiplier = one.multiplier(found.values)
-    limits = one.spent(found.values, multiplier)
+    limits, mechanism = (
+        one.spent(found.values, multiplier),
+        one.mechanism(found.values).with_(noise_multiplier=multiplier),
+    )
     reasons = causes(one, found.values, found.mean, seed + 103)
     return {
         "name": one.name,
@@ -190,7 +193,8 @@ def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:
         "vectors": int(one.vectors * found.values["rounds"]),
         "epsilon": {"low": limits.low, "high": limits.high},
         "noise_multiplier": multiplier,
-        "mechanism": one.mechanism(found.values).with_(noise_multiplier=multiplier).describe(),
+        "mechanism": mechanism.describe(),
+        "setting": mechanism.setting(),
         "suboptimality": {"mean": found.mean, "error": found.error, "lanes": len(found.gaps)},
         "worse_than_start": float(np.mean(found.gaps >= start)),
         "accuracy": _accuracy(one.problem, found.final),

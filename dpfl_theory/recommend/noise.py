@@ -132,6 +132,7 @@ def _beside(at: Setting, document: Document, given: float | None) -> Document:
         "paper": paper,
         "accounted": accounted,
         "mechanism": None if certified is None else at.released(document).describe(),
+        "setting": None if certified is None else at.released(document).setting(),
         "bound": at.speaks_of_noise,
         "why": why,
         "warning": warning,

@@ -238,6 +238,10 @@ def test_the_relation_and_the_view_change_the_noise() -> None:
         other = recommend("dp-fedavg", "printed", **inputs, **changes)
         assert other["rho"] / plain["rho"] == pytest.approx(factor, rel=1e-3)
         assert other["noise"]["mechanism"].items() >= changes.items()
+    setting = recommend("dp-fedavg", "printed", **inputs, relation="replace")["noise"]["setting"]
+    assert "of 2C" in setting["multiplier"]
+    assert setting["neighbours"].startswith("replace")
+    assert plain["noise"]["setting"]["multiplier"].startswith("of C")
 
 
 def test_zhang2021s_bound_is_for_its_own_noise_alone() -> None:

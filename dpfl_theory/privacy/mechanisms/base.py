@@ -4,17 +4,60 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.events import Event
 
-__all__ = ["Mechanism", "parameter"]
+__all__ = ["Alternative", "Mechanism", "multiplies", "parameter"]
 
-SMALLEST, LARGEST = 1e-4, 1e12
+OF = {
+    "sum": "the noise of the sum over a cohort",
+    "message": "the noise of each client's message",
+    "average": "the noise of the average over a cohort",
+    "step": "the noise of one local step",
+}
+"""What a noise multiplier may belong to."""
+
+SMALLEST, LARGEST = 1e-100, 1e12
 """Noise multipliers that are accounted for; beyond them double precision ends."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another reading of a run: a clause that begins with "if", the options that choose it, and what it releases.
+
+    ``factor`` turns a multiplier of the other kind into the mechanism's own, where that is all that differs. With
+    ``bound`` the event is only an upper bound of what is released.
+    """
+
+    clause: str
+    options: Mapping[str, str]
+    event: Event
+    factor: float | None = None
+    bound: bool = False
+
+
+def multiplies(z: float | None, noisy: str, replaced: bool, unit: str = "C") -> str:
+    """What a noise multiplier z multiplies, where a message has norm at most ``unit`` and ``noisy`` carries the noise.
+
+    >>> multiplies(None, "the sum", False)
+    'of C: the noise of the sum has standard deviation z C, as dp-accounting, Opacus and TensorFlow Privacy count'
+    """
+    deviation = "" if unit == "1" else f" {unit}"
+    if not replaced:
+        return (
+            f"of {unit}: the noise of {noisy} has standard deviation z{deviation}, as dp-accounting, Opacus and "
+            "TensorFlow Privacy count"
+        )
+    twice = "2" if unit == "1" else f"2{unit}"
+    known = "" if z is None else f", here {2 * z:.6g}"
+    return (
+        f"of {twice}, the most that a replacement changes: the noise of {noisy} has standard deviation 2z{deviation}. "
+        f"dp-accounting's PLDAccountant counts in {unit}: there it is 2z{known}"
+    )
 
 
 def parameter(help_: str, default: Any = None, choices: Iterable[str] = ()) -> Any:
@@ -40,8 +83,14 @@ class Mechanism(ABC):
     protects: ClassVar[str]
     """The protected unit: "client" or "record"."""
     noise_added_by: ClassVar[str]
+    aliases: ClassVar[Mapping[str, str]] = {}
+    """Other names of parameters on the command line."""
+    fixed: ClassVar[Mapping[str, str]] = {}
+    """What the algorithm leaves no choice of, where it is not what most have: "noise", "sampling", "view"."""
 
-    noise_multiplier: float | None = parameter("standard deviation of the noise over the sensitivity")
+    noise_multiplier: float | None = parameter(
+        "standard deviation of the noise over the sensitivity; each answer says of which noise, and in which unit"
+    )
     rounds: int | None = parameter("number of communication rounds")
 
     def __post_init__(self) -> None:
@@ -73,6 +122,31 @@ class Mechanism(ABC):
     @abstractmethod
     def notes(self) -> tuple[str, ...]:
         """One sentence for each thing that decides the accounting and may surprise."""
+
+    @abstractmethod
+    def setting(self) -> dict[str, str]:
+        """What an epsilon of this mechanism is about, in one phrase each: the protected ``unit``, the ``neighbours``,
+        what the ``multiplier`` multiplies, the ``sampling``, the ``observer``, and where and how often ``noise`` is
+        added. Parameters that are not given yet are left out.
+        """
+
+    def multiplier_of(self) -> str:
+        """What the noise multiplier belongs to: "sum", "message" or "average" of the clients' messages, or "step"."""
+        return "message"
+
+    def factors(self) -> dict[str, float]:
+        """For each of these that is known here, what turns its multiplier into that of `multiplier_of`."""
+        return {}
+
+    def alternatives(self, given: Collection[str]) -> Iterator[Alternative]:
+        """Other readings of what was not given: ``given`` names the options that were, "multiplier_of" among them."""
+        if "multiplier_of" in given:
+            return
+        z = self.value("noise_multiplier")
+        for of, factor in self.factors().items():
+            if of != self.multiplier_of():
+                event = self.with_(noise_multiplier=min(max(z * factor, SMALLEST), LARGEST)).event()
+                yield Alternative(f"if it is the multiplier of {OF[of]}", {"multiplier_of": of}, event, factor)
 
     def attacks(self) -> tuple[tuple[Event, float], ...]:
         """Events that show what is certainly released, those that show most first, each with the probability that the

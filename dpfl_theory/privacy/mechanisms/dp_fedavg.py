@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import sampling
 from dpfl_theory.privacy.events import Event, Repeated, WithProbability, gaussian
-from dpfl_theory.privacy.mechanisms.base import Mechanism, parameter
+from dpfl_theory.privacy.mechanisms.base import Alternative, Mechanism, multiplies, parameter
 
 __all__ = ["MECHANISMS", "DPFedAvg", "DPNormFedAvg"]
 
@@ -103,6 +104,62 @@ class DPFedAvg(Mechanism):
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "noise_added_by": "server" if self.noise == "average" else "client"}
+
+    def multiplier_of(self) -> str:
+        return "sum"
+
+    def factors(self) -> dict[str, float]:
+        r = self._known_size()
+        if r is None:
+            return {}
+        return {"sum": 1.0, **({"message": math.sqrt(r)} if self.noise == "per-client" else {}), "average": float(r)}
+
+    def alternatives(self, given: Collection[str]) -> Iterator[Alternative]:
+        yield from super().alternatives(given)
+        if "noise" not in given and self.view == "third-party" and self.relation != "add-remove":
+            event = self.with_(noise="average").event()
+            if event != self.event():
+                yield Alternative(
+                    "if the server adds the noise, to the sum or the average", {"noise": "average"}, event
+                )
+
+    def setting(self) -> dict[str, str]:
+        r, z = self._known_size(), self.noise_multiplier
+        neighbours = {
+            "zero-out": "zero-out: one client's message is zero instead, and the noise stays",
+            "replace": "replace: one client's message is another one of norm at most C",
+            "add-remove": "add-remove: one client more or less",
+        }[self.relation]
+        drawn = {
+            "full": "none: every client takes part in every round",
+            "poisson": "Poisson: each client takes part in a round independently, with probability r/n",
+            "fixed": "fixed size: r of n clients, drawn without replacement in each round",
+            "with-replacement": "with replacement: r draws from n clients in each round",
+        }[self.sampling]
+        if r is not None and self.clients and self.sampling != "full":
+            drawn += f" = {r:g}/{self.clients}"
+        if self.noise == "average":
+            placed = "once a round by the server, to the sum or, divided by r, to the average: both are the same"
+        else:
+            placed = "once a round by each client of the cohort, 1/sqrt(r) of the sum's standard deviation each"
+            if r is not None and z is not None:
+                placed += f": the multiplier of one message is {z / math.sqrt(r):.6g}"
+        observer = (
+            "third party: sees the sum or average of each round, and no single message"
+            if self.view == "third-party"
+            else "server: sees every message, which only its own client's noise hides"
+        )
+        return {
+            "unit": "one client, with all of its data",
+            "neighbours": neighbours,
+            "multiplier": multiplies(z, "the sum over a cohort", self.relation == "replace"),
+            "sampling": drawn,
+            "observer": observer,
+            "noise": placed,
+        }
+
+    def _known_size(self) -> float | None:
+        return self.clients if self.sampling == "full" else self.cohort
 
     def size(self) -> float:
         """The cohort r; all clients when sampling is full."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpfl_theory.privacy.events import Event, Repeated, WithProbability, gaussian
-from dpfl_theory.privacy.mechanisms.base import Mechanism, parameter
+from dpfl_theory.privacy.mechanisms.base import Mechanism, multiplies, parameter
 
 __all__ = ["MECHANISMS", "DPScaffNew"]
 
@@ -22,6 +22,7 @@ class DPScaffNew(Mechanism):
     {'sigma': 10.0}
     """
 
+    aliases = {"iterations": "rounds"}  # noqa: RUF012
     name = "dp-scaffnew"
     title = "DP-ScaffNew"
     source = "hou2023 Algorithm 2"
@@ -42,6 +43,19 @@ class DPScaffNew(Mechanism):
 
     def sigma(self, clip: float) -> dict[str, float]:
         return {"sigma": self.value("noise_multiplier") * clip * (2 if self.relation == "replace" else 1)}
+
+    def setting(self) -> dict[str, str]:
+        replaced = self.relation == "replace"
+        kind = "another one of norm at most C" if replaced else "zero instead, and the noise stays"
+        p = "" if self.communication_probability is None else f" = {self.communication_probability:g}"
+        return {
+            "unit": "one client, with all of its data",
+            "neighbours": f"{self.relation}: one client's message is {kind}",
+            "multiplier": multiplies(self.noise_multiplier, "each client's message", replaced),
+            "sampling": f"none: all clients communicate together, in an iteration with probability p{p}",
+            "observer": "everybody, the server too: sees every message, and when there was communication",
+            "noise": "by each client, once for each communication, to its own message",
+        }
 
     def notes(self) -> tuple[str, ...]:
         return (

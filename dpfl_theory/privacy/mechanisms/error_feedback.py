@@ -1,15 +1,16 @@
-"""DP-alpha-NormEC, DP-Clip21 and distributed DP-SGD: every client in every round, messages of bounded norm."""
+"""DP-alpha-NormEC, DP-Clip21 and distributed DP gradient descent: all clients in each round, bounded messages."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from dpfl_theory.privacy.events import Event, Repeated, gaussian
-from dpfl_theory.privacy.mechanisms.base import Mechanism, parameter
+from dpfl_theory.privacy.mechanisms.base import Mechanism, multiplies, parameter
 
-__all__ = ["DPSGD", "MECHANISMS", "DPClip21", "DPNormEC"]
+__all__ = ["MECHANISMS", "DPClip21", "DPDistributedGD", "DPNormEC"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,8 @@ class DPNormEC(Mechanism):
     source = "shulgin2025 Algorithm 1, private form"
     protects = "client"
     noise_added_by = "client"
+    bound: ClassVar[str] = "1"
+    """The bound of a message's norm, without the noise."""
 
     clients: int | None = parameter("number of clients n (for `view=third-party`)")
     relation: str = parameter(
@@ -59,6 +62,29 @@ class DPNormEC(Mechanism):
     def sigma(self, clip: float) -> dict[str, float]:
         return {"sigma": self.value("noise_multiplier") * clip * (2 if self.relation == "replace" else 1)}
 
+    def factors(self) -> dict[str, float]:
+        if self.clients is None:
+            return {}
+        root = math.sqrt(self.clients)
+        return {"message": 1.0, "sum": 1 / root, "average": root}
+
+    def setting(self) -> dict[str, str]:
+        replaced = self.relation == "replace"
+        kind = f"another one of norm at most {self.bound}" if replaced else "zero instead, and the noise stays"
+        seen = (
+            "server: sees every message, which only its own client's noise hides"
+            if self.view == "server"
+            else "third party: sees sums over all n clients, which the noise of all of them hides"
+        )
+        return {
+            "unit": "one client, with all of its data",
+            "neighbours": f"{self.relation}: one client's message is {kind}",
+            "multiplier": multiplies(self.noise_multiplier, "each client's message", replaced, self.bound),
+            "sampling": "none: every client takes part in every round",
+            "observer": seen,
+            "noise": "once a round by each client, to its own message",
+        }
+
     def notes(self) -> tuple[str, ...]:
         return ("Every client takes part in every round: nothing is amplified by sampling.",)
 
@@ -72,17 +98,28 @@ class DPClip21(DPNormEC):
     name = "dp-clip21"
     title = "DP-Clip21"
     source = "shulgin2025 Section 6"
+    bound = "tau"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPSGD(DPNormEC):
-    r"""Distributed DP-SGD: client i sends :math:`\Psi(\nabla f_i(x^k))` plus noise, Psi clipping or smoothed
-    normalisation.
+class DPDistributedGD(DPNormEC):
+    r"""Distributed DP gradient descent: client i sends :math:`\Psi(\nabla f_i(x^k))` plus noise, Psi clipping or
+    smoothed normalisation. Every client takes part in every round, with its whole gradient.
+
+    The paper calls it DP-SGD. The DP-SGD of Abadi et al., which samples records, is ``poisson-gaussian``.
     """
 
-    name = "dp-sgd"
-    title = "Distributed DP-SGD with clipping or smoothed normalisation"
+    name = "dp-distributed-gd"
+    title = "Distributed DP gradient descent with clipping or smoothed normalisation"
     source = "shulgin2025 equation (2)"
+    bound = "C"
 
 
-MECHANISMS = (DPNormEC, DPClip21, DPSGD)
+MECHANISMS = (DPNormEC, DPClip21, DPDistributedGD)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "DPSGD":
+        warnings.warn("DPSGD is now called DPDistributedGD: it samples nothing", FutureWarning, stacklevel=2)
+        return DPDistributedGD
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

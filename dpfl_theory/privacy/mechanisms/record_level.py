@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,8 @@ from scipy.special import ndtr
 from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import stats
 from dpfl_theory.privacy import sampling
-from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability
-from dpfl_theory.privacy.mechanisms.base import Mechanism, parameter
+from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, gaussian
+from dpfl_theory.privacy.mechanisms.base import Alternative, Mechanism, parameter
 from dpfl_theory.privacy.tails import Line
 
 __all__ = ["MECHANISMS", "DPFedAvgRecord", "DPFedSGD", "DPScaffold"]
@@ -159,6 +160,59 @@ class DPFedAvgRecord(Mechanism):
         batch = self.value("record_rate") * self.value("records")
         return {"sigma_of_one_step": self.value("noise_multiplier") * 2 * clip / batch}
 
+    def multiplier_of(self) -> str:
+        return "step"
+
+    def alternatives(self, given: Collection[str]) -> Iterator[Alternative]:
+        """Noise of the same multiplier once a round, on what a user sends: no record is hidden by a batch then."""
+        others = math.sqrt(self.cohort) if self.view == "third-party" and self._one_release() else 1.0
+        once = gaussian(self.value("noise_multiplier") * others)
+        yield Alternative(
+            "if each user adds such noise once a round, to its clipped update",
+            {},
+            Repeated(WithProbability(once, self._rate()), self.count("rounds")),
+            bound=True,
+        )
+
+    def _one_release(self) -> bool:
+        """Whether a message is seen in one sum only."""
+        return True
+
+    def setting(self) -> dict[str, str]:
+        unit = "C/(sR)" if self.records is None or self.record_rate is None else f"C/{self.batch}"
+        z = "" if self.noise_multiplier is None else f", here {2 * self.noise_multiplier:.6g}"
+        if self.users is None or self.user_rate is None:
+            cohort = "floor(lM) of M users in each round"
+        elif self.cohort == self.users:
+            cohort = "every user in every round"
+        else:
+            cohort = f"{self.cohort} of {self.users} users in each round, without replacement, which hides nothing"
+        if self.records is None or self.record_rate is None:
+            batch = "floor(sR) of its R records"
+        elif self.batch == self.records:
+            batch = "all of its records"
+        else:
+            batch = f"{self.batch} of its {self.records} records, without replacement"
+        if self.view == "server":
+            observer = "server: sees every user's message, which only that user's noise hides"
+        elif not self._one_release():
+            observer = "third party: sees averages, which repeat a user's noise, so that others' noise is not counted"
+        elif self.local_steps == 1:
+            observer = "third party: sees the average of each round, which the noise of the whole cohort hides"
+        else:
+            observer = "third party: sees averages; a user's local steps are counted as seen, with its own noise only"
+        return {
+            "unit": "one record of one user",
+            "neighbours": "replace: one record of one user is another one",
+            "multiplier": (
+                f"of 2{unit}, the most that a replaced record changes a user's average gradient: a local step's noise "
+                f"has standard deviation 2z {unit}. In units of {unit} it is 2z{z}"
+            ),
+            "sampling": f"{cohort}; in each local step a user takes {batch}",
+            "observer": observer,
+            "noise": "at every local step by each user, to its average gradient",
+        }
+
     def notes(self) -> tuple[str, ...]:
         said = []
         if self.user_rate is not None and self.users is not None and self.cohort < self.users:
@@ -202,6 +256,9 @@ class DPScaffold(DPFedAvgRecord):
     source = "noble2022 Algorithm 1"
 
     def _noise_of_others_counts(self) -> bool:
+        return False
+
+    def _one_release(self) -> bool:
         return False
 
     def _attacked_rounds(self) -> int:
