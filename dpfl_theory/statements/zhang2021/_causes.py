@@ -130,8 +130,9 @@ MOMENT_ORDER = Cause(
     "For every u and v some true delta is above 0.7607. With v = 4, u = 1, delta = 1e-05, P = N and T = epsilon = 37 "
     "it is 1.361e-05.",
     "It is a known theorem, cited as such, and nobody uses it with epsilon far above ln(1/delta) or with P = N.",
-    "Agreed for its use: at delta = 1e-5, N = 1920 and P = 80 the noise with v = 4 keeps epsilon = 1.5 (certified at "
-    "most 0.964 for T = 1000, cohorts of fixed size). The words 'for any epsilon <= u q^2 T' and 'any delta > 0' go "
+    "Agreed for its use: at delta = 1e-5, N = 1920 and P = 80 the noise with v = 4 keeps epsilon = 1.5 for zero-out "
+    "neighbours (certified at most 0.964 for T = 1000, cohorts of fixed size), and with v = 16 where a client's data "
+    "set is replaced. The words 'for any epsilon <= u q^2 T' and 'any delta > 0' go "
     "further, for P < N too (80 of 1920 clients, epsilon = 64 s^2 and many rounds); the grade says that they are "
     "inherited.",
 )

@@ -220,7 +220,7 @@ UPDATE: Statement = _table(
     "zhang2021.table1.update-clipping",
     "Table 1: stationary points on problem (8), updates clipped",
     (
-        "read with the clipping of Section 2.1 and Claim 2.2, of updates; eta_g = 1, all clients. Section 2.1 says that "
+        "read with the clipping of Section 2.1 and Claim 2.2, of updates; eta_g = 1, all clients. Section 2.1 says: "
         "'when Q = 1, the difference clipping is equivalent to the standard mini-batch gradient clipping'. So c = 1 "
         "bounds the gradient in the column Q = 1, and the update x_i^{t,Q} - x^t in the column Q = inf"
     ),
@@ -249,8 +249,8 @@ ONE_THRESHOLD: Statement = _table(
     "zhang2021.table1.one-threshold",
     "Stationary points on problem (8), updates clipped to 1 in both columns of Table 1",
     (
-        "derived: c = 1 bounds the update eta_l g also for Q = 1, as (4) prints it. The entry 1/2 is then that of steps "
-        "from 2/7 on, and 0 that of every step with which FedAvg without clipping converges"
+        "derived: c = 1 bounds the update eta_l g also for Q = 1, as (4) prints it. The entry 1/2 is then that of "
+        "steps from 2/7 on, and 0 that of every step with which FedAvg without clipping converges"
     ),
     (
         "Stationary points of FedAvg on (8) with updates clipped: 0 and 13/9 without clipping, 0 and 2/3 with c = 1, "
