@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.errata import Slip
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, sides_of, total
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement
@@ -16,7 +17,15 @@ from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import accurate, prescribed, runs
 from dpfl_theory.statements.shulgin2025._instances import CLOSER, LARGE, NEARLY, SMALL
-from dpfl_theory.statements.shulgin2025._line import BEYOND_TWELVE, BEYOND_WEIGHTED, TWELVE, WEIGHTED, edges
+from dpfl_theory.statements.shulgin2025._line import (
+    BEYOND_TWELVE,
+    BEYOND_WEIGHTED,
+    TWELVE,
+    WEIGHTED,
+    alpha_norm_ec,
+    edges,
+    root,
+)
 from dpfl_theory.statements.shulgin2025.corollary1 import COROLLARY1
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -100,6 +109,18 @@ def _twelve_again(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     gamma = prescription_of(statement)["gamma"]
     bound = s.gap / (gamma * root**2) + 2 * s.D / root + s.L * gamma / 2
     return equal(bound, total(statement), "the mean of the descent inequalities and (12)")
+
+
+def _uphill(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """One client, f = x^2/2, x^0 = 1: its memory is short of the gradient by R = (D + M)/sqrt(K + 1), M = 1, and leads
+    away from the optimum as long as D exceeds sqrt(K + 1) times the gradient."""
+    K, D, one = int(instance["K"]), Fraction(instance["D"]), Fraction(1)
+    times = root(Fraction(K + 1))
+    weight, R, gamma = (one + 1 / D) / times, (D + 1) / times, 1 / times
+    rounds = alpha_norm_ec([one], [0 * one], one, [one - R], weight, weight, gamma, K + 1)
+    letters = {"K": Fraction(K), "D": D, "R": R, "alpha": weight, "beta": weight, "gamma": gamma}
+    letters |= {"gap": one / 2, "L": one, "L_max": one}
+    return [Values({**letters, "least": min(r.slope for r in rounds)}, letters)]
 
 
 def _prescription(s: Letters) -> Mapping[str, Any]:
@@ -308,6 +329,7 @@ REPAIRED: Statement = replace(
         Check("algebra", "residuals after the update", _kept, part=_KEPT),
         Check("algebra", "descent inequalities added up", _twelve_again),
         Check("algebra", "the least D of the restored form", _least_accuracy),
+        Check("exact", "a memory that leads away from the optimum", _uphill, {"K": 3, "D": "5"}),
         *edges(WEIGHTED, BEYOND_WEIGHTED),
         *worst.grid_of(many.smallest_gradient, _NEARER),
         *(c for name, (i, _) in SMALL.items() for c in runs({name: i}, prescribed)),

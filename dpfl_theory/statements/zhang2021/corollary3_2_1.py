@@ -128,7 +128,7 @@ REPAIRED: Statement = Statement(
             "repaired: Q in the third term, with the repaired Theorems 3.1 and 3.2 and with constants, so T >= 80 "
             "ln(1/delta) and epsilon <= min{(P/N)^2 T, ln(1/delta)/2}. The bound is for cohorts of P different "
             "clients, or P draws with replacement; for what cohorts this noise is private the repaired Theorem 3.2 "
-            "says"
+            "says. Drift and sampling are those of the repaired Theorem 3.1, where instances decide them"
         ),
     ),
     text=(

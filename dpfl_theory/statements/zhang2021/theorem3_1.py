@@ -18,7 +18,7 @@ from dpfl_theory.statements.zhang2021 import eq22
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._instances import step_edges
 from dpfl_theory.statements.zhang2021._letters import hypotheses, printed_limits, repaired_limits
-from dpfl_theory.statements.zhang2021._runs import long_run, runs, tree
+from dpfl_theory.statements.zhang2021._runs import at_rest, long_run, runs, tree
 
 __all__ = ["READINGS", "REPAIRED", "THEOREM", "clipping", "shared"]
 
@@ -236,7 +236,11 @@ REPAIRED: Statement = Statement(
         _WHERE,
         note=(
             "repaired: the sampling's term in sigma_g^2, powers and constants of the second and third term, the limits "
-            "of the steps, and a mean over the clients in the last term; " + READINGS
+            "of the steps, and a mean over the clients in the last term; "
+            + READINGS
+            + ". The clipping spread is at most "
+            "0.27 times the clipping bias, as factors lie in [0, 1] and L eta_g eta_l Q is at most 0.175; no instance "
+            "is known in which it decides"
         ),
     ),
     text=_TEXT.format(steps=repaired_limits.text),
@@ -249,6 +253,7 @@ REPAIRED: Statement = Statement(
         Check("algebra", "rate with the steps of Section 3.1", _steps_of_section),
         *checks("exact", tree, instances.ALLOWED),
         *checks("exact", long_run, instances.LONG),
+        *checks("exact", at_rest, instances.AT_REST),
         *step_edges(repaired_limits, tree, **instances.ONE_ROUND),
         *runs(repaired_limits, instances.SIMULATED),
     ),
