@@ -39,6 +39,10 @@ class Slip(str):
         made.where = where
         return made
 
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        """What a copy, also in another process, is made from."""
+        return str(self), self.where
+
 
 @dataclass(frozen=True)
 class Cause:

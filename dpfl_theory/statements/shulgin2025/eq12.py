@@ -252,9 +252,9 @@ EQ12: Statement = Statement(
             where="Abstract",
         ),
         Slip(
-            "The experiments are said to verify the theoretical benefits. They use batches of 32, and most of them no "
-            "server normalization. Theorems 1 and 2 are, as far as their words are left, of full gradients with line "
-            "11 of Algorithm 1; Section 7 leaves stochastic gradients to future work.",
+            "The experiments are said to verify the theoretical benefits. They use batches of 32, and several of "
+            "them no server normalization. Theorems 1 and 2 are, as far as their words are left, of full gradients "
+            "with line 11 of Algorithm 1; Section 7 leaves stochastic gradients to future work.",
             where="Section 1.1, Section 6 and Appendix I.1",
         ),
         Slip(
