@@ -106,14 +106,19 @@ def _certified(
     """instance: points, and ``times``, by how much the noise's variance exceeds the prescribed one (1 where absent)."""
     from dpfl_theory.privacy import sampling as schemes
     from dpfl_theory.privacy.events import Repeated
-    from dpfl_theory.privacy.pld import epsilon_limits
+    from dpfl_theory.privacy.pld import epsilon_limits, epsilon_low
 
     def points() -> list[PrivacyPoint]:
         found = []
         for N, P, T, epsilon in instance["N, P, T, epsilon"]:
             letters = {"N": N, "P": P, "T": T, "c": 1, "epsilon": epsilon, "delta": float(instance["delta"])}
-            z = math.sqrt(instance.get("times", 1) * P * at(statement, "rhs", letters))
-            limits = epsilon_limits(Repeated(getattr(schemes, sampling)(P / N, z, replace), T), letters["delta"])
+            scheme, times = getattr(schemes, sampling), int(instance.get("times", 1))
+            z = math.sqrt(P * at(statement, "rhs", letters))
+            if times > 1:  # for comparison: what the prescribed noise itself gives, at least
+                letters["epsilon without the factor, at least"] = epsilon_low(
+                    Repeated(scheme(P / N, z, replace), T), letters["delta"]
+                )
+            limits = epsilon_limits(Repeated(scheme(P / N, math.sqrt(times) * z, replace), T), letters["delta"])
             found.append(PrivacyPoint(letters, epsilon, limits.low, limits.high))
         return found
 
