@@ -10,7 +10,6 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
-from dpfl_theory.statements.errata import Slip
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
@@ -218,14 +217,6 @@ EXAMPLE1: Statement = Statement(
         ),
     ),
     smoke=("alpha = 5, K = 400",),
-    slips=(
-        Slip(
-            "DP-SGD with smoothed normalization is called 'a special case of Das et al. (2022)'. That paper sends C "
-            "u/||u||; its Appendix B names the constant in the denominator of Yang et al. as a difference. With one "
-            "local step it is a special case for alpha = 0 only.",
-            where="Section 2, Distributed non-private methods with clipping",
-        ),
-    ),
 )
 
 STATEMENTS = (EXAMPLE1,)
