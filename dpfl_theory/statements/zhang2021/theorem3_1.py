@@ -127,13 +127,20 @@ _NOTE = (
     "O(1/sqrt(PQT) + 1/T) is that of the standard terms. The verdict is the same for both"
 )
 
+_REACH = (
+    "With the paper's P = 80, Q = 32 those steps meet the theorem's limit P/(6QL(P-1)) only from T = 89871 rounds on. "
+    "The left side is at most G^2 gamma_1; so the bound says something only while the two deviations, E|alpha_i - "
+    "alpha~_i| + E|alpha~_i - alpha-bar|, are on average below a quarter of gamma_1, the mean clipping factor"
+)
+"""How far the printed bound reaches."""
+
 READINGS = "without replacement, or with it where every draw is a local run of its own; " + _NOTE
 
 THEOREM: Statement = Statement(
     id="zhang2021.theorem3.1",
     kind="theorem",
     title="Convergence of DP-FedAvg",
-    source=Source(zhang.PAPER, _WHERE, note=_NOTE),
+    source=Source(zhang.PAPER, _WHERE, note=f"{_NOTE}. {_REACH}"),
     text=_TEXT.format(steps=printed_limits.text),
     symbols=_LETTERS,
     expectations=_EXPECTATIONS,
@@ -191,10 +198,6 @@ THEOREM: Statement = Statement(
         "The last term sums over all N clients and divides by P; its proof gives the mean over the clients, N/P times "
         "less.",
         "The sum over t = 1..T starts at x^1 where its proof's x_1 is the algorithm's x^0.",
-        "With the paper's P = 80, Q = 32 the steps of Section 3.1, eta_g = sqrt(QP) and eta_l = 1/(sqrt(T) Q L), meet "
-        "the theorem's limit P/(6QL(P-1)) only from T = 89871 rounds on.",
-        "The left side is at most G^2 gamma_1. So the bound says something only while the two deviations, E|alpha_i - "
-        "alpha~_i| + E|alpha~_i - alpha-bar|, are on average below a quarter of gamma_1, the mean clipping factor.",
         "Section 3.1 says that without clipping and noise the theorem recovers Theorem 1 of Yang et al., which is for "
         "full participation; their Theorem 2 is the one for partial participation.",
         "'||E Delta x_i|| = ||E Delta x_i|| for all i, j', the condition of E|alpha~_i - alpha-bar| = 0, has the same "
