@@ -14,7 +14,7 @@ from dpfl_theory import methods, statements
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.report.entries import Entry, check_command, copy_read, natural, readings_of, reference
 from dpfl_theory.report.proof_map import harmed, proof_graph
-from dpfl_theory.statements.errata import GRADES, Cause
+from dpfl_theory.statements.errata import GRADES, Cause, Slip
 from dpfl_theory.statements.model import DERIVED, Statement
 
 __all__ = [
@@ -248,12 +248,19 @@ def letter(paper: str) -> dict[str, Any]:
         "errata": [_erratum(s, own, graph) for s in own if s.erratum is not None],
         "remarks": [_remark(s) for s in own if s.remark is not None],
         "sharpened": [{**_place(s), "text": s.text} for s in own if s.id.endswith(".sharpened")],
-        "slips": [{**_place(s), "slip": slip} for s in own for slip in s.slips if not s.id.endswith(DERIVED)],
+        "slips": [
+            {**_slip_place(s, slip), "slip": slip} for s in own for slip in s.slips if not s.id.endswith(DERIVED)
+        ],
     }
 
 
 def _place(s: Statement) -> dict[str, Any]:
     return {"id": s.id, "title": s.title, "where": s.source.where, "equation": s.source.equation or None}
+
+
+def _slip_place(s: Statement, slip: str) -> dict[str, Any]:
+    """The statement's place, or the slip's own."""
+    return {**_place(s), "where": slip.where, "equation": None} if isinstance(slip, Slip) else _place(s)
 
 
 def _erratum(s: Statement, own: Sequence[Statement], graph: Any) -> dict[str, Any]:

@@ -90,6 +90,11 @@ FACTORS = {
     ("shulgin2025.corollary1", "the slope stays 1/sqrt(K + 1)"): Fraction(39, 170),
     ("shulgin2025.corollary2", "the slope stays t"): Fraction(33, 200),
     ("shulgin2025.theorem2", "first round"): Fraction(33, 100),
+    ("shulgin2025.theorem1", "memories that lead away from the optimum"): Fraction(117, 1000),
+    ("shulgin2025.theorem2", "memories that lead away from the optimum"): Fraction(117, 1000),
+    ("shulgin2025.corollary1", "memories that lead away from the optimum"): Fraction(79, 1000),
+    ("shulgin2025.corollary2", "memories that lead away from the optimum"): Fraction(116, 1000),
+    ("shulgin2025.eq12.repaired", "a memory that leads away from the optimum"): Fraction(18, 100),
 }
 """Where the bound is farther from what it bounds; just below this factor the check turns."""
 

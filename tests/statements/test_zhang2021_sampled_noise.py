@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -82,6 +83,43 @@ def test_the_paper_s_larger_budget_is_outside() -> None:
     assert privacy.run(get(ID), replace(check, instance=instance), Settings()).verdict == "not-applicable"
     (point,) = check.made(get(ID), instance).points()
     assert point.low > 6.75
+
+
+@pytest.mark.parametrize("name", ["independent clients", "cohorts of fixed size"])
+def test_where_a_data_set_is_replaced_four_is_not_enough(name: str) -> None:
+    """v = 4 gives more than 1.73 at P = 80, N = 1920, T = 1000 and epsilon = 1.5; v = 16 is certified."""
+    check = the_check(f"4 times the noise where a client's data set is replaced, {name}")
+    assert privacy.run(get(ID), check, Settings()).verdict == "holds"
+    one = {**check.instance, "N, P, T, epsilon": [[1920, 80, 1000, 1.5]]}
+    (point,) = check.made(get(ID), {**one, "times": 1}).points()
+    assert point.low > 1.73
+    assert privacy.run(get(ID), replace(check, instance={**one, "times": 1}), Settings()).verdict == "violated"
+
+
+def test_where_a_data_set_is_replaced_four_is_not_enough_for_all_clients_in_all_rounds() -> None:
+    """P = N, epsilon = 2: the true delta of all rounds together by the normal distribution, 1.37e-4."""
+    move = 2 / (math.sqrt(4 * math.log(1e5)) / 2)  # over the deviation of the noise in all rounds together
+    true = mpmath.ncdf(move / 2 - 2 / move) - mpmath.exp(2) * mpmath.ncdf(-move / 2 - 2 / move)
+    assert float(true) == pytest.approx(1.3726e-4, rel=1e-4)
+
+
+def test_an_observer_who_knows_the_cohorts_learns_more() -> None:
+    """The slip at Theorem 3.2, by another way: the mean over k of releases of multiplier z/sqrt(k)."""
+    from scipy import stats
+
+    rate, T = 80 / 1920, 1000
+    z = rate * math.sqrt(4 * T * math.log(1e5)) / 1.5
+    k = np.arange(1, T + 1)
+    mu, weight = np.sqrt(k) / z, stats.binom.pmf(k, T, rate)
+
+    def delta(epsilon: float) -> float:
+        """By quadrature over the loss of each release, N(mu^2/2, mu^2)."""
+        x = np.linspace(-12.0, 12.0, 20_001)
+        loss = mu[:, None] ** 2 / 2 + mu[:, None] * x
+        gain = np.maximum(0.0, -np.expm1(epsilon - loss)) * stats.norm.pdf(x)
+        return float(weight @ np.trapezoid(gain, x, axis=1))
+
+    assert delta(5.06) > 1e-5 > delta(5.07)
 
 
 def test_every_T_needs_no_rounds() -> None:

@@ -86,7 +86,7 @@ def test_a_wrong_entry_is_noticed() -> None:
     wrong = {**table1.UPDATES, ("1", None): F(2, 3) + F(1, 10**9)}
     instance = {"clipping": "difference", "c": "1", "Q": None, "eta_l": ["1/50"]}
     check = Check("exact", "planted", partial(table1.entry_cases, table=wrong), instance)
-    assert exact.run(get("zhang2021.table1.update-clipping.repaired"), check, Settings()).verdict == "violated"
+    assert exact.run(get("zhang2021.table1.one-threshold"), check, Settings()).verdict == "violated"
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,54 @@ def test_larger_steps_bring_back_the_printed_entry(eta: float, end: float) -> No
     assert (abs(1 - 41 * eta / 3) > 1) == (eta > 6 / 41)
 
 
+def test_section_2_1_s_reading_gives_the_printed_entries_and_a_wrong_one_is_noticed() -> None:
+    """For Q = 1 the gradient is clipped to 1: 1/2 at every step. With the update clipped to 1 it would be 0 there."""
+    for eta in (0.001, 0.1, 0.14):
+        x = 0.3
+        for _ in range(40_000):
+            x += sum(eta * clip(-p * (p * x - q), 1.0) for p, q in zip(*EIGHT)) / 3
+        assert x == pytest.approx(0.5, abs=1e-9)
+    statement = get("zhang2021.table1.update-clipping")
+    (check,) = (c for c in statement.checks if c.name == "c = 1, at every step that was tried")
+    assert exact.run(statement, check, Settings()).verdict == "holds"
+    planted = {**table1.PRINTED, ("1", 1): F(0)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table1, "PRINTED", planted)
+        assert exact.run(statement, check, Settings()).verdict == "violated"
+
+
+def test_the_clipped_gradient_is_no_gradient_in_two_dimensions() -> None:
+    """The slip at Claim 2.2: the derivatives across of c (x_1, 2 x_2)/||.|| differ."""
+    import sympy as sp
+
+    x1, x2, c = sp.symbols("x1 x2 c", positive=True)
+    r = sp.sqrt(x1**2 + 4 * x2**2)
+    first, second = c * x1 / r, 2 * c * x2 / r
+    across = sp.diff(first, x2), sp.diff(second, x1)
+    assert sp.simplify(across[0] + 4 * c * x1 * x2 / r**3) == 0
+    assert sp.simplify(across[1] + 2 * c * x1 * x2 / r**3) == 0
+
+
+@pytest.mark.parametrize("Q", [1, 2, 7])
+def test_more_local_steps_reach_the_optimum_where_all_curvatures_are_equal(Q: int) -> None:
+    """The slip at Table 1: nothing is clipped, and Q > 1 does not move the stationary point."""
+    b = [-0.5, -0.5, 5.0]
+    assert end_of([1.0] * 3, b, 0.1, Q, lambda x, y: y) == pytest.approx(sum(b) / 3, abs=1e-9)
+    assert abs(end_of(*EIGHT, 0.02, 2, lambda x, y: y)) > 0.01
+
+
+def test_the_factor_over_all_randomness_differs_from_the_drawn_one_without_noise() -> None:
+    """The slip at the bound of |alpha_i - alpha~_i|: one of two clients drawn, Q = 1, round 1."""
+    a, eta = F(1, 4), F(1, 10)
+    c = eta / 2
+    drawn = [c / max(c, eta * abs(x - 1)) for x in (a, -a)]
+    mean = c / max(c, eta * abs((a - 1 - a - 1) / 2))
+    assert (drawn, mean) == ([1 / (2 * (1 - a)), 1 / (2 * (1 + a))], F(1, 2))
+
+
 def test_a_wrong_entry_at_larger_steps_is_noticed() -> None:
     check = Check("exact", "planted", partial(table1.longer_cases, point=lambda _: F(0)), {"eta_l": ["2/7", "1"]})
-    assert exact.run(get("zhang2021.table1.update-clipping.repaired"), check, Settings()).verdict == "violated"
+    assert exact.run(get("zhang2021.table1.one-threshold"), check, Settings()).verdict == "violated"
     with pytest.raises(ValueError, match="does not attract"):
         table1.longer_cases(get("zhang2021.table1"), {"eta_l": ["8/5"]})
     with pytest.raises(ValueError, match="does not attract"):

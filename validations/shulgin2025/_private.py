@@ -20,6 +20,8 @@ BETAS = (0.001, *setting.BETAS)
 """With noise one smaller beta is tried as well."""
 EPSILON, DELTA = 8.0, 1e-5
 """The private setting's numbers are lost in the text: these are an assumption."""
+ASSUMED = "the budget (8, 1e-5) and 100 clients are assumed, the paper's budget being lost and its workers 10"
+"""What is not the paper's in the private setting."""
 
 
 @functools.cache

@@ -32,6 +32,11 @@ from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.noble2022 import similarity_split
 from dpfl_theory.report import style
 
+DIFFERS = (
+    "softmax regression on digits and heterogeneous quadratics in place of ResNet20 on CIFAR-10; the loss in place of "
+    "the test accuracy; beta and alpha in units of the first gradients' length"
+)
+"""What is not the paper's in the experiments here."""
 ROUNDS = 300
 BETAS = (0.01, 0.1, 1.0, 10.0)
 ALPHAS = (0.01, 0.1, 1.0, 10.0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context, elsewhere, main
 
 from . import _bounds as bounds
 from . import _panels as panels
@@ -105,7 +105,7 @@ def _claims(context: Context, task: setting.Task, method: str, measured: dict[Co
     ]
     title = f"{task.title}, {'with' if method == 'ec-server' else 'without'} server normalisation"
     known = EXPECTED[context.profile][task.key, method]
-    return [
+    found: list[dict[str, Any]] = [
         {
             "claim": f"{title}: beta moves the final log f - f* more than alpha does (standard deviation of the means "
             "over the other)",
@@ -138,6 +138,7 @@ def _claims(context: Context, task: setting.Task, method: str, measured: dict[Co
             + f" (differences of {order[0]:.1f} and {order[1]:.1f} standard errors)",
         },
     ]
+    return [elsewhere(claim, setting.DIFFERS) for claim in found]
 
 
 EXPECTED: dict[str, dict[tuple[str, str], tuple[str, str, str]]] = {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context, elsewhere, main, ours
 
 from . import _runs as runs
 from . import _setting as setting
@@ -104,7 +104,7 @@ def _claims(context: Context, d: dict[str, Any]) -> list[dict[str, Any]]:
     spreads = {m: np.ptp(np.stack([logs[m][b][-1] for b in setting.BETAS]), axis=0) for m in PAIR}
     free = d["freely"]["logs"][-1]
     known = EXPECTED[context.profile][d["kept"]["key"]]
-    return [
+    found: list[dict[str, Any]] = [
         {
             "claim": f"{title}: for every beta below the largest, error compensation ends lower than DP-SGD",
             "verdict": runs.verdict(final),
@@ -138,16 +138,18 @@ def _claims(context: Context, d: dict[str, Any]) -> list[dict[str, Any]]:
             "measured": f"range {spreads['dp-sgd'].mean():.2f} decades for DP-SGD, {spreads['ec'].mean():.2f} with "
             f"error compensation ({z:.0f} standard errors), steps tuned on one grid",
         },
-        {
-            "claim": f"{title}: error compensation ends lower for every beta below the largest also when DP-SGD's grid "
-            "of steps is wide enough for every beta",
-            "verdict": runs.verdict(wide := [runs.paired(ec[b][-1], free) for b in small]),
-            "expected": known[4],
-            "paper": "not considered: the sensitivity of DP-SGD is ascribed to beta, but only step times beta enters",
-            "measured": f"DP-SGD reaches {free.mean():.2f} decades for every beta; error compensation "
-            f"{_list([ec[b][-1].mean() for b in small])} at beta = {_list(small)} (by {_list(wide)} standard errors)",
-        },
     ]
+    wider = {
+        "claim": f"{title}: does error compensation end lower for every beta below the largest also when DP-SGD's "
+        "grid of steps is wide enough for every beta?",
+        "verdict": runs.verdict(wide := [runs.paired(ec[b][-1], free) for b in small]),
+        "expected": known[4],
+        "paper": "not stated; the paper ascribes the sensitivity of DP-SGD to beta, of which without noise only "
+        "the product with the step enters",
+        "measured": f"DP-SGD reaches {free.mean():.2f} decades for every beta; error compensation "
+        f"{_list([ec[b][-1].mean() for b in small])} at beta = {_list(small)} (by {_list(wide)} standard errors)",
+    }
+    return [*(elsewhere(claim, setting.DIFFERS) for claim in found), ours(wider)]
 
 
 EXPECTED = {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context, elsewhere, main
 
 from . import _panels as panels
 from . import _private as private
@@ -17,15 +17,16 @@ from ._runs import Config
 
 TITLE = "Private training: alpha-NormEC against DP-Clip21"
 CAPTION = (
-    "Measured, in the private setting of Figure 4 (100 clients, 300 rounds, alpha = 0.01; the noise of one message is "
-    "certified to give (8, 1e-5) against those who see sums): private alpha-NormEC with and without server "
-    "normalisation and DP-Clip21 with tau = beta, so that messages are equally long and noise and guarantee are the "
-    "same. Top: softmax regression on digits; bottom: heterogeneous quadratics. Steps are tuned on one grid. Left: "
-    "suboptimality over rounds of alpha-NormEC without server normalisation (solid) and DP-Clip21 (dashed); bands: 10% "
-    "to 90% quantiles over lanes. Middle: after the last round. Right: how many decades of f - f* alpha-NormEC without "
-    "server normalisation is below DP-Clip21, after the last round and in the mean over rounds, each with the steps "
-    "that are best for it and with common noise. Bars: two standard errors. The paper has no bound for DP-Clip21; that "
-    "of alpha-NormEC is in Figure 4."
+    "Measured, in the private setting of Figure 4 (100 clients, 300 rounds, alpha = 0.01). (epsilon, delta) = (8, "
+    "1e-5) and the 100 clients are assumed: the copy at hand lost the paper's budget, and its experiments have 10 "
+    "workers. The noise of one message is certified to give the assumed budget against those who see sums. Compared "
+    "are private alpha-NormEC with and without server normalisation and DP-Clip21 with tau = beta, so that messages "
+    "are equally long and noise and guarantee are the same. Top: softmax regression on digits; bottom: heterogeneous "
+    "quadratics. Steps are tuned on one grid. Left: suboptimality over rounds of alpha-NormEC without server "
+    "normalisation (solid) and DP-Clip21 (dashed); bands: 10% to 90% quantiles over lanes. Middle: after the last "
+    "round. Right: how many decades of f - f* alpha-NormEC without server normalisation is below DP-Clip21, after the "
+    "last round and in the mean over rounds, each with the steps that are best for it and with common noise. Bars: "
+    "two standard errors. The paper has no bound for DP-Clip21; that of alpha-NormEC is in Figure 4."
 )
 SOURCE = {"paper": "shulgin2025", "where": "Figures 5 and 6, Section 6.2"}
 BUDGET_SECONDS = {"quick": 32.0, "full": 240.0}
@@ -34,7 +35,7 @@ SHARED_RUNS = "shulgin2025 runs with noise"
 METHODS = ("ec", "clip21", "ec-server")
 COLOURS = dict(zip(private.BETAS, panels.COLOURS))
 MARGIN = 0.05
-"""Decades of f - f*, 12%: what is less is not "significantly faster"."""
+"""Decades of f - f*, 12%: what is less counts as no difference. The paper gives no number for "significantly"."""
 
 
 def compute(context: Context) -> dict[str, Any]:
@@ -108,7 +109,7 @@ def _claims(
         for b in private.BETAS
     }
     known = EXPECTED[context.profile][task.key]
-    return [
+    found: list[dict[str, Any]] = [
         {
             "claim": f"{task.title}: without server normalisation, alpha-NormEC is faster than DP-Clip21 by {MARGIN:g} "
             "decades (mean over rounds of log f - f*) for some beta at which DP-Clip21 converges",
@@ -152,6 +153,7 @@ def _claims(
             ),
         },
     ]
+    return [elsewhere(claim, f"{private.ASSUMED}; {setting.DIFFERS}") for claim in found]
 
 
 EXPECTED = {

@@ -16,8 +16,8 @@ from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import accurate, runs
 from dpfl_theory.statements.shulgin2025._instances import ACCURATE
-from dpfl_theory.statements.shulgin2025._line import INSIDE, NO_NOISE, OUTSIDE, edges
-from dpfl_theory.statements.shulgin2025.theorem1 import THEOREM1
+from dpfl_theory.statements.shulgin2025._line import INSIDE, NO_NOISE, OUTSIDE, edges, root, runs_on_the_line
+from dpfl_theory.statements.shulgin2025.theorem1 import THEOREM1, UPHILL
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["COROLLARY1", "STATEMENTS"]
@@ -76,6 +76,21 @@ def _flat(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     return found
 
 
+def _uphill(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """The last round of runs on the line whose memories lead away from the optimum: D = sqrt(K + 1), as R = 1."""
+    found = []
+    for run in runs_on_the_line(instance):
+        K = len(run.rounds) - 1
+        times = root(Fraction(K + 1))
+        letters = {**run.letters, "K": Fraction(K), "D": times, "c": run.letters["gamma"] * times}
+        found.append(Values({**letters, "least": min(r.slope for r in run.rounds)}, letters))
+    return found
+
+
+_UPHILL = {**UPHILL, "runs": [["1/6", "1", "1/2", "2/3", ["1"]]]}
+"""alpha = 1, beta = 1/4, K = 3: gamma = 1/12 is the limit, D beta/((alpha + D) L_max sqrt(K + 1)) at D = 2."""
+
+
 def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """Four seventeenths of the bound against these runs."""
     return [
@@ -121,11 +136,12 @@ COROLLARY1: Statement = Statement(
         shu.PAPER,
         "Corollary 1, Section 4",
         note=(
-            "with gamma = c/sqrt(K + 1) the constant is Theorem 1's. The restored form is a rate if c, hence beta, "
-            "does not depend on K; with a fixed alpha, beta < alpha + D/sqrt(K + 1) for all K leaves beta <= alpha. "
-            "With alpha = 0, standard normalisation, gamma is below D/(L_max (K + 1)), and the bound's first term does "
-            "not tend to 0. R = D/sqrt(K + 1) is a condition on the first memories: each client starts within it of "
-            "its own gradient, and the closer the more rounds are planned"
+            "with gamma = c/sqrt(K + 1) the constant is Theorem 1's. As there, the curvature term decides nowhere. "
+            "The restored form is a rate if c, hence beta, does not depend on K; with a fixed alpha, beta < alpha + "
+            "D/sqrt(K + 1) for all K leaves beta <= alpha. With alpha = 0, standard normalisation, gamma is below "
+            "D/(L_max (K + 1)), and the bound's first term does not tend to 0. R = D/sqrt(K + 1) is a condition on "
+            "the first memories: each client starts within it of its own gradient, and the closer the more rounds are "
+            "planned"
         ),
         provenance="restored",
         restoration=(
@@ -153,6 +169,7 @@ COROLLARY1: Statement = Statement(
         Check(
             "exact", "the order is attained where the slope stays 1/sqrt(K + 1)", _attained, _SHARP_ROOTS, part=_ORDER
         ),
+        Check("exact", "memories that lead away from the optimum", _uphill, _UPHILL),
         *edges(INSIDE, _BEYOND),
         *worst.grid_of(many.rounds, _RATES),
         *runs(ACCURATE, accurate),

@@ -15,8 +15,16 @@ from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025._experiments import accurate_private, flat, private, runs
 from dpfl_theory.statements.shulgin2025._instances import ACCURATE_PRIVATE, FLAT, PRIVATE
-from dpfl_theory.statements.shulgin2025._line import INSIDE, OUTSIDE, edges, root
+from dpfl_theory.statements.shulgin2025._line import (
+    INSIDE,
+    OUTSIDE,
+    edges,
+    least_with_noise,
+    root,
+    runs_on_the_line,
+)
 from dpfl_theory.statements.shulgin2025.lemma3 import second_moment, squared
+from dpfl_theory.statements.shulgin2025.theorem1 import UPHILL
 from dpfl_theory.statements.shulgin2025.theorem2 import THEOREM2
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -155,6 +163,20 @@ def _flat_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     return found
 
 
+def _uphill(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """The last round of runs on the line whose memories lead away from the optimum, with little noise: c = 1/100,
+    epsilon = log(1/delta) = 1, beta_0 = (K + 1) beta."""
+    found, c = [], Fraction(1, 100)
+    for run in runs_on_the_line(instance):
+        K, n, beta = len(run.rounds) - 1, int(run.letters["n"]), run.letters["beta"]
+        sigma = c * root(Fraction(K + 1))
+        moments = [second_moment(k, n, 1, sigma, beta) for k in range(K + 1)]
+        own = {"K": Fraction(K), "d": Fraction(1), "c": c, "beta_0": (K + 1) * beta, "sigma": sigma}
+        letters = {**run.letters, **own, "epsilon": Fraction(1)}
+        found.append(Values({**letters, "delta": sp.exp(-1), "E_least": least_with_noise(run, K, moments)[1]}, letters))
+    return found
+
+
 def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """A seventh of the bound against these runs."""
     found = _flat_cases(statement, instance)
@@ -265,6 +287,7 @@ COROLLARY2: Statement = Statement(
         Check("algebra", "exponents in d, n, epsilon, log(1/delta) and K", _exponents),
         Check("exact", "the slope stays t", _flat_cases, _FLAT_RUNS),
         Check("exact", "the order is attained where the slope stays t", _attained, _FLAT_RUNS, part=_ORDER_MET),
+        Check("exact", "memories that lead away from the optimum", _uphill, UPHILL),
         *edges(_ONE, _BEYOND),
         Check(
             "exact",

@@ -10,6 +10,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
+from dpfl_theory.statements.errata import Slip
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.shulgin2025 import _letters as shu
@@ -217,6 +218,14 @@ LEMMA1: Statement = Statement(
                 for half in ("<=", ">=")
                 for a, b in _RATIOS
             },
+        ),
+    ),
+    slips=(
+        Slip(
+            "DP-SGD with smoothed normalization is called 'a special case of Das et al. (2022)'. That paper sends C "
+            "u/||u||; its Appendix B names the constant in the denominator of Yang et al. as a difference. With one "
+            "local step it is a special case for alpha = 0 only.",
+            where="Section 2, Distributed non-private methods with clipping",
         ),
     ),
 )

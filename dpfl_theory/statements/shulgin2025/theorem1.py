@@ -88,6 +88,14 @@ LINE: dict[str, Any] = {
 attains the largest overshoot for alpha = 1/16, beta = 1; from x^0 = 9/4 the only client's first bound is nearest to its
 gradient."""
 
+UPHILL: dict[str, Any] = {
+    "clients": [[["1"], ["0"]]],
+    "runs": [["1/4", "1", "1/2", "1", ["1"]]],
+    "rounds": 4,
+}
+"""The memory points away from the gradient in all four rounds: x goes from 1/4 to 5/8, and the other two terms of the
+bound are below 1/4."""
+
 LONG: dict[str, Any] = {
     "clients": [[["1"], ["0"]], [["3/4", "1", "1/2", "1"], ["3", "-2", "1", "0"]]],
     "runs": [["10", "0", "3/4", "1", ["1"]], ["-11", "0", "3/4", "1", ["-1"]], ["15", "0", "9/10", "1", ["1", "-1/2"]]],
@@ -113,8 +121,9 @@ THEOREM1: Statement = Statement(
             "the proof rests on Lemma 2, residuals before the update stay at most R; for beta above alpha that can "
             "fail (see there). The theorem does not need it: by the repaired Lemma 2 the residuals after the update "
             "stay at most R. With zero memories R is at least ||grad f(x^0)||, so that the restored term 2R alone "
-            "exceeds what doing nothing guarantees; the sharpened bound can be below it, for alpha = beta large beside "
-            "R"
+            "exceeds what doing nothing guarantees; the sharpened bound can be below it, for alpha = beta much larger "
+            "than R. The curvature term decides nowhere: with A <= R, G = (f(x^0) - f_inf)/(gamma (K + 1)) and L "
+            "gamma < R the sharpened bound is at most sqrt(R^2 + (G + R/2)^2), which is below G + 2R"
         ),
         provenance="restored",
         restoration=(
@@ -136,6 +145,7 @@ THEOREM1: Statement = Statement(
         Check("algebra", "residuals after the update", after_update, part=_AFTER),
         Check("exact", "residuals after the update of runs on the line", _residuals_on_the_line, LINE, part=_RESIDUALS),
         Check("exact", "long runs on the line", _runs_on_the_line, LONG),
+        Check("exact", "memories that lead away from the optimum", _runs_on_the_line, UPHILL),
         *edges(INSIDE, {**OUTSIDE, **NO_NOISE}),
         *worst.grid_of(many.rounds, _ROUNDS),
         *runs(QUIET),

@@ -22,7 +22,7 @@ from dpfl_theory.statements.shulgin2025._line import (
     runs_on_the_line,
 )
 from dpfl_theory.statements.shulgin2025.lemma3 import second_moment, squared
-from dpfl_theory.statements.shulgin2025.theorem1 import LONG, THEOREM1
+from dpfl_theory.statements.shulgin2025.theorem1 import LONG, THEOREM1, UPHILL
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["STATEMENTS", "THEOREM2"]
@@ -127,9 +127,10 @@ THEOREM2: Statement = Statement(
         note=(
             "the memories use the messages without noise, so that Theorem 1's note on Lemma 2 applies unchanged. No "
             "run comes near a bound that is below ||grad f(x^0)||: without the noise term the bound fails in one run "
-            "only, where it is far above the first gradient. The term's constant rests on the exact moments. "
-            "Lemma 3 needs vhat^0 = (1/n) sum_i v_i^0, so the server knows the mean of the first memories; memories "
-            "near the clients' gradients, which a small R asks for, tell it the first gradient without noise"
+            "only, where it is far above the first gradient. The term's constant rests on the exact moments. No "
+            "instance is known in which the curvature term decides; without noise there is none (Theorem 1). Lemma 3 "
+            "needs vhat^0 = (1/n) sum_i v_i^0, so the server knows the mean of the first memories; memories near the "
+            "clients' gradients, which a small R asks for, tell it the first gradient without noise"
         ),
         provenance="restored",
         restoration=(
@@ -153,6 +154,7 @@ THEOREM2: Statement = Statement(
         Check("exact", "the noise term", _noise_terms, {"noise": _EXACT["noise"]}, part=_TERM),
         *edges(INSIDE, {**OUTSIDE, "sigma >= 0": {"sigma": "-1/100"}}),
         Check("exact", "whole runs on the line", _noisy_runs, _NOISY_RUNS),
+        Check("exact", "memories that lead away from the optimum", _noisy_runs, {**UPHILL, "sigma": "1/100"}),
         *runs({**NOISY, **NOISY_EDGES}),
     ),
     smoke=("units", "quadratics, noise dominates"),

@@ -16,6 +16,7 @@ from dpfl_theory.statements.zhang2021._round import rounds
 __all__ = [
     *(
         "ALLOWED",
+        "AT_REST",
         "BROKEN",
         "CLIPPED",
         "EVERYBODY",
@@ -171,6 +172,16 @@ LONGER: Instances = {
 }
 """With the longer steps that sharper constants allow."""
 
+AT_REST: Instances = {
+    "clients of different curvatures, where the rounds rest": {
+        **quadratics("1 " * 10 + "1/100 " * 10, "0 " * 10 + "100 " * 10, 10, 20),
+        "eta_l": "9/1000",
+        "eta_g": "1/10000",
+        "T": 10**8,
+    }
+}
+"""eta_l QL = 0.09: the drift of the local steps keeps the gradient, and neither start nor sampling allows it."""
+
 ONE_ROUND: dict[str, Any] = {"x": "1", "T": 1}
 
 
@@ -259,6 +270,9 @@ PRIVATE: Instances = {
         _equal(300), 30, 1, 1200, distance=1.5, **_BUDGET, **_SAME
     ),
     "ten of 100 identical clients, noise dominates": _run(_equal(100), 10, 2, 1500, distance=1.5, **_BUDGET, **_SAME),
+    "thirty of 300 identical clients, what is left of the start": _run(
+        _equal(300), 30, 1, 400, distance=1.5, **{**_BUDGET, "lanes": 64}, **{**_SAME, "product": 0.15}
+    ),
     "Huber, three of thirty clients": _run(_huber(clients=30), 3, 4, 400, **_BUDGET),
     "just inside T >= 80 ln(1/delta) and epsilon <= ln(1/delta)/2": _run(
         _huber(clients=30), 3, 1, 369, **{**_BUDGET, "epsilon": 2.3, "lanes": 64}

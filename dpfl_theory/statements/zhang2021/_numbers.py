@@ -51,6 +51,31 @@ def _reached() -> float:
     return epsilon_low(Repeated(fixed_size(rate, z, False), T), 1e-5)
 
 
+def _known_cohorts() -> float:
+    """The epsilon at delta = 1e-5 of an observer who sees the sums and who takes part, P of N = 80 of 1920, T = 1000,
+    v = 4, noise for 1.5: the rounds in which one client takes part, k of T, are together one release of multiplier
+    z/sqrt(k)."""
+    from dpfl_theory.lazy import stats
+
+    rate, T = 80 / 1920, 1000
+    z = rate * math.sqrt(4 * T * math.log(1e5)) / 1.5
+    chances = [(math.sqrt(k) / z, float(stats.binom.pmf(k, T, rate))) for k in range(1, T + 1)]
+
+    def delta(epsilon: float) -> float:
+        return math.fsum(
+            w
+            * float(stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu))
+            for mu, w in chances
+            if w > 1e-18
+        )
+
+    low, high = 0.0, 20.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta(middle) > 1e-5 else (low, middle)
+    return high
+
+
 COMPUTED: Mapping[Key, Callable[[], float]] = {
     ("zhang2021.eq17", "1.046"): _one_update_for_each,
     ("zhang2021.eq19", "1.12"): lambda: _noise_factor(32),
@@ -60,6 +85,7 @@ COMPUTED: Mapping[Key, Callable[[], float]] = {
     ("zhang2021.theorem3.1", "-3.17"): lambda: 1 - 200 / 48,
     ("zhang2021.theorem3.2", "6.75"): _reached,
     ("zhang2021.theorem3.2", "2.88"): lambda: 5 / ((80 / 1920) ** 2 * 1000),
+    ("zhang2021.theorem3.2", "5.07"): _known_cohorts,
 }
 
 GIVEN: Mapping[Key, str] = {

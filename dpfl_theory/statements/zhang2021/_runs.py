@@ -20,7 +20,7 @@ from dpfl_theory.statements.zhang2021._round import ScalarRound
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["long_run", "problem_of", "run_values", "runs", "simulated", "tree"]
+__all__ = ["at_rest", "long_run", "problem_of", "run_values", "runs", "simulated", "tree"]
 
 F = Fraction
 _SUMMED = ("first_bias", "second_bias", "first_spread", "second_spread")
@@ -103,6 +103,23 @@ def long_run(_: Statement, instance: Mapping[str, Any], below: bool = False) -> 
     values |= {**zeros, "sigma_g": h * m, "G": 2 * h * m, "gamma_1": F(1), "gamma_2": F(1)}
     values["E_aligned"] = h**2 * mean
     return Values(values, {name: values[name] for name in ("Q", "T", "L", "eta_l", "eta_g", "sigma_g")})
+
+
+def at_rest(_: Statement, instance: Mapping[str, Any]) -> Values:
+    """T rounds that start where a round without noise and clipping ends where it began: full participation, clients of
+    different curvatures, whose local steps drift. T may be as large as one likes.
+
+    instance: q, m, Q, eta_l, eta_g, T.
+    """
+    curvatures, centres = [F(t) for t in instance["q"]], [F(t) for t in instance["m"]]
+    shares = [1 - (1 - F(instance["eta_l"]) * q) ** int(instance["Q"]) for q in curvatures]
+    x = sum((w * m for w, m in zip(shares, centres)), F(0)) / sum(shares, F(0))
+    T, P = int(instance["T"]), len(curvatures)
+    once = run_values({**instance, "P": P, "x": str(x), "T": 1, "sampling": "without"})
+    if once["E_next"] != once["f_now"]:
+        raise ValueError("the round does not end where it began")
+    values = {**once, "T": F(T)}
+    return Values(values, {name: values[name] for name in ("N", "P", "Q", "T", "L", "eta_l", "eta_g", "sigma_g")})
 
 
 def problem_of(described: Mapping[str, Any]) -> Problem:

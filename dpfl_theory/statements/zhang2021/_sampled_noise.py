@@ -1,4 +1,5 @@
-"""zhang2021 Theorem 3.2 with v = 4 and u = 1: why the noise that counts on sampling is enough, and certified points.
+"""zhang2021 Theorem 3.2 with v = 4 and u = 1: why the noise that counts on sampling is enough for
+zero-out neighbours, and certified points.
 
 With L = ln(1/delta), x = epsilon/L in (0, 1/2] and z a round's noise multiplier, 1/z^2 = epsilon^2/(4 q^2 T L) = s. Let
 every client take part independently with probability q. For a whole number alpha a round has the Renyi moment
@@ -96,18 +97,28 @@ def _composed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _certified(
-    statement: Statement, instance: Mapping[str, Any], sampling: str = "poisson", proof: str | None = None
+    statement: Statement,
+    instance: Mapping[str, Any],
+    sampling: str = "poisson",
+    proof: str | None = None,
+    replace: bool = False,
 ) -> PrivacyClaim:
+    """instance: points, and ``times``, by how much the noise's variance exceeds the prescribed one (1 where absent)."""
     from dpfl_theory.privacy import sampling as schemes
     from dpfl_theory.privacy.events import Repeated
-    from dpfl_theory.privacy.pld import epsilon_limits
+    from dpfl_theory.privacy.pld import epsilon_limits, epsilon_low
 
     def points() -> list[PrivacyPoint]:
         found = []
         for N, P, T, epsilon in instance["N, P, T, epsilon"]:
             letters = {"N": N, "P": P, "T": T, "c": 1, "epsilon": epsilon, "delta": float(instance["delta"])}
+            scheme, times = getattr(schemes, sampling), int(instance.get("times", 1))
             z = math.sqrt(P * at(statement, "rhs", letters))
-            limits = epsilon_limits(Repeated(getattr(schemes, sampling)(P / N, z, False), T), letters["delta"])
+            if times > 1:  # for comparison: what the prescribed noise itself gives, at least
+                letters["epsilon without the factor, at least"] = epsilon_low(
+                    Repeated(scheme(P / N, z, replace), T), letters["delta"]
+                )
+            limits = epsilon_limits(Repeated(scheme(P / N, math.sqrt(times) * z, replace), T), letters["delta"])
             found.append(PrivacyPoint(letters, epsilon, limits.low, limits.high))
         return found
 
@@ -140,12 +151,23 @@ _OUTSIDE = {
 """ln(1/delta) = 11.513."""
 
 _FEWER: dict[str, Any] = {**_POINTS, "N, P, T, epsilon": _POINTS["N, P, T, epsilon"][-1:], "stated": {"N": "-1"}}
+_REPLACED = "It certifies v = 16 for the other neighbours, at these points; the statement is of zero-out with v = 4."
 _MOMENTS = "It decides that T rounds cost less than epsilon at the noise that another check reads off the right side."
 CHECKS = (
     Check("algebra", "T rounds at the prescribed noise", _composed),
     Check("algebra", "room for the moments", _room, {"cells": 2000}, part=_MOMENTS),
     Check("privacy", "independent clients", partial(_certified, proof=_PROOF), _POINTS),
     Check("privacy", "cohorts of fixed size, at these points", partial(_certified, sampling="fixed_size"), _POINTS),
+    *(
+        Check(
+            "privacy",
+            f"4 times the noise where a client's data set is replaced, {name}, at these points",
+            partial(_certified, sampling=sampling, replace=True),
+            {**_POINTS, "times": 4},
+            part=_REPLACED,
+        )
+        for name, sampling in (("independent clients", "poisson"), ("cohorts of fixed size", "fixed_size"))
+    ),
     *checks(
         "privacy",
         partial(_certified, proof=_PROOF),

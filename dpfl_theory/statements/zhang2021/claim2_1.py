@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
+from dpfl_theory.statements.errata import Slip
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -206,6 +207,12 @@ CLAIM: Statement = Statement(
     slips=(
         "The proof's lambda = (1 - eta_l)^Q in (0, 1) does not cover every eta_l >= 1; the claim holds there too, "
         "because a mean of clipped models never exceeds c.",
+        Slip(
+            "'Prove that difference clipping outperforms model clipping' says more than Claims 2.1 and 2.2 do. They "
+            "compare stationary points of quadratics without noise, and the step of Claim 2.2 depends on x*. A "
+            "shorter step at the same c leaves the privacy noise, which is proportional to c, as it is.",
+            where="Section 1, Contributions, item 1",
+        ),
     ),
 )
 

@@ -273,6 +273,13 @@ REACHED: Statement = Statement(
         "1/2 and not 0, and for c = 2 the optimum repels (a round multiplies x by -23/18); they are not defined "
         "where all gradients vanish at x*. The words 'when eta_l is small enough' that follow are what is needed.",
         "That x* is stationary, which the proof shows, is not yet that the method converges to it.",
+        "In two or more dimensions (6) is in general not a gradient. For A_i^T A_i = diag(1, 2), b_i = 0, Lambda_i = "
+        "eta_l I and a short c the clipped gradient is c (x_1, 2 x_2)/r with r = sqrt(x_1^2 + 4 x_2^2). The derivative "
+        "of its first entry in x_2 is -4 c x_1 x_2/r^3, that of the second in x_1 is -2 c x_1 x_2/r^3. So the problems "
+        "f_i', which 'in general it is hard to write down', need not exist. And Remark 1's 'FedAvg algorithm with "
+        "difference clipping optimizes the sum of the Huberzied re-weighted local loss functions' is shown for scalars "
+        "only; it also speaks of a learning rate for each local loss, while the algorithm has one eta_l for all. "
+        "The first sentence of Claim 2.2 does not depend on it.",
         "The printed Lambda_i needs A_i^T A_i to be invertible; eta_l sum_{q < Q} (I - eta_l A_i^T A_i)^q is always "
         "defined.",
     ),

@@ -62,9 +62,9 @@ COROLLARY: Statement = Statement(
         zhang.PAPER,
         _WHERE,
         "9",
-        "f is the mean of the f_i; sigma^2 is the "
-        "prescribed variance. The steps eta_l = 1/sqrt(TQL) of Section 3.1, read as 1/(sqrt(T) Q L) (see Theorem 3.1), "
-        "are not used here: (9) is stated for all steps",
+        "f is the mean of the f_i; sigma^2 is the prescribed variance. The steps eta_l = 1/sqrt(TQL) of Section 3.1, "
+        "read as 1/(sqrt(T) Q L) (see Theorem 3.1), are not used here: (9) is stated for all steps. The best rate is "
+        "approached as T grows, with no upper limit; (9) needs Q T of order N^2 epsilon^2/(P d ln(1/delta)) at least",
     ),
     text=(
         "For c = eta_l Q c' with c' >= G and sigma^2 as in Theorem 3.2, for any (epsilon, delta) satisfying its "
@@ -107,10 +107,6 @@ COROLLARY: Statement = Statement(
         repaired="zhang2021.corollary3.2.1.repaired",
     ),
     uses=("zhang2021.theorem3.1", "zhang2021.theorem3.2"),
-    slips=(
-        "The rate sqrt(d)/(N epsilon) is approached as T grows, with no upper limit; (9) needs Q T of order N^2 "
-        "epsilon^2/(P d ln(1/delta)) at least, which the text does not say.",
-    ),
 )
 
 _THIRTY = "thirty of 300 identical clients, noise dominates"
@@ -128,7 +124,7 @@ REPAIRED: Statement = Statement(
             "repaired: Q in the third term, with the repaired Theorems 3.1 and 3.2 and with constants, so T >= 80 "
             "ln(1/delta) and epsilon <= min{(P/N)^2 T, ln(1/delta)/2}. The bound is for cohorts of P different "
             "clients, or P draws with replacement; for what cohorts this noise is private the repaired Theorem 3.2 "
-            "says"
+            "says. Drift and sampling are those of the repaired Theorem 3.1, where instances decide them"
         ),
     ),
     text=(

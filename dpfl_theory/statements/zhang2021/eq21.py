@@ -117,8 +117,9 @@ EQ21: Statement = zhang.proof_step(
     "21",
     (
         "for eta_l <= 1/(sqrt(60) QL) and eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))}, as in the theorem; the proof "
-        "prints sqrt(P)/sqrt(48QQ) for P/(48Q), and 3L/N. What (20) as printed asks for is P/(48QQ). The "
-        "counterexamples have P = Q = 1, where the three limits are 1/48, 1/sqrt(48) and 1/48, and are inside them all"
+        "prints sqrt(P)/sqrt(48QQ) for P/(48Q), and 3L/N. It may be sqrt(P)/(sqrt(48) Q), whose second Q slipped under "
+        "the root in the copy at hand. What (20) as printed asks for is P/(48QQ). The counterexamples have P = Q = 1, "
+        "where these limits are 1/48, 1/sqrt(48), 1/sqrt(48) and 1/48, and are inside them all"
     ),
     (
         "E f(x_{t+1}) <= f(x_t) - (eta_g eta_l alpha Q/4) ||grad f||^2 + (5/2) eta_g eta_l^3 alpha (1 + 12 eta_l "
@@ -146,7 +147,8 @@ EQ21: Statement = zhang.proof_step(
             "round of clients (L/2)||x - m_i||^2 from the optimum, short steps, adds (L/(2P)) eta_g^2 eta_l^2 Q "
             "(sigma_l^2 + ((N - P)/(N - 1)) Q sigma_g^2) to f, printed is (3L/N) eta_g^2 eta_l^2 Q sigma_l^2.",
         ),
-        printed="... no term in sigma_g^2/P, 3L/N before sigma_l^2, for eta_g eta_l <= sqrt(P)/sqrt(48QQ)",
+        printed="... no term in sigma_g^2/P, 3L/N before sigma_l^2, for eta_g eta_l <= sqrt(P)/sqrt(48QQ), "
+        "whose root may end before the last Q in the copy at hand",
         true=(
             "the sampling of P < N clients adds (27/2)(L/P) eta_g^2 eta_l^2 alpha^2 Q^2 sigma_g^2, the noise of the "
             "gradients (13/4)(L/P) eta_g^2 eta_l^2 alpha^2 Q sigma_l^2, for eta_g eta_l <= P/(120QL) and eta_l <= "
@@ -156,7 +158,7 @@ EQ21: Statement = zhang.proof_step(
             "of (12/P) eta_l^2 eta_g^2 alpha Q^3 (15 L^2 eta_l^2 + 1) sigma_g^2 only the smaller part, with 15 L^2 "
             "eta_l^2, was kept; at eta_l = 1/(sqrt(60) QL) the drift alone uses up what the term in ||grad f||^2 can "
             "give; 3L/N should be 3L/P; the limit, P/(48Q) in the theorem, has lost its L with (20). The "
-            "counterexample is within both limits"
+            "counterexample is within both, however the root is read"
         ),
         counterexample=(
             "f_i = (x +- 1)^2/2, N = 2, P = Q = 1, x_t = 0, eta_l = 1/1000, eta_g = 20, no noise, no clipping: f grows "

@@ -1,4 +1,4 @@
-"""zhang2021 Table 1: the stationary points of problem (8), for both readings of what is clipped, printed and true."""
+"""zhang2021 Table 1: the stationary points of problem (8), for each reading of what is clipped, printed and true."""
 
 from __future__ import annotations
 
@@ -107,9 +107,14 @@ def endless_cases(_: Statement, instance: Mapping[str, Any], table: Mapping[Cell
 _STEPS = ["1/1000", "1/50", "1/20", "1/10", "1/7"]
 
 
-def _checks(clipping: str, table: Mapping[Cell, Fraction]) -> tuple[Check, ...]:
+def _checks(
+    clipping: str, table: Mapping[Cell, Fraction], columns: tuple[int | None, ...] | None = None
+) -> tuple[Check, ...]:
+    """A check of each entry, or of those of these columns."""
     found = []
     for c, Q in PRINTED:
+        if columns is not None and Q not in columns:
+            continue
         what = "no clipping" if c is None else f"c = {c}"
         steps = _STEPS if Q == 1 else ["1/50"]
         truth = (GRADIENTS if clipping == "gradient" else UPDATES)[c, Q]
@@ -128,8 +133,10 @@ def _checks(clipping: str, table: Mapping[Cell, Fraction]) -> tuple[Check, ...]:
 _UPDATES = ", with Algorithm 2"
 
 
-def _table(id_: str, title: str, note: str, text: str, where: str = "", **more: Any) -> Statement:
-    source = Source(zhang.PAPER, f"Table 1, Section 2.1{where} ({zhang.VERSION})", note=note)
+def _table(
+    id_: str, title: str, note: str, text: str, where: str = "", provenance: str = "read", **more: Any
+) -> Statement:
+    source = Source(zhang.PAPER, f"Table 1, Section 2.1{where} ({zhang.VERSION})", note=note, provenance=provenance)
     return Statement(id=id_, kind="table", title=title, source=source, text=text, relation="==", **more)
 
 
@@ -162,10 +169,20 @@ GRADIENT: Statement = _table(
         true="c = 1: 1/2 for Q = 1 and 13/9 for Q = inf, when gradients are clipped as captioned",
         why=(
             "clipped gradients lead every client to its own minimiser, 4, 1/2 and -1/6, whose mean is 13/9. Section "
-            "2.1 and Algorithm 2 have the method for which 2/3 is right"
+            "2.1 and Algorithm 2 have the method for which 2/3 is right; with it, and with Section 2.1's words on Q = "
+            "1, all four entries are right, at every step at which the compared methods converge"
         ),
         counterexample="c = 1, Q = inf, gradients clipped: the stationary point is (4 + 1/2 - 1/6)/3 = 13/9, not 2/3",
         repaired="zhang2021.table1.repaired",
+    ),
+    slips=(
+        "With one threshold of updates in both columns, as (4) prints it, the entry 1/2 needs eta_l >= 2/7. The table "
+        "compares it with FedAvg without clipping, which converges on (8) only for eta_l < 6/41; at those steps 0 is "
+        "stationary with and without clipping. With the gradient's threshold, which Section 2.1 has for Q = 1, the "
+        "entry is right. The table does not say which threshold c is, and gives no step.",
+        "'When Q > 1, even when eta is small such that the clipping is not activated, the algorithm will not converge "
+        "to the original solution' is not true of every problem: where all A_i^T A_i are equal, as in the proof of "
+        "Claim 2.1, all Lambda_i are equal and the stationary point is the optimum for every Q.",
     ),
 )
 
@@ -183,59 +200,58 @@ GRADIENT_REPAIRED: Statement = _table(
     ),
 )
 
+
+def at_any_step(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """c = 1 as Section 2.1 has it: for Q = 1 an update is the mini-batch's gradient, which is clipped to 1, and for Q =
+    inf the update is clipped to 1. The stationary points at each step, against the table's."""
+    from dpfl_theory.problems.scalar import equation_8
+
+    cases = []
+    for Q, clipping in ((1, "gradient"), (math.inf, "difference")):
+        for step in map(Fraction, instance["eta_l"][str(Q)]):
+            (found,) = equation_8().stationary(clipping, step=step, steps=Q, threshold=1)
+            if found.point is None or found.stability != "attracting":
+                raise ValueError(f"the stationary point at eta_l = {step}, Q = {Q} does not attract")
+            cases.append(Case({"Q": str(Q), "eta_l": step}, found.point, PRINTED["1", 1 if Q == 1 else None]))
+    return cases
+
+
 UPDATE: Statement = _table(
     "zhang2021.table1.update-clipping",
     "Table 1: stationary points on problem (8), updates clipped",
     (
-        "read with the clipping of Algorithm 2, of x_i^{t,Q} - x^t to c, which Claim 2.2 is about; eta_g = 1, all "
-        "clients. The table gives no eta_l; read as one for all four entries, with which the methods that are "
-        "compared converge: eta_l < 6/41 where Q = 1 (the unclipped method), eta_l < 1/18 where Q = inf"
+        "read with the clipping of Section 2.1 and Claim 2.2, of updates; eta_g = 1, all clients. Section 2.1 says: "
+        "'when Q = 1, the difference clipping is equivalent to the standard mini-batch gradient clipping'. So c = 1 "
+        "bounds the gradient in the column Q = 1, and the update x_i^{t,Q} - x^t in the column Q = inf"
     ),
     (
         "Stationary points of FedAvg with difference clipping for (8): 0 for Q = 1 and 13/9 for Q = inf without "
         "clipping, 1/2 for Q = 1 and 2/3 for Q = inf with c = 1."
     ),
-    where=_UPDATES,
+    where=", with Section 2.1",
     checks=(
-        *_checks("difference", PRINTED),
+        *_checks("gradient", PRINTED, (1,)),
+        *_checks("difference", PRINTED, (None,)),
         Check(
             "exact",
-            "c = 1, Q = 1, steps from 2/7 on, where no clipping diverges",
-            partial(longer_cases, point=lambda _: PRINTED["1", 1]),
-            _LONGER,
+            "c = 1, at every step that was tried",
+            at_any_step,
+            {"eta_l": {"1": [*_STEPS, "1/5", "1/2", "1"], "inf": ["1/1000", "1/50", "1/20"]}},
         ),
     ),
-    reading="What is clipped is read from Algorithm 2 and Claim 2.2, which the table illustrates: a client's update.",
+    reading=(
+        "An update is clipped; for Q = 1 it is read as Section 2.1 reads it, as the gradient, whose threshold is c = 1."
+    ),
     reading_of="zhang2021.table1",
-    expected="violated",
-    erratum=Erratum(
-        cause=TWO_METHODS,
-        grade="inference",
-        effect=Effect(
-            0.5,
-            "The entry for c = 1, Q = 1 is this far from 0, the optimum, which is the stationary point with every step "
-            "with which the unclipped method is stable, eta_l < 6/41.",
-        ),
-        printed="c = 1, Q = 1: 1/2, so that 'when Q = 1 clipping hurts the performance of FedAvg'",
-        true=(
-            "c = 1, Q = 1: the only stationary point is 0, the optimum, for eta_l <= 1/6 (attracting below 6/41 and at "
-            "1/6), (6 eta_l - 1)/(5 eta_l) from there to eta_l = 2/7, and 1/2 from there on (both attracting, below "
-            "3/2)"
-        ),
-        why=(
-            "at x* = 0 the longest update is 6 eta_l, which is not clipped to c = 1 below eta_l = 1/6, and the method "
-            "without clipping is stable only below 6/41 < 1/6. So clipping does not hurt for Q = 1 under this "
-            "reading: at eta_l = 1, where 1/2 attracts, the method without clipping does not converge"
-        ),
-        counterexample="c = 1, Q = 1, eta_l = 1/10, updates clipped: the only stationary point is 0, and it attracts",
-        repaired="zhang2021.table1.update-clipping.repaired",
-    ),
 )
 
-UPDATE_REPAIRED: Statement = _table(
-    "zhang2021.table1.update-clipping.repaired",
-    "Table 1 with updates clipped, repaired",
-    "repaired: 0 in place of 1/2 at Q = 1",
+ONE_THRESHOLD: Statement = _table(
+    "zhang2021.table1.one-threshold",
+    "Stationary points on problem (8), updates clipped to 1 in both columns of Table 1",
+    (
+        "derived: c = 1 bounds the update eta_l g also for Q = 1, as (4) prints it. The entry 1/2 is then that of "
+        "steps from 2/7 on, and 0 that of every step with which FedAvg without clipping converges"
+    ),
     (
         "Stationary points of FedAvg on (8) with updates clipped: 0 and 13/9 without clipping, 0 and 2/3 with c = 1, "
         "for Q = 1 (eta_l < 6/41) and Q = inf (eta_l < 1/18). For c = 1, Q = 1 the only stationary point is 0 up to "
@@ -243,6 +259,7 @@ UPDATE_REPAIRED: Statement = _table(
         "6/41 and from 1/6 to 3/2."
     ),
     where=_UPDATES,
+    provenance="derived",
     checks=(
         *_checks("difference", UPDATES),
         Check(
@@ -252,6 +269,8 @@ UPDATE_REPAIRED: Statement = _table(
             {"eta_l": ["1/1000", "1/7", "1/6", "1/5", "1/4", *_LONGER["eta_l"]]},
         ),
     ),
+    reading="The threshold c = 1 is read as one of updates for Q = 1 too.",
+    reading_of="zhang2021.table1",
 )
 
-STATEMENTS = (GRADIENT, GRADIENT_REPAIRED, UPDATE, UPDATE_REPAIRED)
+STATEMENTS = (GRADIENT, GRADIENT_REPAIRED, UPDATE, ONE_THRESHOLD)

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.errata import Slip
 from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -17,7 +18,7 @@ from dpfl_theory.statements.zhang2021 import eq22
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._instances import step_edges
 from dpfl_theory.statements.zhang2021._letters import hypotheses, printed_limits, repaired_limits
-from dpfl_theory.statements.zhang2021._runs import long_run, runs, tree
+from dpfl_theory.statements.zhang2021._runs import at_rest, long_run, runs, tree
 
 __all__ = ["READINGS", "REPAIRED", "THEOREM", "clipping", "shared"]
 
@@ -126,13 +127,20 @@ _NOTE = (
     "O(1/sqrt(PQT) + 1/T) is that of the standard terms. The verdict is the same for both"
 )
 
+_REACH = (
+    "With the paper's P = 80, Q = 32 those steps meet the theorem's limit P/(6QL(P-1)) only from T = 89871 rounds on. "
+    "The left side is at most G^2 gamma_1; so the bound says something only while the two deviations, E|alpha_i - "
+    "alpha~_i| + E|alpha~_i - alpha-bar|, are on average below a quarter of gamma_1, the mean clipping factor"
+)
+"""How far the printed bound reaches."""
+
 READINGS = "without replacement, or with it where every draw is a local run of its own; " + _NOTE
 
 THEOREM: Statement = Statement(
     id="zhang2021.theorem3.1",
     kind="theorem",
     title="Convergence of DP-FedAvg",
-    source=Source(zhang.PAPER, _WHERE, note=_NOTE),
+    source=Source(zhang.PAPER, _WHERE, note=f"{_NOTE}. {_REACH}"),
     text=_TEXT.format(steps=printed_limits.text),
     symbols=_LETTERS,
     expectations=_EXPECTATIONS,
@@ -190,13 +198,35 @@ THEOREM: Statement = Statement(
         "The last term sums over all N clients and divides by P; its proof gives the mean over the clients, N/P times "
         "less.",
         "The sum over t = 1..T starts at x^1 where its proof's x_1 is the algorithm's x^0.",
-        "With the paper's P = 80, Q = 32 the steps of Section 3.1, eta_g = sqrt(QP) and eta_l = 1/(sqrt(T) Q L), meet "
-        "the theorem's limit P/(6QL(P-1)) only from T = 89871 rounds on.",
-        "The left side is at most G^2 gamma_1, so the bound is below this only while the two deviations of the "
-        "clipping factors, E|alpha_i - alpha~_i| + E|alpha~_i - alpha-bar|, are on average below a quarter of their "
-        "mean.",
         "Section 3.1 says that without clipping and noise the theorem recovers Theorem 1 of Yang et al., which is for "
         "full participation; their Theorem 2 is the one for partial participation.",
+        "'||E Delta x_i|| = ||E Delta x_i|| for all i, j', the condition of E|alpha~_i - alpha-bar| = 0, has the same "
+        "index twice; one of them is j.",
+        "The bias of |alpha~_i - alpha-bar| is called unavoidable. Full gradients do not remove it at a fixed c; a "
+        "threshold c >= eta_l Q G, as in Corollary 3.2.1, does.",
+        Slip(
+            "The privacy term is said to grow with the square of L, as eta_l is proportional to 1/L. It does at a "
+            "fixed sigma^2. In the experiments c is half the mean length of the updates, and Theorem 3.2 makes "
+            "sigma^2 proportional to c^2. At c = eta_l Q c' the term is 2 v L eta_g eta_l Q c'^2 d T "
+            "ln(1/delta)/(N^2 epsilon^2), in which the product L eta_l does not grow with L.",
+            where="Section 4, Discussion, item 2",
+        ),
+        Slip(
+            "The last line of Algorithm 3 has |P_t|/|P_t| before the sum in the copy at hand; Algorithms 1 and 2 and "
+            "the proof have 1/|P_t|.",
+            where="Section 3.1, Algorithm 3",
+        ),
+        Slip(
+            "The Non-IID split of Cifar-10 gives each client '5 samples from each class', as many of every class. It "
+            "differs from the IID split in the number of samples alone, 50 in place of 500. The text uses it to "
+            "explain the drop from clipping by heterogeneous data.",
+            where="Section 2.2, Experiment Setting",
+        ),
+        Slip(
+            "The cosine divides the sum over P_{t-1} by |P_t|, and round 16 is called T = 16, where T is the number of "
+            "rounds.",
+            where="Section 2.2, Update Difference Distribution",
+        ),
     ),
 )
 
@@ -209,7 +239,11 @@ REPAIRED: Statement = Statement(
         _WHERE,
         note=(
             "repaired: the sampling's term in sigma_g^2, powers and constants of the second and third term, the limits "
-            "of the steps, and a mean over the clients in the last term; " + READINGS
+            "of the steps, and a mean over the clients in the last term; "
+            + READINGS
+            + ". The clipping spread is at most "
+            "0.27 times the clipping bias, as factors lie in [0, 1] and L eta_g eta_l Q is at most 0.175; no instance "
+            "is known in which it decides"
         ),
     ),
     text=_TEXT.format(steps=repaired_limits.text),
@@ -222,6 +256,7 @@ REPAIRED: Statement = Statement(
         Check("algebra", "rate with the steps of Section 3.1", _steps_of_section),
         *checks("exact", tree, instances.ALLOWED),
         *checks("exact", long_run, instances.LONG),
+        *checks("exact", at_rest, instances.AT_REST),
         *step_edges(repaired_limits, tree, **instances.ONE_ROUND),
         *runs(repaired_limits, instances.SIMULATED),
     ),

@@ -17,7 +17,7 @@ from dpfl_theory.statements.zhang2021 import _worst_cases as worst
 from dpfl_theory.statements.zhang2021 import eq15, eq20, theorem3_1
 from dpfl_theory.statements.zhang2021._instances import step_edges
 from dpfl_theory.statements.zhang2021._letters import hypotheses, repaired_limits, sharpened_limits
-from dpfl_theory.statements.zhang2021._runs import long_run, runs, tree
+from dpfl_theory.statements.zhang2021._runs import at_rest, long_run, runs, tree
 
 __all__ = ["SHARPENED"]
 
@@ -116,8 +116,13 @@ def _smaller(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 _FEW = (
     "identical clients, what is left of the start",
     "two clients apart, one takes part",
+    "identical clients, privacy noise",
     "Huber, two of six clients, clipped to the median",
 )
+
+_RUNS = {name: instances.SIMULATED[name] for name in _FEW}
+_PULLED = "nine of ten clients clipped to a thousandth"
+"""With 0.315 of the longest steps, as long as 0.7 of the repaired theorem's."""
 
 SHARPENED: Statement = Statement(
     id="zhang2021.theorem3.1.repaired.sharpened",
@@ -147,9 +152,10 @@ SHARPENED: Statement = Statement(
         Check("algebra", "smaller than the repaired bound", _smaller),
         *checks("exact", tree, {**instances.ALLOWED, **instances.LONGER}),
         *checks("exact", long_run, instances.LONG),
+        *checks("exact", at_rest, instances.AT_REST),
         *step_edges(sharpened_limits, tree, **instances.ONE_ROUND),
         *worst.round_checks(sharpened_limits, ("129/1000", "1/100")),
-        *runs(sharpened_limits, {name: instances.SIMULATED[name] for name in _FEW}),
+        *runs(sharpened_limits, {_PULLED: {**instances.SIMULATED[_PULLED], "product": 0.315}, **_RUNS}),
     ),
     smoke=("identical clients, what is left of the start",),
     uses=(
