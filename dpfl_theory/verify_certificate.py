@@ -122,13 +122,14 @@ def main(arguments):
     try:
         with open(arguments[0], encoding="utf-8") as file:
             document = json.load(file)
-        if document["format"] != FORMAT or not document["certificates"]:
+        certificates = document["certificates"]
+        if document["format"] != FORMAT or not isinstance(certificates, list) or not certificates:
             raise ValueError(f"there is no certificate of the format {FORMAT}")
     except (OSError, ValueError, KeyError, TypeError) as error:
         print(f"NOT PROVED: {arguments[0]}: {error!r}")
         return 1
     failed = 0
-    for k, c in enumerate(document["certificates"]):
+    for k, c in enumerate(certificates):
         try:
             about = ", ".join(str(c[key]) for key in ("statement", "check", "claim"))
             print(f"proved: {about}: {verify(c)}")

@@ -190,8 +190,9 @@ def of_evidence(evidence: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for part in (notes, notes.get("other half") or {}):
             kept = part.get(NOTE)
             if isinstance(kept, Mapping):
-                about = {"statement": e["statement"], "check": e["check"], "claim": part["claim"]}
-                found.append({**about, "coefficients_rounded": bool(part.get("coefficients_rounded")), **kept})
+                about = {"statement": e["statement"], "check": e["check"], "claim": part.get("claim", "")}
+                about["coefficients_rounded"] = bool(part.get("coefficients_rounded"))
+                found.append({**about, **kept, **about})
     return found
 
 

@@ -66,7 +66,7 @@ def symmetric(draw: st.DrawFn) -> list[list[Fraction]]:
     return matrix
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(symmetric())
 def test_semidefiniteness_as_by_minors_and_by_the_characteristic_polynomial(matrix: list[list[Fraction]]) -> None:
     found = is_positive_semidefinite(matrix)
@@ -291,7 +291,7 @@ def by_sympy(objective: Form, conditions: list[Form], bound: Fraction, multiplie
     return by_minors([[F(int(c.p), int(c.q)) for c in hessian.row(i)] for i in range(3)])
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(certificates())
 def test_the_verifier_decides_as_sympy_does(made: tuple[Form, list[Form], Fraction, list[Fraction]]) -> None:
     assert proves(*made) == by_sympy(*made)
