@@ -44,8 +44,11 @@ def write_certificates(target: Path, evidence: Sequence[Evidence]) -> None:
     without = {str(e.notes["no_certificate"]) for e in worst if "no_certificate" in e.notes}
     for why in sorted(without):
         say(f"a proof has no certificate: {why}")
+    if not certificates and not without:
+        say(f"none of {len(worst)} worst-case checks was proved in rational arithmetic: {target} is not written")
+    elif not certificates:
+        say(f"there is no certificate: {target} is not written")
     if not certificates:
-        say(f"none of {len(worst)} worst-case checks has a certificate, for none was proved: {target} is not written")
         return
     for c in certificates:
         if not verified(c):  # as it will be read; a mistake of ours

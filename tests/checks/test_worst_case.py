@@ -13,7 +13,7 @@ from PEPit import PEP
 from planted import PROBLEMS, checked
 
 from dpfl_theory.checks import arranged, certificate, estimation, stored, worst_case
-from dpfl_theory.checks.certificate_file import is_proof, of_evidence
+from dpfl_theory.checks.certificate_file import is_proof
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.verifier import Form, proves
@@ -341,13 +341,6 @@ def test_a_proof_is_kept_with_the_evidence(name):
     assert is_proof(found.notes["certificate"])
     assert found.notes["claim"].endswith("the left side is at most the right side")
     assert stored.read(stored.encode(found)).notes["certificate"] == found.notes["certificate"]
-
-
-def test_both_halves_of_an_equality_are_kept():
-    """(8): x^2 == y^2 where it is a condition; the second half has its sides exchanged."""
-    certificates = of_evidence([verdict(facts.smooth_function, {"class": "convex", "L": "1"}, facts.FACT1).to_json()])
-    assert len(certificates) == 1
-    assert all(map(is_proof, certificates))
 
 
 def test_a_proof_with_a_multiplier_below_one_is_completed_by_that_of_the_sign():
