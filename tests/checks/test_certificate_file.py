@@ -157,6 +157,36 @@ def test_an_inequality_that_became_an_equality_or_the_reverse() -> None:
     assert verdicts == {"1": True, "-1": False}
 
 
+def of_values(left: int, multiplier: str, pair: tuple[int, int]) -> dict[str, Any]:
+    """f_left <= f_other for a convex function at a stationary point 0 and another point 1, by one inequality."""
+    stationary = {"x": [[0, "1"]], "g": [], "f": [[0, "1"]]}
+    other = {"x": [[1, "1"]], "g": [[2, "1"]], "f": [[1, "1"]]}
+    return {
+        "vectors": ["s", "x", "g"],
+        "values": ["f at s", "f at x"],
+        "functions": [{"class": "convex", "points": [stationary, other]}],
+        "conditions": [],
+        "left": {"products": [], "values": [[left, "1"]]},
+        "right": {"products": [], "values": [[1 - left, "1"]]},
+        "bound": "1",
+        "interpolation": [[0, *pair, multiplier]],
+    }
+
+
+def test_an_inequality_the_other_way_round_is_rejected() -> None:
+    """f* <= f(x) is proved by f(x) >= f* + <0, x - x*>; the reverse would need it with the multiplier -1."""
+    assert accepted(of_values(0, "1", (1, 0)))
+    assert not accepted(of_values(1, "-1", (1, 0)))
+    assert not accepted(of_values(1, "1", (1, 0)))
+
+
+@pytest.mark.parametrize("multiplier", ["0", "999/1000", "1001/1000", "2"])
+def test_function_values_that_are_left_over_are_rejected(multiplier: str) -> None:
+    """Nothing but function values is left over: the quadratic form is 0."""
+    assert not accepted(of_values(0, multiplier, (1, 0)))
+    assert not accepted(of_values(1, multiplier, (1, 0)))
+
+
 @pytest.mark.parametrize("pair", [[0, 0], [0, 7], [-1, 0], [0, True], [0, "1"], [0, 1.0]])
 def test_an_inequality_of_points_that_are_not_two_is_rejected(pair: list[Any]) -> None:
     made = certificate("smooth convex")
@@ -260,6 +290,13 @@ def test_the_script_proves_nothing_from_another_file(
     file.write_text(content)
     assert script.main([str(file)]) == 1
     assert capsys.readouterr().out.startswith("NOT PROVED: ")
+
+
+def test_a_proof_of_another_format_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "next.json"
+    file.write_text(text([certificate("smooth convex")]).replace(FORMAT, "dpfl-theory-certificate/2"))
+    assert script.main([str(file)]) == 1
+    assert "no certificate of the format dpfl-theory-certificate/1" in capsys.readouterr().out
 
 
 def test_the_script_needs_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

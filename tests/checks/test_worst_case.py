@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from PEPit import PEP
+from PEPit.functions import SmoothConvexFunction
 from planted import PROBLEMS, checked
 
 from dpfl_theory.checks import arranged, certificate, estimation, stored, worst_case
@@ -355,3 +356,19 @@ def test_a_proof_with_a_multiplier_below_one_is_completed_by_that_of_the_sign():
     assert found.ratio == pytest.approx(0.5, rel=1e-6)
     assert is_proof(found.notes["certificate"])
     assert not is_proof({**found.notes["certificate"], "bound": "499/1000"})
+
+
+def test_the_proof_of_the_sign_is_part_of_the_certificate():
+    """(f(x) - f*)/2 <= f(x) - f*: with the multiplier 1/2, and half of the proof that f(x) - f* is not negative."""
+
+    def build():
+        problem = PEP()
+        f = problem.declare_function(SmoothConvexFunction, L=1.0)
+        s, x = f.stationary_point(), problem.set_initial_point()
+        return Performance(problem, 0.5 * (f(x) - f(s)), f(x) - f(s), "half")
+
+    found = checked(build)
+    assert found.ratio == pytest.approx(0.5, rel=1e-6)
+    assert found.notes["proved_exactly"]
+    assert is_proof(found.notes["certificate"])
+    assert found.notes["certificate"]["interpolation"] == [[0, 1, 0, "1/2"]]
