@@ -25,7 +25,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import dpfl_theory
 from dpfl_theory.checks.cone import Condition
 from dpfl_theory.checks.interpolation import Sampled
 from dpfl_theory.checks.verifier import Form, combined, proves
@@ -35,7 +34,7 @@ __all__ = ["FORMAT", "NOTE", "SCRIPT", "certificate", "is_proof", "of_evidence",
 FORMAT = "dpfl-theory-certificate/1"
 NOTE = "certificate"
 """The note of a worst-case check that has its certificate."""
-SCRIPT = Path(dpfl_theory.__file__).parent / "verify_certificate.py"
+SCRIPT = Path(__file__).parents[1] / "verify_certificate.py"
 """The script that verifies such a file and imports nothing of this package."""
 _FRACTION = re.compile(r"-?[0-9]+(/[1-9][0-9]*)?")
 
