@@ -12,47 +12,51 @@ The inequalities are those that a function of a class satisfies at any two point
 They are computed here from class, parameters and points, as forms that are <= 0; their multipliers are >= 0.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import sys
 from collections import defaultdict
 from fractions import Fraction
+from typing import Any
 
+Form = dict[tuple[int, ...], Fraction]
 FORMAT = "dpfl-theory-certificate/1"
 CLASSES = {"convex": "", "strongly convex": "mu", "smooth": "L", "smooth convex": "L", "smooth strongly convex": "L mu"}
 
 
-def number(text):
+def number(text: Any) -> Fraction:
     """The fraction that a text such as "-3/4" is."""
     if not isinstance(text, str) or not re.fullmatch("-?[0-9]+(/[1-9][0-9]*)?", text):
         raise ValueError(f"{text!r} is no fraction")
     return Fraction(text)
 
 
-def entry(things, index):
+def entry(things: Any, index: Any) -> Any:
     """One of several things."""
     if type(index) is not int or not 0 <= index < len(things):
         raise ValueError(f"{index!r} is no index below {len(things)}")
     return things[index]
 
 
-def combination(pairs, things):
+def combination(pairs: Any, things: range) -> dict[int, Fraction]:
     """A linear combination, as {index: coefficient}."""
-    found = defaultdict(Fraction)
+    found: dict[int, Fraction] = defaultdict(Fraction)
     for k, c in pairs:
         found[entry(things, k)] += number(c)
     return found
 
 
-def read(form, vectors, values):
+def read(form: Any, vectors: range, values: range) -> Form:
     """A form, as {(i, j): c, (m,): a}."""
-    found = defaultdict(Fraction, {(m,): a for m, a in combination(form["values"], values).items()})
+    found: Form = defaultdict(Fraction, {(m,): a for m, a in combination(form["values"], values).items()})
     for i, j, c in form["products"]:
         found[tuple(sorted((entry(vectors, i), entry(vectors, j))))] += number(c)
     return found
 
 
-def function(f, vectors, values):
+def function(f: Any, vectors: range, values: range) -> tuple[str, Fraction, Fraction, Any]:
     """A function as its class, L, mu (0 for what the class does not have) and points (x, gradient, value)."""
     needed = CLASSES[f["class"]].split()
     L, mu = (number(f[name]) if name in needed else Fraction(0) for name in ("L", "mu"))
@@ -62,14 +66,16 @@ def function(f, vectors, values):
     return f["class"], L, mu, [[combination(p[part], names[part]) for part in "xgf"] for p in f["points"]]
 
 
-def inequality(kind, L, mu, points, i, j):
+def inequality(sampled: Any, i: Any, j: Any) -> Form:
     """What the class of a function says of its points i and j: a form that is <= 0."""
     if i == j:
         raise ValueError("an inequality is about two points")
+    kind, L, mu, points = sampled
     one, two, inverse = entry(points, i), entry(points, j), 1 / L if L else Fraction(0)
     d, e, rise = ({k: a.get(k, 0) - b.get(k, 0) for k in a.keys() | b.keys()} for a, b in zip(one, two))
     mu = -L if kind == "smooth" else mu
-    share, form = 1 / (2 * (1 - mu * inverse)), defaultdict(Fraction, {(m,): -c for m, c in rise.items()})
+    form: Form = defaultdict(Fraction, {(m,): -c for m, c in rise.items()})
+    share = 1 / (2 * (1 - mu * inverse))
     # f_j - f_i + <g_j, d> + (|e|^2 / L - 2 mu <e, d> / L + mu |d|^2) / (2 (1 - mu / L)) <= 0
     for a, b, c in ((two[1], d, 1), (e, e, share * inverse), (e, d, -2 * share * mu * inverse), (d, d, share * mu)):
         for k, m in ((k, m) for k in a for m in b):
@@ -77,7 +83,7 @@ def inequality(kind, L, mu, points, i, j):
     return form
 
 
-def squares(form):
+def squares(form: Form) -> int:
     """The number of squares that sum c <v_i, v_j> is a sum of; ValueError if it is not a sum of squares."""
     rest, count = {pair: c for pair, c in form.items() if c}, 0
     while rest:
@@ -91,7 +97,7 @@ def squares(form):
     return count
 
 
-def verify(certificate):
+def verify(certificate: Any) -> str:
     """What is proved, as a sentence; ValueError if nothing is."""
     names = (range(len(certificate["vectors"])), range(len(certificate["values"])))
     functions, bound = [function(f, *names) for f in certificate["functions"]], number(certificate["bound"])
@@ -103,8 +109,8 @@ def verify(certificate):
     for n, i, j, multiplier in certificate["interpolation"]:
         if number(multiplier) < 0:
             raise ValueError("the multiplier of an inequality is negative")
-        terms.append((number(multiplier), inequality(*entry(functions, n), i, j)))
-    total = defaultdict(Fraction)
+        terms.append((number(multiplier), inequality(entry(functions, n), i, j)))
+    total: Form = defaultdict(Fraction)
     for factor, form in terms:
         for key, c in form.items():
             total[key] += factor * c
@@ -115,7 +121,7 @@ def verify(certificate):
     return f"{told}, with {len(certificate['conditions'])} condition(s) and {squares(total)} square(s)"
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     """Verify the certificates of a file."""
     if len(arguments) != 1:
         raise SystemExit(__doc__)

@@ -67,7 +67,7 @@ class Found(Table):
     instance: dict[str, Any] = open_("the values at which it was checked")
     notes: dict[str, Any] = open_(
         "what the method says beside the verdict; for a rate 'exponent', whose keys Exponent describes; for a worst "
-        "case that was proved 'certificate', as it is in a file of check --certificate"
+        "case that was proved 'certificate', as verify_certificate.py reads it"
     )
     seed: int | None = told("the seed of its randomness")
     replicates: int | None = told("the lanes of a Monte-Carlo check")
