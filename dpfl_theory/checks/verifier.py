@@ -11,7 +11,7 @@ where G is the Gram matrix of the vectors. The multiplier of an inequality must 
 be. `refutes`: vectors and numbers that meet every condition and give left > right are a counterexample.
 
 Everything is an integer or a fraction; a floating-point number raises TypeError. This module imports the standard
-library alone. It is the only place of the package that decides these questions: solvers propose, it disposes.
+library alone. It is the only place of the package that decides these questions; solvers only propose.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Where numbers are in plain data: fractions in text, and indices."""
     if isinstance(data, dict):
         for key, value in data.items():
-            if key not in ("statement", "check", "claim", "vectors", "values_", "class", "name", "relation"):
+            if key not in ("statement", "check", "claim", "vectors", "class", "name", "relation"):
                 yield from places(value, (*path, key))
     elif isinstance(data, list):
         for k, value in enumerate(data):
