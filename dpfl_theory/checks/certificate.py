@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfl_theory.checks.verifier import Form, combined, gram_of, meets, proves
+from dpfl_theory.checks.verifier import Form, combined, proves
 
-__all__ = ["Numeric", "numeric", "prove", "satisfies", "solve_exactly", "solved"]
+__all__ = ["Numeric", "numeric", "prove", "rational", "solve_exactly", "solved"]
 
 Matrix = list[list[Fraction]]
 Array = NDArray[np.float64]
@@ -186,11 +186,7 @@ def solved(problem: Any) -> bool:
     return all(v.value is not None for v in problem.variables())
 
 
-def satisfies(constraints: Sequence[Form], vectors: Array, values: Array) -> tuple[Matrix, list[Fraction]] | None:
-    """Gram matrix and values as fractions when points (rows of ``vectors``) and values meet every constraint exactly.
-
-    Floating-point numbers are fractions, so nothing is rounded: G = V V^T is positive semidefinite by construction.
-    """
+def rational(vectors: Array, values: Array) -> tuple[Matrix, list[Fraction]]:
+    """Points (rows of ``vectors``) and values as the fractions that floating-point numbers are: nothing is rounded."""
     points = [[Fraction(float(x)) for x in row] for row in vectors]
-    exact_values = [Fraction(float(v)) for v in values]
-    return (gram_of(points), exact_values) if meets(constraints, points, exact_values) else None
+    return points, [Fraction(float(v)) for v in values]

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfl_theory.checks.certificate import Numeric, prove, satisfies, solved
+from dpfl_theory.checks.certificate import Numeric, prove, rational, solved
 from dpfl_theory.checks.certificate_file import certificate
 from dpfl_theory.checks.cone import conditions, form, require_cone
 from dpfl_theory.checks.interpolation import Sampled
-from dpfl_theory.checks.verifier import Form, proves
+from dpfl_theory.checks.verifier import Form, gram_of, proves, refutes
 from dpfl_theory.statements.claims import Performance
 
 __all__ = ["EXACT_BITS", "SOLVER_TOLERANCE", "VIOLATION_MARGIN", "Solution", "solve"]
@@ -275,16 +275,15 @@ def _mixed(near: tuple[Array, Array], deep: tuple[Array, Array] | None) -> Itera
 
 
 def _verified(
-    objective: Numeric, right: Numeric, limits: list[Numeric], gram: Array, values: Array
+    objective: Numeric, right: Numeric, limits: list[Numeric], near: Array, values: Array
 ) -> tuple[float, Array, Array] | None:
     """Left/right, points and values, where they meet every condition in rational arithmetic and left > right."""
-    vectors = _factor(gram)
-    exact = satisfies([c.exact for c in limits], vectors, values)
-    if exact is None:
+    vectors = _factor(near)
+    points, numbers = rational(vectors, values)
+    if not refutes(objective.exact, right.exact, [c.exact for c in limits], points, numbers):
         return None
-    left_value, right_value = objective.exact.at(*exact), right.exact.at(*exact)
-    if left_value <= right_value:
-        return None
+    gram = gram_of(points)
+    left_value, right_value = (form.exact.at(gram, numbers) for form in (objective, right))
     return (float(left_value / right_value) if right_value > 0 else math.inf), vectors, values
 
 

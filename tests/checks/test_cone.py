@@ -222,7 +222,7 @@ def test_a_right_side_of_either_sign(gain: float, verdict: str) -> None:
 def test_without_a_verified_counterexample_a_negative_right_side_is_inconclusive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(estimation, "satisfies", lambda *_: None)
+    monkeypatch.setattr(estimation, "refutes", lambda *_: False)
     found = checked(lambda: indefinite(0.5))
     assert found.verdict == "inconclusive"
     assert "the right side can be negative" in found.reason

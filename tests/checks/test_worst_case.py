@@ -17,7 +17,7 @@ from dpfl_theory.checks import arranged, certificate, estimation, stored, worst_
 from dpfl_theory.checks.certificate_file import is_proof
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.verifier import Form, proves
+from dpfl_theory.checks.verifier import Form, proves, refutes
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.das2022 import (
     _one_round,
@@ -173,12 +173,12 @@ def test_an_unbounded_problem_counts_only_with_a_counterexample(monkeypatch):
     assert found.verdict == "violated"
     assert found.lhs.low >= 2
     assert found.to_json()["ratio"] is None
-    monkeypatch.setattr(estimation, "satisfies", lambda *_: None)
+    monkeypatch.setattr(estimation, "refutes", lambda *_: False)
     assert verdict(lemma8.local_phase, local(1, "1"), ANY_STEP).verdict == "inconclusive"
 
 
 def test_a_large_primal_value_without_a_verified_function_is_inconclusive(monkeypatch):
-    monkeypatch.setattr(estimation, "satisfies", lambda *_: None)
+    monkeypatch.setattr(estimation, "refutes", lambda *_: False)
     assert verdict(lemma10.one_step, step("non-convex", "1"), lemma10.SMOOTH_ALONE).verdict == "inconclusive"
 
 
@@ -252,8 +252,11 @@ def test_what_the_verifier_rejects_is_no_proof(monkeypatch):
 
 
 def test_points_outside_a_constraint_are_no_counterexample():
-    assert certificate.satisfies([LIMIT.exact], np.array([[1.0]]), np.zeros(0)) is not None
-    assert certificate.satisfies([LIMIT.exact], np.array([[1.0 + 1e-15]]), np.zeros(0)) is None
+    """x^2 <= x^2 / 2 is false for x = 1, which meets x^2 <= 1, and not shown by the next double above 1."""
+    half = certificate.numeric(Form({(0, 0): Fraction(1, 2)}), 1, 0)
+    for x, shown in ((1.0, True), (1.0 + 2.0**-52, False)):
+        points = certificate.rational(np.array([[x]]), np.zeros(0))
+        assert refutes(OBJECTIVE.exact, half.exact, [LIMIT.exact], *points) == shown
 
 
 def test_inconsistent_equations_have_no_solution():
