@@ -18,7 +18,10 @@ from hypothesis import strategies as st
 from planted import PROBLEMS, TIGHT, certificate, changed, places
 
 from dpfl_theory import verify_certificate as script
+from dpfl_theory.checks import worst_case
 from dpfl_theory.checks.certificate_file import FORMAT, SCRIPT, is_proof, of_evidence, text, verified
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements import get
 
 ERRORS = (ValueError, KeyError, TypeError, AttributeError)
 
@@ -330,3 +333,30 @@ def test_both_halves_of_an_equality_have_their_certificates() -> None:
 def test_a_certificate_is_small() -> None:
     """It has no matrices of inequalities."""
     assert len(json.dumps(certificate("smooth strongly convex"))) < 1500
+
+
+# The catalogue's own.
+
+CATALOGUE = [
+    ("das2022.eq22", "E = 4, eta L = 1/4"),
+    ("hou2023.contraction", "N = 2, mu = 1/4, p = 1/2, eta L = 1"),
+    ("noble2022.lemmaC.4.sharpened", "one round, non-convex, M = 3, lM = 1, K = 1, eta~ nu = 1/240"),
+    ("shulgin2025.corollary1", "non-convex, gradient = 5, error = 33/32, estimates = (5, 6, 5, 4, 5, 6)"),
+    ("zhang2021.eq16", "both clients, Q = 2, noise, without"),
+]
+
+
+@pytest.mark.parametrize(("id_", "name"), CATALOGUE)
+def test_a_proof_of_each_paper_is_verified_and_a_smaller_bound_is_not(id_: str, name: str) -> None:
+    statement = get(id_)
+    (check,) = [c for c in statement.checks if (c.method, c.name) == ("worst-case", name)]
+    certificates = of_evidence([worst_case.run(statement, check, Settings()).to_json()])
+    assert certificates
+    for made in certificates:
+        assert accepted(made)
+        assert not accepted({**made, "bound": "0"})
+        kept = len(made["interpolation"])
+        assert kept
+        for k in range(kept):
+            fewer = [*made["interpolation"][:k], *made["interpolation"][k + 1 :]]
+            assert not accepted({**made, "interpolation": fewer})
