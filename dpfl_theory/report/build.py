@@ -111,8 +111,12 @@ def _repaired(entry: Entry, known: dict[str, Entry]) -> Entry | None:
 
 
 def _proof(site: Site, entry: Entry) -> dict[str, Any] | None:
-    """The certificates of a statement's worst cases, written beside the script that verifies them."""
-    found = [c for c in of_evidence(entry.evidence) if is_proof(c)]
+    """The certificates of a statement's worst cases, written beside the script that verifies them. Those of a file that
+    is there as it should be were verified when it was written."""
+    found = of_evidence(entry.evidence)
+    path = site.output / site.certificate(entry.id)
+    if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text_of(found):
+        found = [c for c in found if is_proof(c)]
     if not found:
         return None
     file = site.file(site.certificate(entry.id), text_of(found))
