@@ -10,7 +10,7 @@ import dpfl_theory
 
 ROOT = Path(dpfl_theory.__file__).parent
 LAYERS = (
-    ("errors", "lazy", "interrupts", "patterns"),
+    ("errors", "lazy", "interrupts", "patterns", "verify_certificate"),
     ("kernels", "console", "methods", "output", "schemas"),
     ("processes", "cluster", "usual", "store", "limited", "installed"),
     ("problems",),

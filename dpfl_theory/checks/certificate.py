@@ -1,16 +1,15 @@
-"""Certificates of worst-case bounds in rational arithmetic.
+"""The search for certificates of worst-case bounds: multipliers of a solver, made rational.
 
 A performance estimation problem maximises <A_0, G> + a_0.F over Gram matrices G >= 0 and function values F, subject to
 <A_i, G> + a_i.F + c_i <= 0. Multipliers l_i >= 0 with
 
     sum_i l_i a_i = a_0    and    S = sum_i l_i A_i - A_0 positive semidefinite
 
-prove that the maximum is at most -sum_i l_i c_i. A solver finds them up to rounding; here they are made exact, and the
-three conditions are decided with fractions, so that a proof does not depend on any tolerance. In the same way a
-counterexample is a rational G = V V^T and F for which every constraint is checked exactly.
+prove that the maximum is at most -sum_i l_i c_i. A solver finds them up to rounding. Here they are rounded to simple
+fractions and repaired, so that the equations hold exactly. Whether the result is a proof is decided by
+`dpfl_theory.checks.verifier`, and by nothing else: a mistake in this module can lose a proof, not make one.
 
-Coefficients are the binary fractions that floating point holds: with dyadic step sizes, such as 1/4, they are exactly
-the intended ones.
+A `Numeric` has the rational form that the verifier reads, and the nearest doubles, which solvers read.
 """
 
 from __future__ import annotations
@@ -24,52 +23,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Form", "is_positive_semidefinite", "prove", "satisfies", "solve_exactly", "solved"]
+from dpfl_theory.checks.verifier import Form, combined, proves
+
+__all__ = ["Numeric", "numeric", "prove", "rational", "solve_exactly", "solved"]
 
 Matrix = list[list[Fraction]]
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Form:
-    """<A, G> + a.F + c: matrix A (k, k) symmetric, vector a (m,), constant c; ``equality`` when it must be 0."""
+@dataclass(frozen=True, eq=False)
+class Numeric:
+    """A rational form, and <A, G> + a.F + c with the nearest doubles: matrix A (k, k) symmetric, vector a (m,)."""
 
+    exact: Form
     matrix: Array
     vector: Array
-    constant: float
-    equality: bool = False
+
+    @property
+    def constant(self) -> float:
+        """The constant in floating point."""
+        return float(self.exact.constant)
+
+    @property
+    def equality(self) -> bool:
+        """Whether it must be 0 as a condition, not only at most 0."""
+        return self.exact.equality
 
     def at(self, gram: Array, values: Array) -> float:
         """Its value in floating point."""
         return float(np.sum(self.matrix * gram) + self.vector @ values + self.constant)
 
-    def exactly_at(self, gram: Matrix, values: Sequence[Fraction]) -> Fraction:
-        """Its value in rational arithmetic."""
-        total = Fraction(self.constant)
-        for i, j in zip(*np.nonzero(self.matrix)):
-            total += Fraction(float(self.matrix[i, j])) * gram[i][j]
-        for i in np.nonzero(self.vector)[0]:
-            total += Fraction(float(self.vector[i])) * values[int(i)]
-        return total
+    def plus(self, factor: int, other: Form) -> Numeric:
+        """Its sum with a multiple of another form, computed exactly."""
+        terms = [(Fraction(1), self.exact), (Fraction(factor), other)]
+        return numeric(combined(terms), len(self.matrix), len(self.vector))
 
 
-def is_positive_semidefinite(matrix: Matrix) -> bool:
-    """Whether a symmetric rational matrix is positive semidefinite, by exact elimination (S = L D L^T, D >= 0).
-
-    >>> one = Fraction(1)
-    >>> is_positive_semidefinite([[one, one], [one, one]]), is_positive_semidefinite([[one, 2 * one], [2 * one, one]])
-    (True, False)
-    """
-    rest = [row[:] for row in matrix]
-    while rest:
-        pivot, row = rest[0][0], rest[0]
-        if pivot < 0 or (pivot == 0 and any(row)):
-            return False
-        rest = [
-            [rest[i][j] - (row[i] * row[j] / pivot if pivot else 0) for j in range(1, len(row))]
-            for i in range(1, len(row))
-        ]
-    return True
+def numeric(form: Form, vectors: int, values: int) -> Numeric:
+    """A rational form of so many vectors and values, with its doubles."""
+    matrix, vector = np.zeros((vectors, vectors)), np.zeros(values)
+    for (i, j), c in form.products.items():
+        matrix[i, j] += float(c) / 2
+        matrix[j, i] += float(c) / 2
+    for m, a in form.values.items():
+        vector[m] = float(a)
+    return Numeric(form, matrix, vector)
 
 
 def solve_exactly(rows: Matrix, right: Sequence[Fraction], guess: Sequence[Fraction]) -> list[Fraction] | None:
@@ -102,7 +100,9 @@ def solve_exactly(rows: Matrix, right: Sequence[Fraction], guess: Sequence[Fract
     return solution
 
 
-def prove(objective: Form, constraints: Sequence[Form], bound: Fraction, multipliers: Array) -> list[Fraction] | None:
+def prove(
+    objective: Numeric, constraints: Sequence[Numeric], bound: Fraction, multipliers: Array
+) -> list[Fraction] | None:
     """Rational multipliers that prove objective <= bound, found near the given ones; None when no attempt succeeds.
 
     The multipliers of the optimum are rounded to simple fractions first, which is what tight bounds need (their S is
@@ -114,6 +114,7 @@ def prove(objective: Form, constraints: Sequence[Form], bound: Fraction, multipl
         (lambda: _alternative(objective, constraints, bound, deep=True), 2**40),
         (lambda: _alternative(objective, constraints, bound, deep=False), 2**10),
     )
+    rows, right = _equations(objective.exact, [c.exact for c in constraints], len(objective.vector))
     for candidate, denominator in attempts:
         found = candidate()
         if found is None:
@@ -122,67 +123,36 @@ def prove(objective: Form, constraints: Sequence[Form], bound: Fraction, multipl
             guess = [
                 Fraction(float(v)).limit_denominator(denominator) if abs(v) > threshold else Fraction(0) for v in found
             ]
-            exact = _repair(objective, constraints, guess)
-            if exact is not None and _proves(objective, constraints, bound, exact):
+            exact = solve_exactly(rows, right, guess)
+            if exact is not None and proves(objective.exact, [c.exact for c in constraints], bound, exact):
                 return exact
     return None
 
 
 def _absent(objective: Form, constraints: Sequence[Form]) -> list[int]:
-    """Indices of points whose square occurs nowhere: their rows of S must vanish."""
-    return [k for k in range(len(objective.matrix)) if not any(f.matrix[k, k] for f in (objective, *constraints))]
+    """Vectors that occur and whose square occurs nowhere: their rows of S must vanish."""
+    occurring = {pair for form in (objective, *constraints) for pair, c in form.products.items() if c}
+    return sorted({i for pair in occurring for i in pair if (i, i) not in occurring})
 
 
-def _conditions(objective: Form, constraints: Sequence[Form]) -> tuple[Matrix, list[Fraction]]:
+def _equations(objective: Form, constraints: Sequence[Form], values: int) -> tuple[Matrix, list[Fraction]]:
     """The linear equations that the multipliers satisfy: no function value remains, and the absent rows vanish."""
-    rows: Matrix = []
-    right: list[Fraction] = []
-    for m in range(len(objective.vector)):
-        rows.append([Fraction(float(f.vector[m])) for f in constraints])
-        right.append(Fraction(float(objective.vector[m])))
-    for k in _absent(objective, constraints):
-        for j in range(len(objective.matrix)):
-            rows.append([Fraction(float(f.matrix[k, j])) for f in constraints])
-            right.append(Fraction(float(objective.matrix[k, j])))
-    return rows, right
+    absent = set(_absent(objective, constraints))
+    pairs = {pair for form in (objective, *constraints) for pair in form.products if absent & set(pair)}
+    zero = Fraction(0)
+    rows = [[f.values.get(m, zero) for f in constraints] for m in range(values)]
+    rows += [[f.products.get(pair, zero) for f in constraints] for pair in sorted(pairs)]
+    right = [objective.values.get(m, zero) for m in range(values)]
+    return rows, right + [objective.products.get(pair, zero) for pair in sorted(pairs)]
 
 
-def _repair(objective: Form, constraints: Sequence[Form], guess: Sequence[Fraction]) -> list[Fraction] | None:
-    rows, right = _conditions(objective, constraints)
-    return solve_exactly(rows, right, guess)
-
-
-def _proves(objective: Form, constraints: Sequence[Form], bound: Fraction, multipliers: Sequence[Fraction]) -> bool:
-    """Decides the conditions of the module's first paragraph with fractions, trusting nothing computed before."""
-    if any(v < 0 and not f.equality for f, v in zip(constraints, multipliers)):
-        return False
-    for m in range(len(objective.vector)):
-        total = sum((v * Fraction(float(f.vector[m])) for f, v in zip(constraints, multipliers)), Fraction(0))
-        if total != Fraction(float(objective.vector[m])):
-            return False
-    if (
-        -sum((v * Fraction(f.constant) for f, v in zip(constraints, multipliers)), -Fraction(objective.constant))
-        > bound
-    ):
-        return False
-    size = len(objective.matrix)
-    slack = [
-        [
-            sum((v * Fraction(float(f.matrix[i, j])) for f, v in zip(constraints, multipliers) if v), Fraction(0))
-            - Fraction(float(objective.matrix[i, j]))
-            for j in range(size)
-        ]
-        for i in range(size)
-    ]
-    return is_positive_semidefinite(slack)
-
-
-def _alternative(objective: Form, constraints: Sequence[Form], bound: Fraction, deep: bool) -> Array | None:
+def _alternative(objective: Numeric, constraints: Sequence[Numeric], bound: Fraction, deep: bool) -> Array | None:
     """Multipliers that prove the bound up to rounding: with S deepest inside the cone, or with the least sum."""
     import cvxpy as cp
 
-    absent = sorted(_absent(objective, constraints))
-    kept = [k for k in range(len(objective.matrix)) if k not in set(absent)]
+    squares = {i for f in (objective, *constraints) for i, j in f.exact.products if i == j}
+    kept = sorted(squares)
+    absent = [k for k in range(len(objective.matrix)) if k not in squares]
     if not kept:
         return None
     signed = [i for i, f in enumerate(constraints) if not f.equality]
@@ -216,16 +186,7 @@ def solved(problem: Any) -> bool:
     return all(v.value is not None for v in problem.variables())
 
 
-def satisfies(constraints: Sequence[Form], vectors: Array, values: Array) -> tuple[Matrix, list[Fraction]] | None:
-    """Gram matrix and values as fractions when points (rows of ``vectors``) and values meet every constraint exactly.
-
-    Floating-point numbers are fractions, so nothing is rounded: G = V V^T is positive semidefinite by construction.
-    """
+def rational(vectors: Array, values: Array) -> tuple[Matrix, list[Fraction]]:
+    """Points (rows of ``vectors``) and values as the fractions that floating-point numbers are: nothing is rounded."""
     points = [[Fraction(float(x)) for x in row] for row in vectors]
-    gram = [[sum((a * b for a, b in zip(p, q)), Fraction(0)) for q in points] for p in points]
-    exact_values = [Fraction(float(v)) for v in values]
-    for form in constraints:
-        value = form.exactly_at(gram, exact_values)
-        if value > 0 or (form.equality and value != 0):
-            return None
-    return gram, exact_values
+    return points, [Fraction(float(v)) for v in values]

@@ -4,23 +4,42 @@ Every quantity of degree two in points, gradients and square roots of function v
 <A, G> + a.F of the Gram matrix G and the function values F. If no inequality of a problem has a constant, whatever
 satisfies them still does when it is scaled: then, and only then, may its right side be normalised to 1, and what is
 proved of the normalised problem be said of the statement. A constant anywhere is refused.
+
+PEPit keeps coefficients in double precision. A form has the fractions that these doubles are. The inequalities of the
+classes in `dpfl_theory.checks.interpolation` are computed again from points, gradients and values, without rounding;
+PEPit's own inequalities must agree with them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfl_theory.checks.certificate import Form
+from dpfl_theory.checks.certificate import Numeric, numeric
+from dpfl_theory.checks.interpolation import Sampled
+from dpfl_theory.checks.verifier import Form
 from dpfl_theory.statements.claims import Performance
 
-__all__ = ["NotACone", "conditions", "form", "require_cone", "span"]
+__all__ = ["Condition", "NotACone", "conditions", "form", "require_cone", "span"]
 
 Array = NDArray[np.float64]
+
+AGREEMENT = 1e-9
+"""Largest difference between an inequality of PEPit's and the exact one, relative to its largest coefficient."""
+KINDS = {
+    "ConvexFunction": "convex",
+    "StronglyConvexFunction": "strongly convex",
+    "SmoothFunction": "smooth",
+    "SmoothConvexFunction": "smooth convex",
+    "SmoothStronglyConvexFunction": "smooth strongly convex",
+}
+"""PEPit's names of the classes whose inequalities are computed again."""
 
 REMEDY = (
     "so the problem is no cone, and what is proved of it would not be true of the statement: write it homogeneously, "
@@ -33,12 +52,43 @@ class NotACone(ValueError):
     """A worst-case problem that scaling changes; the text names the place and the remedy."""
 
 
-def form(expression: Any, equality: bool = False) -> Form:
-    """A PEPit expression as <A, G> + a.F + c."""
-    from PEPit.tools.expressions_to_matrices import expression_to_matrices
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """A condition of a solved problem, with the solver's multiplier.
 
-    matrix, vector, constant = expression_to_matrices(expression)
-    return Form(np.asarray(matrix, dtype=float), np.asarray(vector, dtype=float), float(constant), equality)
+    pair: (function, i, j) where it is the inequality of a function of `conditions` for its points i and j; unknown: the
+    class, where its inequalities are known from PEPit alone. name: what a statement calls its own condition, or empty.
+    """
+
+    form: Numeric
+    multiplier: float
+    name: str = ""
+    pair: tuple[int, int, int] | None = None
+    unknown: str = ""
+
+
+def form(expression: Any, equality: bool = False) -> Numeric:
+    """A PEPit expression as a form with the fractions that its coefficients are."""
+    from PEPit import Expression, Point
+
+    return numeric(_exact(expression, equality), Point.counter, Expression.counter)
+
+
+def _exact(expression: Any, equality: bool = False) -> Form:
+    from PEPit import Expression
+
+    products: dict[tuple[int, int], Fraction] = {}
+    values: dict[int, Fraction] = {}
+    constant = Fraction(0)
+    for key, weight in expression.decomposition_dict.items():
+        if isinstance(key, tuple):
+            i, j = sorted(point.counter for point in key)
+            products[i, j] = products.get((i, j), Fraction(0)) + Fraction(weight)
+        elif isinstance(key, Expression):  # which overloads ==
+            values[key.counter] = Fraction(weight)
+        else:
+            constant += Fraction(weight)
+    return Form({p: c for p, c in products.items() if c}, {m: a for m, a in values.items() if a}, constant, equality)
 
 
 def require_cone(performance: Performance) -> None:
@@ -69,9 +119,9 @@ def require_cone(performance: Performance) -> None:
         raise NotACone("matrix inequalities are not re-checked here: use scalar constraints in place of add_psd_matrix")
 
 
-def conditions(problem: Any) -> tuple[list[Form], Array]:
-    """All inequalities of a solved problem with their multipliers: the normalisation (added last) first, then the
-    statement's own, then those of functions and their classes.
+def conditions(problem: Any) -> tuple[list[Condition], list[Sampled]]:
+    """All conditions of a solved problem with their multipliers: the normalisation (added last) first, then the
+    statement's own, then those of functions and their classes; and the functions whose classes are known.
 
     Raises `NotACone` where the conditions of a class hold a constant, as those of Lipschitz functions do.
     """
@@ -79,11 +129,86 @@ def conditions(problem: Any) -> tuple[list[Form], Array]:
     from PEPit.block_partition import BlockPartition
 
     own = problem.list_of_constraints
-    found = [own[-1], *own[:-1], *_of_functions(Function.list_of_functions)]
-    found += [c for partition in BlockPartition.list_of_partitions for c in partition.list_of_constraints]
-    active = [c for c in found if c.activated]
-    forms = [form(c.expression, c.equality_or_inequality == "equality") for c in active]
-    return forms, np.array([math.nan if (v := c.eval_dual()) is None else float(v) for c in active])
+    found = [_condition(c) for c in (own[-1], *own[:-1])]
+    samples: list[Sampled] = []
+    for function in Function.list_of_functions:
+        if function.list_of_class_psd:
+            raise NotACone("matrix inequalities of a function class are not re-checked here: use scalar conditions")
+        for constraint in function.list_of_class_constraints:
+            _refuse(form(constraint.expression).constant, f"the class {type(function).__name__}")
+        found += _of_class(function, samples)
+        found += [_condition(c) for c in function.list_of_constraints]
+    found += [_condition(c) for partition in BlockPartition.list_of_partitions for c in partition.list_of_constraints]
+    return [c for c in found if c is not None], samples
+
+
+def _condition(constraint: Any, unknown: str = "") -> Condition | None:
+    """A condition as PEPit has it; None for one that was switched off. unknown: the class that it belongs to."""
+    if not constraint.activated:
+        return None
+    name = constraint.get_name() or ""
+    exact = form(constraint.expression, constraint.equality_or_inequality == "equality")
+    return Condition(exact, _multiplier(constraint), "" if name.startswith("Constraint ") else name, unknown=unknown)
+
+
+def _multiplier(constraint: Any) -> float:
+    return math.nan if (v := constraint.eval_dual()) is None else float(v)
+
+
+def _of_class(function: Any, samples: list[Sampled]) -> list[Condition | None]:
+    """The conditions of a function's class: computed exactly where the class is known, and then the function is added
+    to the samples; else as PEPit has them."""
+    from PEPit import Expression, Point
+
+    constraints = function.list_of_class_constraints
+    sampled = _sampled(function)
+    pairs = [] if sampled is None else [(i, j) for i in range(len(sampled.points)) for j in range(len(sampled.points))]
+    pairs = [(i, j) for i, j in pairs if i != j]
+    if sampled is None or len(pairs) != len(constraints):
+        return [_condition(c, type(function).__name__) for c in constraints]
+    found: list[Condition | None] = []
+    for (i, j), constraint in zip(pairs, constraints):
+        exact = numeric(sampled.inequality(i, j), Point.counter, Expression.counter)
+        _require_agreement(exact, form(constraint.expression), type(function).__name__)
+        condition = Condition(exact, _multiplier(constraint), "", (len(samples), i, j))
+        found.append(condition if constraint.activated else None)
+    samples.append(sampled)
+    return found
+
+
+def _sampled(function: Any) -> Sampled | None:
+    """A function with its points as fractions; None where its class, or a parameter, is not one that is known here."""
+    kind = KINDS.get(type(function).__name__) if type(function).__module__.startswith("PEPit.functions.") else None
+    if kind is None:
+        return None
+    parameters = {name: getattr(function, name, None) for name in ("L", "mu")}
+    try:
+        L, mu = (None if v is None else Fraction(v) for v in parameters.values())
+        return Sampled(kind, L, mu, tuple(_triplet(*triplet) for triplet in function.list_of_points))
+    except (ValueError, OverflowError, TypeError):
+        return None
+
+
+def _triplet(x: Any, g: Any, f: Any) -> tuple[Mapping[int, Fraction], Mapping[int, Fraction], Mapping[int, Fraction]]:
+    value = _exact(f)
+    if value.products or value.constant:
+        raise ValueError("a function value is a combination of function values")
+    return _combination(x), _combination(g), value.values
+
+
+def _combination(point: Any) -> Mapping[int, Fraction]:
+    return {leaf.counter: Fraction(weight) for leaf, weight in point.decomposition_dict.items() if weight}
+
+
+def _require_agreement(ours: Numeric, theirs: Numeric, name: str) -> None:
+    """Raises ArithmeticError where PEPit's inequality of a class is not ours up to rounding."""
+    size = max(1.0, float(np.max(np.abs(ours.matrix), initial=0.0)), float(np.max(np.abs(ours.vector), initial=0.0)))
+    off = max(
+        float(np.max(np.abs(ours.matrix - theirs.matrix), initial=0.0)),
+        float(np.max(np.abs(ours.vector - theirs.vector), initial=0.0)),
+    )
+    if off > AGREEMENT * size or theirs.equality or theirs.constant:
+        raise ArithmeticError(f"PEPit's inequality of the class {name} differs from the known one by {off:.3g}")
 
 
 def span(performance: Performance) -> tuple[float, float]:
@@ -98,16 +223,6 @@ def span(performance: Performance) -> tuple[float, float]:
     entries = np.abs(np.concatenate([np.concatenate([f.matrix.ravel(), f.vector]) for f in forms]))
     entries = entries[entries > 0.0]
     return (float(entries.min()), float(entries.max())) if len(entries) else (1.0, 1.0)
-
-
-def _of_functions(functions: list[Any]) -> Iterator[Any]:
-    for function in functions:
-        if function.list_of_class_psd:
-            raise NotACone("matrix inequalities of a function class are not re-checked here: use scalar conditions")
-        for constraint in function.list_of_class_constraints:
-            _refuse(form(constraint.expression).constant, f"the class {type(function).__name__}")
-        yield from function.list_of_class_constraints
-        yield from function.list_of_constraints
 
 
 def _place(constraint: Any, index: int) -> str:

@@ -66,7 +66,8 @@ class Found(Table):
     part: str | None = told("the step of the statement that the check decides, where it is not the whole")
     instance: dict[str, Any] = open_("the values at which it was checked")
     notes: dict[str, Any] = open_(
-        "what the method says beside the verdict; for a rate 'exponent', whose keys Exponent describes"
+        "what the method says beside the verdict; for a rate 'exponent', whose keys Exponent describes; for a worst "
+        "case that was proved 'certificate', as verify_certificate.py reads it"
     )
     seed: int | None = told("the seed of its randomness")
     replicates: int | None = told("the lanes of a Monte-Carlo check")

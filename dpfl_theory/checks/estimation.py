@@ -17,8 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfl_theory.checks.certificate import Form, prove, satisfies, solved
+from dpfl_theory.checks.certificate import Numeric, prove, rational, solved
+from dpfl_theory.checks.certificate_file import certificate
 from dpfl_theory.checks.cone import conditions, form, require_cone
+from dpfl_theory.checks.interpolation import Sampled
+from dpfl_theory.checks.verifier import Form, gram_of, proves, refutes
 from dpfl_theory.statements.claims import Performance
 
 __all__ = ["EXACT_BITS", "SOLVER_TOLERANCE", "VIOLATION_MARGIN", "Solution", "solve"]
@@ -44,7 +47,8 @@ class Solution:
     """What is known of the largest left/right: primal value, dual value, and how far its defects could raise that.
 
     status: the solver's word; guarantee = dual + defect (inf when the problem is unbounded or was not solved); proved:
-    whether left <= right was proved in rational arithmetic; signed: whether a guarantee of at most 1 says left <= right
+    whether left <= right was proved in rational arithmetic, and then certificate: the proof as plain data, or why there
+    is none (`dpfl_theory.checks.certificate_file`); signed: whether a guarantee of at most 1 says left <= right
     (right is nowhere negative, or its multiplier is 1), up to the solver's tolerance; rounded: whether a coefficient
     has more than `EXACT_BITS` binary places, as 1/3 has, so that the problem is the intended one up to rounding;
     refuted: left/right of a counterexample that was verified in rational arithmetic (inf when right <= 0 there), None
@@ -60,6 +64,7 @@ class Solution:
     rounded: bool
     refuted: float | None
     worst: tuple[Mapping[str, Any], ...]
+    certificate: Mapping[str, Any] | str = ""
 
     @property
     def guarantee(self) -> float:
@@ -87,8 +92,9 @@ def solve(performance: Performance) -> Solution:
         return _unsolved(f"error: {str(error).split('.')[0]}")
     status = str(problem.wrapper.prob.status)
     objective, right = form(performance.left), form(performance.right)
-    limits, multipliers = conditions(problem)
-    rounded = any(_is_rounded(f) for f in (objective, *limits))
+    found_conditions, samples = conditions(problem)
+    limits, multipliers = [c.form for c in found_conditions], np.array([c.multiplier for c in found_conditions])
+    rounded = _are_rounded([objective, *(c.form for c in found_conditions if c.pair is None)], samples)
     if problem.F_value is None:
         if "unbounded" not in status:
             return _unsolved(status)
@@ -100,44 +106,69 @@ def solve(performance: Performance) -> Solution:
     gram, values = np.asarray(problem.G_value, dtype=float), np.asarray(problem.F_value, dtype=float)
     primal = objective.at(gram, values)
     dual, defect = _guarantee(objective, limits, multipliers, gram, values)
-    proved = signed = False
+    proof: list[Fraction] | None = None
+    signed = False
+    kept: Mapping[str, Any] | str = ""
     refuted: float | None = None
     vectors = _factor(gram)
     if primal > 1.0 + VIOLATION_MARGIN:
         target = min(0.5 * (1.0 + primal), 2.0)
         found = _counterexample(objective, right, limits[1:], target, (gram, values))
     else:
-        proved, signed = _proved(objective, right, limits, multipliers)
+        proof, signed = _proved(objective, right, limits, multipliers)
+        if proof is not None:
+            kept = certificate(objective.exact, right.exact, found_conditions[1:], samples, proof)
         found = None if signed else _counterexample(objective, right, limits[1:], None)
     if found is not None:
         refuted, vectors, values = found
-    return Solution(status, primal, dual, defect, proved, signed, rounded, refuted, _describe(problem, vectors, values))
+    worst = _describe(problem, vectors, values)
+    return Solution(status, primal, dual, defect, proof is not None, signed, rounded, refuted, worst, kept)
 
 
-def _is_rounded(form: Form) -> bool:
-    entries = (*form.matrix.flat, *form.vector)
-    return any(float(v).as_integer_ratio()[1] > 2**EXACT_BITS for v in entries if v)
+def _are_rounded(forms: list[Numeric], samples: list[Sampled]) -> bool:
+    """Whether a coefficient of a form, or of a point or a parameter of a function, has more than `EXACT_BITS` binary
+    places."""
+    numbers = [v for f in forms for v in (*f.exact.products.values(), *f.exact.values.values())]
+    numbers += [v for s in samples for v in (s.L, s.mu) if v is not None]
+    numbers += [v for s in samples for triplet in s.points for part in triplet for v in part.values()]
+    return any(v.denominator > 2**EXACT_BITS for v in numbers)
 
 
-def _proved(objective: Form, right: Form, limits: list[Form], multipliers: Array) -> tuple[bool, bool]:
-    """Whether left <= right is proved in rational arithmetic, and whether left <= right follows from left <= m right, m
-    the normalisation's multiplier.
+def _proved(
+    objective: Numeric, right: Numeric, limits: list[Numeric], multipliers: Array
+) -> tuple[list[Fraction] | None, bool]:
+    """Multipliers of all conditions but the normalisation that prove left <= right in rational arithmetic, None where
+    none were found; and whether left <= right follows from left <= m right, m the normalisation's multiplier.
 
-    It does for m = 1, and for m <= 1 where right >= 0, which is proved, or else found by the solver.
+    It does for m = 1, and for m <= 1 where right >= 0, which is proved, or else found by the solver. A proof of
+    left <= m right and 1 - m times one of -right <= 0 add up to a proof of left <= right.
     """
+    difference, others = objective.plus(-1, right.exact), limits[1:]
     exact = prove(objective, limits, Fraction(1), multipliers)
     if exact is not None and exact[0] == 1:
-        return True, True
-    below = Form(-right.matrix, -right.vector, 0.0)
-    if prove(below, limits[1:], Fraction(0), np.zeros(len(limits) - 1)) is not None:
-        return exact is not None, True
-    difference = Form(objective.matrix - right.matrix, objective.vector - right.vector, 0.0)
-    if exact is not None and prove(difference, limits[1:], Fraction(0), multipliers[1:]) is not None:
-        return True, True
-    return False, abs(multipliers[0] - 1.0) <= SOLVER_TOLERANCE or not _negative_somewhere(right, limits[1:])
+        return _decided(difference, others, exact[1:]), True
+    below = prove(_negated(right), others, Fraction(0), np.zeros(len(others)))
+    if below is not None:
+        if exact is None:
+            return None, True
+        return _decided(difference, others, [v + (1 - exact[0]) * w for v, w in zip(exact[1:], below)]), True
+    direct = None if exact is None else prove(difference, others, Fraction(0), multipliers[1:])
+    if direct is not None:
+        return direct, True
+    return None, abs(multipliers[0] - 1.0) <= SOLVER_TOLERANCE or not _negative_somewhere(right, others)
 
 
-def _negative_somewhere(right: Form, limits: list[Form]) -> bool:
+def _negated(form: Numeric) -> Numeric:
+    return form.plus(-2, form.exact)
+
+
+def _decided(difference: Numeric, limits: list[Numeric], multipliers: list[Fraction]) -> list[Fraction] | None:
+    """The multipliers, if the verifier says that they prove difference <= 0."""
+    conditions = [c.exact for c in limits]
+    return multipliers if proves(difference.exact, conditions, Fraction(0), multipliers) else None
+
+
+def _negative_somewhere(right: Numeric, limits: list[Numeric]) -> bool:
     """Whether the solver finds right < 0 under the conditions (it may be scaled to -1 there), or cannot tell."""
     import cvxpy as cp
 
@@ -152,7 +183,7 @@ def _unsolved(status: str) -> Solution:
 
 
 def _guarantee(
-    objective: Form, conditions: list[Form], multipliers: Array, gram: Array, values: Array
+    objective: Numeric, conditions: list[Numeric], multipliers: Array, gram: Array, values: Array
 ) -> tuple[float, float]:
     """The dual value of the multipliers, made nonnegative, and what their defects may add at the scale of the solution.
 
@@ -173,21 +204,25 @@ def _factor(gram: Array) -> Array:
     return np.asarray(eigenvectors[:, order] * np.sqrt(np.maximum(eigenvalues[order], 0.0)))
 
 
-def _variables(like: Form) -> tuple[Any, Any, Callable[[Form], Any]]:
+def _variables(like: Numeric) -> tuple[Any, Any, Callable[[Numeric], Any]]:
     """A Gram matrix and function values as variables of cvxpy, and what a form is at them."""
     import cvxpy as cp
 
     size = len(like.matrix)
     gram, values = cp.Variable((size, size), symmetric=True), cp.Variable(len(like.vector))
 
-    def at(form: Form) -> Any:
+    def at(form: Numeric) -> Any:
         return cp.sum(cp.multiply(form.matrix, gram)) + form.vector @ values + form.constant
 
     return gram, values, at
 
 
 def _counterexample(
-    objective: Form, right: Form, limits: list[Form], target: float | None, near: tuple[Array, Array] | None = None
+    objective: Numeric,
+    right: Numeric,
+    limits: list[Numeric],
+    target: float | None,
+    near: tuple[Array, Array] | None = None,
 ) -> tuple[float, Array, Array] | None:
     """A function of the class with right <= 1 and left >= target, or without a target with left >= right + 1: its
     left/right, points and values.
@@ -208,13 +243,13 @@ def _counterexample(
     return None
 
 
-def _below(bounds: list[tuple[Form, float]]) -> list[Form]:
+def _below(bounds: list[tuple[Numeric, float]]) -> list[Numeric]:
     """Forms that are at most these numbers, as conditions."""
-    return [Form(f.matrix, f.vector, f.constant - most) for f, most in bounds]
+    return [f.plus(1, Form(constant=Fraction(-most))) for f, most in bounds]
 
 
 def _deepest(
-    objective: Form | None, right: Form, limits: list[Form], target: float | None
+    objective: Numeric | None, right: Numeric, limits: list[Numeric], target: float | None
 ) -> tuple[Array, Array] | None:
     """Gram matrix and function values as deep inside the conditions as left >= target allows, or anything without an
     objective; None where the solver finds none."""
@@ -240,16 +275,15 @@ def _mixed(near: tuple[Array, Array], deep: tuple[Array, Array] | None) -> Itera
 
 
 def _verified(
-    objective: Form, right: Form, limits: list[Form], gram: Array, values: Array
+    objective: Numeric, right: Numeric, limits: list[Numeric], near: Array, values: Array
 ) -> tuple[float, Array, Array] | None:
     """Left/right, points and values, where they meet every condition in rational arithmetic and left > right."""
-    vectors = _factor(gram)
-    exact = satisfies(limits, vectors, values)
-    if exact is None:
+    vectors = _factor(near)
+    points, numbers = rational(vectors, values)
+    if not refutes(objective.exact, right.exact, [c.exact for c in limits], points, numbers):
         return None
-    left_value, right_value = objective.exactly_at(*exact), right.exactly_at(*exact)
-    if left_value <= right_value:
-        return None
+    gram = gram_of(points)
+    left_value, right_value = (form.exact.at(gram, numbers) for form in (objective, right))
     return (float(left_value / right_value) if right_value > 0 else math.inf), vectors, values
 
 

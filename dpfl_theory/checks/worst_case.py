@@ -7,8 +7,9 @@ to right <= 1. A maximum of at most 1 says that left <= right wherever right >= 
 decided too, or else left <= right where it is.
 
 The guarantee is the **dual** value, rebuilt from the multipliers alone. Where possible it is then proved in rational
-arithmetic (see `dpfl_theory.checks.certificate`); a counterexample must satisfy all interpolation conditions in
-rational arithmetic, or it does not count. Everything else is inconclusive.
+arithmetic, and the proof is kept with the evidence as a certificate (`dpfl_theory.checks.certificate_file`). A
+counterexample must satisfy all interpolation conditions in rational arithmetic, or it does not count. What is proved or
+refuted is decided by `dpfl_theory.checks.verifier` alone. Everything else is inconclusive.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from dpfl_theory.checks.arranged import arranged, way
+from dpfl_theory.checks.certificate_file import NOTE
 from dpfl_theory.checks.cone import NotACone, span
 from dpfl_theory.checks.estimation import SOLVER_TOLERANCE, VIOLATION_MARGIN, Solution, solve
 from dpfl_theory.checks.evidence import HALF, Evidence, Interval, outside
@@ -160,9 +163,19 @@ def _one(statement: Statement, check: Check, built: Performance | WorstCase) -> 
             "refuted_exactly": found.refuted is not None,
             "worst_function": found.worst,
             **({"worst_ratio_of": also} if also else {}),
+            **_kept(found, f"{performance.what}: the {smaller} side is at most the {larger} side"),
         },
         device="cpu (Clarabel)",
     )
+
+
+def _kept(found: Solution, claim: str) -> dict[str, Any]:
+    """The notes about the certificate of a proof: what it proves and its data, or why there are none."""
+    if not found.proved:
+        return {}
+    if isinstance(found.certificate, str):
+        return {"claim": claim, "no_certificate": found.certificate}
+    return {"claim": claim, NOTE: found.certificate}
 
 
 def _too_far_apart(performance: Performance) -> str:

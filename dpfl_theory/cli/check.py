@@ -12,6 +12,7 @@ import typer
 
 from dpfl_theory import methods, statements
 from dpfl_theory.cli import _complete
+from dpfl_theory.cli._certificates import target_of, write_certificates
 from dpfl_theory.cli._checked import as_text, shown, why_unchecked
 from dpfl_theory.cli._options import (
     Device,
@@ -89,6 +90,10 @@ def check(
     fresh: Fresh = False,
     format_: Annotated[str, typer.Option("--format", metavar="text|json|junit", help="What is written.")] = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+    certificate: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write the proofs of worst cases, for verify_certificate.py."),
+    ] = None,
     schema: Schema = False,
 ) -> int:
     """Check statements and compare their verdicts with what the catalogue records. For example:
@@ -98,6 +103,7 @@ def check(
       dpfl-theory check hou2023 'noble2022.lemma*' --method exact
       dpfl-theory check --file my_statements.py
       dpfl-theory check --changed-since HEAD~1 --format junit --output checks.xml
+      dpfl-theory check das2022.lemma8 --certificate lemma8.json
     """
     if schema:
         from dpfl_theory.checks import document as of_checks
@@ -126,6 +132,7 @@ def check(
         raise InputError("none of these checks belongs to the smoke set: leave --smoke out")
     elif not pairs:
         raise InputError(f"no check of these statements uses the method {', '.join(method or ())}: leave --method out")
+    proofs = target_of(certificate, output, pairs)
     with on(scheduler), opened(store) as kept, Progress("check") as progress:
         partial = Partial(pairs, shown if format_ == "text" and target is None else None, kept is not None, progress)
         with last_words(partial.tell):
@@ -164,6 +171,8 @@ def check(
             about["untried"] = untried(s, near, file, len(own)) if holds else None
     if sensitivity:
         document["summary"]["seconds"] = round(report.seconds + time.monotonic() - begun, 3)
+    if proofs is not None:
+        write_certificates(proofs, report.evidence)
     text = render(report, document)
     if target is None:
         emit(text)

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory.checks.certificate_file import SCRIPT, is_proof, of_evidence
+from dpfl_theory.checks.certificate_file import text as text_of
 from dpfl_theory.report import documents, errata, letter, overview
 from dpfl_theory.report.entries import Entry, entries_of, readings_of, showing, siblings, versions_of
 from dpfl_theory.report.figures import Figures
 from dpfl_theory.report.neighbours import neighbours
 from dpfl_theory.report.proof_map import proof_graph, proof_map
-from dpfl_theory.report.site import FIGURES, INDEX, Site, file_names
+from dpfl_theory.report.site import CERTIFICATES, FIGURES, INDEX, Site, file_names
 from dpfl_theory.statements.errata import GRADES
 from dpfl_theory.store import Store
 
@@ -66,6 +68,7 @@ def build(
             alike=letter.alike(entry, by_id),
             repaired=_repaired(entry, by_id),
             script=_script(entry),
+            proof=_proof(site, entry),
             affected=() if entry.statement is None else letter.affected(entry.statement, graph),
             grades=GRADES,
             shows=shows,
@@ -105,6 +108,20 @@ def _repaired(entry: Entry, known: dict[str, Entry]) -> Entry | None:
     """The repaired form of a statement with an erratum or a remark, if it is known."""
     said = None if entry.statement is None else (entry.statement.erratum or entry.statement.remark)
     return None if said is None else known.get(said.repaired)
+
+
+def _proof(site: Site, entry: Entry) -> dict[str, Any] | None:
+    """The certificates of a statement's worst cases, written beside the script that verifies them. Those of a file that
+    is there as it should be were verified when it was written."""
+    found = of_evidence(entry.evidence)
+    path = site.output / site.certificate(entry.id)
+    if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text_of(found):
+        found = [c for c in found if is_proof(c)]
+    if not found:
+        return None
+    file = site.file(site.certificate(entry.id), text_of(found))
+    script = site.file(f"{CERTIFICATES}/{SCRIPT.name}", SCRIPT.read_text(encoding="utf-8"))
+    return {"file": file, "script": script, "count": len(found)}
 
 
 def _script(entry: Entry) -> dict[str, Any] | None:

@@ -10,14 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory.checks.certificate_file import FORMAT
 from dpfl_theory.output import write
 from dpfl_theory.report.templates import anchor, render
 
-__all__ = ["ERRATA", "FIGURES", "INDEX", "MAPS", "STATEMENTS", "Site", "file_names"]
+__all__ = ["CERTIFICATES", "ERRATA", "FIGURES", "INDEX", "MAPS", "STATEMENTS", "Site", "file_names"]
 
 INDEX = "index.html"
 STATEMENTS, FIGURES, MAPS, ERRATA = "statements", "figures", "maps", "errata"
 """The folders of pages: for each statement, each validation (beside its figures), each proof map, each letter."""
+CERTIFICATES = "certificates"
+"""The folder of proofs, one file for each statement, and of the script that verifies them."""
 NAVIGATION = (
     (INDEX, "Overview"),
     (f"{INDEX}#statements", "Statements"),
@@ -63,13 +66,18 @@ class Site:
         root = "../" * name.count("/")
         known = {"root": root, "navigation": NAVIGATION, "here": here, "site": self, "href": self.href(root)}
         text = render(template, **{**known, "alphas": (), "versions": {}, **values})
+        self.file(name, text)
+        return self.output / name
+
+    def file(self, name: str, text: str) -> str:
+        """Write a file unless it is there as it should be; returns its name."""
         path = self.output / name
         path.parent.mkdir(parents=True, exist_ok=True)
         self.written.add(path)
         content = text.encode("utf-8", errors="replace")
         if not path.is_file() or path.read_bytes() != content:
             write(path, content)
-        return path
+        return name
 
     def href(self, root: str) -> Callable[[str], str]:
         """The function that gives the address of a statement's page, or an empty one, seen from ``root``."""
@@ -78,6 +86,10 @@ class Site:
     def statement(self, id_: str) -> str:
         """A statement's page, from the root."""
         return f"{STATEMENTS}/{self.statements[id_]}.html"
+
+    def certificate(self, id_: str) -> str:
+        """The file of a statement's certificates, from the root."""
+        return f"{CERTIFICATES}/{self.statements[id_]}.json"
 
     def validation(self, name: str) -> str:
         """A validation's page, from the root."""
@@ -97,8 +109,11 @@ class Site:
         return letter and f"{letter}#cause-{anchor(cause)}"
 
     def clear(self) -> None:
-        """Remove pages that an earlier run left and that have no evidence any more."""
+        """Remove pages and certificates that an earlier run left and that have no evidence any more."""
         for folder in (STATEMENTS, FIGURES, MAPS, ERRATA):
             for old in (self.output / folder).glob("*.html"):
                 if old not in self.written and MADE in old.read_text(encoding="utf-8", errors="replace")[:2000]:
                     old.unlink()
+        for old in (self.output / CERTIFICATES).glob("*.json"):
+            if old not in self.written and FORMAT in old.read_text(encoding="utf-8", errors="replace")[:200]:
+                old.unlink()

@@ -222,7 +222,7 @@ def test_a_right_side_of_either_sign(gain: float, verdict: str) -> None:
 def test_without_a_verified_counterexample_a_negative_right_side_is_inconclusive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(estimation, "satisfies", lambda *_: None)
+    monkeypatch.setattr(estimation, "refutes", lambda *_: False)
     found = checked(lambda: indefinite(0.5))
     assert found.verdict == "inconclusive"
     assert "the right side can be negative" in found.reason
@@ -287,3 +287,32 @@ def test_a_proof_says_whether_its_coefficients_are_the_intended_ones(rate: float
     assert found.notes["proved_exactly"]
     assert found.notes["coefficients_rounded"] == rounded
     assert ("rounded to double precision" in found.reason) == rounded
+
+
+@pytest.mark.parametrize(("step", "L", "rounded"), [(1 / 8, 1.0, False), (0.1, 1.0, True), (1 / 8, 0.1, True)])
+def test_coefficients_of_points_and_parameters_may_be_rounded_too(step: float, L: float, rounded: bool) -> None:
+    """A step does not increase f: both sides have the coefficients 1 and -1 alone."""
+
+    def build() -> Performance:
+        problem = PEP()
+        f = problem.declare_function(SmoothConvexFunction, L=L)
+        minimum, x = f.stationary_point(), problem.set_initial_point()
+        return Performance(problem, f(x - step * f.gradient(x)) - f(minimum), f(x) - f(minimum), "a step")
+
+    found = checked(build)
+    assert found.verdict == "holds"
+    assert found.notes["coefficients_rounded"] == rounded
+
+
+def test_an_odd_parameter_is_not_rounded() -> None:
+    """The inequality has 1/(2L) = 1/6, which no double is: it is computed in fractions."""
+
+    def build() -> Performance:
+        problem = PEP()
+        f = problem.declare_function(SmoothConvexFunction, L=3.0)
+        minimum, x = f.stationary_point(), problem.set_initial_point()
+        return Performance(problem, f.gradient(x) ** 2, 6.0 * (f(x) - f(minimum)), "gradient domination")
+
+    found = checked(build)
+    assert found.notes["proved_exactly"]
+    assert not found.notes["coefficients_rounded"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dpfl_theory.checks.certificate_file import is_proof, of_evidence
 from dpfl_theory.checks.evidence import HALF, Evidence
 from dpfl_theory.checks.own import noticed
 from dpfl_theory.checks.runner import plan, run_plan
@@ -68,6 +69,10 @@ def test_an_equality_holds_where_both_halves_do(factor: str, verdict: str) -> No
         assert "left <= right: " in e.reason
         assert "right <= left: " in e.reason
         assert HALF not in e.notes
+        certificates = of_evidence([e.to_json()])
+        assert [c["claim"].partition(": ")[2].split()[1] for c in certificates] == ["left", "right"]
+        assert all(map(is_proof, certificates))
+        assert certificates[0]["left"] != certificates[1]["left"]
         power = noticed(statement, [e])
         assert power is not None
         assert power.share == 0.0

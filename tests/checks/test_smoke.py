@@ -152,8 +152,8 @@ FAULTS = {
     ),
     "no function is verified": (
         "dpfl_theory.checks.estimation",
-        "satisfies",
-        always(None),
+        "refutes",
+        always(False),
         "das2022.lemma10.smooth-alone",
     ),
     "a solver that ends early": ("dpfl_theory.checks.estimation", "prove", always(None), "das2022.lemma9"),

@@ -1,0 +1,61 @@
+"""`check --certificate FILE`: the proofs of worst cases, in a file that a script of the standard library verifies."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpfl_theory.console import say
+from dpfl_theory.errors import InputError
+from dpfl_theory.output import writable, write
+
+if TYPE_CHECKING:
+    from dpfl_theory.checks.evidence import Evidence
+    from dpfl_theory.statements.model import Check, Statement
+
+__all__ = ["target_of", "write_certificates"]
+
+METHOD = "worst-case"
+
+
+def target_of(file: str | None, output: str | None, pairs: Sequence[tuple[Statement, Check]]) -> Path | None:
+    """The file for certificates, None without one. InputError where it is the file of the output, where it cannot be
+    written, or where none of these checks is a worst case."""
+    if file is None:
+        return None
+    target = writable(file)
+    if output is not None and Path(output).resolve() == target.resolve():
+        raise InputError("--certificate and --output name the same file: give each its own")
+    if pairs and not any(check.method == METHOD for _, check in pairs):
+        raise InputError(
+            f"--certificate writes proofs of worst cases, and no check here uses the method {METHOD}: leave it out"
+        )
+    return target
+
+
+def write_certificates(target: Path, evidence: Sequence[Evidence]) -> None:
+    """Write the certificates of what was proved, and say how many there are. Without any, nothing is written."""
+    from dpfl_theory.checks.certificate_file import SCRIPT, of_evidence, text, verified
+
+    worst = [e for e in evidence if e.method == METHOD]
+    certificates = of_evidence(e.to_json() for e in worst)
+    without = {str(e.notes["no_certificate"]) for e in worst if "no_certificate" in e.notes}
+    for why in sorted(without):
+        say(f"a proof has no certificate: {why}")
+    if not certificates and not without:
+        say(f"none of {len(worst)} worst-case checks was proved in rational arithmetic: {target} is not written")
+    elif not certificates:
+        say(f"there is no certificate: {target} is not written")
+    if not certificates:
+        return
+    for c in certificates:
+        if not verified(c):  # as it will be read; a mistake of ours
+            raise ArithmeticError(f"the certificate of {c['statement']}, {c['check']}, proves nothing")
+    write(target, text(certificates))
+    proved = len({(c["statement"], c["check"]) for c in certificates})
+    count = f"{len(certificates)} certificate{'s' if len(certificates) > 1 else ''}"
+    script = shlex.quote(str(SCRIPT))
+    say(f"{count}, of {proved} of {len(worst)} worst-case checks: {target}")
+    say(f"verify with: python {script} {shlex.quote(str(target))}")
