@@ -110,6 +110,14 @@ OUTSIDE_THRESHOLD: dict[str, Instance] = {
 OUTSIDE_SMALLER: dict[str, Instance] = {
     "just outside C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*)": {**_CURVED_EDGE, "margin": 0.62},
 }
+OUTSIDE_FINITE: dict[str, Instance] = {
+    "weights of infinite mean: two clients apart on the line": {
+        **_CURVED_EDGE,
+        "problem": problem("huber-scalar", minimisers=[-1.0, 1.0], thresholds=[10.0, 10.0]),
+        "margin": 1.0,
+    },
+}
+"""Of what is said of normalised updates, within all other hypotheses."""
 OUTSIDE_PHASE: dict[str, Instance] = {
     "just outside alpha >= 1": {**_EDGE, "alpha": 0.99},
     "just outside E <= alpha/(2 rho)": {**_EDGE, "rho": 0.101, "E": 5},

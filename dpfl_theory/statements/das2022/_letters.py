@@ -166,8 +166,16 @@ def step_of_at_most(largest: float, name: str = "eta") -> Assumption:
 
 CONVEX = Assumption("each f_i is convex", by_construction)
 SMOOTH = Assumption("each f_i is L-smooth over R^d", _smooth)
+SMOOTH_BY_CLASS = replace(
+    SMOOTH, constructed="worst cases are over L-smooth functions, and exact instances have curvatures of at most L"
+)
+"""The same for statements without runs."""
 LIPSCHITZ = Assumption("each f_i is G-Lipschitz over R^d", _lipschitz)
-MINIMISER = Assumption("w* is a minimiser of f", _minimiser)
+MINIMISER = Assumption(
+    "w* is a minimiser of f",
+    _minimiser,
+    "every problem of the checks has a certified minimiser, and worst cases and exact instances are set up around w*",
+)
 SHORT_PHASE = Assumption("E <= alpha/(2 rho)", _short_phase)
 ALPHA = Assumption("alpha >= 1", _alpha)
 RHO = Assumption("n is so large that rho < 1 (Definition 2)", _rho)

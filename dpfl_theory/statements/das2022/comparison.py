@@ -292,7 +292,10 @@ WEIGHTS: Statement = Statement(
         *(Check("algebra", f"weights of at least 1, {n} clients", _weights_of, {"n": n}) for n in (1, 2, 4)),
         *checks("monte-carlo", _same_iterates, corners.SAME_RUN),
         *checks(
-            "monte-carlo", _same_iterates, {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"
+            "monte-carlo",
+            _same_iterates,
+            {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ, **corners.APART},
+            "not-applicable",
         ),
     ),
 )

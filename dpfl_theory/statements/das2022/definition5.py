@@ -206,7 +206,11 @@ REPAIRED: Statement = Statement(
         "Delta_2 gives (epsilon, delta)-differential privacy, for all 0 < epsilon <= 1 and delta in (0, 1)."
     ),
     symbols=_LETTERS,
-    assumptions=(Assumption("0 < epsilon <= 1", _small_epsilon),),
+    assumptions=(
+        Assumption(
+            "0 < epsilon <= 1", _small_epsilon, "the checks list their epsilons; the one that goes beyond 1 says so"
+        ),
+    ),
     sides=_sides,
     prescription=_prescription,
     checks=(

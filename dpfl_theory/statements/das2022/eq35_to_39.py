@@ -140,6 +140,9 @@ _IN_13 = Check(
     from_eq34,
     part="It decides that the bound is (13) with (34); whether (13) holds for the cohorts, the other checks decide.",
 )
+_THRESHOLD = replace(
+    das.THRESHOLD, constructed="equal clients have Delta_j* = 0, and worst cases have the threshold as a constraint"
+)
 EQ35: Statement = Statement(
     id="das2022.eq35",
     kind="step",
@@ -152,7 +155,7 @@ EQ35: Statement = Statement(
     ),
     symbols=(_NEXT, _DISTANCE, *das.letters("E", "L", "C_hat", "eta", "K"), *das.privacy_letters()),
     expectations=_EXPECTATIONS,
-    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP, das.THRESHOLD),
+    assumptions=(das.CONVEX, das.SMOOTH_BY_CLASS, das.MINIMISER, das.HALF_STEP, _THRESHOLD),
     sides=_eq35_sides,
     checks=(
         _IN_13,

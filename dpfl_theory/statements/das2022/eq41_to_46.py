@@ -170,7 +170,7 @@ EQ45: Statement = Statement(
         Check("algebra", "at ||u_i|| = C not above (32)", _update_of_length_c),
         *worst.checks(worst.lengthened, ("1", "1/2", "1/8", "1/64")),
         *_runs(steps.NORMALISED_STEP),
-        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
+        *_runs({**corners.OUTSIDE_SMOOTH, **corners.OUTSIDE_FINITE}, "not-applicable"),
     ),
     uses=("das2022.eq31",),
     slips=(
@@ -183,6 +183,7 @@ EQ45: Statement = Statement(
     ),
 )
 
+_OUTSIDE_46 = {**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_SMOOTH, **corners.OUTSIDE_FINITE}
 EQ46: Statement = Statement(
     id="das2022.eq46",
     kind="step",
@@ -211,7 +212,7 @@ EQ46: Statement = Statement(
             for name, instance in grid(**{"E": (2, 4), "eta L": ("1/2", "1/5"), "L": ("1",)}).items()
         ),
         *worst.outside(worst.lengthened, "1/2"),
-        *_runs({**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_SMOOTH}, "not-applicable"),
+        *_runs(_OUTSIDE_46, "not-applicable"),
         *_runs(steps.NORMALISED_STEP),
     ),
     uses=("das2022.eq41", "das2022.eq45"),

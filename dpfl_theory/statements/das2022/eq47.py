@@ -56,7 +56,12 @@ def _from_eq46(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     )
 
 
-_OUTSIDE = {**corners.OUTSIDE_ROUNDS, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
+_OUTSIDE = {
+    **corners.OUTSIDE_ROUNDS,
+    **corners.OUTSIDE_COHORT,
+    **corners.OUTSIDE_THRESHOLD,
+    **corners.OUTSIDE_FINITE,
+}
 EQ47: Statement = Statement(
     id="das2022.eq47",
     kind="step",

@@ -76,7 +76,7 @@ FACT1 = Statement(
     source=Source(das.PAPER, "Fact 1, Appendix E"),
     text="If h is L-smooth (convex or not) with minimum h*, then the bound holds everywhere.",
     symbols=(_SLOPE, _HEIGHT, *das.letters("L")),
-    assumptions=(das.SMOOTH,),
+    assumptions=(das.SMOOTH_BY_CLASS,),
     sides=_fact1_sides,
     checks=(
         Check("algebra", "from one gradient step", _fact1_descent),

@@ -61,6 +61,7 @@ _OUTSIDE_STEP = {
     **corners.OUTSIDE_THRESHOLD,
     **corners.OUTSIDE_EXACTLY,
 }
+_OUTSIDE_NORM = {**_OUTSIDE_STEP, **corners.OUTSIDE_FINITE}
 
 EQ12: Statement = _read(
     "das2022.eq12.fixed-size",
@@ -126,7 +127,7 @@ EQ47: Statement = _read(
             {**instances.sampled(instances.GENERAL_NORM, "fixed"), **_exactly(instances.GENERAL_INDEPENDENT)},
             experiment=general_experiment,
         ),
-        *runs("normalise", _OUTSIDE_STEP, "not-applicable", general_experiment),
+        *runs("normalise", _OUTSIDE_NORM, "not-applicable", general_experiment),
     ),
 )
 THEOREM7: Statement = _read(
@@ -140,7 +141,7 @@ THEOREM7: Statement = _read(
             {**instances.sampled(instances.GENERAL_NORM, "fixed"), **_exactly(instances.GENERAL_INDEPENDENT)},
             experiment=general_experiment,
         ),
-        *runs("normalise", {**_OUTSIDE_STEP, **corners.OUTSIDE_RATIO}, "not-applicable", general_experiment),
+        *runs("normalise", {**_OUTSIDE_NORM, **corners.OUTSIDE_RATIO}, "not-applicable", general_experiment),
     ),
 )
 THEOREM7_ALPHA: Statement = _read(
@@ -154,6 +155,7 @@ THEOREM7_ALPHA: Statement = _read(
             {**instances.sampled(instances.ALPHA_NORM, "fixed"), **_exactly(instances.ALPHA_INDEPENDENT)},
         ),
         *runs("normalise", {**_OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
+        *runs("normalise", corners.OUTSIDE_FINITE, "not-applicable"),
     ),
 )
 THEOREM4B: Statement = _read(
@@ -170,6 +172,7 @@ THEOREM4B: Statement = _read(
             },
         ),
         *runs("normalise", {**_OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
+        *runs("normalise", corners.APART, "not-applicable"),
     ),
 )
 

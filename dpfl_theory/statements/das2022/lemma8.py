@@ -109,7 +109,7 @@ EQ51 = Statement(
     source=Source(das.PAPER, "Appendix E, proof of Lemma 8", "51", note="w* minimises f: for f_i it is any point"),
     text="If f_i is convex and L-smooth and eta_k <= 1/(2L), then every local step satisfies the bound.",
     symbols=(_NEXT, _NOW, _STEP, _SLOPE, *das.letters("L"), _DELTA),
-    assumptions=(das.CONVEX, das.SMOOTH, das.step_of_at_most(0.5, "eta_k")),
+    assumptions=(das.CONVEX, das.SMOOTH_BY_CLASS, das.step_of_at_most(0.5, "eta_k")),
     sides=_eq51_sides,
     checks=(
         Check("algebra", "from (50)", _from_line_50),

@@ -112,7 +112,7 @@ EQ57 = Statement(
     ),
     text="If f_i is L-smooth (convex or not) and eta_k L <= 1, then t local steps satisfy the bound.",
     symbols=(_END, _START, _STEP, _SQUARES, *das.letters("L")),
-    assumptions=(das.SMOOTH, das.step_of_at_most(1.0, "eta_k")),
+    assumptions=(das.SMOOTH_BY_CLASS, das.step_of_at_most(1.0, "eta_k")),
     sides=_eq57_sides,
     checks=(
         Check("algebra", "(55) to (56)", _from_line_55),

@@ -14,7 +14,7 @@ from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._experiments import step_experiment
 from dpfl_theory.statements.formula import Letters
-from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement
+from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, checks
 
 
 def _snr_sides(s: Letters) -> Sides:
@@ -147,6 +147,7 @@ SNR_REPAIRED: Statement = replace(
     checks=(
         Check("exact", "one direction", signals, {"C": "10", "updates": _ONE}),
         *(Check("monte-carlo", name, _normalised, i) for name, i in corners.ONE_DIRECTION.items()),
+        *checks("monte-carlo", _normalised, corners.CONFLICTING_SIGNALS, "not-applicable"),
     ),
     reading="",
     universal=True,
