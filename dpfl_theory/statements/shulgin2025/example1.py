@@ -192,7 +192,7 @@ EXAMPLE1: Statement = Statement(
     symbols=(_CENTRE, *shu.letters("L", "alpha", "gamma")),
     expectations=(_END,),
     assumptions=(
-        Assumption("the three clients of the example", _three),
+        Assumption("the three clients of the example", _three, "every instance is made of these three clients"),
         Assumption("gamma L <= alpha, so that a round is monotone in x", _short),
     ),
     sides=_sides,

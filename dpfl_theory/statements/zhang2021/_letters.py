@@ -293,8 +293,8 @@ def steps(limits: StepLimits) -> Assumption:
     return Assumption(limits.text, lambda problem, v: limits({**v, "eta_g": v["eta_g"] * (1 - Fraction(1, 10**12))}))
 
 
-def hypotheses(limits: StepLimits) -> tuple[Assumption, ...]:
-    """Those of Theorem 3.1, with these limits of the steps."""
+def hypotheses(limits: StepLimits, smooth_by_construction: str = "") -> tuple[Assumption, ...]:
+    """Those of Theorem 3.1, with these limits of the steps, and why every instance is smooth where none is not."""
 
     def cohort(problem: Any, v: Mapping[str, Any]) -> str | None:
         return None if 1 <= v["P"] <= v["N"] else f"P = {v['P']} is not a number of clients between 1 and N"
@@ -307,5 +307,5 @@ def hypotheses(limits: StepLimits) -> tuple[Assumption, ...]:
     return (
         steps(limits),
         Assumption("exactly P of the N clients take part in every round", cohort),
-        Assumption("every f_i is L-smooth", smooth),
+        Assumption("every f_i is L-smooth", smooth, smooth_by_construction),
     )

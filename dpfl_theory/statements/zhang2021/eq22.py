@@ -142,7 +142,7 @@ REPAIRED: Statement = zhang.proof_step(
     ),
     symbols=_LETTERS,
     expectations=EQ22.expectations,
-    assumptions=hypotheses(repaired_limits),
+    assumptions=hypotheses(repaired_limits, "the exact instances have curvatures of at most L"),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "follows from (21)", _summed(eq21.EQ21_REPAIRED)),
