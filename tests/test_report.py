@@ -72,6 +72,14 @@ VALIDATION = {
                 "measured": "2 %",
                 "expected": "reproduced",
             },
+            {
+                "claim": "on images",
+                "verdict": "does-not-carry-over",
+                "paper": "on images",
+                "measured": "on digits not",
+                "differs": "digits for images",
+            },
+            {"claim": "at any step", "verdict": "no", "paper": "no word", "measured": "at one", "ours": True},
         ],
     },
 }
@@ -201,6 +209,8 @@ def test_summary_counts(made: tuple[Path, dict[str, Page]]) -> None:
         assert part in told
     assert "1 claim reproduced" in told
     assert "1 claim not-reproduced" in told
+    assert "1 claim does not carry over here" in told
+    assert "1 question of our own: no" in told
 
 
 def test_the_first_page_tells_what_was_found(made: tuple[Path, dict[str, Page]]) -> None:
@@ -364,7 +374,15 @@ def test_a_validation_has_figure_claims_configuration_and_command(made: tuple[Pa
     assert "What is drawn." in shown
     for part in ("normalisation ends lower", "0.1235", "recorded: reproduced", "[0.001, 0.002]", VALIDATION["command"]):
         assert str(part) in shown
+    words = pages["figures/das2022_figure0.html"].told
+    claims, questions = words.index("The paper's claims, as predicates"), words.index("Questions of our own")
+    differs = "from the paper's setting: digits for images"
+    order = ("by 5 %", "on images", differs, "Questions of our own", "at any step")
+    assert sorted(order, key=words.index) == list(order)
+    assert claims < words.index("by 5 %") < questions
     assert 'href="figures/das2022_figure0.html"' in pages["figures.html"].source
+    assert "1 does not carry over here" in pages["figures.html"].told
+    assert "1 question of our own" in pages["figures.html"].told
     names = ["das2022_figure0.html", "das2022_figure0.png", "das2022_figure0.svg"]
     assert sorted(p.name for p in (output / "figures").iterdir()) == names
 

@@ -17,6 +17,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.report import style
 from dpfl_theory.validation import Context, Script, available, load, plain, redraw, run
 from dpfl_theory.validation import script as script_module
+from dpfl_theory.validation.document import read
 from dpfl_theory.validation.pieces import order_of, together
 
 Output = pytest.CaptureFixture[str]
@@ -220,6 +221,10 @@ def test_figures_that_are_no_longer_drawn_are_removed(scripts: Path) -> None:
     [
         ('"powers grow", "verdict": "reproduced"', '"powers grow", "verdict": "true"', "the verdict 'true'"),
         ('"paper": "yes", ', "", "lacks paper"),
+        ('"verdict": "reproduced"', '"verdict": "yes"', "the verdict 'yes'"),
+        ('"verdict": "reproduced"', '"verdict": "reproduced", "ours": True', "the verdict 'reproduced'"),
+        ('"verdict": "reproduced"', '"verdict": "reproduced", "expected": "no"', "the recorded verdict 'no'"),
+        ('"verdict": "reproduced"', '"verdict": "does-not-carry-over"', "its key differs does not say"),
         ('"values": values', '"values": {1, 2}', "is a set"),
         ('{"": fig, "odd": other}', '{"a/b": fig}', "names a figure"),
         ('data["odd"]', 'data["missing"]', "KeyError"),
@@ -264,13 +269,46 @@ def test_a_script_that_cannot_be_used_is_bad_input(
         ("not-reproduced", "not-reproduced", 0),
         ("not-reproduced", "reproduced", 1),
         ("inconclusive", "reproduced", 3),
+        ("does-not-carry-over", None, 0),
+        ("does-not-carry-over", "reproduced", 1),
+        ("no", None, 0),
+        ("no", "yes", 1),
+        ("open", "yes", 3),
     ],
 )
 def test_exit_code_of_claims(scripts: Path, verdict: str, recorded: str | None, code: int) -> None:
     record = "" if recorded is None else f', "expected": "{recorded}"'
-    change(scripts, '"verdict": "reproduced"', f'"verdict": "{verdict}"{record}')
+    mark = ', "ours": True' if verdict in validation.ANSWERS else ', "differs": "other data"'
+    change(scripts, '"verdict": "reproduced"', f'"verdict": "{verdict}"{record}{mark}')
     without_figures(scripts / "powers.py")
     assert main(["validate", "--folder", "validations", "--output", "out", "--device", "cpu"]) == code
+
+
+def test_claims_elsewhere_and_our_own_questions_are_counted_apart(scripts: Path, capsys: Output) -> None:
+    """Neither is ever said to be not reproduced, and the document is one of the published schema."""
+    change(
+        scripts,
+        '"measured": float(values[-1])}]',
+        """"measured": 1.0}]
+    from dpfl_theory.validation import elsewhere, ours
+    failed = {**claims[0], "verdict": "not-reproduced", "expected": "not-reproduced"}
+    claims += [elsewhere(failed, "powers of three in the paper"), ours(failed), ours(claims[0])]""",
+    )
+    without_figures(scripts / "powers.py")
+    assert main(["validate", "--folder", "validations", "--output", "out", "--device", "cpu"]) == 0
+    said = capsys.readouterr().err
+    assert "powers: claims: 1 reproduced, 1 does-not-carry-over; our own questions: 1 yes, 1 no in" in said
+    document = read(json.loads(Path("out/evidence/powers.json").read_text()), "here")
+    claims = document["data"]["claims"]
+    assert [c["verdict"] for c in claims] == ["reproduced", "does-not-carry-over", "no", "yes"]
+    assert [c.get("expected") for c in claims] == [None, "does-not-carry-over", "no", None]
+    assert claims[1]["differs"] == "powers of three in the paper"
+
+
+@pytest.mark.parametrize("verdict", ["reproduced", "inconclusive"])
+def test_elsewhere_changes_only_a_failure(verdict: str) -> None:
+    claim = {"claim": "c", "verdict": verdict, "paper": "p", "measured": "m"}
+    assert validation.elsewhere(claim, "d") == {**claim, "differs": "d"}
 
 
 def test_bad_input_of_one_script_does_not_stop_the_others(scripts: Path, capsys: Output) -> None:

@@ -178,7 +178,7 @@ def _verdicts(entries: Iterable[Entry]) -> dict[str, int]:
 def counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """How many statements, verdicts, checks, figures and claims of figures there are."""
     checked = [e for e in entries if e.evidence]
-    claims = [c for v in validations for c in v["data"].get("claims", [])]
+    found = validation.counted([c for v in validations for c in v["data"].get("claims", [])])
     shows = showing(e.statement for e in entries)
     remarked = [e for e in checked if e.id in shows and e.verdict == "violated"]
     verdicts = [e.verdict for e in checked if e not in remarked]
@@ -192,7 +192,8 @@ def counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) -
         "surprising": sum(e.surprising for e in checked),
         "evidence": sum(len(e.evidence) for e in checked),
         "validations": len(validations),
-        "claims": {v: n for v in validation.CLAIM_VERDICTS if (n := sum(c["verdict"] == v for c in claims))},
+        "claims": {v: n for v, n in found.items() if v in validation.CLAIM_VERDICTS},
+        "questions": {v: n for v, n in found.items() if v in validation.ANSWERS},
     }
 
 

@@ -8,7 +8,8 @@ and two functions:
 * ``compute(context) -> dict``: plain JSON data (NumPy arrays are turned into lists, numbers that are not finite into
   None). Its key ``configuration`` says what was run; ``claims`` is a list of mappings with ``claim`` (the printed
   sentence as a predicate), ``verdict`` (one of `CLAIM_VERDICTS`), ``paper`` and ``measured`` (what each says). A claim
-  may record under ``expected`` the verdict it is known to get; another verdict then makes the exit code 1.
+  may record under ``expected`` the verdict it is known to get; another verdict then makes the exit code 1. Give a claim
+  to `elsewhere` where data, metric or range are not the paper's, and to `ours` where the paper does not state it.
 * ``draw(data) -> dict[str, Figure]``: figures from that data alone, as read back from the file. The key ``""`` stands
   for the file ``<name>.png``, any other key for ``<name>-<key>.png``.
 
@@ -26,18 +27,23 @@ It ends with ``if __name__ == "__main__": raise SystemExit(main(__file__))`` and
 """
 
 from dpfl_theory.validation.batch import main, validate
-from dpfl_theory.validation.run import CLAIM_VERDICTS, SCHEMA, plain, redraw, run
+from dpfl_theory.validation.claims import ANSWERS, CLAIM_VERDICTS, counted, elsewhere, ours
+from dpfl_theory.validation.run import SCHEMA, plain, redraw, run
 from dpfl_theory.validation.script import PROFILES, Context, Script, available, load, place_of
 
 __all__ = [
+    "ANSWERS",
     "CLAIM_VERDICTS",
     "PROFILES",
     "SCHEMA",
     "Context",
     "Script",
     "available",
+    "counted",
+    "elsewhere",
     "load",
     "main",
+    "ours",
     "place_of",
     "plain",
     "redraw",

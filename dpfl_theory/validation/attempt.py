@@ -10,7 +10,8 @@ from dpfl_theory.checks.reuse import Given
 from dpfl_theory.console import as_options, say
 from dpfl_theory.errors import DpflError, place, told
 from dpfl_theory.store import Store
-from dpfl_theory.validation.run import CLAIM_VERDICTS, run
+from dpfl_theory.validation.claims import ANSWERS, CLAIM_VERDICTS, UNDECIDED
+from dpfl_theory.validation.run import run
 from dpfl_theory.validation.script import Context, Script
 from dpfl_theory.validation.stored import data_slot, figures_slot
 
@@ -21,7 +22,8 @@ INTERNAL = 70
 
 @dataclass(frozen=True)
 class Ending:
-    """How a script ended: the verdicts of its claims, those that were not expected among them, or why it failed."""
+    """How a script ended: the verdicts of its claims and the answers to questions of our own, those that were not
+    expected among them, or why it failed."""
 
     name: str
     verdicts: tuple[str, ...] = ()
@@ -90,17 +92,21 @@ def tell(ending: Ending, how: Run) -> None:
     if ending.failure:
         say(f"{ending.name} failed: {as_options(ending.failure)}")
         return
-    counts = [f"{ending.verdicts.count(v)} {v}" for v in CLAIM_VERDICTS if v in ending.verdicts]
-    found = f"claims: {', '.join(counts)}" if counts else "done"
+    groups = {"claims": CLAIM_VERDICTS, "our own questions": ANSWERS}
+    counts = {
+        what: ", ".join(f"{ending.verdicts.count(v)} {v}" for v in known if v in ending.verdicts)
+        for what, known in groups.items()
+    }
+    found = "; ".join(f"{what}: {said}" for what, said in counts.items() if said) or "done"
     say(f"{ending.name}: {found} in {ending.seconds:.1f} s: {how.output / 'evidence' / ending.name}.json")
 
 
 def exit_code(endings: Iterable[Ending]) -> int:
     """0 unless a claim has another verdict than its script records as ``expected`` (1; 3 when all such are
-    inconclusive); the exit code of the first script that failed, if one did."""
+    undecided); the exit code of the first script that failed, if one did."""
     made = list(endings)
     failure = next((e.code for e in made if e.code), 0)
     surprises = frozenset().union(*(e.surprises for e in made))
     if failure or not surprises:
         return failure
-    return 3 if surprises == {"inconclusive"} else 1
+    return 3 if surprises <= UNDECIDED else 1

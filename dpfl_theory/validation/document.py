@@ -17,11 +17,15 @@ __all__ = ["ValidationDocument", "read", "schema"]
 
 
 class Claim(Table):
-    """One of the paper's claims as a predicate."""
+    """One of the paper's claims as a predicate, or a question of our own."""
 
     claim: str = told("the claim")
-    verdict: Literal["reproduced", "not-reproduced", "inconclusive"] = told("what was found")
+    verdict: Literal["reproduced", "not-reproduced", "does-not-carry-over", "inconclusive", "yes", "no", "open"] = told(
+        "what was found; yes, no or open where the question is ours"
+    )
     expected: str | None = told("the verdict that is recorded, where one is", None)
+    ours: bool = told("whether the question is ours and not a claim of the paper", False)
+    differs: str | None = told("how data, metric or range differ from the paper's, where they do", None)
     paper: Any = open_("what the paper says")
     measured: Any = open_("what was measured")
 
@@ -29,7 +33,7 @@ class Claim(Table):
 class Data(Table):
     """What was computed: all that its figures are drawn from, besides these keys."""
 
-    claims: list[Claim] = told("the paper's claims as predicates", [])
+    claims: list[Claim] = told("the paper's claims as predicates, and questions of our own", [])
     configuration: dict[str, Any] = open_("what was run", {})
 
 

@@ -16,13 +16,13 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 from dpfl_theory.output import write
 from dpfl_theory.store import Store
+from dpfl_theory.validation.claims import fault
 from dpfl_theory.validation.script import Context, Script, command
 from dpfl_theory.validation.stored import data_slot, figures_slot, fingerprint, keep_figures, take_figures
 
-__all__ = ["CLAIM_VERDICTS", "SCHEMA", "plain", "redraw", "run", "subfolder"]
+__all__ = ["SCHEMA", "plain", "redraw", "run", "subfolder"]
 
 SCHEMA = "dpfl-theory/validation/1"
-CLAIM_VERDICTS = ("reproduced", "not-reproduced", "inconclusive")
 
 
 def plain(value: Any, where: str = "data") -> Any:
@@ -45,13 +45,9 @@ def _checked(data: Any, name: str) -> dict[str, Any]:
         raise TypeError(f"compute() of {name} returned a {type(data).__name__} instead of a dict")
     made: dict[str, Any] = plain(data)
     for claim in made.get("claims", []):
-        lacking = {"claim", "verdict", "paper", "measured"} - set(claim)
-        if lacking:
-            raise TypeError(f"a claim of {name} lacks {', '.join(sorted(lacking))}")
-        if claim["verdict"] not in CLAIM_VERDICTS:
-            raise TypeError(
-                f"a claim of {name} has the verdict {claim['verdict']!r}, none of {', '.join(CLAIM_VERDICTS)}"
-            )
+        wrong = fault(claim)
+        if wrong is not None:
+            raise TypeError(f"a claim of {name} {wrong}")
     return made
 
 
