@@ -108,7 +108,7 @@ STRONGLY_CONVEX: Statement = Statement(
         effect=Effect(
             0.0,
             "Nothing changes at the paper's numbers of rounds, 72 to 546: the two-slope instance asks for c >= 0.09 "
-            "at T = 546, which c = 1 covers; from T = 5900 on it does not, if the distance computed over 3000 rounds "
+            "at T = 546, which c = 1 covers; from T = 5850 on it does not, if the distance computed over 3000 rounds "
             "lasts.",
         ),
         printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
@@ -171,7 +171,7 @@ CONVEX: Statement = Statement(
         effect=Effect(
             0.0,
             "Nothing changes at T = 400 (Figures 1 and 2), where steps are tuned: the two-slope instance asks for c >= "
-            "0.16 there, which c = 1 covers; from T = 15 100 on it does not, if the distance computed over 3000 rounds "
+            "0.16 there, which c = 1 covers; from T = 15 050 on it does not, if the distance computed over 3000 rounds "
             "lasts.",
         ),
         printed="the bound, every term of which has a power of D_0, for the step eta_l of nu, B, K, l, M alone",
@@ -249,7 +249,11 @@ NON_CONVEX: Statement = Statement(
             "with the factors 2 sqrt(6) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 6 sqrt(30)/5, (4/5) "
             "15^(2/3)/(lM)^(1/3), and 24 (1 + B^2) in place of B^2, for a random one of x^0, ..., x^{T-1}"
         ),
-        why="Powers of nu in three terms have the wrong unit too; with the right ones the theorem fails all the same.",
+        why=(
+            "Powers of nu in three terms have the wrong unit too; with the right ones the theorem fails all the same. "
+            "The paper takes the result from Theorem V of Karimireddy et al. (2020b), with which the powers of nu were "
+            "not compared."
+        ),
         counterexample=(
             "d = 1, M = l = K = s = 1, G = 0, B = 1, F(x) = nu x^2/2, linear far from x* = 0, V = Sigma_g^2/2, x^0 = "
             "eta~ sqrt(V): E||grad F||^2 >= 0.999 Sigma_g^2/512 at x^0 and at every x^t, so for all weights and T, "

@@ -60,7 +60,7 @@ def _non_convex(s: Letters) -> Sides:
 
 WHY_FALSE = (
     "Theorem 4.2 says that step sizes exist; this theorem prints the step as a formula, and with that step no constant "
-    "serves."
+    "serves. (Lemma C.8 gives a range for the step; where it fails two words are missing, and it counts as a misprint.)"
 )
 """Why the theorems with printed steps are no misprints of one that lets the step be chosen."""
 
@@ -105,7 +105,7 @@ STRONGLY_CONVEX: Statement = Statement(
         effect=Effect(
             0.0,
             "None of the paper's convex runs has the 540 or 2160 rounds that the part asks for at l = 0.2 and 0.05; in "
-            "the two-slope instance c = 1 is too small from T = 9100 on (20 000 rounds were computed).",
+            "the two-slope instance c = 1 is too small from T = 8850 on (20 000 rounds were computed).",
         ),
         printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
         true=(
@@ -171,7 +171,7 @@ CONVEX: Statement = Statement(
         effect=Effect(
             0.0,
             "Nothing changes at T = 400 (Figures 1 and 2), where steps are tuned: the two-slope instance asks for c "
-            ">= 0.13 there, which c = 1 covers; from T = 23 000 on it does not, if the distance computed over 20 000 "
+            ">= 0.13 there, which c = 1 covers; from T = 22 700 on it does not, if the distance computed over 20 000 "
             "rounds lasts.",
         ),
         printed="the bound, every term of which is proportional to D_0 or D_0^2, for the step eta_l of nu, l, K alone",
