@@ -135,6 +135,7 @@ STRONGLY_CONVEX: Statement = Statement(
     uses=("noble2022.lemmaC.1",),
     slips=(
         *_OUTPUT,
+        "The condition on T has b where B of Assumption 4 is meant.",
         "No run with sigma_g > 0, which the theorem asks for, meets Assumption 3.3: Gaussian noise takes the iterates "
         "anywhere, where the gradients of strongly convex F_i have no bound C.",
     ),
@@ -263,7 +264,7 @@ NON_CONVEX: Statement = Statement(
         repaired="noble2022.theoremC.2.non-convex.repaired",
     ),
     uses=("noble2022.lemmaC.1",),
-    slips=_OUTPUT,
+    slips=(*_OUTPUT, "The output is called that of DP-SCAFFOLD-warm; that of DP-FedAvg is meant."),
 )
 
 STATEMENTS = (STRONGLY_CONVEX, CONVEX, NON_CONVEX)

@@ -105,11 +105,14 @@ THIRD_PARTY: Statement = Statement(
         PAPER,
         "Theorem 4.1 (1), Section 4.1; Appendix B.4",
         note=(
-            "Two forms are checked: the orders under Assumption "
-            "1, and 'without approximation', which needs no Assumption 1: Steps 1 to 3 and the paragraph "
-            "Implementation. T counts every round that releases something, the warm-up's included. For T = 1 the third "
-            "party sees the final model x^1; for more rounds it sees x^1, ..., x^T, to which footnote 1 extends the "
-            "guarantee, where a check does not say that it sees x^T alone. R enters Theorem 4.1 only through s"
+            "Two forms are checked: the orders under Assumption 1, and 'without approximation', which needs no "
+            "Assumption 1: Steps 1 to 3 and the paragraph Implementation. T counts every round that releases "
+            "something, the warm-up's included. For T = 1 the third party sees the final model x^1; for more rounds it "
+            "sees x^1, ..., x^T, to which footnote 1 extends the guarantee, where a check does not say that it sees "
+            "x^T alone. R enters Theorem 4.1 only through s. For user-level privacy Section 3.3 sets S = 2C/s: that is "
+            "right. A user's whole data set moves a step's mean by 2C at most, so that a step has the multiplier "
+            "sigma_g/s and is (alpha, s^2 alpha/(2 sigma_g^2))-RDP by Lemma B.6, without any sampling of records. "
+            "There neighbours differ in what Step 2 samples, so that part (a) of the erratum does not concern it"
         ),
     ),
     text=(

@@ -96,8 +96,8 @@ def averaged_steps(statement: Statement, instance: Mapping[str, Any]) -> list[Va
     """Theorem C.1 (2) repaired for one user and one local step on F(x) = nu x^2/2 from x^0 = 1, in fractions.
 
     The output is the mean of x^0, ..., x^{T-1}. With x' = (1 - h) x + eta e, h = eta nu, E e^2 = V/2 (the noise's
-    second moment is half of Sigma^2), step t's error enters the mean with the weight sum_{j < T-1-t} (1 - h)^j/T. (With one
-    user c^{t-1} - c_i^{t-1} is 0.) The prescribed step is rounded down.
+    second moment is half of Sigma^2), step t's error enters the mean with the weight sum_{j < T-1-t} (1 - h)^j/T. (With
+    one user c^{t-1} - c_i^{t-1} is 0.) The prescribed step is rounded down.
     """
     found = []
     for nu, T, V in product(*(map(Fraction, instance[name]) for name in ("nu", "T", "V"))):

@@ -244,6 +244,8 @@ LEMMA: Statement = Statement(
         "The constants are loose: a gain of 3/2 in place of 1/2 is proved (noble2022.lemmaC.7.sharpened).",
         "The proof writes Delta x^t with the sum over the cohort's noisy gradients alone under the factor 1/(KlM); "
         "c^{t-1} - c_i^{t-1} belongs inside that sum.",
+        "The display before A puts Lemma C.4, whose E_t and F_{t-1} are expectations over all rounds, under E_{t-1}, "
+        "given x^0, ..., x^{t-1}. The bound holds after the next line's expectation.",
     ),
 )  # fmt: skip
 

@@ -257,6 +257,9 @@ NON_CONVEX: Statement = Statement(
         noble.OUTPUT,
         "The paper's own smooth objective is a network of ReLU units (Appendix D.1), which is not differentiable: "
         "Assumption 2 fails for it, and no run of the paper is covered.",
+        "Appendix D.1 says that the error bound 'grows linearly with the dimension of the parameters for non-convex "
+        "objectives (see Theorems C.1,C.2)'. Sigma_g has sqrt(d), and the bound grows like sqrt(d); only in the "
+        "strongly convex parts, which have Sigma_g^2, does it grow like d.",
     ),
 )
 
