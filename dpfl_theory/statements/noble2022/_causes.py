@@ -98,12 +98,12 @@ REPEATED_ROW = Cause(
     "small: those at K = 5, 10 and 20. The authors' published script, get_epsilon_bound.py, gives the same: 507, 459 "
     "and 363 for the three, and the printed T for the 22 others. The printed row is the one of sigma_g = 80.",
     "sigma_g = 160, l = 0.05, s = 0.2: the largest T with epsilon <= 3 are 546, 507, 459, 363, 87 for K = 1, 5, 10, "
-    "20, 40, where 546, 506, 458, 362, 87 are printed. At K = 10 epsilon is 2.99956 at T = 459, and every order alpha "
-    "from 6.9965 to 7.0120 gives epsilon <= 3 there. For sigma_g = 10, K = 20 only those from 6.9984 to 7.0019 give "
-    "the printed 324.",
+    "20, 40, where 546, 506, 458, 362, 87 are printed. Epsilon is 2.99993 at K = 5, T = 507, 2.99956 at K = 10, T = "
+    "459, and 2.99985 at K = 20, T = 363. At K = 10 every order alpha from 6.9965 to 7.0120 gives epsilon <= 3. For "
+    "sigma_g = 10, K = 20 only those from 6.9984 to 7.0019 give the printed 324.",
     "The numbers come from a grid over alpha, and a coarser grid gives smaller T; one round is no matter.",
     "One grid must have an order between 6.9984 and 7.0019 to give the 324 at sigma_g = 10, K = 20, and each of those "
-    "gives 459 at K = 10. At K = 5 and 20 the margins are 2.99993 and 2.99985; there an order from 6.9994 to 7.0025 "
+    "gives 459 at K = 10. At K = 5 and 20 an order from 6.9994 to 7.0025 "
     "and from 6.9987 to 7.0012 is needed, and the grid of the published script has one. The runs are as private as "
     "claimed, since fewer rounds are more private, but a sentence of Appendix D.3.2 depends on the row: that lower "
     "subsampling ratios are needed 'to obtain different values for T when sigma_g = 80 and sigma_g = 160'. At the "

@@ -107,13 +107,6 @@ def _lost_length() -> float:
     return float(at(lemmaC_8.LEMMA, "rhs", {**_ONE, "varsigma": 0, "D0": 1, "Sigma": 0.01, "T": 100}))
 
 
-def _gaussian_loss() -> tuple[float, float]:
-    """At epsilon = 1 the delta of the Gaussian mechanism with sigma_g = 1, and the probability of a loss above 1."""
-    from scipy.special import ndtr
-
-    return float(ndtr(-0.5) - math.e * ndtr(-1.5)), float(ndtr(-0.5))
-
-
 def _grown(K: int) -> float:
     """The share by which (1/K) sum_j (1 + h)^(2j) exceeds 1, h = eta_l nu = 1/(24K): the variance of c over V/K near
     the maximum of 1 - cos x."""
@@ -151,8 +144,6 @@ COMPUTED: Mapping[Key, Callable[[], float]] = {
     ("noble2022.theoremC.2.strongly-convex", "0.09"): lambda: _needed(
         theoremC_2.STRONGLY_CONVEX, _C2_STEP, {"D0": 0.021, "T": 546}
     ),
-    ("noble2022.lemmaB.4", "0.127"): lambda: _gaussian_loss()[0],
-    ("noble2022.lemmaB.4", "0.309"): lambda: _gaussian_loss()[1],
     ("noble2022.lemmaC.4", "3.2"): lambda: 0.08 * 40,
     ("noble2022.lemmaC.4", "4.8"): lambda: 0.12 * 40,
     ("noble2022.lemmaC.4", "7.2"): lambda: 0.12 * 60,
@@ -183,6 +174,10 @@ GIVEN: Mapping[Key, str] = {
         "noble2022.lemmaC.9",
         "1.005",
     ): "nu of the paper's softmax losses: 1 for records of unit length, 0.005 of the ridge",
+    ("noble2022.table1.rounds", "0.08"): "l of the paper's Figure 9",
+    ("noble2022.table1.rounds", "0.12"): "l of the paper's Figure 9",
+    ("noble2022.table1.rounds", "0.05"): "s of the paper's Figure 10",
+    ("noble2022.table1.rounds", "0.2"): "s of the paper's Figure 10",
     ("noble2022.theoremC.1.strongly-convex", "0.2"): "the paper's l = 0.2",
     ("noble2022.theoremC.2.convex", "-0.021"): "the instance's x^0",
     ("noble2022.theoremC.2.strongly-convex", "-0.021"): "the instance's x^0",
