@@ -116,7 +116,8 @@ STRONGLY_CONVEX: Statement = Statement(
         why=(
             f"{WHY_FALSE} With the step chosen, what is missing is a logarithm. "
             "The instances of many rounds are two: with bounded gradients and sigma_g = 0, and with noise and "
-            "Assumption 3.3 read as 'clipping never acts'."
+            "Assumption 3.3 read as 'clipping never acts'. The mean of x^t comes from a quadrature, in which two rules "
+            "and two grids agree to 1/100 000."
         ),
         counterexample=(
             "d = 1, M = l = K = 1, F'(x) = 10x for x > 0 and x for x < 0, R = 2 records with gradients F'(x) + 1 and "
