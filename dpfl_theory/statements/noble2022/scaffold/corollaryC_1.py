@@ -267,7 +267,6 @@ COROLLARY: Statement = Statement(
             "3.39 V/2, and any factor is too small as V -> 0"
         ),
         repaired="noble2022.corollaryC.1.repaired",
-        affects=("noble2022.lemmaC.4",),
         survives={
             "noble2022.lemmaC.4": "Its proof cites the corollary, for F_i that need not be convex where Lemma C.9 uses "
             "it; the first display, which holds as printed, and Lemma C.1 are enough (see its sharpened form).",
