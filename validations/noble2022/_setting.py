@@ -48,7 +48,7 @@ PUBLISHED_CODE = (
     "standard normal vector times their own thresholds. It clips each parameter tensor by itself, and its optimisers "
     "ignore weight_decay, the ridge. Printed values may differ from measured ones for these reasons."
 )
-"""What is told wherever measured values stand next to printed ones. File and line: `torch.manual_seed(500 * (times + 1)
+"""Printed wherever measured values are compared with printed ones. File and line: `torch.manual_seed(500 * (times + 1)
 * (glob_iter + 1) + epoch + 1)` in flearn/users/user_avg.py and user_scaffold.py; flearn/optimizers/fedoptimizer.py."""
 TEST_SHARE = 0.2
 LEVELS = ((0.0, 0.0), (1.0, 1.0), (5.0, 5.0))  # (alpha, beta) in Section 5
@@ -151,7 +151,7 @@ def judged(
     if synthetic:
         differs += context.pick(quick=[synthetic], full=[])
     if images and context.data is None:
-        differs.append("scikit-learn's digits (1797 images of 10 classes) stand for FEMNIST (47 classes)")
+        differs.append("scikit-learn's digits (1797 images of 10 classes) take the place of FEMNIST (47 classes)")
     elif images:
         differs.append("the data are those named with --data, which may not be the paper's FEMNIST")
     return [elsewhere(claim, "; ".join(differs)) if differs else dict(claim) for claim in claims]

@@ -23,8 +23,8 @@ CAPTION = (
     "heterogeneity, on all T rounds. Gradients are clipped at the median of their lengths, as in the paper. By default "
     "the second row shows digits over 20 users. The quick profile runs 50 users with 250 records each in the first "
     "row, with the paper's noise in each local step. The paper's third row, a neural network, is not a convex problem "
-    "and is left out. "
-    "The digits stand for the paper's FEMNIST, and the paper prints no sigma_g for this figure, so that Section 5's is "
+    "and is left out. The digits take the place of the paper's FEMNIST, and the paper prints no sigma_g for this "
+    "figure, so that Section 5's is "
     "assumed: a claim that fails here does not carry over here, and is not refuted. " + noble.PUBLISHED_CODE
 )
 SOURCE = {"paper": "noble2022", "where": "Figure 10, Appendix D.3.3"}

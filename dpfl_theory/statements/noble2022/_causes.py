@@ -159,7 +159,7 @@ FIXED_STEP = Cause(
     "The step is to be chosen in the range, as in the results that the proof cites; Lemma C.8 says 'there exist'.",
     "What 'there exist' in Lemma C.8 are weights; eta_l is any in the range, and Theorems C.1 and C.2 then fix it by "
     "a formula without T, D_0 or noise. Read as 'for some eta_l' the convex half of the lemma holds: so it is "
-    "repaired, and so Theorem 4.2, which only says that step sizes exist, stands. Table 2 has l and s in (0, 1), but "
+    "repaired, and so Theorem 4.2, which only says that step sizes exist, holds. Table 2 has l and s in (0, 1), but "
     "Section 4.2 considers 'l = 1'. That s = 1 here is no loss: with several records that are all equal and varsigma "
     "= 0 the instances are the same for every s with sR >= 1, since only Sigma_g enters, and s and R only through it.",
 )
