@@ -145,7 +145,7 @@ def test_printed_values_need_limits_within_five_points(helpers: Any) -> None:
 def _context(profile: str, data: str | None = None) -> Any:
     from dpfl_theory.validation import Context
 
-    return Context(profile=profile, seed=1, **({} if data is None else {"data": data}))
+    return Context(profile=profile, seed=1, data=data)
 
 
 @pytest.mark.parametrize(
