@@ -140,3 +140,65 @@ def test_printed_values_need_limits_within_five_points(helpers: Any) -> None:
     assert helpers.table.claims(made)[-1]["verdict"] == "inconclusive"
     made[3]["ends"] = np.array([50.0, 51.0, 50.0, 51.0, 50.0])
     assert helpers.table.claims(made)[-1]["verdict"] == "not-reproduced"
+
+
+def _context(profile: str, data: str | None = None) -> Any:
+    from dpfl_theory.validation import Context
+
+    return Context(profile=profile, seed=1, data=data)
+
+
+@pytest.mark.parametrize(
+    ("profile", "data", "scale", "images", "more", "words"),
+    [
+        ("quick", None, "fewer users", False, "", ["fewer users"]),
+        ("full", None, "fewer users", False, "", []),
+        ("full", None, "", True, "", ["FEMNIST", "digits"]),
+        ("full", "mine.npz", "", True, "", ["FEMNIST", "--data"]),
+        ("quick", None, "fewer users", True, "assumed noise", ["assumed noise", "fewer users", "digits"]),
+    ],
+)
+def test_a_claim_that_fails_in_another_setting_does_not_carry_over(
+    helpers: Any, profile: str, data: str | None, scale: str, images: bool, more: str, words: list[str]
+) -> None:
+    claims = [
+        {"claim": "c", "verdict": verdict, "paper": "p", "measured": "m"}
+        for verdict in ("not-reproduced", "reproduced", "inconclusive")
+    ]
+    found = helpers.base.judged(_context(profile, data), claims, synthetic=scale, images=images, more=more)
+    failed = "does-not-carry-over" if words else "not-reproduced"
+    assert [claim["verdict"] for claim in found] == [failed, "reproduced", "inconclusive"]
+    for claim in found:
+        assert all(word in claim.get("differs", "") for word in words)
+        assert ("differs" in claim) == bool(words)
+
+
+@pytest.mark.parametrize("number", [9, 10])
+def test_figures_of_digits_never_say_that_printed_points_of_femnist_fail(number: int) -> None:
+    import importlib
+
+    script = importlib.import_module(f"validations.noble2022.noble2022_figure{number}")
+    rng = np.random.default_rng(5)
+    panels = [
+        {
+            "row": row,
+            "name": f"{row} {level}",
+            "heterogeneity": level,
+            "rate": rate["user_rate" if number == 9 else "record_rate"],
+            "ends": {
+                "DP-FedAvg": 0.9 + 0.001 * rng.normal(size=4),
+                "DP-SCAFFOLD-warm": 0.1 + 0.001 * rng.normal(size=4),
+            },
+            "T": 10,
+            "certified_epsilon_were_the_threshold_fixed": {"high": 1.0},
+        }
+        for row, levels in (("synthetic", [(0.0, 0.0), (5.0, 5.0)]), ("images", [(100.0,), (10.0,), (0.0,)]))
+        for level in levels
+        for rate in script.RATES
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(script.tradeoffs, "compute", lambda *_, **__: {"panels": panels})
+        claims = script.compute(_context("quick"))["claims"]
+    verdicts = [claim["verdict"] for claim in claims]
+    assert "not-reproduced" not in verdicts
+    assert verdicts.count("does-not-carry-over") >= 2

@@ -118,7 +118,8 @@ def _errata(letter: Mapping[str, Any]) -> Iterator[str]:
         if e["survives"]:
             yield "**What survives.**"
             yield "\n".join(f"- `{id_}`: {escaped(why)}" for id_, why in e["survives"].items())
-        yield f"**What rests on it.** {_ids(e['affects']) if e['affects'] else 'No other statement of the paper'}."
+        nothing = f"No other statement of this catalogue{', but for what survives' if e['survives'] else ''}"
+        yield f"**What rests on it.** {_ids(e['affects']) if e['affects'] else nothing}."
         yield f"**Evidence.** {_checks(e)}. Repeat it with `{e['command']}`."
         if e["repaired"]:
             yield f"**Repair.** `{e['repaired']}`{': ' + escaped(e['repair']) if e['repair'] else ''}"

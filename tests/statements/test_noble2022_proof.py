@@ -148,6 +148,9 @@ def test_proofs_rest_on_forms_that_hold() -> None:
             assert statement.uses
             mine = {a.text for a in statement.assumptions} | implied
             for used in map(statements.get, statement.uses):
+                if used.erratum is not None:
+                    assert statement.id in used.erratum.survives  # what the paper cites, and our proof does without
+                    continue
                 assert used.expected == "holds"
                 assert {a.text for a in used.assumptions} <= mine, (statement.id, used.id)
 

@@ -30,12 +30,16 @@ SCALE = (
     "the quick profile. "
     + FEDSGD
     + " The quick profile has 40 users with 250 records, 40 rounds, and the paper's noise in each local step; the full "
-    "profile 100 users with 5000 records and 400 rounds. The data hold the epsilon of each, were the threshold fixed."
+    "profile 100 users with 5000 records and 400 rounds. The data hold the epsilon of each, were the threshold fixed. "
+    + noble.PUBLISHED_CODE
 )
 REAL_SCALE = (
     "By default the digits of scikit-learn over 20 users, with the noise that the paper's users, who have 2500 "
     "records, add in a local step; with --data, the named data over 40 users with 2500 records, as the paper's "
-    "FEMNIST. Step sizes are eta_0/(sK), with eta_0 by cross-validation at the lowest heterogeneity. " + FEDSGD
+    "FEMNIST. Step sizes are eta_0/(sK), with eta_0 by cross-validation at the lowest heterogeneity. "
+    + FEDSGD
+    + " "
+    + noble.PUBLISHED_CODE
 )
 
 

@@ -31,7 +31,7 @@ from dpfl_theory.privacy.noble2022 import epsilon_recipe
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.noble2022 import Split, similarity_split, synthetic_split
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context
+from dpfl_theory.validation import Context, elsewhere
 
 ONE_STEP = "DP-FedSGD-one-step"
 ALGORITHMS = ("FedAvg", "FedSGD", "SCAFFOLD-warm", "DP-FedAvg", "DP-FedSGD", ONE_STEP, "DP-SCAFFOLD-warm")
@@ -42,6 +42,14 @@ COLOURS = {
     "FedSGD-one-step": style.PALETTE[3],
     "SCAFFOLD-warm": style.PALETTE[2],
 }
+PUBLISHED_CODE = (
+    "The authors' published code, read and not run, departs from the paper's text, which these runs follow. It seeds "
+    "torch with one number for all users in each local step: all of them draw the same batch indices, and add the same "
+    "standard normal vector times their own thresholds. It clips each parameter tensor by itself, and its optimisers "
+    "ignore weight_decay, the ridge. Printed values may differ from measured ones for these reasons."
+)
+"""Printed wherever measured values are compared with printed ones. File and line: `torch.manual_seed(500 * (times + 1)
+* (glob_iter + 1) + epoch + 1)` in flearn/users/user_avg.py and user_scaffold.py; flearn/optimizers/fedoptimizer.py."""
 TEST_SHARE = 0.2
 LEVELS = ((0.0, 0.0), (1.0, 1.0), (5.0, 5.0))  # (alpha, beta) in Section 5
 SIMILARITIES = (100.0, 10.0, 0.0)  # gamma in Section 5, the lowest heterogeneity first
@@ -129,6 +137,28 @@ def real(context: Context, gamma: float) -> Data:
     if named is None:
         return Data("digits", (gamma,), 20, None)
     return Data(named, (gamma,), 40, 2500)
+
+
+def judged(
+    context: Context, claims: Sequence[Mapping[str, Any]], *, synthetic: str = "", images: bool = False, more: str = ""
+) -> list[dict[str, Any]]:
+    """The paper's claims on accuracy or loss, with what differs from the paper's setting where something does.
+
+    synthetic: the quick profile's scale in words, where the claims concern synthetic data; images: whether they concern
+    image data; more: what differs in every profile.
+    """
+    differs = [more] if more else []
+    if synthetic:
+        differs += context.pick(quick=[synthetic], full=[])
+    if images and context.data is None:
+        differs.append("scikit-learn's digits (1797 images of 10 classes) take the place of FEMNIST (47 classes)")
+    elif images:
+        differs.append("the data are those named with --data, which may not be the paper's FEMNIST")
+    return [elsewhere(claim, "; ".join(differs)) if differs else dict(claim) for claim in claims]
+
+
+QUICK = "40 users with 250 records and 40 rounds, where the paper has 100 users with 5000 and 400 rounds"
+"""The quick profile of Figures 1 and 3 to 6."""
 
 
 def noise_multiplier(printed: float, printed_records: int, records: float) -> float:

@@ -23,6 +23,8 @@ LIMITS = "simultaneous 95% limits over paired runs"
 # The paper does not print sigma_g for these figures; Section 5's values serve. Users M and training records R as there.
 SYNTHETIC: dict[str, Any] = {"users": 100, "records": 4000, "noise_multiplier": 60.0}
 IMAGES: dict[str, Any] = {"users": 40, "records": 2000, "noise_multiplier": 30.0}
+ASSUMED = "the paper prints no sigma_g for this figure: that of Section 5 is assumed"
+QUICK = "50 users with 250 records in the first row, where the paper has 100 with 5000"
 # With 50 users the rates l = 0.08, 0.1 and 0.12 pick different numbers of them, as they do of the paper's 100.
 QUICK_USERS = 50
 # A local step adds noise eta_0 2C sigma_g/(s^2 R K): small s needs smaller steps than the other figures' grid has.

@@ -29,10 +29,13 @@ def compute(context: Context) -> dict[str, Any]:
     cases = [noble.synthetic(context, alpha, beta) for alpha, beta in noble.LEVELS]
     data = panels.compute(context, cases, panels.STEPS, (60.0, 5000), panels.ACCURACY)
     shown = data["panels"]
-    data["claims"] = [
+    found = [
         panels.superiority(shown, panels.ACCURACY, "D.3.1: consistent with the train loss in Figure 1"),
         _ten_percent(shown),
         _spread(shown),
+    ]
+    data["claims"] = [
+        *noble.judged(context, found, synthetic=noble.QUICK),
         epsilon.caption("13", epsilon.SYNTHETIC, panels.STEPS),
     ]
     return data

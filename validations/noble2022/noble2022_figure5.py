@@ -34,8 +34,11 @@ def compute(context: Context) -> dict[str, Any]:
     cases = [noble.synthetic(context, *(level, 0.0)) for level in VALUES]
     data = panels.compute(context, cases, context.pick(quick=(50,), full=panels.STEPS), (60.0, 5000), panels.LOSS)
     data["dissimilarity"] = _dissimilarity()
-    data["claims"] = [
+    found = [
         panels.superiority(data["panels"], panels.LOSS, "D.3.1: performs consistently better"),
+    ]
+    data["claims"] = [
+        *noble.judged(context, found, synthetic=noble.QUICK),
         _alpha_matters(data["dissimilarity"]),
         epsilon.caption("13", epsilon.SYNTHETIC, panels.STEPS),
     ]

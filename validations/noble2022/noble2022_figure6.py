@@ -27,8 +27,11 @@ VALUES = (0.0, 1.0, 5.0)
 def compute(context: Context) -> dict[str, Any]:
     cases = [noble.synthetic(context, *(0.0, level)) for level in VALUES]
     data = panels.compute(context, cases, context.pick(quick=(50,), full=panels.STEPS), (60.0, 5000), panels.LOSS)
-    data["claims"] = [
+    found = [
         panels.superiority(data["panels"], panels.LOSS, "D.3.1: performs consistently better"),
+    ]
+    data["claims"] = [
+        *noble.judged(context, found, synthetic=noble.QUICK),
         epsilon.caption("13", epsilon.SYNTHETIC, panels.STEPS),
     ]
     return data

@@ -27,8 +27,11 @@ PAPER = "D.3.1: superior performance on real data"
 
 def compute(context: Context) -> dict[str, Any]:
     data = panels.images(context, panels.STEPS, panels.DISSIMILARITY)
-    data["claims"] = [
+    found = [
         panels.nearer(data["panels"], PAPER),
+    ]
+    data["claims"] = [
+        *noble.judged(context, found, images=True),
         epsilon.caption("11.5", epsilon.FEMNIST, panels.STEPS),
     ]
     return data

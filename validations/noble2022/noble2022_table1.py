@@ -7,6 +7,7 @@ from typing import Any
 
 from dpfl_theory.validation import Context, main
 
+from . import _setting as noble
 from . import _table as table
 
 TITLE = "Table 1: test accuracy of DP-SCAFFOLD over (sigma_g, K) for epsilon = 3"
@@ -16,7 +17,8 @@ CAPTION = (
     "measured (left) and printed (right). T is the largest number of rounds that the recipe of Appendix B affords for "
     "epsilon = 3, delta = 1/(MR), M = 100 and R = 4000 training records. Gradients are clipped at the median of their "
     "lengths; eta_0 by cross-validation at (0, 0), K = 10, sigma_g = 10. The quick profile gives each user 250 records "
-    "instead of 5000 and scales sigma_g, so that the noise of a local step is the paper's. Bold: the best of a row."
+    "instead of 5000 and scales sigma_g, so that the noise of a local step is the paper's. Bold: the best of a row. "
+    + noble.PUBLISHED_CODE
 )
 SOURCE = {"paper": "noble2022", "where": "Table 1, Section 5"}
 BUDGET_SECONDS = {"quick": 53.0, "full": 1800.0}

@@ -113,7 +113,8 @@ def _claims(rows: list[dict[str, Any]], captions: list[dict[str, Any]]) -> list[
             "verdict": "reproduced" if exact == len(rows) else "not-reproduced",
             "expected": "not-reproduced",
             "paper": "25 values of T",
-            "measured": f"{exact} of 25 are; the others, sigma_g = 160, differ by {off}: it repeats the row above",
+            "measured": f"{exact} of 25 are; the others, sigma_g = 160, differ by {off}: it repeats the row above. The "
+            "authors' published script get_epsilon_bound.py, run at these settings, gives the recipe's T in all 25",
         },
         {
             "claim": "with the printed T, DP-SCAFFOLD is (3, 1/(MR))-DP towards a third party",

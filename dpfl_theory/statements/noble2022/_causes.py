@@ -46,17 +46,24 @@ USERS_SAMPLING = Cause(
     "epsilon grows without limit as l falls. The formulas 'without approximation' fail for the same reason, and need "
     "no Assumption 1 (Section 4.1).",
     "User 0's gradients are -C, all other users' are C, lM = K = 1, delta = 1e-6: the message shows whether it is "
-    "user 0's, since it lies sR units of 2C/(sR) off. The order, with the constant 1, at epsilon = 0.5, s = 0.1, R = "
-    "10000: M = 100, T = 20000, sigma_g = 4.79: the true epsilon is 1.3; M = 1000, T = 2000000, sigma_g = 5.07: 4.3; "
-    "M = 10000, T = 200000000, sigma_g = 5.32: 15.8. The formulas without approximation, T = 1, M = 1000, R = 1000, s "
-    "= 0.5, sigma_g = 5: Steps 1 to 3 claim epsilon 0.00625; the true one is 0.2214.",
-    "Lemma B.2 is standard; s = 0.1 is not s = o(1), as Assumption 1-(i) asks, orders hide constants, and users' data "
-    "are not arranged like that in practice.",
-    "Definition 2.1 asks for all neighbouring data sets, and these are two. A smaller s changes nothing: s cancels at "
-    "the sigma_g of the theorem (s = 0.01 and 100 times the rounds give 1.15, 3.86 and 14.2), and no constant keeps "
-    "up with M at fixed delta. The lemma itself is right: its premise, for elements of the set that is sampled from, "
-    "is what Step 1 does not give. (The paper's paragraph on finer results says that the combined sampling is not "
-    "uniform; that concerns a sharper result, not this step.)",
+    "user 0's, since it lies sR units of 2C/(sR) off. One round, T = 1, where x^1 is the final model, M = 1000, R = "
+    "1000, s = 0.5, sigma_g = 5: Steps 1 to 3 without approximation claim epsilon 0.00625; the true one is 0.2214. "
+    "Many rounds, where x^1, ..., x^T are seen, as footnote 1 allows, and sigma_g is the order with the constant 1 at "
+    "epsilon = 0.5. For s = 0.1 and R = 10000: M = 100, T = 20000, sigma_g = 4.79: the true epsilon is 1.334; M = "
+    "1000, T = 2000000, sigma_g = 5.07: 4.330; M = 10000, T = 200000000, sigma_g = 5.32: 15.785. For s = 0.01 and R = "
+    "100000: M = 100, T = 2000000, sigma_g = 5.32: 1.147; M = 1000, T = 200000000, sigma_g = 5.57: 3.852; M = 10000, "
+    "T = 20000000000, sigma_g = 5.80: 14.132.",
+    "Lemma B.2 is standard; the theorem says that x^T is private, and not x^1, ..., x^T; s = 0.1 is not s = o(1), as "
+    "Assumption 1-(i) asks, orders hide constants, and users' data are not arranged like that in practice.",
+    "For T = 1 x^1 is x^T. For many rounds footnote 1 gives the same guarantee where every global model is observed, "
+    "and Steps 2 and 3 compose all rounds. x^T of these linear losses shows less, since the noise of all rounds is in "
+    "it. But the theorem has no condition on the losses: they may write each round into a coordinate of its own and "
+    "enlarge it there in the next round. If R is large enough for this, x^T alone shows x^1, ..., x^T as closely as "
+    "one likes. Definition 2.1 asks for all neighbouring data sets, and these are two. A smaller s changes little: s "
+    "cancels at the sigma_g of the theorem, up to logarithms, and no constant keeps up with M at fixed delta. The "
+    "lemma itself is right: its premise, for elements of the set that is sampled from, is what Step 1 does not give. "
+    "(The paper's paragraph on finer results says that the combined sampling is not uniform; that concerns a sharper "
+    "result, not this step.)",
 )
 
 ORDER_OF_NOISE = Cause(
@@ -87,17 +94,20 @@ REPEATED_ROW = Cause(
     "noble2022.repeated-row",
     "the row of sigma_g = 160 repeats that of sigma_g = 80",
     "Read as Appendix B.4's paragraph Implementation with the variance lM sigma_g^2, R = 4000 records in training and "
-    "delta = 1/(MR) - the reading that gives 22 of the 25 entries exactly -, the entry of the last row at K = 10 is "
-    "one too small, and those beside it, at K = 5 and 20, are if order 7 is in the grid over alpha. That row is the "
-    "one of sigma_g = 80.",
+    "delta = 1/(MR) - the reading that gives 22 of the 25 entries exactly -, three entries of the last row are one too "
+    "small: those at K = 5, 10 and 20. The authors' published script, get_epsilon_bound.py, gives the same: 507, 459 "
+    "and 363 for the three, and the printed T for the 22 others. The printed row is the one of sigma_g = 80.",
     "sigma_g = 160, l = 0.05, s = 0.2: the largest T with epsilon <= 3 are 546, 507, 459, 363, 87 for K = 1, 5, 10, "
-    "20, 40, where 546, 506, 458, 362, 87 are printed. At K = 10 epsilon is 2.99956 at T = 459, and every order alpha "
-    "from 6.9965 to 7.0120 gives epsilon <= 3 there. For sigma_g = 10, K = 20 only those from 6.9984 to 7.0019 give "
-    "the printed 324.",
-    "The numbers come from a grid over alpha, and a coarser grid gives smaller T.",
+    "20, 40, where 546, 506, 458, 362, 87 are printed. Epsilon is 2.99993 at K = 5, T = 507, 2.99956 at K = 10, T = "
+    "459, and 2.99985 at K = 20, T = 363. At K = 10 every order alpha from 6.9965 to 7.0120 gives epsilon <= 3. For "
+    "sigma_g = 10, K = 20 only those from 6.9984 to 7.0019 give the printed 324.",
+    "The numbers come from a grid over alpha, and a coarser grid gives smaller T; one round is no matter.",
     "One grid must have an order between 6.9984 and 7.0019 to give the 324 at sigma_g = 10, K = 20, and each of those "
-    "gives 459 at K = 10. The 507 and 363 are not accused: with margins of 2.99993 and 2.99985 they need an order "
-    "from 6.9994 to 7.0025 and from 6.9987 to 7.0012. Nothing depends on it: fewer rounds are more private.",
+    "gives 459 at K = 10. At K = 5 and 20 an order from 6.9994 to 7.0025 "
+    "and from 6.9987 to 7.0012 is needed, and the grid of the published script has one. The runs are as private as "
+    "claimed, since fewer rounds are more private, but a sentence of Appendix D.3.2 depends on the row: that lower "
+    "subsampling ratios are needed 'to obtain different values for T when sigma_g = 80 and sigma_g = 160'. At the "
+    "paper's own ratios they differ already, by one round.",
 )
 
 SPREAD_OF_POINTS = Cause(
@@ -105,15 +115,18 @@ SPREAD_OF_POINTS = Cause(
     "gradients at the points that noise has moved are taken for their expectation",
     "The second display is said to follow from the first 'directly'. But the first has sum_k grad F_i(y_i^{k-1}) where "
     "the second has its expectation given y^0, and for K >= 2 the points y_i^{k-1} are themselves spread by the errors "
-    "of earlier steps. For the third display the proof takes the expectation over C^t; then users that differ spread "
-    "c^t even without any error, and the right side has no term for that.",
+    "of earlier steps. The corollary's head takes all three expectations 'conditionally to the users' sampling C^t'; "
+    "the third display has only y^0 as its condition, and its proof takes 'the expectation over C^t'. Only if the "
+    "inner expectation E[c^t] is over C^t too, against the head, is the third display accused of more: then users "
+    "that differ spread c^t even without any error, and the right side has no term for that.",
     "M = l = 1, K = 2, F(x) = 1 - cos x (nu = 1) from x^0 = pi, two records with the gradients F'(x) + 1 and F'(x) - "
     "1, one of them drawn in each step, V = 1, eta_l = 1/48, the step of Theorem C.1 for eta_g = 1. The variance of c "
     "is 0.5105, the bound V/(KlM) = 0.5, that is 1/2.",
     "For convex F_i and short steps the points do not spread, and Theorem C.1 uses no others in its convex parts.",
     "The corollary is stated under Assumptions 2 and 3 alone and serves the non-convex part too. For convex F_i and "
     "eta_l <= 2/nu the second display does hold given all c_i^{t-1} as well as C^t and y^0: that is the repaired form. "
-    "The third, if its expectation is over the cohorts as the proof says, fails for convex F_i and short steps too.",
+    "The third holds there too, if E[c^t] is given C^t, as the head says. With E[c^t] over the cohorts, as the proof "
+    "may be read, it fails for convex F_i and short steps.",
 )
 
 LOST_ROOT = Cause(
@@ -146,6 +159,7 @@ FIXED_STEP = Cause(
     "The step is to be chosen in the range, as in the results that the proof cites; Lemma C.8 says 'there exist'.",
     "What 'there exist' in Lemma C.8 are weights; eta_l is any in the range, and Theorems C.1 and C.2 then fix it by "
     "a formula without T, D_0 or noise. Read as 'for some eta_l' the convex half of the lemma holds: so it is "
-    "repaired, and so Theorem 4.2, which only says that step sizes exist, stands. Instances with l = 1 and s = 1 are "
-    "fair: Section 4.2 considers 'l = 1', and Section 5 runs FedSGD with 'Ks = 1'.",
+    "repaired, and so Theorem 4.2, which only says that step sizes exist, holds. Table 2 has l and s in (0, 1), but "
+    "Section 4.2 considers 'l = 1'. That s = 1 here is no loss: with several records that are all equal and varsigma "
+    "= 0 the instances are the same for every s with sR >= 1, since only Sigma_g enters, and s and R only through it.",
 )

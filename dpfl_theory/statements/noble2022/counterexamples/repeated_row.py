@@ -24,7 +24,10 @@ def reach(T, steps):  # how far below and above 7 an order may be with epsilon <
 orders = range(5, 40)  # below 5 the conversion alone costs more than 3
 found = [max(int((3 * (a - 1) + log(delta)) / one_round(K, a)) for a in orders) for K in (1, 5, 10, 20, 40)]
 print("sigma_g = 160:", *found, "where 546 506 458 362 87 are printed")
-print(f"K = 10: epsilon {min((459 * one_round(10, a) - log(delta)) / (a - 1) for a in orders):.5f} at T = 459")
+for K, T in ((5, 507), (10, 459), (20, 363)):
+    least = min((T * one_round(K, a) - log(delta)) / (a - 1) for a in orders)
+    print(f"K = {K}: epsilon {least:.5f} at T = {T}")
+    assert least <= 3
 low, high = reach(459, 10)
 print(f"an order from {7 - low:.4f} to {7 + high:.4f} gives 459")
 variance = 5 * 10**2

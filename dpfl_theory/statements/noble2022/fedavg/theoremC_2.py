@@ -108,7 +108,7 @@ STRONGLY_CONVEX: Statement = Statement(
         effect=Effect(
             0.0,
             "Nothing changes at the paper's numbers of rounds, 72 to 546: the two-slope instance asks for c >= 0.09 "
-            "at T = 546, which c = 1 covers; from T = 5900 on it does not, if the distance computed over 3000 rounds "
+            "at T = 546, which c = 1 covers; from T = 5850 on it does not, if the distance computed over 3000 rounds "
             "lasts.",
         ),
         printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
@@ -121,7 +121,8 @@ STRONGLY_CONVEX: Statement = Statement(
         why=(
             f"{WHY_FALSE} With the step chosen, what is missing are logarithms. "
             "The instances are two: with bounded gradients and sigma_g = 0, and with noise and Assumption 3.3 read as "
-            "'clipping never acts'."
+            "'clipping never acts'. The mean of x^t comes from a quadrature, in which two rules and two grids agree to "
+            "1/100 000."
         ),
         counterexample=(
             "d = 1, M = l = K = 1, G = 0, B = 1, F'(x) = 10x for x > 0 and x for x < 0, R = 2 records with gradients "
@@ -135,6 +136,7 @@ STRONGLY_CONVEX: Statement = Statement(
     uses=("noble2022.lemmaC.1",),
     slips=(
         *_OUTPUT,
+        "The condition on T has b where B of Assumption 4 is meant.",
         "No run with sigma_g > 0, which the theorem asks for, meets Assumption 3.3: Gaussian noise takes the iterates "
         "anywhere, where the gradients of strongly convex F_i have no bound C.",
     ),
@@ -171,7 +173,7 @@ CONVEX: Statement = Statement(
         effect=Effect(
             0.0,
             "Nothing changes at T = 400 (Figures 1 and 2), where steps are tuned: the two-slope instance asks for c >= "
-            "0.16 there, which c = 1 covers; from T = 15 100 on it does not, if the distance computed over 3000 rounds "
+            "0.16 there, which c = 1 covers; from T = 15 050 on it does not, if the distance computed over 3000 rounds "
             "lasts.",
         ),
         printed="the bound, every term of which has a power of D_0, for the step eta_l of nu, B, K, l, M alone",
@@ -249,7 +251,11 @@ NON_CONVEX: Statement = Statement(
             "with the factors 2 sqrt(6) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 6 sqrt(30)/5, (4/5) "
             "15^(2/3)/(lM)^(1/3), and 24 (1 + B^2) in place of B^2, for a random one of x^0, ..., x^{T-1}"
         ),
-        why="Powers of nu in three terms have the wrong unit too; with the right ones the theorem fails all the same.",
+        why=(
+            "Powers of nu in three terms have the wrong unit too; with the right ones the theorem fails all the same. "
+            "The paper takes the result from Theorem V of Karimireddy et al. (2020b), with which the powers of nu were "
+            "not compared."
+        ),
         counterexample=(
             "d = 1, M = l = K = s = 1, G = 0, B = 1, F(x) = nu x^2/2, linear far from x* = 0, V = Sigma_g^2/2, x^0 = "
             "eta~ sqrt(V): E||grad F||^2 >= 0.999 Sigma_g^2/512 at x^0 and at every x^t, so for all weights and T, "
@@ -259,7 +265,7 @@ NON_CONVEX: Statement = Statement(
         repaired="noble2022.theoremC.2.non-convex.repaired",
     ),
     uses=("noble2022.lemmaC.1",),
-    slips=_OUTPUT,
+    slips=(*_OUTPUT, "The output is called that of DP-SCAFFOLD-warm; that of DP-FedAvg is meant."),
 )
 
 STATEMENTS = (STRONGLY_CONVEX, CONVEX, NON_CONVEX)

@@ -6,6 +6,7 @@ O. Larger u and v only weaken the statement, so that a ladder of pairs with u an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -119,7 +120,15 @@ def at_order(
     guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str
 ) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
     """u = v = 1 at single instances, which give sigma_g where it is more than the printed order; ``share`` is of what
-    is asked for."""
+    is asked for.
+
+    ``enlarged``: of x^T alone, of losses that keep the rounds apart. Each round moves a coordinate of its own, and the
+    next one enlarges it by this factor A; the T - t rounds after that add their noise there. In units of A the t-th
+    message has the noise sigma_g^2 (1 + (T - t)/A^2), all messages together a relative entropy of at most T (T/A^2)^2/4
+    from x^1, ..., x^T (log(1 + r) >= r - r^2/2), so a total variation of at most sqrt(T/8) T/A^2 (Pinsker), which is
+    taken from delta. A counter and who takes part are multiples of a length of 10^3 sigma_g, read by rounding; at most
+    100 A sigma_g stays below C, which is sR/2 units, so that clipping acts with no larger probability than 1e-300.
+    """
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
         def points() -> list[PrivacyPoint]:
@@ -129,13 +138,26 @@ def at_order(
                 share = float(named.pop("share", 1))
                 named["sigma_g"] = share * max(float(named.get("sigma_g", 0.0)), float(_least(total(statement), named)))
                 claimed, delta = (float(x) for x in guarantee(named))
+                enlarged = float(named.pop("enlarged", 0))
                 limits = formulas.certified("dp-fedavg-record", {**named, "delta": delta}, view)
+                if enlarged:
+                    limits = (_of_the_last(named, delta, view, enlarged, limits[1]), limits[1])
+                    named["enlarged"] = enlarged
                 found.append(PrivacyPoint(named, claimed, *limits))
             return found
 
         return PrivacyClaim(f"epsilon of DP-FedAvg, {view}", points)
 
     return build
+
+
+def _of_the_last(at: Mapping[str, Any], delta: float, view: str, enlarged: float, high: float) -> float:
+    """A lower limit of epsilon where only x^T is seen, from one where x^1, ..., x^T are: see `at_order`."""
+    if not 100 * enlarged * at["sigma_g"] <= at["s"] * at["R"] / 2:
+        raise ValueError(f"R = {at['R']} is too small for the factor {enlarged:g}: clipping may act")
+    variation = math.sqrt(at["T"] / 8) * at["T"] / enlarged**2
+    given_away = variation * (1 + math.exp(high))
+    return formulas.certified("dp-fedavg-record", {**at, "delta": delta + given_away}, view)[0]
 
 
 _EDGE = {"M": 2, "l": 0.5, "K": 1, "T": 64, "R": 64, "s": 1 / 64, "epsilon": 0.5, "delta": 1e-6}

@@ -169,6 +169,10 @@ THIRD_PARTY: Statement = Statement(
             **SURVIVES,
         },
     ),
+    slips=(
+        "Section 2 says that control variates 'only depend on stochastic gradients and thus do not degrade the privacy "
+        "level throughout the iterations'. They depend on gradients that were noised once and are sent twice.",
+    ),
 )
 
 REPAIRED: Statement = Statement(

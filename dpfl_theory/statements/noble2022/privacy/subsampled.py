@@ -191,7 +191,7 @@ LEMMA_B7: Statement = Statement(
             "Theorem 9 of Wang et al. for the Gaussian mechanism; neighbours differ in one record. Loose for much "
             "noise: as sigma_g grows the bound tends to a positive number for alpha >= 3 (the paper says so in D.3.2) "
             "while the truth falls like alpha q^2/(2 sigma_g^2), so that at q = 0.2, sigma_g = 160, alpha = 8 it is "
-            "17 000 times too large. The remark's O(alpha q^2/sigma_g^2) for the whole bound needs alpha q sigma_g^2 "
+            "17 600 times too large. The remark's O(alpha q^2/sigma_g^2) for the whole bound needs alpha q sigma_g^2 "
             "and alpha/sigma_g^2 to be bounded"
         ),
     ),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LONG_ENOUGH",
+    "averaged_steps",
     "logarithm",
     "one_step",
     "one_user",
@@ -89,6 +90,32 @@ def one_step(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
             named = {"T": T, "V": V, "nu": nu, "curvature": curvature, "eta~": eta}
             found.append(Values({**values, "eta_l": eta, "excess": left}, named))
     return found
+
+
+def averaged_steps(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """Theorem C.1 (2) repaired for one user and one local step on F(x) = nu x^2/2 from x^0 = 1, in fractions.
+
+    The output is the mean of x^0, ..., x^{T-1}. With x' = (1 - h) x + eta e, h = eta nu, E e^2 = V/2 (the noise's
+    second moment is half of Sigma^2), step t's error enters the mean with the weight sum_{j < T-1-t} (1 - h)^j/T. (With
+    one user c^{t-1} - c_i^{t-1} is 0.) The prescribed step is rounded down.
+    """
+    found = []
+    for nu, T, V in product(*(map(Fraction, instance[name]) for name in ("nu", "T", "V"))):
+        values: dict[str, Any] = {**_ALONE, "nu": nu, "T": int(T), "D0": 1, "Sigma": sp.sqrt(sp.Rational(V))}
+        chosen = evaluate(prescription_of(statement)["eta_l"], values)
+        eta = chosen if isinstance(chosen, Fraction) else below(chosen, 10**6)
+        kept, sums = 1 - eta * nu, [Fraction(0)]  # (1 - h)^0 + ... + (1 - h)^(n-1), n = 0, 1, ...
+        for _ in range(int(T)):
+            sums.append(_up(1 + kept * sums[-1]))
+        square = sums[-1] ** 2 + eta**2 * V / 2 * sum((p**2 for p in sums[:-1]), Fraction(0))
+        values |= {"eta_l": eta, "excess": _up(nu / 2 * square / T**2)}
+        found.append(Values(values, {"T": T, "V": V, "nu": nu, "eta~": eta}))
+    return found
+
+
+def _up(value: Fraction) -> Fraction:
+    """Rounded up to thirty digits."""
+    return Fraction(math.ceil(value * 10**30), 10**30)
 
 
 _ALONE = {"M": 1, "l": 1, "K": 1, "s": 1, "R": 1, "varsigma": 0, "eta_g": 1}

@@ -242,9 +242,10 @@ COROLLARY: Statement = Statement(
             "The first display holds as printed. The second and, given the cohort, the third hold given C^t, x^{t-1} "
             "and the past (all c_i^{t-1}), which is more than the paper conditions on, if every F_i is convex and "
             "eta_l <= 2/nu (a gradient step then brings no two points apart). Given C^t and x^{t-1} only, the errors "
-            "in c_i^{t-1} - c^{t-1} spread c_i^t too, and 2/nu is too long. If E[c^t] in the third is taken over the "
-            "cohorts too, as the proof's 'take the expectation over C^t' says, heterogeneous users spread c^t even "
-            "where errors vanish, and the right side has no term for that"
+            "in c_i^{t-1} - c^{t-1} spread c_i^t too, and 2/nu is too long. The head of the corollary takes all "
+            "expectations given C^t, and under it nothing more is said against the third display. Only if E[c^t] is "
+            "over the cohorts too, against the head but as the proof's 'take the expectation over C^t' may be read, "
+            "do heterogeneous users spread c^t even where errors vanish, and the right side has no term for that"
         ),
         why=(
             "Given C^t and y^0 only, the errors in c_i^{t-1} and c^{t-1} spread the points too. Lemma C.4's proof "
@@ -261,16 +262,21 @@ COROLLARY: Statement = Statement(
             "first round after the warm start, x^0 = 0, M = K = 2, lM = 1, F_1 the Huber loss with |F_1'| <= 6 nu, F_2 "
             "= 0, errors +-1 and little noise: at least 1.47 V/2 (3V/4 without noise; while the clip does not act, F_1 "
             "breaks the bound where (1 - h)^2 + h^2 (1 - 1/M)/2 > 1, h = eta_l nu, that is h > 4/(3 - 1/M)). Third "
-            "display over the cohorts, M = K = 2, lM = 1, F_1 Huber, F_2 = 0, eta_l nu = 1/48, V = nu^2/10^6: at least "
+            "display with E[c^t] over the cohorts, against the head: M = K = 2, lM = 1, x^0 = 1, F_1 the Huber loss "
+            "with |F_1'| <= 2 nu and its minimum at 0, F_2 = 0, first round, eta_l nu = 1/48, V = nu^2/10^6: at least "
             "3.39 V/2, and any factor is too small as V -> 0"
         ),
         repaired="noble2022.corollaryC.1.repaired",
+        survives={
+            "noble2022.lemmaC.4": "Its proof cites the corollary, for F_i that need not be convex where Lemma C.9 uses "
+            "it; the first display, which holds as printed, and Lemma C.1 are enough (see its sharpened form).",
+        },
     ),
     uses=("noble2022.lemmaC.1",),
     slips=(
         "The proof's second part divides the cohort's sum by M where the claim, and what it uses, divide by lM.",
-        "Lemma C.4, whose proof cites the corollary for F_i that need not be convex (Lemma C.9), holds all the same: "
-        "the first display and Lemma C.1 are enough for it.",
+        "The display marked (b) conditions ||A_{i,k} - grad F_i(y_i^{k-1})||^2 on y_i^1, ..., y_i^k. But y_i^k depends "
+        "on A_{i,k}; Lemma C.1 bounds the expectation given y_i^{k-1}.",
     ),
 )
 

@@ -56,7 +56,7 @@ def errors_of(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """E||H~ - grad F_i||^2 by enumeration of the subsets, plus d (2C sigma_g/(sR))^2.
 
     The records' gradients are whole numbers, C is at least the longest, and varsigma^2 is the records' own variance.
-    ``claimed`` multiplies s.
+    ``claimed`` multiplies s; ``drawn`` keeps one size of a sample.
     """
     found = []
     for name, gradients in _families(instance):
@@ -64,7 +64,7 @@ def errors_of(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         mean = [Fraction(sum(column), R) for column in zip(*gradients)]
         threshold = max(sum(abs(v) for v in g) for g in gradients)
         spread = sum(((g[k] - mean[k]) ** 2 for g in gradients for k in range(d)), Fraction(0)) / R
-        for drawn in range(1, R + 1):
+        for drawn in [instance["drawn"]] if "drawn" in instance else range(1, R + 1):
             subsets = list(combinations(gradients, drawn))
             left = Fraction(0)
             for chosen in subsets:
@@ -172,6 +172,8 @@ RECORDS = Assumption("sR is a whole number of records: Algorithm 1 draws floor(s
 _RECORDS = {"R": [1, 2, 3, 5, 6], "d": [1, 2, 5], "sigma_g": ["0", "1/2", "40"], "seed": 4}
 _MANY = {**_RECORDS, "R": [2, 3, 5, 6]}
 _PARTLY = {**_MANY, "R": [5], "claimed": "51/50"}
+_ONE_RECORD = {"R": [1, 2, 3, 5], "d": [1, 2], "sigma_g": ["0"], "drawn": 1, "seed": 4}
+"""Where sR = 1 record is drawn and nothing is added, the error is the sampling term: one in 1/s^2 would be larger."""
 _HIGH = {"R": [1, 3], "d": [200], "sigma_g": ["1"], "seed": 4}
 
 LEMMA: Statement = Statement(
@@ -200,6 +202,7 @@ LEMMA: Statement = Statement(
         Check("exact", "part 1, unbiased", mean_cases, _RECORDS, part=_PART1),
         Check("exact", "part 2, every number of records", errors_of, _RECORDS),
         Check("exact", "part 2, 200 dimensions", errors_of, _HIGH),
+        Check("exact", "one record, no noise: attained", attained_cases, _ONE_RECORD, part=_REVERSE),
         *_worst((2, 1), (3, 1), (3, 2), (4, 4)),
         *runs.checks(_one_step, runs=runs.SAMPLES, what="last local step", known=_noise_alone),
         *runs.checks(_one_step, runs=runs.outside("s"), what="last local step", expected="not-applicable"),

@@ -169,7 +169,8 @@ LEMMA: Statement = Statement(
         noble.PAPER,
         "Lemma C.3, Appendix C.1",
         note=(
-            "the display is part 2, read with an expectation around ||sum a_i||^2, since conditional means are random; "
+            "the display is part 2, read more kindly than it is printed: with an expectation around ||sum a_i||^2, "
+            "since conditional means are random; as printed, without it, part 2 fails; "
             "part 1 is E||sum A_i||^2 <= ||sum a_i||^2 + n^2 sigma_A^2"
         ),
     ),

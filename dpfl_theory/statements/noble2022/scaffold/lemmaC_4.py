@@ -77,6 +77,7 @@ C4: Statement = Statement(
         *runs.checks(_short, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=(
+        "noble2022.corollaryC.1",
         "noble2022.lemmaC.2",
         "noble2022.lemmaC.3",
         "noble2022.lemmaC.4.sharpened",
@@ -88,7 +89,7 @@ C4: Statement = Statement(
         "The proof cites all of Corollary C.1, whose second and third display need convex F_i and eta_l <= 2/nu; the "
         "first display, which follows from Lemma C.1 alone, is enough (see the sharpened form).",
         "Appendix C.3's summary of a round prints c~_i^t := c^{t-1} - c_i^{t-1} + (x^{t-1} - y_i^K)/(K eta_l); the "
-        "control variates have the other sign, c_i^{t-1} - c^{t-1}, as in Section 3.2 and as the mean of the "
+        "control variates have the other sign, c_i^{t-1} - c^{t-1}, as in Section 3.3 and as the mean of the "
         "H~_i^k(y_i^{k-1}), to which the same line equates it, requires.",
         "Algorithm 1 draws floor(lM) users and divides by lM: where lM is no whole number the server's step is shorter "
         "by floor(lM)/(lM). The paper's Figure 9 is such a case: l = 0.08 and 0.12 of 40 users (FEMNIST) make 3.2 and "

@@ -193,6 +193,9 @@ LEMMA: Statement = Statement(
             "the printed O does not show"
         ),
         why=(
+            "This is graded a misprint and Theorems C.1 and C.2 are not, though all mend by the words of Theorem 4.2. "
+            "The lemma gives a range for eta_l, in which an eta_l that serves lies: two words are missing. The "
+            "theorems print eta_l as one formula, the largest of the range, and no words save that step. "
             "The words of Theorem 4.2, that step sizes exist, are missing here; with them the convex half holds, and "
             "the strongly convex half with a logarithm (that none is needed was neither shown nor refuted). As it "
             "stands every eta_l in the range is claimed to serve. One that is too short does not move, and the "

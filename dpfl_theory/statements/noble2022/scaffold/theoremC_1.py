@@ -60,7 +60,7 @@ def _non_convex(s: Letters) -> Sides:
 
 WHY_FALSE = (
     "Theorem 4.2 says that step sizes exist; this theorem prints the step as a formula, and with that step no constant "
-    "serves."
+    "serves. (Lemma C.8 gives a range for the step; where it fails two words are missing, and it counts as a misprint.)"
 )
 """Why the theorems with printed steps are no misprints of one that lets the step be chosen."""
 
@@ -105,7 +105,7 @@ STRONGLY_CONVEX: Statement = Statement(
         effect=Effect(
             0.0,
             "None of the paper's convex runs has the 540 or 2160 rounds that the part asks for at l = 0.2 and 0.05; in "
-            "the two-slope instance c = 1 is too small from T = 9100 on (20 000 rounds were computed).",
+            "the two-slope instance c = 1 is too small from T = 8850 on (20 000 rounds were computed).",
         ),
         printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
         true=(
@@ -116,7 +116,8 @@ STRONGLY_CONVEX: Statement = Statement(
         why=(
             f"{WHY_FALSE} With the step chosen, what is missing is a logarithm. "
             "The instances of many rounds are two: with bounded gradients and sigma_g = 0, and with noise and "
-            "Assumption 3.3 read as 'clipping never acts'."
+            "Assumption 3.3 read as 'clipping never acts'. The mean of x^t comes from a quadrature, in which two rules "
+            "and two grids agree to 1/100 000."
         ),
         counterexample=(
             "d = 1, M = l = K = 1, F'(x) = 10x for x > 0 and x for x < 0, R = 2 records with gradients F'(x) + 1 and "
@@ -171,7 +172,7 @@ CONVEX: Statement = Statement(
         effect=Effect(
             0.0,
             "Nothing changes at T = 400 (Figures 1 and 2), where steps are tuned: the two-slope instance asks for c "
-            ">= 0.13 there, which c = 1 covers; from T = 23 000 on it does not, if the distance computed over 20 000 "
+            ">= 0.13 there, which c = 1 covers; from T = 22 700 on it does not, if the distance computed over 20 000 "
             "rounds lasts.",
         ),
         printed="the bound, every term of which is proportional to D_0 or D_0^2, for the step eta_l of nu, l, K alone",
@@ -257,6 +258,9 @@ NON_CONVEX: Statement = Statement(
         noble.OUTPUT,
         "The paper's own smooth objective is a network of ReLU units (Appendix D.1), which is not differentiable: "
         "Assumption 2 fails for it, and no run of the paper is covered.",
+        "Appendix D.1 says that the error bound 'grows linearly with the dimension of the parameters for non-convex "
+        "objectives (see Theorems C.1,C.2)'. Sigma_g has sqrt(d), and the bound grows like sqrt(d); only in the "
+        "strongly convex parts, which have Sigma_g^2, does it grow like d.",
     ),
 )
 

@@ -141,6 +141,9 @@ def _strong_runs() -> tuple[Check, ...]:
     return checks("monte-carlo", build, chosen, outside) + edges
 
 
+_SHORT_STEPS = {"nu": ["1", "5"], "T": [400], "V": ["1/1000000", "10", "1000"]}
+"""At the largest V hardly anything moves: the excess is near nu D_0^2/2, and the start term 48 nu D_0^2/T below it. At
+the smallest V the noise term is below the excess, and the start term counts."""
 _NAMES = ("half of the records", "three dimensions", "four users, a step below the limit")
 
 
@@ -176,6 +179,7 @@ CONVEX: Statement = Statement(
     prescription=lambda s: _steps(s, _convex_step),
     checks=(
         Check("algebra", "Lemma C.8 repaired at eta_g = sqrt(lM)", _at_sqrt(lemmaC_8.REPAIRED)),
+        Check("exact", "one user whose noise asks for short steps", strong.averaged_steps, _SHORT_STEPS),
         *_convex_runs(),
     ),
     uses=("noble2022.lemmaC.8.repaired",),
