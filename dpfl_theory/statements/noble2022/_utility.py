@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
@@ -185,10 +186,24 @@ def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | No
 SAMPLING = Assumption("lM >= 1 users in a round and sR >= 1 records in a local step", sampling)
 ROUNDS = Assumption("T >= 1", _rounds)
 SMOOTH = Assumption("each F_i is nu-smooth (Assumption 2)", _smooth)
-GRADIENTS = Assumption(
-    "unbiased stochastic gradients, variance at most varsigma^2, never clipped (Assumption 3)", _never_clipped
+SMOOTH_BY_CLASS = replace(
+    SMOOTH, constructed="worst cases are over nu-smooth functions, and exact instances have curvatures of at most nu"
 )
-CONVEX = Assumption("each F_i is convex", _convex)
+"""The same for statements without runs."""
+SMOOTH_AT_A_POINT = replace(
+    SMOOTH, constructed="neither side has nu: at one point the gradients of smooth records may be any vectors"
+)
+GRADIENTS = Assumption(
+    "unbiased stochastic gradients, variance at most varsigma^2, never clipped (Assumption 3)",
+    _never_clipped,
+    "the threshold of every run is the longest gradient, or far above those of the run; exact rounds and worst cases "
+    "have no threshold",
+)
+CONVEX = Assumption(
+    "each F_i is convex",
+    _convex,
+    "the objectives are Huber or logistic losses, convex functions of a class, or quadratics without negative curvature",
+)
 STRONGLY_CONVEX = Assumption("each F_i is mu-strongly convex, mu > 0", _strongly_convex)
 WARM = Assumption("the first control variates are noisy gradients at x^0", by_construction)
 DISSIMILAR = Assumption(

@@ -6,10 +6,10 @@ the largest change 2C/(sR) that one record makes in one local step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.model import Assumption, Symbol
+from dpfl_theory.statements.model import Assumption, Check, Symbol, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 
 if TYPE_CHECKING:
@@ -63,6 +63,16 @@ def _noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if values["sigma_g"] > 0 else f"sigma_g = {values['sigma_g']} is not positive"
 
 
+def edges(
+    build: Callable[..., Any], instance: Mapping[str, Any], stated: Mapping[str, Mapping[str, str]]
+) -> tuple[Check, ...]:
+    """The instance just outside of hypotheses, by their words: how each states its letters otherwise."""
+    outside = {f"just outside {words}": {**instance, "stated": letter} for words, letter in stated.items()}
+    return checks("privacy", build, outside, "not-applicable")
+
+
+EDGES = {"lM >= 1": {"l": "99/100"}, "sigma_g > 0": {"sigma_g": "0"}, "delta < 1": {"delta": "1000000"}}
+"""Of a point with lM = 1 and delta = 1e-6."""
 DELTA = Assumption("0 < delta < 1", _delta)
 ORDER = Assumption("alpha > 1", _order)
 RATE = Assumption("0 < q < 1", _rate)

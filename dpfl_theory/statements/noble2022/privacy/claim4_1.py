@@ -10,7 +10,7 @@ from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
 from dpfl_theory.statements.noble2022._causes import RETURNING_USER
 from dpfl_theory.statements.noble2022.privacy import _views as views
-from dpfl_theory.statements.noble2022.privacy._letters import NOISE, PAPER, SAMPLING, letters
+from dpfl_theory.statements.noble2022.privacy._letters import NOISE, PAPER, SAMPLING, edges, letters
 from dpfl_theory.statements.noble2022.privacy._linear import Run, squared_distance
 from dpfl_theory.statements.noble2022.privacy._order import SURVIVES
 
@@ -209,6 +209,7 @@ REPAIRED: Statement = Statement(
             },
         ),
         Check("privacy", "cohorts that alternate, exactly", _alternating_cohorts, {"T": [2, 4, 8, 16]}),
+        *edges(_alternating_cohorts, {"T": [2]}, {"l <= 1": {"l": "151/100"}, "sigma_g > 0": {"sigma_g": "0"}}),
     ),
     smoke=("cohorts that alternate, exactly",),
     uses=("noble2022.claim4.1.server",),

@@ -9,7 +9,7 @@ from typing import Any
 from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Remark, Source, Statement
 from dpfl_theory.statements.noble2022.privacy import _views as views
-from dpfl_theory.statements.noble2022.privacy._letters import NOISE, PAPER, SAMPLING, letters
+from dpfl_theory.statements.noble2022.privacy._letters import NOISE, PAPER, SAMPLING, edges, letters
 from dpfl_theory.statements.noble2022.privacy._linear import Given, Run, cohort_sequences, forms_of, squared_distance
 from dpfl_theory.worlds.rounds.scaffold import scaffold, warm_start
 
@@ -137,6 +137,9 @@ SERVER: Statement = Statement(
     ),
     checks=(
         Check("privacy", "the warm round counted, exactly", _warm(counted=True), _SIZES),
+        *edges(
+            _warm(counted=True), {"sizes": [[2, 1, 1]]}, {"l <= 1": {"l": "201/100"}, "sigma_g > 0": {"sigma_g": "0"}}
+        ),
         Check(
             "privacy",
             "affine gradients, exactly",

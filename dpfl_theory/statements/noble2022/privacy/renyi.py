@@ -13,7 +13,7 @@ from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022.privacy._divergences import gaussian_moment
-from dpfl_theory.statements.noble2022.privacy._letters import NOISE, ORDER, PAPER, letters
+from dpfl_theory.statements.noble2022.privacy._letters import NOISE, ORDER, PAPER, edges, letters
 from dpfl_theory.statements.symbolic import enclosure, equal
 
 Answers = tuple[Fraction, ...]
@@ -146,6 +146,7 @@ LEMMA_B5: Statement = Statement(
     checks=(
         Check("algebra", "two Gaussian mechanisms", _two_gaussians),
         Check("privacy", "adaptive pairs, exactly", _composition, {"odds": ["3/2", "3"], "alpha": [2, 3, 5]}),
+        *edges(_composition, {"odds": ["3/2"], "alpha": [2]}, {"alpha > 1": {"alpha": "99/200"}}),
     ),
 )
 

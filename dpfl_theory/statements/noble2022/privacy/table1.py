@@ -9,7 +9,7 @@ from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
 from dpfl_theory.statements.noble2022._causes import REPEATED_ROW
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy._letters import DELTA, NOISE, PAPER, SAMPLING, letters
+from dpfl_theory.statements.noble2022.privacy._letters import DELTA, NOISE, PAPER, SAMPLING, edges, letters
 
 SETTING = {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "delta": 1 / 400_000}
 """Appendix D.2: 100 users, of whose 5000 records 80 % enter training; delta = 1/(MR)."""
@@ -147,6 +147,7 @@ ROUNDS: Statement = Statement(
     ),
 )
 
+_EDGES = {"s <= 1": {"s": "51/10"}, "sigma_g > 0": {"sigma_g": "0"}, "delta < 1": {"delta": "400000"}}
 REPAIRED: Statement = Statement(
     id="noble2022.table1.rounds.repaired",
     kind="table",
@@ -166,6 +167,7 @@ REPAIRED: Statement = Statement(
     checks=(
         Check("privacy", "the largest T", _largest, {"T": CORRECTED}),
         Check("privacy", "these T are private", _private, {"T": {"160": CORRECTED["160"]}}),
+        *edges(_largest, {"T": {"160": CORRECTED["160"]}}, _EDGES),
     ),
     smoke=("the largest T",),
     uses=("noble2022.eq5", "noble2022.eq8"),

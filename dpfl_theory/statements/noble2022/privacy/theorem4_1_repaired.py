@@ -11,7 +11,7 @@ from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, letters_of, sides_of
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy._letters import DELTA, NOISE, PAPER, SAMPLING, letters
+from dpfl_theory.statements.noble2022.privacy._letters import DELTA, EDGES, NOISE, PAPER, SAMPLING, edges, letters
 from dpfl_theory.statements.symbolic import all_equal
 
 
@@ -115,6 +115,7 @@ REPAIRED: Statement = Statement(
                 ]
             },
         ),
+        *edges(_repaired, {"points": [_ONE_USER]}, EDGES),
     ),
     uses=("noble2022.lemmaB.4", "noble2022.lemmaB.5", "noble2022.lemmaB.7", "noble2022.eq8"),
 )

@@ -14,7 +14,7 @@ from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, 
 from dpfl_theory.statements.noble2022._causes import ORDER_OF_NOISE
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy import _order as order
-from dpfl_theory.statements.noble2022.privacy._letters import DELTA, NOISE, PAPER, SAMPLING, letters
+from dpfl_theory.statements.noble2022.privacy._letters import DELTA, EDGES, NOISE, PAPER, SAMPLING, edges, letters
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 
@@ -224,6 +224,7 @@ REPAIRED: Statement = Statement(
     checks=(
         Check("algebra", "the shares of delta, and small eps_a", _strong_composition),
         Check("privacy", "certified limits", _three_steps(_at_best), _POINTS),
+        *edges(_three_steps(_at_best), {"points": _POINTS["points"][:1]}, EDGES),
     ),
     uses=("noble2022.lemmaB.1", "noble2022.lemmaB.4", "noble2022.lemmaB.5", "noble2022.lemmaB.7", "noble2022.eq8"),
 )

@@ -131,14 +131,15 @@ def one_user(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
         x = Fraction(str(instance.get("start", 1)))
         values: dict[str, Any] = {**_ALONE, "nu": 1, "T": T, "Sigma": sp.sqrt(sp.Rational(V)), "D0": x}
         values |= {"eta_g": Fraction(str(instance.get("eta_g", 1))), "F0": x * x / 2, "slope0": x * x}
-        chosen = evaluate(prescription_of(statement)["eta"], values)
+        step = "eta" if "eta" in letters_of(statement) else "eta_l"  # K = eta_g = 1: the same
+        chosen = evaluate(prescription_of(statement)[step], values)
         eta = chosen if isinstance(chosen, Fraction) else below(chosen, 10**9)
         eta *= Fraction(str(instance.get("longer", 1)))
         unit = Fraction(1) if kind == "slope" else Fraction(1, 2)
         alone = single_user(Fraction(1), eta, x, V, eta_g=values["eta_g"])
         passed = squares(alone, T - 1, control=eta > 0)  # no control variate is defined by steps of length 0
         rounds = unit * sum(passed, Fraction(0)) + values[start]  # the warm round stays at x^0
-        values |= {"eta": eta, kind: Fraction(math.ceil(rounds / (T + 1) * 10**30), 10**30)}
+        values |= {step: eta, kind: Fraction(math.ceil(rounds / (T + 1) * 10**30), 10**30)}
         found.append(Values(values, {"T": T, "V": V, "eta~": eta}))
     return found
 

@@ -195,7 +195,7 @@ LEMMA: Statement = Statement(
     ),
     symbols=noble.letters("varsigma", "s", "R", "Sigma"),
     expectations=(_ERROR,),
-    assumptions=(noble.SMOOTH, noble.GRADIENTS, RECORDS),
+    assumptions=(noble.SMOOTH_AT_A_POINT, noble.GRADIENTS, RECORDS),
     sides=_sides,
     checks=(
         Check("algebra", "the noise's second moment is half of Sigma_g^2", _noise_length(2), part=_NOISE),

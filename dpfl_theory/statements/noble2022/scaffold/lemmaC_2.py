@@ -156,7 +156,7 @@ SHARPENED: Statement = replace(
         ),
     ),
     text="If every F_i is nu-smooth, convex or not, and x* minimises F, then the bound holds at every x.",
-    assumptions=(noble.SMOOTH, noble.MINIMISER),
+    assumptions=(noble.SMOOTH_BY_CLASS, noble.MINIMISER),
     slips=(),
     checks=(
         Check("algebra", "from the descent of smooth functions", descent),

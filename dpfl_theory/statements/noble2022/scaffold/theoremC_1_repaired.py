@@ -244,6 +244,7 @@ NON_CONVEX: Statement = Statement(
     prescription=lambda s: _steps(s, _smooth_step),
     checks=(
         Check("algebra", "Lemma C.9 repaired at eta_g = sqrt(lM)", _at_sqrt(lemmaC_9.REPAIRED)),
+        Check("exact", "one user whose noise asks for short steps", strong.one_user, {"T": [400], "V": ["10", "1000"]}),
         *runs.runs(lemmaC_9.best_step, _NAMES),
         *runs.outside(runs.run(lemmaC_9.best_step), runs.RUNS[runs.ONE], "l", "s", "F0", "T"),
     ),
