@@ -202,7 +202,7 @@ GRADIENTS = Assumption(
 CONVEX = Assumption(
     "each F_i is convex",
     _convex,
-    "the objectives are Huber or logistic losses, convex functions of a class, or quadratics without negative curvature",
+    "the objectives are Huber or logistic losses, convex functions of a class, or quadratics of no negative curvature",
 )
 STRONGLY_CONVEX = Assumption("each F_i is mu-strongly convex, mu > 0", _strongly_convex)
 WARM = Assumption("the first control variates are noisy gradients at x^0", by_construction)
