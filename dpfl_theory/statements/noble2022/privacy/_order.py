@@ -126,8 +126,10 @@ def at_order(
     next one enlarges it by this factor A; the T - t rounds after that add their noise there. In units of A the t-th
     message has the noise sigma_g^2 (1 + (T - t)/A^2), all messages together a relative entropy of at most T (T/A^2)^2/4
     from x^1, ..., x^T (log(1 + r) >= r - r^2/2), so a total variation of at most sqrt(T/8) T/A^2 (Pinsker), which is
-    taken from delta. A counter and who takes part are multiples of a length of 10^3 sigma_g, read by rounding; at most
-    100 A sigma_g stays below C, which is sR/2 units, so that clipping acts with no larger probability than 1e-300.
+    taken from delta. A counter's steps, and the other users' gradients in the round's own coordinate, are so long that
+    rounding reads them. The enlarging and the counter take at most a share k = 200 A sigma_g/(sR/2) of C, but for a
+    probability below 1e-300; all of a user's records have that part in common. What is left of C for the round's own
+    coordinate is sqrt(1 - k^2), which is as if sigma_g were larger by its inverse.
     """
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
@@ -153,11 +155,13 @@ def at_order(
 
 def _of_the_last(at: Mapping[str, Any], delta: float, view: str, enlarged: float, high: float) -> float:
     """A lower limit of epsilon where only x^T is seen, from one where x^1, ..., x^T are: see `at_order`."""
-    if not 100 * enlarged * at["sigma_g"] <= at["s"] * at["R"] / 2:
+    taken = 200 * enlarged * at["sigma_g"] / (at["s"] * at["R"] / 2)
+    if not taken < 1:
         raise ValueError(f"R = {at['R']} is too small for the factor {enlarged:g}: clipping may act")
+    sigma = at["sigma_g"] / math.sqrt(1 - taken**2)
     variation = math.sqrt(at["T"] / 8) * at["T"] / enlarged**2
     given_away = variation * (1 + math.exp(high))
-    return formulas.certified("dp-fedavg-record", {**at, "delta": delta + given_away}, view)[0]
+    return formulas.certified("dp-fedavg-record", {**at, "sigma_g": sigma, "delta": delta + given_away}, view)[0]
 
 
 _EDGE = {"M": 2, "l": 0.5, "K": 1, "T": 64, "R": 64, "s": 1 / 64, "epsilon": 0.5, "delta": 1e-6}

@@ -138,12 +138,12 @@ ROUNDS: Statement = Statement(
         "large', and that this 'proves how small subsampling ratios have to be chosen'. That limit is the lemma's, "
         "not the mechanism's. By quasi-convexity of the Renyi divergence a mechanism on a sample is at least as "
         "private as on all records. So Lemma B.6's alpha/(2 sigma_g^2), which tends to 0, holds as well. With that "
-        "lemma and B.4's lM sigma_g^2, and without any sampling of records or users, sigma_g = 160 and K = 1 allow 40 "
-        "110 rounds at epsilon = 3, where the tables have 546.",
-        "Appendix D.3.2 suggests l = s = 1/10000 to tell sigma_g = 80 from 160. With M = 100 users of R = 4000 records "
-        "that is floor(lM) = 0 users and floor(sR) = 0 records; it needs 10 000 of each. The next section, which is "
-        "said to 'investigate such trade-offs', varies l from 0.08 to 0.12 and s from 0.05 to 0.2, at one sigma_g "
-        "each.",
+        "lemma and B.4's lM sigma_g^2, and without any sampling of records or users, sigma_g = 160 and K = 1 allow "
+        "more than 40 000 rounds at epsilon = 3, where the tables have 546.",
+        "Appendix D.3.2 suggests l = s = 1/10000 to tell sigma_g = 80 from 160. With M = 100 users of R = 4000 "
+        "records that is floor(lM) = 0 users and floor(sR) = 0 records; it needs 10 000 of each. The next section, "
+        "which is said to 'investigate such trade-offs', varies l from 0.08 to 0.12 and s from 0.05 to 0.2, and does "
+        "not say at which sigma_g.",
     ),
 )
 
