@@ -13,6 +13,7 @@ from dpfl_theory.store import Store
 from dpfl_theory.validation.run import CLAIM_VERDICTS, run
 from dpfl_theory.validation.script import Context, Script
 from dpfl_theory.validation.stored import data_slot, figures_slot
+from dpfl_theory.warned import in_words, total
 
 __all__ = ["Ending", "Run", "attempt", "exit_code", "failure", "tell"]
 
@@ -31,6 +32,8 @@ class Ending:
     code: int = 0
     troubles: tuple[str, ...] = ()
     """What was wrong with the store."""
+    warned: int = 0
+    """Warnings that its evidence has."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ def attempt(script: Script, how: Run, given: Mapping[str, Given] | None = None) 
         frozenset(c["verdict"] for c in claims if c["verdict"] != c.get("expected", c["verdict"])),
         document["seconds"],
         troubles=() if how.store is None else how.store.told,
+        warned=total(document.get("warnings", ())),
     )
 
 
@@ -92,6 +96,7 @@ def tell(ending: Ending, how: Run) -> None:
         return
     counts = [f"{ending.verdicts.count(v)} {v}" for v in CLAIM_VERDICTS if v in ending.verdicts]
     found = f"claims: {', '.join(counts)}" if counts else "done"
+    found = "; ".join(filter(None, (found, in_words(ending.warned))))
     say(f"{ending.name}: {found} in {ending.seconds:.1f} s: {how.output / 'evidence' / ending.name}.json")
 
 
