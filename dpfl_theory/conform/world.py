@@ -11,7 +11,7 @@ import numpy as np
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Call", "Client", "Records", "World"]
+__all__ = ["Call", "Client", "Records", "World", "constant"]
 
 
 class Records(NamedTuple):
@@ -101,8 +101,23 @@ class World:
         """The clients afresh, with copies of their records and this log."""
         return [Client(i, Records(own.x.copy(), own.y.copy()), self.log) for i, own in enumerate(self.records)]
 
+    def stretched(self, times: float) -> World:
+        """The same clients with so many times the residuals at the start: the same curvature, other gradients."""
+        own = [Records(x, x @ self.start - times * (x @ self.start - y)) for x, y in self.records]
+        return World(self.name, own, self.start, self.seed)
+
     def with_records(self, name: str, i: int, records: Records) -> World:
         """A neighbouring world: client i has other records."""
         own = list(self.records)
         own[i] = records
         return World(name, own, self.start, self.seed)
+
+
+def constant(on: World, i: int, gradient: Array) -> Records:
+    """As many records as client i has, whose gradient is this one at the start, and wherever the client goes from
+    there."""
+    size, d = len(on.records[i].y), on.d
+    tiny = 1e-7
+    x = np.tile(tiny * gradient / max(float(np.linalg.norm(gradient)), 1e-300), (size, 1))
+    length = float(np.linalg.norm(gradient)) / tiny
+    return Records(x.reshape(size, d), x @ on.start - length)

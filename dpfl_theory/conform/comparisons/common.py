@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpfl_theory.conform.case import Case
-from dpfl_theory.conform.comparisons.probes import Path, Spread, heard
+from dpfl_theory.conform.comparisons.probes import LONG_STEP, Path, Spread, heard, responses
 from dpfl_theory.conform.comparisons.suspects import Seen
 from dpfl_theory.conform.references.record_level import batch_size
 from dpfl_theory.conform.result import Finding
@@ -36,11 +36,19 @@ def not_finite(case: Case, seen: Sequence[Seen]) -> list[Finding]:
 
 
 def _kinds(case: Case) -> list[Finding]:
-    """Noise of another distribution than Gaussian."""
-    path = case.plan.spreads[0].path
+    """Noise of another distribution than Gaussian in what the server sends on; what goes into a threshold alone is no
+    part of the mechanism that is claimed."""
+    path = case.plan.spreads[0].path.first
     draws = heard(case.subject, path.world, path.v, path.who).draws
-    other = [draw for draw in draws if draw.kind != "normal" and draw.most > 0.0]
-    if not other or not case.kind.unit:
+    if not case.kind.unit or all(draw.kind == "normal" for draw in draws):
+        return []
+    moves = [bool(np.any(response)) for response in responses(case.subject, path, LONG_STEP)]
+    other, first = [], 0
+    for draw in draws:
+        if draw.kind != "normal" and draw.most > 0.0 and any(moves[first : first + draw.count]):
+            other.append(draw)
+        first += draw.count
+    if not other:
         return []
     said = (
         "the noise is not Gaussian, and the accounting of the Gaussian mechanism does not cover it: draw normal numbers"

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from dpfl_theory.conform.base import Fault, Player
 from dpfl_theory.conform.case import Case, of
-from dpfl_theory.conform.comparisons.probes import EXACT, STEP, Path, Spread, agree
-from dpfl_theory.conform.comparisons.shape import CHANGES, FIXED
-from dpfl_theory.conform.comparisons.suspects import Seen, Suspect, explains, find
+from dpfl_theory.conform.comparisons.probes import EXACT, STEP, Path, Spread, agree, heard
+from dpfl_theory.conform.comparisons.shape import CHANGES, FIXED, noise_is_kept
+from dpfl_theory.conform.comparisons.suspects import Found, Seen, Suspect, explains, find
+from dpfl_theory.conform.mistakes.carried import LEARNS
 from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.settings import cohorts, world
 from dpfl_theory.problems.base import Array
 
 __all__ = ["UNKNOWN", "VAGUE", "exact", "explained"]
 
 PAIRS_SECONDS = 3.0
 """How long pairs of faults are looked for."""
+MOST_NAMES = 3
+"""Names that are listed of deviations that explain first rounds."""
+TIMES = 3.0
+"""By which factor residuals are stretched to see whether the noise follows them."""
+ADAPTS = "a clip level that learns from data, with noise"
 UNKNOWN = "another round"
 VAGUE = ("no noise", "another noise", "noise scaled by data", CHANGES)
 """What is said of noise that no known mistake explains; also where it is none that could be silenced."""
@@ -31,11 +38,36 @@ def explained(case: Case, seen: Sequence[Seen]) -> list[Finding]:
         if explains(of(case.reference, reading), seen):
             case.reading = reading
             return []
-    suspect, silent = find(case.reference, seen, PAIRS_SECONDS)
-    if suspect is not None:
-        case.reading = suspect.reading
-        return [_named(case, fault, seen) for fault in suspect.faults]
-    return _unnamed(case, seen, silent)
+    found = find(case.reference, seen, PAIRS_SECONDS)
+    if found.whole:
+        return _chosen(case, found.whole, seen)
+    return _unnamed(case, seen, found)
+
+
+def _chosen(case: Case, suspects: Sequence[Suspect], seen: Sequence[Seen]) -> list[Finding]:
+    """The faults of suspects that all do the same: what they share by its name; and where they differ, one finding that
+    lists them, since nothing that was seen singles one out."""
+    case.reading = suspects[0].reading
+    fewest = min(len(one.faults) for one in suspects)
+    by_names: dict[frozenset[str], Suspect] = {}
+    for one in suspects:
+        if len(one.faults) == fewest:
+            by_names.setdefault(frozenset(fault.name for fault in one.faults), one)
+    shared = frozenset.intersection(*by_names)
+    named = [_named(case, fault, seen) for fault in next(iter(by_names.values())).faults if fault.name in shared]
+    if len(by_names) == 1:
+        return [_named(case, fault, seen) for fault in next(iter(by_names.values())).faults]
+    rest = [[fault for fault in one.faults if fault.name not in shared] for one in by_names.values()]
+    faults = [fault for few in rest for fault in few]
+    told = "; or ".join(f"{' and '.join(f.name for f in few)}: {' '.join(_told(case, f) for f in few)}" for few in rest)
+    finding = Finding(
+        " or ".join(" and ".join(fault.name for fault in few) for few in rest),
+        f"{len(rest)} deviations explain all rounds alike, and nothing that was seen singles one out. {told}",
+        _difference(case, _first(seen, faults[0].role)),
+        case.lines(faults[0].role),
+        private=bool(case.kind.unit) and all(any(fault.private for fault in few) for few in rest),
+    )
+    return [*named, finding]
 
 
 def exact(case: Case, seen: Sequence[Seen]) -> str:
@@ -59,9 +91,14 @@ def exact(case: Case, seen: Sequence[Seen]) -> str:
 
 def _named(case: Case, fault: Fault, seen: Sequence[Seen]) -> Finding:
     return Finding(
-        *(fault.name, fault.told, _difference(case, _first(seen, fault.role)), case.lines(fault.role)),
-        *(fault.seen, fault.private),
+        *(fault.name, _told(case, fault), _difference(case, _first(seen, fault.role)), case.lines(fault.role)),
+        *(fault.seen, fault.private and bool(case.kind.unit)),
     )
+
+
+def _told(case: Case, fault: Fault) -> str:
+    """What is told of a fault: nothing of clipping, noise or accounting where the algorithm has none."""
+    return fault.told if case.kind.unit or not fault.plain else fault.plain
 
 
 def _difference(case: Case, seen: Sequence[Seen]) -> str:
@@ -74,7 +111,7 @@ def _difference(case: Case, seen: Sequence[Seen]) -> str:
         if isinstance(one.probe, Spread):
             a, b = (_deviation(one.probe, x) for x in (one.value, expected))
             if abs(a - b) > 1e-6 * b:
-                return f"{one.probe.name}: standard deviation {a:.6g} in a round, and {b:.6g} is right"
+                return f"{one.probe.name}: standard deviation {a:.6g} in a round, and {b:.6g} is the algorithm's"
             return f"{one.probe.name}: it depends on itself otherwise than it should, between coordinates or rounds"
         k = next(k for k in range(len(expected)) if not np.allclose(one.value[k], expected[k], rtol=1e-9, atol=0.0))
         at = one.probe.world.start if k == 0 else expected[k - 1]
@@ -84,19 +121,62 @@ def _difference(case: Case, seen: Sequence[Seen]) -> str:
     return ""
 
 
-def _unnamed(case: Case, seen: Sequence[Seen], silent: Sequence[Suspect]) -> list[Finding]:
-    """What differs where no known faults explain all: those that explain the paths, and what is left of the noise."""
+def _unnamed(case: Case, seen: Sequence[Seen], found: Found) -> list[Finding]:
+    """What differs where no known faults explain all: those that explain the paths, and what is left of the noise; or
+    how far the known ones reach."""
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
-    if silent:
-        plain = [one for one in silent if not one.faults] or silent[:1]
-        suspect = max(plain, key=lambda one: sum(explains(one.player, [spread]) for spread in spreads))
-        case.reading = suspect.reading
-        return [*(_named(case, f, seen) for f in suspect.faults), _other_noise(case, spreads, suspect.player)]
+    if silent := found.silent:
+        plain = [one for one in silent if not one.faults]
+        if plain:
+            suspect = max(plain, key=lambda one: sum(explains(one.player, [spread]) for spread in spreads))
+            case.reading = suspect.reading
+            return _other_noise(case, spreads, suspect, [])
+        named = _chosen(case, silent, seen)
+        suspect = next(one for one in silent if one.reading is case.reading)
+        if any(fault.name == LEARNS for fault in suspect.faults) and noise_is_kept(case):
+            others = [_named(case, fault, seen) for fault in suspect.faults if fault.name != LEARNS]
+            return [_adapts(case, seen), *others, *_first_noise(case, spreads, suspect)]
+        return [*named, *_other_noise(case, spreads, suspect, named)]
     fixed = _fixed_noise(case, [one for one in seen if isinstance(one.probe, Path)])
     if fixed is not None:
         return [fixed]
-    said = f"w is not what {case.kind.source} makes of it, and none of the known faults explains it"
+    said = f"w is not what {case.kind.source} makes of it, and no named deviation explains all rounds{_partly(found)}"
     return [Finding(UNKNOWN, said, _difference(case, seen), case.lines("step"))]
+
+
+def _partly(found: Found) -> str:
+    """How far readings and known faults explain the paths, as the end of a sentence."""
+    if not found.rounds:
+        return ""
+    k = found.rounds
+    rounds = "the first round" if k == 1 else f"the first {k} rounds in which w moves"
+    then = "the next one differs" if k == 1 else "a later one differs"
+    if any(not one.faults for one in found.partly):
+        return f"; {rounds} of every path {'is' if k == 1 else 'are'} the algorithm's, and {then}"
+    names = list(dict.fromkeys(fault.name for one in found.partly for fault in one.faults))
+    told = " or ".join(f"'{name}'" for name in names[:MOST_NAMES])
+    more = f" (or {len(names) - MOST_NAMES} others)" if len(names) > MOST_NAMES else ""
+    return f"; {told}{more} explains {rounds} of every path, and not what follows"
+
+
+def _adapts(case: Case, seen: Sequence[Seen]) -> Finding:
+    """A threshold that follows the data, into which noise goes."""
+    said = (
+        "the threshold of the next round follows the lengths of this round's updates, with noise; the algorithm has a "
+        "fixed threshold. What the noise hides of the lengths, and what it costs, was not looked at: account for it "
+        "with the noise of the average"
+    )
+    return Finding(ADAPTS, said, _difference(case, _first(seen, "clip")), case.lines("clip"))
+
+
+def _first_noise(case: Case, spreads: Sequence[Seen], suspect: Suspect) -> list[Finding]:
+    """What is wrong with the noise of first rounds alone."""
+    first = [
+        replace(one, probe=replace(one.probe, path=one.probe.path.first), value=one.value[:d, :d])
+        for one in spreads
+        if isinstance(one.probe, Spread) and (d := one.probe.path.world.d)
+    ]
+    return [] if explains(suspect.player, first) else _other_noise(case, first, suspect, [])
 
 
 def _fixed_noise(case: Case, paths: Sequence[Seen]) -> Finding | None:
@@ -121,8 +201,9 @@ def _fixed_noise(case: Case, paths: Sequence[Seen]) -> Finding | None:
     return None
 
 
-def _other_noise(case: Case, spreads: Sequence[Seen], player: Player) -> Finding:
+def _other_noise(case: Case, spreads: Sequence[Seen], suspect: Suspect, named: Sequence[Finding]) -> list[Finding]:
     """Noise that no fault explains: by which factor it is off, and whether that depends on the data."""
+    player = suspect.player
     ratios = []
     for one in spreads:
         assert isinstance(one.probe, Spread)
@@ -130,26 +211,56 @@ def _other_noise(case: Case, spreads: Sequence[Seen], player: Player) -> Finding
         ratios.append(a / b if b > 0.0 else math.inf)
     where = case.lines("noise")
     if (late := _late(case, spreads, player)) is not None:
-        return late
-    for (one, first), (other, second) in itertools.combinations(zip(spreads, ratios), 2):
-        if not _same_but_data(one, other) or not (0.0 < first < math.inf and 0.0 < second < math.inf):
+        return [late]
+    if (follows := _scaled(case, player)) is not None:
+        return [follows]
+    factors = sorted({float(f"{r:.4g}") for r in ratios if r < math.inf}) or [math.inf]
+    told = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
+    given = ", given what is named above" if named else ""
+    said = f"the standard deviation of the noise in w is {told} times the algorithm's{given}"
+    less = factors[0] < 1.0 and not suspect.faults  # else the sensitivity may be another one too
+    return [Finding("another noise", said, _counted(case, spreads, player), where, private=less)]
+
+
+def _counted(case: Case, spreads: Sequence[Seen], player: Player) -> str:
+    """The noise where it differs, and how many normal numbers a round draws, where that is another number too."""
+    path = case.plan.spreads[0].path.first
+    counts = [heard(one, path.world, path.v, path.who).numbers for one in (case.subject, player)]
+    told = _difference(case, spreads)
+    if counts[0] == counts[1]:
+        return told
+    return f"{told}; a round draws {counts[0]} numbers of noise, and {counts[1]} in the algorithm"
+
+
+def _scaled(case: Case, player: Player) -> Finding | None:
+    """Noise that is larger where gradients are: in pairs of worlds whose data differ by nothing but the size of the
+    residuals, and in which the algorithm's own noise is the same."""
+    v = case.plan.values[0]
+    if v.get("s", 1.0) < 1.0:
+        return None  # batches would differ as well
+    for name in ("far below it", "on both sides of the threshold", "far above it"):
+        on, seed = world(case.reference, v, name, 7), 7
+        probes = [case.plan.spread(Path(v, one, tuple(cohorts(v, 1, seed)))) for one in (on, on.stretched(TIMES))]
+        own = [probe.of(player) for probe in probes]
+        if not agree(probes[0], own[1], own[0]):
             continue
-        if abs(first - second) <= one.probe.tolerance * first:
+        found = [probe.of(case.subject) for probe in probes]
+        if agree(probes[0], found[1], found[0]) or not all(np.isfinite(x).all() for x in found):
+            continue
+        first, second = (_deviation(probe, x) for probe, x in zip(probes, found))
+        if min(first, second) <= 0.0:
             continue
         said = (
             "the noise depends on the data: its standard deviation is another one where the clients' gradients are "
             "larger, so that it tells of them; calibrate it to the threshold"
         )
-        seen = f"{first:.4g} and {second:.4g} times what it should be, in two worlds"
-        return Finding("noise scaled by data", said, seen, where, private=True)
-    factors = sorted({float(f"{r:.4g}") for r in ratios if r < math.inf}) or [math.inf]
-    told = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
-    said = f"the standard deviation of the noise is {told} times what it should be"
-    return Finding("another noise", said, _difference(case, spreads), where, private=factors[0] < 1.0)
+        seen = f"clients {name}: {second / first:.4g} times the noise where all residuals are {TIMES:g} times as large"
+        return Finding("noise scaled by data", said, seen, case.lines("noise"), private=True)
+    return None
 
 
 def _late(case: Case, spreads: Sequence[Seen], player: Player) -> Finding | None:
-    """Noise that is right in the first round and another one later."""
+    """Noise that is the algorithm's in the first round and another one later."""
     for one in spreads:
         assert isinstance(one.probe, Spread)
         path, expected = one.probe.path, one.probe.of(player, one.choices)
@@ -159,26 +270,34 @@ def _late(case: Case, spreads: Sequence[Seen], player: Player) -> Finding | None
             continue
         if not right[0]:
             return None
-        said = (
-            "the noise of the first rounds is right, and later it is another one: every round needs the noise that is "
-            "accounted for"
+        k = right.index(False)
+        fresh, needed = (_given(x, k * d, d) for x in (one.value, expected))
+        less = fresh < needed * (1.0 - 2.0 * one.probe.tolerance)
+        why = (
+            "it has less that is new, given the rounds before: every round needs the noise that is accounted for"
+            if less
+            else "it is larger, or goes with that of the rounds before; whether it is accounted for was not looked at"
         )
-        seen = f"{one.probe.name}: from round {right.index(False) + 1} on"
-        return Finding(CHANGES, said, seen, case.lines("noise"), private=True)
+        said = f"the noise of the first rounds is the algorithm's, and later it is another one: {why}"
+        seen = (
+            f"{one.probe.name}: from round {k + 1} on; given the rounds before, its standard deviation is "
+            f"{(fresh / d) ** 0.5:.4g} there, and {(needed / d) ** 0.5:.4g} in the algorithm"
+        )
+        return Finding(CHANGES, said, seen, case.lines("noise"), private=less)
     return None
+
+
+def _given(covariance: Array, m: int, d: int) -> float:
+    """The total variance of the d numbers after the first m, given those."""
+    before, across = covariance[:m, :m], covariance[:m, m : m + d]
+    known = across.T @ np.linalg.pinv(before, rcond=1e-9, hermitian=True) @ across
+    return max(float(np.trace(covariance[m : m + d, m : m + d] - known)), 0.0)
 
 
 def _deviation(probe: Spread, covariance: Array) -> float:
     """The standard deviation of a coordinate after the first round, in the mean over coordinates."""
     d = probe.path.world.d
     return math.sqrt(max(float(np.trace(covariance[:d, :d])) / d, 0.0))
-
-
-def _same_but_data(one: Seen, other: Seen) -> bool:
-    """Whether two covariances are of the same settings and cohorts, on other data."""
-    if not isinstance(one.probe, Spread) or not isinstance(other.probe, Spread) or one.probe.v is not other.probe.v:
-        return False
-    return all(np.array_equal(a, b) for a, b in zip(one.probe.path.who, other.probe.path.who))
 
 
 def _first(seen: Sequence[Seen], role: str) -> list[Seen]:

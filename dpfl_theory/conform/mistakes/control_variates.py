@@ -18,10 +18,12 @@ __all__ = ["FAULTS", "State", "Trained", "mean_gradient"]
 
 @dataclass
 class State:
-    """c (d,): the server's control variate;  own (n, d): the clients'."""
+    """c (d,): the server's control variate;  own (n, d): the clients';  met (n,): who took part before, where that
+    matters."""
 
     c: Array
     own: Array
+    met: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,8 @@ def _absent() -> Iterator[Fault]:
             "client that takes no part, else the amplification by sampling is claimed and not there",
             "cohort",
             private=True,
+            plain="all clients train and write their control variates, whoever is in the cohort: c_i stays as it is "
+            "for a client that takes no part",
             absent=lambda own, c, train: train(),
             hears_absent=hears,
         )
@@ -193,6 +197,20 @@ FAULTS = (
         "control",
         "NIID-Bench, issue 8",
         begin=_begun,
+    ),
+    *(
+        faulty(
+            "control variates that do not begin at zero",
+            f"a client's control variate begins at the model's parameters when it first takes part{words}: begin at "
+            "zero, or with warm rounds",
+            "control",
+            begin=begin,
+            first=lambda w: w,
+        )
+        for words, begin in (
+            ("", lambda w, n, v: State(np.zeros_like(w), np.zeros((n, len(w))))),
+            (", and the server's at those of the first round", lambda w, n, v: State(w.copy(), np.zeros((n, len(w))))),
+        )
     ),
     faulty(
         "the server's control variate never moves",

@@ -72,8 +72,10 @@ NOISE = tuple(
             deviation=lambda v, s: (v["level"] ** -2.0) * v["deviation"],
         ),
         noisy(
-            "sqrt(r) too much noise",
-            "the average gets the noise of a single message: the mean of r noises has 1/sqrt(r) of its deviation",
+            "sqrt(r) times the noise",
+            "the average has sqrt(r) times the algorithm's noise, as it has where each message gets the noise that "
+            "protects it by itself (local privacy: then z is the multiplier of a message, and the average needs no "
+            "change), and where noise of one message is added to the average, whose noise needs 1/sqrt(r) of that",
             "noise",
             deviation=lambda v, s: (v["r"] ** 0.5) * v["deviation"],
         ),
@@ -86,13 +88,13 @@ NOISE = tuple(
         ),
         noisy(
             "sqrt(n) too much noise",
-            "the noise is sqrt(n) times what it should be",
+            "the noise is sqrt(n) times the algorithm's",
             "noise",
             deviation=lambda v, s: (v["n"] ** 0.5) * v["deviation"],
         ),
         noisy(
             "sqrt(n) too little noise",
-            "the noise is 1/sqrt(n) of what it should be",
+            "the noise is 1/sqrt(n) of the algorithm's",
             "noise",
             private=True,
             deviation=lambda v, s: (v["n"] ** -0.5) * v["deviation"],
