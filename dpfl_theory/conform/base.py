@@ -48,8 +48,9 @@ class Fault:
     name: a few words;  told: what is wrong and what it should be, one sentence;  plain: the same where the algorithm
     protects nobody, if ``told`` speaks of clipping, noise or accounting;  role: which lines to look at (a key of
     `lines.ROLES`);  parts: of the round that it replaces;  seen: code in which it was reported;  private: whether it
-    breaks the privacy that is claimed;  sized: the same mistake with a number in it, where that could be any;  usual:
-    the numbers that code has most.
+    breaks the privacy that is claimed;  once: whether one vector of noise is drawn in a round;  alike: the name of
+    another one that by algebra gives the same w in all rounds;  sized: the same mistake with a number in it, where that
+    could be any;  usual: the numbers that code has most.
     """
 
     name: str
@@ -61,6 +62,8 @@ class Fault:
     sized: Callable[[float], Fault] | None = None
     usual: tuple[float, ...] = ()
     plain: str = ""
+    once: bool = False
+    alike: str = ""
 
     def variants(self) -> tuple[Fault, ...]:
         """Itself, or where it has a number in it, with each that is usual."""
@@ -130,7 +133,14 @@ def sized(told: str, usual: tuple[float, ...], of: Callable[[float], Fault]) -> 
 
 
 def faulty(
-    name: str, told: str, role: str, seen: str = "", private: bool = False, plain: str = "", **parts: Any
+    name: str,
+    told: str,
+    role: str,
+    seen: str = "",
+    private: bool = False,
+    plain: str = "",
+    alike: str = "",
+    **parts: Any,
 ) -> Fault:
     """A fault, its parts as keywords."""
-    return Fault(name, told, role, parts, seen, private, plain=plain)
+    return Fault(name, told, role, parts, seen, private, plain=plain, alike=alike)

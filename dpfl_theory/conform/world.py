@@ -60,6 +60,8 @@ class Client:
             need = f"the parameters have {self.records.x.shape[1]} entries"
             raise InputError(f"the gradient of client {self.number} is asked for at shape {at.shape}: {need}")
         chosen = None if batch is None else np.atleast_1d(np.asarray(batch))
+        if chosen is not None and not chosen.size:
+            chosen = chosen.astype(np.int64)
         x, y = self.records if chosen is None else (self.records.x[chosen], self.records.y[chosen])
         told = None if chosen is None else tuple(np.arange(len(self))[chosen].tolist())
         self._log.append(Call(self.number, at, told, apart))

@@ -18,7 +18,7 @@ from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.settings import cohorts, world
 from dpfl_theory.problems.base import Array
 
-__all__ = ["UNKNOWN", "VAGUE", "exact", "explained"]
+__all__ = ["ANOTHER", "UNKNOWN", "VAGUE", "exact", "explained", "told"]
 
 PAIRS_SECONDS = 3.0
 """How long pairs of faults are looked for."""
@@ -28,7 +28,8 @@ TIMES = 3.0
 """By which factor residuals are stretched to see whether the noise follows them."""
 ADAPTS = "a clip level that learns from data, with noise"
 UNKNOWN = "another round"
-VAGUE = ("no noise", "another noise", "noise scaled by data", CHANGES)
+ANOTHER = "another noise"
+VAGUE = ("no noise", ANOTHER, "noise scaled by data", CHANGES)
 """What is said of noise that no known mistake explains; also where it is none that could be silenced."""
 
 
@@ -47,27 +48,40 @@ def explained(case: Case, seen: Sequence[Seen]) -> list[Finding]:
 def _chosen(case: Case, suspects: Sequence[Suspect], seen: Sequence[Seen]) -> list[Finding]:
     """The faults of suspects that all do the same: what they share by its name; and where they differ, one finding that
     lists them, since nothing that was seen singles one out."""
+    suspects = _drawn_so(case, suspects)
     case.reading = suspects[0].reading
     fewest = min(len(one.faults) for one in suspects)
-    by_names: dict[frozenset[str], Suspect] = {}
+    by_names: dict[frozenset[str], tuple[Fault, ...]] = {}
     for one in suspects:
         if len(one.faults) == fewest:
-            by_names.setdefault(frozenset(fault.name for fault in one.faults), one)
-    shared = frozenset.intersection(*by_names)
-    named = [_named(case, fault, seen) for fault in next(iter(by_names.values())).faults if fault.name in shared]
-    if len(by_names) == 1:
-        return [_named(case, fault, seen) for fault in next(iter(by_names.values())).faults]
-    rest = [[fault for fault in one.faults if fault.name not in shared] for one in by_names.values()]
-    faults = [fault for few in rest for fault in few]
-    told = "; or ".join(f"{' and '.join(f.name for f in few)}: {' '.join(_told(case, f) for f in few)}" for few in rest)
+            by_names.setdefault(frozenset(fault.name for fault in one.faults), one.faults)
+    every = list(by_names.values())
+    known = {fault.name for faults in every for fault in faults}
+    same = {fault.alike: fault for faults in every for fault in faults if fault.alike in known}
+    every = [faults for faults in every if not any(fault.alike in known for fault in faults)] or every
+    if len(every) == 1:
+        return [_alike(case, _named(case, fault, seen), same.get(fault.name)) for fault in every[0]]
+    shared = frozenset.intersection(*(frozenset(fault.name for fault in faults) for faults in every))
+    named = [_named(case, fault, seen) for fault in every[0] if fault.name in shared]
+    rest = [[fault for fault in faults if fault.name not in shared] for faults in every]
+    listed = "; or ".join(". ".join(f"{fault.name}: {told(case, fault)}" for fault in few) for few in rest)
+    role = rest[0][0].role
     finding = Finding(
         " or ".join(" and ".join(fault.name for fault in few) for few in rest),
-        f"{len(rest)} deviations explain all rounds alike, and nothing that was seen singles one out. {told}",
-        _difference(case, _first(seen, faults[0].role)),
-        case.lines(faults[0].role),
+        f"{len(rest)} deviations explain all rounds alike, and nothing that was seen singles one out. {listed}",
+        _difference(case, _first(seen, role)),
+        case.lines(role),
         private=bool(case.kind.unit) and all(any(fault.private for fault in few) for few in rest),
     )
     return [*named, finding]
+
+
+def _alike(case: Case, finding: Finding, other: Fault | None) -> Finding:
+    """The finding with the other deviation that gives the same w, if there is one."""
+    if other is None:
+        return finding
+    both = f"{finding.told}. Or {other.name}, which gives the same w in all rounds: {told(case, other)}"
+    return replace(finding, told=both, private=finding.private and other.private)
 
 
 def exact(case: Case, seen: Sequence[Seen]) -> str:
@@ -91,12 +105,12 @@ def exact(case: Case, seen: Sequence[Seen]) -> str:
 
 def _named(case: Case, fault: Fault, seen: Sequence[Seen]) -> Finding:
     return Finding(
-        *(fault.name, _told(case, fault), _difference(case, _first(seen, fault.role)), case.lines(fault.role)),
+        *(fault.name, told(case, fault), _difference(case, _first(seen, fault.role)), case.lines(fault.role)),
         *(fault.seen, fault.private and bool(case.kind.unit)),
     )
 
 
-def _told(case: Case, fault: Fault) -> str:
+def told(case: Case, fault: Fault) -> str:
     """What is told of a fault: nothing of clipping, noise or accounting where the algorithm has none."""
     return fault.told if case.kind.unit or not fault.plain else fault.plain
 
@@ -121,21 +135,33 @@ def _difference(case: Case, seen: Sequence[Seen]) -> str:
     return ""
 
 
+def _drawn_so(case: Case, suspects: Sequence[Suspect]) -> Sequence[Suspect]:
+    """Those of the suspects that draw as many numbers of noise as the function may: one vector in a round, or more."""
+    if not any(fault.once for one in suspects for fault in one.faults):
+        return suspects
+    path = case.plan.spreads[0].path.first
+    if heard(case.subject, path.world, path.v, path.who).numbers <= path.world.d:
+        return suspects
+    return [one for one in suspects if not any(fault.once for fault in one.faults)] or suspects
+
+
 def _unnamed(case: Case, seen: Sequence[Seen], found: Found) -> list[Finding]:
     """What differs where no known faults explain all: those that explain the paths, and what is left of the noise; or
     how far the known ones reach."""
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
     if silent := found.silent:
+        first = _first_rounds(spreads)
         plain = [one for one in silent if not one.faults]
         if plain:
             suspect = max(plain, key=lambda one: sum(explains(one.player, [spread]) for spread in spreads))
             case.reading = suspect.reading
             return _other_noise(case, spreads, suspect, [])
-        named = _chosen(case, silent, seen)
-        suspect = next(one for one in silent if one.reading is case.reading)
+        silent = sorted(silent, key=lambda one: -sum(explains(one.player, [spread]) for spread in first))
+        named, suspect = _chosen(case, silent, seen), silent[0]
         if any(fault.name == LEARNS for fault in suspect.faults) and noise_is_kept(case):
             others = [_named(case, fault, seen) for fault in suspect.faults if fault.name != LEARNS]
-            return [_adapts(case, seen), *others, *_first_noise(case, spreads, suspect)]
+            noise = [] if explains(suspect.player, first) else _other_noise(case, first, suspect, [])
+            return [_adapts(case, seen), *others, *noise]
         return [*named, *_other_noise(case, spreads, suspect, named)]
     fixed = _fixed_noise(case, [one for one in seen if isinstance(one.probe, Path)])
     if fixed is not None:
@@ -169,14 +195,13 @@ def _adapts(case: Case, seen: Sequence[Seen]) -> Finding:
     return Finding(ADAPTS, said, _difference(case, _first(seen, "clip")), case.lines("clip"))
 
 
-def _first_noise(case: Case, spreads: Sequence[Seen], suspect: Suspect) -> list[Finding]:
-    """What is wrong with the noise of first rounds alone."""
-    first = [
+def _first_rounds(spreads: Sequence[Seen]) -> list[Seen]:
+    """The noise of first rounds alone."""
+    return [
         replace(one, probe=replace(one.probe, path=one.probe.path.first), value=one.value[:d, :d])
         for one in spreads
         if isinstance(one.probe, Spread) and (d := one.probe.path.world.d)
     ]
-    return [] if explains(suspect.player, first) else _other_noise(case, first, suspect, [])
 
 
 def _fixed_noise(case: Case, paths: Sequence[Seen]) -> Finding | None:
@@ -219,7 +244,7 @@ def _other_noise(case: Case, spreads: Sequence[Seen], suspect: Suspect, named: S
     given = ", given what is named above" if named else ""
     said = f"the standard deviation of the noise in w is {told} times the algorithm's{given}"
     less = factors[0] < 1.0 and not suspect.faults  # else the sensitivity may be another one too
-    return [Finding("another noise", said, _counted(case, spreads, player), where, private=less)]
+    return [Finding(ANOTHER, said, _counted(case, spreads, player), where, private=less)]
 
 
 def _counted(case: Case, spreads: Sequence[Seen], player: Player) -> str:

@@ -98,7 +98,7 @@ def _pairs(reference: Reference, v: Values, nothing: float, who: Array) -> Itera
         yield from _record_pairs(reference, v, who)
         return
     on = world(reference, v, next(iter(SHARES)), 23)
-    i, d = int(who[-1]), on.d
+    i, d = max(map(int, who), key=lambda j: len(on.records[j].y)), on.d  # where weights go by records, the heaviest
     path = Path(v, on, (who,))
     level = float(v[reference.level]) if reference.level else 1.0
     ones = np.ones(d) / d**0.5

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpfl_theory.conform.base import Values
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons import neighbours, sampled
 from dpfl_theory.conform.comparisons.neighbours import Pair
@@ -15,13 +16,48 @@ from dpfl_theory.conform.comparisons.shape import CHANGES, DEPENDS, FIXED, NOBOD
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised
 
-__all__ = ["private"]
+__all__ = ["CLAIM", "claim", "private"]
 
 SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES)
 """What takes an epsilon away that the covariance of one round would give."""
 DELTA = 1e-5
+MOST = 50.0
+"""The largest claimed epsilon of a round that is passed over without a word."""
+FAR = 1e6
+"""The mu from which on its epsilon is mu^2/2 to all digits that are told."""
+CLAIM = "a claimed epsilon above 50"
 FEWEST = 200
 """Runs of each data set that an audit needs."""
+
+
+def claim(case: Case) -> list[Finding]:
+    """A claimed epsilon that is no protection, whatever the round does: that of the declared noise multiplier."""
+    largest, at = 0.0, None
+    for v in case.plan.values:
+        z = float(v.get("noise_multiplier") or 0.0)
+        if z > 0.0 and (epsilon := _claimed(v, z, case.kind.unit)) > largest:
+            largest, at = epsilon, v
+    if at is None or largest <= MOST:
+        return []
+    said = (
+        f"the noise multiplier {at['noise_multiplier']:.4g} claims epsilon = {largest:.4g} at delta = {DELTA:g} for "
+        f"one round and a {case.kind.unit} that takes part: above {MOST:g} that is no protection in practice; more "
+        "noise is needed"
+    )
+    return [Finding(CLAIM, said, lines=case.lines("noise"), about="claim")]
+
+
+def _claimed(v: Values, z: float, unit: str) -> float:
+    """The epsilon that is claimed of one round: of all local steps together where records are protected and all of
+    them take part; of one step, amplified, where batches are drawn."""
+    from dpfl_theory.privacy.audit.bounds import gaussian_epsilon
+
+    share = float(v.get("s", 1.0))
+    mu = 1.0 / z if unit == "client" or share < 1.0 else float(v["local_steps"]) ** 0.5 / z
+    if mu > FAR:
+        return 0.5 * mu**2 if mu < 1e150 else math.inf
+    epsilon = gaussian_epsilon(mu, min(DELTA / share, 0.5))
+    return epsilon if share == 1.0 else max(0.0, epsilon + math.log(share + (1.0 - share) * math.exp(-epsilon)))
 
 
 def private(case: Case, before: Sequence[Finding]) -> list[Finding]:

@@ -50,6 +50,7 @@ def _begun(w: Array, n: int, v: Values) -> State:
     return State(w.copy(), np.tile(w, (n, 1)))
 
 
+NO_C = "c is missing in the new control variate"
 AT_ONCE: tuple[dict[str, Any], ...] = ({"current": lambda own, i, new: new[-1] if new else own[i]}, {})
 """Whether clients read, within a round, the control variate that another one has just written."""
 DAMPING = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99)
@@ -106,6 +107,7 @@ def _absent() -> Iterator[Fault]:
             "c_i^+ = c_i - c + (w - y)/(K eta_l) is formed with y = w for clients that take no part, which subtracts "
             "c from their control variates in every round: change those of the cohort alone",
             "control",
+            alike=NO_C if hears else "",
             absent=lambda own, c, train: own - c,
             hears_absent=hears,
         )
@@ -264,7 +266,7 @@ FAULTS = (
         correction=lambda own, c: c,
     ),
     faulty(
-        "c is missing in the new control variate",
+        NO_C,
         "c_i^+ = c_i + (w - y)/(K eta_l) lacks - c",
         "control",
         control=lambda t, v: t.own + mean_gradient(t, v),
@@ -273,6 +275,7 @@ FAULTS = (
         "the new control variate has the wrong sign",
         "c_i^+ has (y - w)/(K eta_l): it is (w - y)/(K eta_l), the mean of the gradients on the way",
         "control",
+        alike="the correction has the wrong sign",
         control=lambda t, v: t.own - t.c - mean_gradient(t, v),
     ),
     faulty(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,14 +14,18 @@ __all__ = ["NOISE"]
 
 
 def noisy(
-    name: str, told: str, role: str, deviation: Callable[[Values, int], float], private: bool = False
+    name: str,
+    told: str,
+    role: str,
+    deviation: Callable[[Values, int], float],
+    private: bool = False,
+    once: bool = False,
 ) -> tuple[Fault, Fault]:
     """A mistake in the standard deviation on the average of a full cohort, where the server draws the noise, and where
     the clients do: |S| noises then add up."""
     by_clients = drawn(lambda v, s: deviation(v, s) * (s / v["r"]) ** 0.5)
-    return faulty(name, told, role, "", private, noise=drawn(deviation)), faulty(
-        name, told, role, "", private, noise=by_clients
-    )
+    one, other = (faulty(name, told, role, "", private, noise=noise) for noise in (drawn(deviation), by_clients))
+    return replace(one, once=once), replace(other, once=once)
 
 
 def sent(name: str, told: str, role: str, deviation: Callable[[Values], float], private: bool = False) -> tuple[Fault]:
@@ -195,6 +200,7 @@ NOISE = tuple(
             "noise",
             private=True,
             deviation=lambda v, s: (s / v["r"] ** 0.5) * v["deviation"],
+            once=True,
         ),
         noisy(
             "half the sensitivity",

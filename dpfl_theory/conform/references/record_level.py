@@ -24,7 +24,7 @@ from dpfl_theory.conform.references.two_sided import ETA_G, ETA_L
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.problems.base import Array
 
-__all__ = ["REFERENCES", "DPFedAvgRecord", "DPScaffold", "batch_size"]
+__all__ = ["LOTS", "REFERENCES", "DPFedAvgRecord", "DPScaffold", "batch_size"]
 
 C = Letter(
     "C", "threshold of a record's gradient [F/X]", (0.8, 1.7), also=("threshold", "clip", "clip_norm", "max_norm")
@@ -71,7 +71,25 @@ def _private(
     return gradient
 
 
+LOTS = "lots of records that are drawn independently"
 OWN = (
+    *(
+        faulty(
+            LOTS,
+            "a batch has each record with probability s, so that its size varies, and the sum is divided by s R, with "
+            f"noise of {words}: that is Poisson sampling, and the algorithm draws floor(s R) records. Account for it "
+            "as Poisson sampling, and not by the algorithm's theorem",
+            "average",
+            gradient=_private(
+                mean=lambda g, v, records: g.sum(axis=0) / (v["s"] * records),
+                deviation=lambda v, b, records, factor=factor: factor(v) / (v["s"] * records) * v["noise_multiplier"],
+            ),
+        )
+        for words, factor in (
+            ("the sensitivity that was declared", lambda v: v["unit"]),
+            ("the sensitivity of adding or leaving out a record, C", lambda v: v["level"]),
+        )
+    ),
     faulty(
         "clip of the batch's mean",
         "the mean gradient of a batch is clipped and not each record's: one record can then move it by as much as all",
@@ -131,6 +149,13 @@ OWN = (
         "noise that is meant for the sum over the batch is added to its mean",
         "noise",
         gradient=_private(deviation=lambda v, b, records: v["unit"] * v["noise_multiplier"]),
+    ),
+    faulty(
+        "noise without the local step size",
+        "the noise is added to the client's parameters, and the gradient alone is multiplied by the step eta_l: it is "
+        "1/eta_l times the algorithm's, which adds it to the gradient",
+        "noise",
+        gradient=_private(deviation=lambda v, b, records: v["unit"] / b * v["noise_multiplier"] / v["local_step"]),
     ),
     faulty(
         "noise divided by all records in place of the batch",
