@@ -216,8 +216,9 @@ def _fixed_noise(case: Case, paths: Sequence[Seen]) -> Finding | None:
     if sizes > 0.0 and all(np.allclose(x, left[0], rtol=1e-6, atol=1e-9 * sizes) for x in left[1:]):
         return Finding(
             FIXED,
-            "the noise is the same in every run, whatever the generator's seed: a generator is made inside with a seed "
-            "of its own, and whoever knows it takes the noise away; draw from the rng that the round is given",
+            "a vector is added that depends neither on the rng nor on the data: noise of a generator that is made "
+            "inside with a seed of its own, which whoever knows it takes away, or a constant; draw the noise from the "
+            "rng that the round is given",
             f"with silent noise the same vector of length {np.linalg.norm(left[0]):.4g} is left over in "
             f"{len(left)} worlds",
             case.lines("noise"),

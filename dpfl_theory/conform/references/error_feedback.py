@@ -177,6 +177,7 @@ NORM = (
         "beta is missing everywhere",
         "memories and estimate move by what was sent: multiply it by beta",
         "control",
+        alike="beta is missing in the memories",
         remember=lambda own, sent, g, v: own + sent,
         estimate=lambda before, mean, v: before + mean,
     ),
@@ -192,6 +193,7 @@ FAULTS = (
         "memories that are not kept",
         "v_i stays zero: add what was sent",
         "control",
+        alike="bounded gradients without error feedback",
         remember=lambda own, sent, g, v: own,
     ),
     faulty(

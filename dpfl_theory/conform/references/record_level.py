@@ -40,12 +40,15 @@ def batch_size(v: Values, records: int) -> int:
     return int(v["s"] * records * (1.0 + 1e-12))
 
 
-def _each(client: Client, y: Array, v: Values) -> Array:
-    """The gradients of the next batch's records; all records where the function chose none."""
+def _each(client: Client, y: Array, v: Values, empty: bool = False) -> Array:
+    """The gradients of the next batch's records; all records where the function chose none. empty: batches that are
+    missing have no records, as where the function passes those over; that moves nothing, whenever it was."""
     batches = v.get("batches", {}).get(client.number, ())
     taken = v.setdefault("taken", {}) if isinstance(v, dict) else {}
     k = taken.get(client.number, 0)
     taken[client.number] = k + 1
+    if empty and "batches" in v and v["s"] < 1.0 and k >= len(batches):
+        return client.record_gradients(y, [])
     batch = batches[k % len(batches)] if batches else None
     return client.record_gradients(y, None if batch is None else list(batch))
 
@@ -59,11 +62,12 @@ def _private(
     bound: Callable[[Array, Values], Array] = _one_by_one,
     mean: Callable[[Array, Values, int], Array] = lambda g, v, records: np.asarray(g.mean(axis=0)),
     deviation: Callable[[Values, int, int], float] = lambda v, b, records: v["unit"] / b * v["noise_multiplier"],
+    empty: bool = False,
 ) -> Part:
-    """H_i with these parts; records is R, b the size of the batch."""
+    """H_i with these parts; records is R, b the size of the batch;  empty: as in `_each`."""
 
     def gradient(client: Client, y: Array, v: Values, rng: Any) -> Array:
-        each = _each(client, y, v)
+        each = _each(client, y, v, empty)
         scale = deviation(v, len(each), len(client))
         noise = rng.normal(0.0, scale, len(y)) if scale > 0.0 else 0.0
         return np.asarray(mean(bound(each, v), v, len(client)) + noise)
@@ -81,6 +85,7 @@ OWN = (
             "as Poisson sampling, and not by the algorithm's theorem",
             "average",
             gradient=_private(
+                empty=True,
                 mean=lambda g, v, records: g.sum(axis=0) / (v["s"] * records),
                 deviation=lambda v, b, records, factor=factor: factor(v) / (v["s"] * records) * v["noise_multiplier"],
             ),
