@@ -14,6 +14,7 @@ from dpfl_theory.conform.comparisons.probes import EXACT, STEP, Path, Spread, ag
 from dpfl_theory.conform.comparisons.shape import CHANGES, FIXED, noise_is_kept
 from dpfl_theory.conform.comparisons.suspects import Found, Seen, Suspect, explains, find
 from dpfl_theory.conform.mistakes.carried import LEARNS
+from dpfl_theory.conform.references.record_level import LOTS
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.settings import cohorts, world
 from dpfl_theory.problems.base import Array
@@ -26,6 +27,8 @@ MOST_NAMES = 3
 """Names that are listed of deviations that explain first rounds."""
 TIMES = 3.0
 """By which factor residuals are stretched to see whether the noise follows them."""
+NEAR = 0.05
+"""By which part noise may be off where the steps are not known that had an empty lot."""
 ADAPTS = "a clip level that learns from data, with noise"
 UNKNOWN = "another round"
 ANOTHER = "another noise"
@@ -162,6 +165,13 @@ def _unnamed(case: Case, seen: Sequence[Seen], found: Found) -> list[Finding]:
             others = [_named(case, fault, seen) for fault in suspect.faults if fault.name != LEARNS]
             noise = [] if explains(suspect.player, first) else _other_noise(case, first, suspect, [])
             return [_adapts(case, seen), *others, *noise]
+        off = max((abs(ratio - 1.0) for ratio in _ratios(spreads, suspect.player)), default=math.inf)
+        if any(fault.name == LOTS for fault in suspect.faults) and off <= NEAR:
+            case.notes.append(
+                "steps whose lot is empty ask for no gradient, so that which steps these were is not known: the size "
+                f"of the noise is the expected one to {100 * off:.2g} %, and was compared no further"
+            )
+            return named
         return [*named, *_other_noise(case, spreads, suspect, named)]
     fixed = _fixed_noise(case, [one for one in seen if isinstance(one.probe, Path)])
     if fixed is not None:
@@ -230,11 +240,7 @@ def _fixed_noise(case: Case, paths: Sequence[Seen]) -> Finding | None:
 def _other_noise(case: Case, spreads: Sequence[Seen], suspect: Suspect, named: Sequence[Finding]) -> list[Finding]:
     """Noise that no fault explains: by which factor it is off, and whether that depends on the data."""
     player = suspect.player
-    ratios = []
-    for one in spreads:
-        assert isinstance(one.probe, Spread)
-        a, b = (_deviation(one.probe, x) for x in (one.value, one.probe.of(player, one.choices)))
-        ratios.append(a / b if b > 0.0 else math.inf)
+    ratios = _ratios(spreads, player)
     where = case.lines("noise")
     if (late := _late(case, spreads, player)) is not None:
         return [late]
@@ -246,6 +252,16 @@ def _other_noise(case: Case, spreads: Sequence[Seen], suspect: Suspect, named: S
     said = f"the standard deviation of the noise in w is {told} times the algorithm's{given}"
     less = factors[0] < 1.0 and not suspect.faults  # else the sensitivity may be another one too
     return [Finding(ANOTHER, said, _counted(case, spreads, player), where, private=less)]
+
+
+def _ratios(spreads: Sequence[Seen], player: Player) -> list[float]:
+    """The standard deviations of the function's noise in first rounds over those of a player's."""
+    found = []
+    for one in spreads:
+        assert isinstance(one.probe, Spread)
+        a, b = (_deviation(one.probe, x) for x in (one.value, one.probe.of(player, one.choices)))
+        found.append(a / b if b > 0.0 else math.inf)
+    return found
 
 
 def _counted(case: Case, spreads: Sequence[Seen], player: Player) -> str:
