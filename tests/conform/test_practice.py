@@ -16,6 +16,7 @@ from dpfl_theory.conform.result import Conformance
 from dpfl_theory.conform.run import conform
 from dpfl_theory.errors import InputError
 
+MORE = pytest.mark.exhaustive
 TWO_SIDED = {"as_": "dp-fedavg-two-sided", "eta_g": 1.0}
 RECORD = {"as_": "dp-fedavg-record"}
 Round = Callable[..., Any]
@@ -66,8 +67,8 @@ def adaptive(noise: Callable[[Any], float], rate: float, q: float, scale: float 
     ("noise", "rate", "q"),
     [
         (lambda rng: rng.normal(0.0, 3.0), 0.2, 0.5),
-        (lambda rng: rng.normal(0.0, 0.1), 0.3, 0.8),
-        (lambda rng: rng.laplace(0.0, 0.2), 0.5, 0.9),
+        pytest.param(lambda rng: rng.normal(0.0, 0.1), 0.3, 0.8, marks=MORE),
+        pytest.param(lambda rng: rng.laplace(0.0, 0.2), 0.5, 0.9, marks=MORE),
     ],
 )
 def test_a_noisy_count_is_not_said_to_have_no_noise(noise: Any, rate: float, q: float) -> None:
@@ -78,6 +79,7 @@ def test_a_noisy_count_is_not_said_to_have_no_noise(noise: Any, rate: float, q: 
     assert one.privacy["epsilon"] == pytest.approx(one.privacy["epsilon_claimed"], rel=1e-3)
 
 
+@MORE
 def test_a_count_without_noise_and_too_little_noise_are_told() -> None:
     silent = found(adaptive(lambda rng: 0.0, 0.3, 0.8), **TWO_SIDED)
     assert names(silent) == ["a clip level that learns from data without noise"]
@@ -107,7 +109,14 @@ def weighted(updates: bool, factor: Callable[[Any], float]) -> Round:
     return round
 
 
-@pytest.mark.parametrize("given", [TWO_SIDED, {**TWO_SIDED, "eta_g": 0.7}, {"as_": "dp-fedavg", "sampling": "fixed"}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        TWO_SIDED,
+        pytest.param({**TWO_SIDED, "eta_g": 0.7}, marks=MORE),
+        pytest.param({"as_": "dp-fedavg", "sampling": "fixed"}, marks=MORE),
+    ],
+)
 def test_weights_with_noise_for_the_largest_break_nothing(given: Any) -> None:
     one = found(weighted(given["as_"] == "dp-fedavg", lambda share: float(share.max(initial=0.0))), **given)
     assert names(one) == ["weights by numbers of records", "another noise"]
@@ -169,8 +178,8 @@ def local_private(updates: bool) -> Round:
     ("given", "also"),
     [
         (TWO_SIDED, ()),
-        ({"as_": "dp-fedavg", "sampling": "fixed", "cohort": 5}, ()),
-        ({**TWO_SIDED, "sampling": "full", "clients": 5}, ("sqrt(n) too much noise",)),
+        pytest.param({"as_": "dp-fedavg", "sampling": "fixed", "cohort": 5}, (), marks=MORE),
+        pytest.param({**TWO_SIDED, "sampling": "full", "clients": 5}, ("sqrt(n) too much noise",), marks=MORE),
     ],
 )
 def test_noise_that_protects_a_message_is_not_too_much(given: Any, also: Any) -> None:
@@ -197,7 +206,11 @@ def after_the_steps(deviation: Callable[..., float]) -> Round:
 
 @pytest.mark.parametrize(
     "deviation",
-    [lambda C, lr, K, m: C, lambda C, lr, K, m: 2 * C / m, lambda C, lr, K, m: 2 * C * lr * K / m],
+    [
+        lambda C, lr, K, m: C,
+        pytest.param(lambda C, lr, K, m: 2 * C / m, marks=MORE),
+        pytest.param(lambda C, lr, K, m: 2 * C * lr * K / m, marks=MORE),
+    ],
 )
 def test_noise_after_the_steps_is_not_said_to_follow_the_data(deviation: Any) -> None:
     one = found(after_the_steps(deviation), **RECORD)
@@ -243,7 +256,7 @@ def anew(R: int, b: int, rng: Any, *_: Any) -> Any:
     ("noise", "name"),
     [
         (lambda C, b, lr: 2 * C / b, "noise without the local step size"),
-        (lambda C, b, lr: lr * 7 * C / b, "another noise"),
+        pytest.param(lambda C, b, lr: lr * 7 * C / b, "another noise", marks=MORE),
     ],
 )
 def test_large_gaussian_noise_is_gaussian(noise: Any, name: str) -> None:
@@ -337,7 +350,13 @@ def lots(factor: float, over: bool) -> Round:
 
 
 @pytest.mark.parametrize(
-    ("factor", "given"), [(2.0, {}), (1.0, {}), (1.0, {"relation": "zero-out"}), (2.0, {"share": 0.4})]
+    ("factor", "given"),
+    [
+        (2.0, {}),
+        pytest.param(1.0, {}, marks=MORE),
+        pytest.param(1.0, {"relation": "zero-out"}, marks=MORE),
+        pytest.param(2.0, {"share": 0.4}, marks=MORE),
+    ],
 )
 def test_lots_of_records_are_not_batches_of_a_wrong_size(factor: float, given: Any) -> None:
     one = found(lots(factor, True), **RECORD, **given)
@@ -496,10 +515,10 @@ def unequal(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) ->
     ("way", "name", "told"),
     [
         (proximal, "a proximal term in the local steps", "0.3 (y - w)"),
-        (normalised, "another round", "no named deviation explains all rounds"),
-        (adam, "another round", "no named deviation explains all rounds"),
+        pytest.param(normalised, "another round", "no named deviation explains all rounds", marks=MORE),
+        pytest.param(adam, "another round", "no named deviation explains all rounds", marks=MORE),
         (decaying, "another round", "the first round of every path is the algorithm's, and the next one differs"),
-        (unequal, "another round", "no named deviation explains all rounds"),
+        pytest.param(unequal, "another round", "no named deviation explains all rounds", marks=MORE),
     ],
 )
 def test_what_has_no_name_gets_none(way: Any, name: str, told: str) -> None:
@@ -543,7 +562,14 @@ def test_weights_and_beginnings_of_scaffold(given: Any, expected: set[str]) -> N
     assert set(names(found(scaffold(**given), as_="scaffold"))) == expected
 
 
-@pytest.mark.parametrize("given", [{"own": 0.9}, {"decay": 0.3}, {"own": 0.6, "decay": 0.1}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"own": 0.9},
+        pytest.param({"decay": 0.3}, marks=MORE),
+        pytest.param({"own": 0.6, "decay": 0.1}, marks=MORE),
+    ],
+)
 def test_the_answer_says_how_far_the_weights_explain(given: Any) -> None:
     one = found(scaffold(weights=True, **given), as_="scaffold")
     assert names(one) == ["another round"]

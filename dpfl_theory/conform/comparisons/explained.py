@@ -11,7 +11,7 @@ import numpy as np
 from dpfl_theory.conform.base import Fault, Player
 from dpfl_theory.conform.case import Case, of
 from dpfl_theory.conform.comparisons.probes import EXACT, STEP, Path, Spread, agree, heard
-from dpfl_theory.conform.comparisons.shape import CHANGES, FIXED, noise_is_kept
+from dpfl_theory.conform.comparisons.shape import ADAPTS, CHANGES, FIXED, SCALED, noise_is_kept
 from dpfl_theory.conform.comparisons.suspects import Found, Seen, Suspect, explains, find
 from dpfl_theory.conform.mistakes.carried import LEARNS
 from dpfl_theory.conform.references.record_level import LOTS
@@ -29,10 +29,9 @@ TIMES = 3.0
 """By which factor residuals are stretched to see whether the noise follows them."""
 NEAR = 0.05
 """By which part noise may be off where the steps are not known that had an empty lot."""
-ADAPTS = "a clip level that learns from data, with noise"
 UNKNOWN = "another round"
 ANOTHER = "another noise"
-VAGUE = ("no noise", ANOTHER, "noise scaled by data", CHANGES)
+VAGUE = ("no noise", ANOTHER, SCALED, CHANGES)
 """What is said of noise that no known mistake explains; also where it is none that could be silenced."""
 
 
@@ -159,8 +158,8 @@ def _unnamed(case: Case, seen: Sequence[Seen], found: Found) -> list[Finding]:
             suspect = max(plain, key=lambda one: sum(explains(one.player, [spread]) for spread in spreads))
             case.reading = suspect.reading
             return _other_noise(case, spreads, suspect, [])
-        silent = sorted(silent, key=lambda one: -sum(explains(one.player, [spread]) for spread in first))
-        named, suspect = _chosen(case, silent, seen), silent[0]
+        best = sorted(silent, key=lambda one: -sum(explains(one.player, [spread]) for spread in first))
+        named, suspect = _chosen(case, best, seen), best[0]
         if any(fault.name == LEARNS for fault in suspect.faults) and noise_is_kept(case):
             others = [_named(case, fault, seen) for fault in suspect.faults if fault.name != LEARNS]
             noise = [] if explains(suspect.player, first) else _other_noise(case, first, suspect, [])
@@ -297,7 +296,7 @@ def _scaled(case: Case, player: Player) -> Finding | None:
             "larger, so that it tells of them; calibrate it to the threshold"
         )
         seen = f"clients {name}: {second / first:.4g} times the noise where all residuals are {TIMES:g} times as large"
-        return Finding("noise scaled by data", said, seen, case.lines("noise"), private=True)
+        return Finding(SCALED, said, seen, case.lines("noise"), private=True)
     return None
 
 

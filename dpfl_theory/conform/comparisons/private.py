@@ -12,13 +12,13 @@ from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons import neighbours, sampled
 from dpfl_theory.conform.comparisons.neighbours import Pair
 from dpfl_theory.conform.comparisons.probes import Path
-from dpfl_theory.conform.comparisons.shape import CHANGES, DEPENDS, FIXED, NOBODY, NOT_GAUSSIAN
+from dpfl_theory.conform.comparisons.shape import ADAPTS, CHANGES, DEPENDS, FIXED, NOBODY, NOT_GAUSSIAN, SCALED
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised
 
 __all__ = ["CLAIM", "claim", "private"]
 
-SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES)
+SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES, SCALED)
 """What takes an epsilon away that the covariance of one round would give."""
 DELTA = 1e-5
 MOST = 50.0
@@ -100,6 +100,7 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
             f"two data sets that differ in one {unit} move w by at most {far.distance:.4g} as far as was seen, and "
             f"{far.allowed:.4g} is what the letters say; {there}, and {claimed:.4g} is claimed"
             + (" of one client's messages" if unit == "record" else "")
+            + ("; what the threshold tells is not in it" if any(x.name == ADAPTS for x in before) else "")
         ),
     }
     found = []

@@ -15,13 +15,15 @@ from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised, generators_kept, seeded
 from dpfl_theory.problems.base import Array
 
-__all__ = ["CHANGES", "DEPENDS", "FIXED", "NOBODY", "NOT_GAUSSIAN", "bent", "left_out", "the_same"]
+__all__ = ["ADAPTS", "CHANGES", "DEPENDS", "FIXED", "NOBODY", "NOT_GAUSSIAN", "SCALED", "bent", "left_out", "the_same"]
 
 NOT_GAUSSIAN = "noise that is not Gaussian"
 FIXED = "noise from a fixed seed"
 NOBODY = "no noise without clients"
 DEPENDS = "noise that depends on the data"
 CHANGES = "noise that changes with the rounds"
+SCALED = "noise scaled by data"
+ADAPTS = "a clip level that learns from data, with noise"
 SIZES = (0.5, 3.0, 6.0)
 """Standard deviations by which a number of the noise is moved."""
 NUMBERS = 12

@@ -37,13 +37,11 @@ MCMAHAN = (
 )
 """What sets the FedAvg of most libraries apart from das2022's."""
 AS_LIBRARIES = tuple(
-    faulty(
+    Fault(
         name,
         f"{MCMAHAN}{words}: it is the algorithm with {step} as its global step{others}",
         "local",
-        update=lambda w, y, v: w - y,
-        **weights,
-        **parts,
+        {"update": lambda w, y, v: w - y, **weights, **parts},
     )
     for name, words, others, weights in (
         (

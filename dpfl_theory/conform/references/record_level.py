@@ -76,25 +76,26 @@ def _private(
 
 
 LOTS = "lots of records that are drawn independently"
+
+
+def _lots(words: str, sensitivity: Callable[[Values], float]) -> Fault:
+    return faulty(
+        LOTS,
+        "a batch has each record with probability s, so that its size varies, and the sum is divided by s R, with "
+        f"noise of {words}: that is Poisson sampling, and the algorithm draws floor(s R) records. Account for it as "
+        "Poisson sampling, and not by the algorithm's theorem",
+        "average",
+        gradient=_private(
+            empty=True,
+            mean=lambda g, v, records: g.sum(axis=0) / (v["s"] * records),
+            deviation=lambda v, b, records: sensitivity(v) / (v["s"] * records) * v["noise_multiplier"],
+        ),
+    )
+
+
 OWN = (
-    *(
-        faulty(
-            LOTS,
-            "a batch has each record with probability s, so that its size varies, and the sum is divided by s R, with "
-            f"noise of {words}: that is Poisson sampling, and the algorithm draws floor(s R) records. Account for it "
-            "as Poisson sampling, and not by the algorithm's theorem",
-            "average",
-            gradient=_private(
-                empty=True,
-                mean=lambda g, v, records: g.sum(axis=0) / (v["s"] * records),
-                deviation=lambda v, b, records, factor=factor: factor(v) / (v["s"] * records) * v["noise_multiplier"],
-            ),
-        )
-        for words, factor in (
-            ("the sensitivity that was declared", lambda v: v["unit"]),
-            ("the sensitivity of adding or leaving out a record, C", lambda v: v["level"]),
-        )
-    ),
+    _lots("the sensitivity that was declared", lambda v: float(v["unit"])),
+    _lots("the sensitivity of adding or leaving out a record, C", lambda v: float(v["level"])),
     faulty(
         "clip of the batch's mean",
         "the mean gradient of a batch is clipped and not each record's: one record can then move it by as much as all",
