@@ -19,8 +19,10 @@ def recorded() -> Iterator[list[warnings.WarningMessage]]:
 
     What ends with an exception leaves no record: its warnings are then shown as usual.
 
-    >>> with recorded() as found:
-    ...     warnings.warn("take smaller steps", RuntimeWarning)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("always")
+    ...     with recorded() as found:
+    ...         warnings.warn("take smaller steps", RuntimeWarning)
     >>> counted(found)
     ({'kind': 'RuntimeWarning', 'text': 'take smaller steps', 'count': 1},)
     """

@@ -76,7 +76,7 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
         return []
     far = max(pairs, key=lambda pair: (pair.refutes, pair.distance / pair.allowed))
     usual = [pair for pair in pairs if pair.usual] or pairs  # some may have given no finite numbers
-    loud = max(usual, key=lambda pair: pair.mu / pair.claimed)
+    loud = max(usual, key=lambda pair: round(pair.mu / pair.claimed, 6))
     unit = case.reference.unit
     spoiled = next((fault.name for fault in before if fault.name in SPOILED), "")
     mu = math.inf if spoiled else loud.mu
