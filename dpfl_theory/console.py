@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
+from dpfl_theory.encoding import tolerant
 from dpfl_theory.errors import DpflError, EnvironmentFault, InputError, told, unknown_name
 from dpfl_theory.interrupts import heard
 
@@ -60,8 +61,14 @@ def say(text: str) -> None:
 def run_app(app: Callable[..., Any], arguments: Sequence[str] | None = None, program: str = "dpfl-theory") -> int:
     """Run a typer application and return its exit code; whatever goes wrong is told in one sentence on stderr.
 
-    Environment variable DPFL_DEBUG=1 adds the traceback.
+    What the encoding of stdout or stderr lacks is written as escapes. Environment variable DPFL_DEBUG=1 adds the
+    traceback.
     """
+    with tolerant():
+        return _run(app, arguments, program)
+
+
+def _run(app: Callable[..., Any], arguments: Sequence[str] | None, program: str) -> int:
     try:
         with heard(lambda: say(f"{program}: interrupted"), INTERRUPTED):
             code = app(args=None if arguments is None else list(arguments), prog_name=program, standalone_mode=False)

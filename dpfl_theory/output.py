@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from dpfl_theory.encoding import ESCAPED
 from dpfl_theory.errors import InputError
 
 __all__ = ["printed_aside", "writable", "write"]
@@ -57,15 +58,16 @@ def writable(path: str | Path, folder: bool = False) -> Path:
 def write(path: Path, content: str | bytes) -> Path:
     """Write a file in one step: readers see the old content or the new, and a failure leaves the old.
 
-    Folders that are missing on the way are made, and go again where the file cannot be written. A link stays, and what
-    it leads to is written; a file keeps its permissions. What is a stream (a FIFO, a terminal,
-    ``/dev/stdout``, ``/dev/null``) gets the content as it is, and is never replaced. Raises InputError.
+    Text is written as UTF-8 in every locale. Folders that are missing on the way are made, and go again where the file
+    cannot be written. A link stays, and what it leads to is written; a file keeps its permissions. What is a stream (a
+    FIFO, a terminal, ``/dev/stdout``, ``/dev/null``) gets the content as it is, and is never replaced. Raises
+    InputError.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(Path(folder) / "a.txt", "done").read_text()
     'done'
     """
-    data = content.encode() if isinstance(content, str) else content
+    data = content.encode(errors=ESCAPED) if isinstance(content, str) else content
     try:
         stream = _stream(path)
         if stream is not None:

@@ -19,6 +19,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+from dpfl_theory.encoding import tolerate
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.kernels import threads
 from dpfl_theory.kernels.once import Turn, share
@@ -193,8 +194,9 @@ def _without_the_script() -> Iterator[None]:
 
 
 def _begin(turn: Turn) -> None:
-    """What a worker does first: leave Ctrl-C to the parent, end when the parent does, bound its threads; of all workers
-    the first one that has this turn says that kernels are compiled."""
+    """What a worker does first: leave Ctrl-C to the parent, end when the parent does, print any text, bound its
+    threads; of all workers the first one that has this turn says that kernels are compiled."""
+    tolerate()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ.update(dict.fromkeys(_POOLS, "1"))

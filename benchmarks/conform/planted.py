@@ -92,7 +92,7 @@ PLANTED = (
         "noise_multiplier",
         "sigma where the multiplier was meant",
     ),
-    Plant(CLIENTS_ADD_NOISE, "noise_multiplier * C / np.sqrt(r)", "noise_multiplier * C", "sqrt(r) too much noise"),
+    Plant(CLIENTS_ADD_NOISE, "noise_multiplier * C / np.sqrt(r)", "noise_multiplier * C", "sqrt(r) times the noise"),
     Plant(
         CLIENTS_ADD_NOISE, "noise_multiplier * C / np.sqrt(r)", "noise_multiplier * C / r", "sqrt(r) too little noise"
     ),

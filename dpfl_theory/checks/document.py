@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from dpfl_theory.checks.evidence import SCHEMA
 from dpfl_theory.schemas.faults import versioned
-from dpfl_theory.schemas.models import Table, open_, published, told
+from dpfl_theory.schemas.models import GivenWarning, Table, open_, published, told
 
 __all__ = ["CheckDocument", "Found", "OfStatement", "exponent_of", "read", "schema"]
 
@@ -69,6 +69,7 @@ class Found(Table):
         "what the method says beside the verdict; for a rate 'exponent', whose keys Exponent describes; for a worst "
         "case that was proved 'certificate', as verify_certificate.py reads it"
     )
+    warnings: list[GivenWarning] = told("warnings that were given while it ran", [])
     seed: int | None = told("the seed of its randomness")
     replicates: int | None = told("the lanes of a Monte-Carlo check")
     alpha: Number = told("its share of the false-alarm probability")
@@ -102,6 +103,7 @@ class Counts(Table):
     statements: dict[str, int] = told("statements by verdict")
     as_expected: int = told("statements whose verdict is the recorded one")
     checks: Checks = told("checks by how they stand to their record")
+    warnings: int = told("warnings that were given while checks ran", 0)
 
 
 class Summary(Table):

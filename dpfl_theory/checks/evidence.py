@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory import methods
 from dpfl_theory.methods.algebra import UNITS
+from dpfl_theory.warned import Warned, in_words, total
 
 if TYPE_CHECKING:
     from dpfl_theory.statements.claims import Outcome
@@ -74,7 +75,7 @@ class Evidence:
     bound is above a trivial one (None where there is none); reason: one sentence; asymptotic: whether the verdict
     rests on a limit theorem instead of a finite-sample bound; detectable: the smallest violation factor that this
     check could have seen; part: which step of the statement the check decides, and what remains, where it does not
-    compare the statement's two sides.
+    compare the statement's two sides; warnings: those that were given while it ran (`dpfl_theory.warned`).
     """
 
     statement: str
@@ -97,6 +98,7 @@ class Evidence:
     device: str = "cpu"
     seconds: float = 0.0
     part: str = ""
+    warnings: Sequence[Warned] = ()
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -139,6 +141,7 @@ class Evidence:
                     "part": self.part or None,
                     "instance": self.instance,
                     "notes": self.notes,
+                    "warnings": self.warnings,
                     "seed": self.seed,
                     "replicates": self.replicates,
                     "alpha": self.alpha,
@@ -302,6 +305,7 @@ def summarise(
             "statements": dict(Counter(s["verdict"] for s in statements.values())),
             "as_expected": sum(s["agreement"] == "as expected" for s in statements.values()),
             "checks": {a.replace(" ", "_"): agreements.get(a, 0) for a in ("as expected", "differs", "undecided")},
+            "warnings": sum(total(e.warnings) for e in evidence),
         },
         "alpha": alpha,
         "seconds": round(seconds, 3),
@@ -339,4 +343,5 @@ def in_short(summary: Mapping[str, Any]) -> str:
     checks = counts["checks"]
     words = {"differs": "not as expected", "undecided": "undecided"}
     others = "".join(f", checks {words[a]}: {checks[a]}" for a in words if checks[a])
-    return f"{found}, {counts['as_expected']} as expected{others}, {summary['seconds']:.1f} s"
+    warned = "".join(f", {words}" for words in [in_words(counts.get("warnings", 0))] if words)
+    return f"{found}, {counts['as_expected']} as expected{others}{warned}, {summary['seconds']:.1f} s"

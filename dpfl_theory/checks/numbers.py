@@ -159,7 +159,7 @@ def _renewed(evidence: Found) -> tuple[dict[Key, Source], list[Key]]:
 
 def _read(path: Path) -> Found:
     found: dict[str, list[Mapping[str, Any]]] = {}
-    for piece in json.loads(path.read_text())["evidence"]:
+    for piece in json.loads(path.read_text(encoding="utf-8"))["evidence"]:
         found.setdefault(piece["statement"], []).append(piece)
     return found
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from dpfl_theory.checks.sources import sources
 from dpfl_theory.store import Ended, Slot, Store, canonical, key
+from dpfl_theory.warned import Warned
 
 __all__ = ["Asked", "Call", "Given", "Reuse", "Wanted"]
 
@@ -46,10 +47,11 @@ class Wanted(BaseException):
 
 @dataclass(frozen=True)
 class Given:
-    """A result that others made, and the seconds that they needed."""
+    """A result that others made, the seconds that they needed, and the warnings that were given meanwhile."""
 
     result: Any
     seconds: float
+    warned: tuple[Warned, ...] = ()
 
 
 @dataclass
@@ -70,6 +72,8 @@ class Reuse:
     taken: int = field(default=0, init=False)
     spent: float = field(default=0.0, init=False)
     """Seconds that others needed for what was given."""
+    warned: list[Warned] = field(default_factory=list, init=False)
+    """Warnings that were given while others made it."""
 
     def each(
         self,
@@ -104,6 +108,7 @@ class Reuse:
         """What was given, or is in the store."""
         if self.given is not None and asked.name in self.given:
             self.spent += self.given[asked.name].seconds
+            self.warned += self.given[asked.name].warned
             return self.given[asked.name].result
         found = None if self.fresh else asked.slot.take()
         return _NOTHING if found is None else found

@@ -24,6 +24,7 @@ from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.lines import Lines, line_of
 from dpfl_theory.statements.model import UNITS, Check, Statement
 from dpfl_theory.statements.valid_checks import not_compared
+from dpfl_theory.warned import counted, recorded
 
 __all__ = ["cannot", "checks_of", "run_one"]
 
@@ -62,9 +63,10 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
     def run(own: Settings) -> Evidence:
         with one_thread() if method.threads else contextlib.nullcontext():
             try:
-                if ours:
-                    return replace(method.run(statement, c, own), part=c.part)
-                return _plain(replace(method.run(statement, guarded(statement, c), own), part=c.part))
+                with recorded() as warned:
+                    found = method.run(statement, c if ours else guarded(statement, c), own)
+                found = replace(found, part=c.part, warnings=counted(warned))
+                return found if ours else _plain(found)
             except TooMuch as error:
                 about = {"instance": c.instance, "seconds": time.perf_counter() - begun}
                 why = f"it was not begun: {error}"

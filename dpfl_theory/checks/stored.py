@@ -117,7 +117,7 @@ def read(stored: Any) -> Evidence | None:
     """The evidence that was stored; None where it is none that this version can read."""
     try:
         lhs = None if stored["lhs"] is None else Interval(*stored["lhs"])
-        return Evidence(**{**stored, "lhs": lhs})
+        return Evidence(**{**stored, "lhs": lhs, "warnings": tuple(stored.get("warnings", ()))})
     except (TypeError, KeyError, ValueError):
         return None
 

@@ -45,10 +45,12 @@ class Letter:
 class Fault:
     """A mistake that implementations make.
 
-    name: a few words;  told: what is wrong and what it should be, one sentence;  role: which lines to look at (a key of
+    name: a few words;  told: what is wrong and what it should be, one sentence;  plain: the same where the algorithm
+    protects nobody, if ``told`` speaks of clipping, noise or accounting;  role: which lines to look at (a key of
     `lines.ROLES`);  parts: of the round that it replaces;  seen: code in which it was reported;  private: whether it
-    breaks the privacy that is claimed;  sized: the same mistake with a number in it, where that could be any;  usual:
-    the numbers that code has most.
+    breaks the privacy that is claimed;  once: whether one vector of noise is drawn in a round;  alike: the name of
+    another one that by algebra gives the same w in all rounds;  sized: the same mistake with a number in it, where that
+    could be any;  usual: the numbers that code has most.
     """
 
     name: str
@@ -59,6 +61,9 @@ class Fault:
     private: bool = False
     sized: Callable[[float], Fault] | None = None
     usual: tuple[float, ...] = ()
+    plain: str = ""
+    once: bool = False
+    alike: str = ""
 
     def variants(self) -> tuple[Fault, ...]:
         """Itself, or where it has a number in it, with each that is usual."""
@@ -127,6 +132,15 @@ def sized(told: str, usual: tuple[float, ...], of: Callable[[float], Fault]) -> 
     return replace(of(usual[0]), told=told, sized=of, usual=usual)
 
 
-def faulty(name: str, told: str, role: str, seen: str = "", private: bool = False, **parts: Any) -> Fault:
+def faulty(
+    name: str,
+    told: str,
+    role: str,
+    seen: str = "",
+    private: bool = False,
+    plain: str = "",
+    alike: str = "",
+    **parts: Any,
+) -> Fault:
     """A fault, its parts as keywords."""
-    return Fault(name, told, role, parts, seen, private)
+    return Fault(name, told, role, parts, seen, private, plain=plain, alike=alike)

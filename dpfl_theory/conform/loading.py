@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory.encoding import as_utf8
 from dpfl_theory.errors import InputError, told
 from dpfl_theory.limited import OutOfTime, at_most
 
@@ -38,7 +39,7 @@ def function_named(name: str) -> Callable[..., Any]:
         raise InputError(f"{module_name!r} cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:
         raise InputError(f"{module_name!r} cannot be imported: {told(error)}") from error
-    found = module
+    found, attribute = module, as_utf8(attribute)
     for part in attribute.split("."):
         if not hasattr(found, part):
             known = sorted(k for k, v in vars(module).items() if callable(v) and not k.startswith("_"))

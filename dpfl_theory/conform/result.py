@@ -25,7 +25,8 @@ class Finding:
 
     name: a few words;  told: a sentence on what it is and how to mend it;  evidence: where it was seen, with numbers;
     lines: of the user's code, to look at;  seen: code in which it was reported before;  private: whether it breaks the
-    privacy that is claimed.
+    privacy that is claimed;  about: the ``round``, the ``cohorts`` that a sampler draws, or the ``claim`` of a noise
+    multiplier.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Finding:
     lines: tuple[Line, ...] = ()
     seen: str = ""
     private: bool = False
+    about: str = "round"
 
     def describe(self) -> dict[str, Any]:
         """As plain data."""
@@ -64,7 +66,8 @@ class Finding:
 class Conformance:
     """The outcome of `dpfl_theory.conform`.
 
-    verdict: ``conforms``, ``differs`` (some finding is one that the algorithm does not allow), or ``undecided`` (the
+    verdict: ``conforms``, ``differs`` (some finding is one that the algorithm does not allow, or is about what a
+    sampler draws or a noise multiplier claims), or ``undecided`` (the
     function's randomness could not be heard, and samples did not decide);  reading: which of the algorithm's readings
     it is;  faults: what is wrong;  notes: what was not looked at, or deserves a word;  settings: the letters' values
     that were used;  privacy: of one round, see `README`;  compared: how many probes;  seconds;  assumed: the letters
@@ -114,7 +117,10 @@ class Conformance:
         }
 
     def __str__(self) -> str:
-        head = f"{self.function} {self.verdict}: {_words(self.verdict)} {self.algorithm} ({self.source})"
+        alike = self.faults and all(fault.about != "round" for fault in self.faults)
+        words = "its round is that of" if alike else _words(self.verdict)
+        head = f"{self.function} {self.verdict}: {words} {self.algorithm} ({self.source})"
+        head += ", and something else is wrong" if alike else ""
         head += f", read as: {self.reading}" if self.reading and self.conforms else ""
         lines = [f"tried: {_letters(v)}" for v in self.settings]
         if self.assumed:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +17,9 @@ from dpfl_theory.conform.case import Case, failure, of
 from dpfl_theory.conform.comparisons import sampled
 from dpfl_theory.conform.comparisons.cohort import sampled as sampled_cohorts
 from dpfl_theory.conform.comparisons.common import common, not_finite
-from dpfl_theory.conform.comparisons.explained import UNKNOWN, VAGUE, exact, explained
-from dpfl_theory.conform.comparisons.private import private
-from dpfl_theory.conform.comparisons.probes import Plan
+from dpfl_theory.conform.comparisons.explained import ANOTHER, UNKNOWN, VAGUE, exact, explained
+from dpfl_theory.conform.comparisons.private import claim, private
+from dpfl_theory.conform.comparisons.probes import SPREAD, Plan
 from dpfl_theory.conform.comparisons.shape import FIXED, bent, left_out, the_same
 from dpfl_theory.conform.comparisons.suspects import explains
 from dpfl_theory.conform.comparisons.unheard import by_samples
@@ -25,10 +27,16 @@ from dpfl_theory.conform.references import references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
 from dpfl_theory.conform.settings import settings
 from dpfl_theory.conform.subject import Raised, Subject
-from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.errors import InputError
 
 __all__ = ["conform", "described"]
 
+OTHERS = (
+    "apfl ditto fedac fedadagrad fedadam fedasync fedavgm fedbn fedbuff feddane feddyn fedlin fednova fedopt fedpa "
+    "fedpd fedper fedprox fedrep fedsam fedsgd fedsplit fedyogi ftrl mime mimelite moon pfedme perfedavg qfedavg qffl "
+    "scaffoldm stem vrlsgd"
+)
+"""Algorithms that have no reference here, without hyphens: another one's name is no spelling of theirs."""
 INNER = ("level", "deviation", "local_step", "global_step", "local_steps", "memory", "relation_factor", "d")
 """Letters that others say already."""
 
@@ -87,7 +95,7 @@ def conform(
     begun = time.perf_counter()
     known = references()
     if as_ not in known:
-        raise unknown_name("algorithm", as_, known)
+        raise _unknown(as_, list(known))
     if not isinstance(clients, int) or not 3 <= clients <= 100:
         raise InputError(f"the number of clients is {clients!r}: give a whole number from 3 to 100")
     kind = known[as_]
@@ -100,7 +108,11 @@ def conform(
         warnings.simplefilter("ignore")  # the function's own; what comes of it is told
         found = _findings(test)
     if sampler is not None:
-        found += sampled_cohorts(sampler, values[0], seed, alpha / 4)
+        drawn = sampled_cohorts(sampler, values[0], seed, alpha / 4)
+        found += [replace(x, about="cohorts", private=x.private and bool(kind.unit)) for x in drawn.findings]
+        if drawn.open:
+            test.undecided = True
+            test.notes.append(drawn.open)
     if [fault.name for fault in found] == [UNKNOWN]:
         test.notes += [f"it does what {other} does" for other in _others(function, as_, letters, clients)]
     verdict = DIFFERS if found else UNDECIDED if test.undecided else CONFORMS
@@ -121,6 +133,26 @@ def conform(
         versions={"numpy": np.__version__},
         assumed=_assumed(kind, values[0], asked, letters),
     )
+
+
+def _unknown(name: str, known: Sequence[str]) -> InputError:
+    """The error for an algorithm that has no reference: a name is suggested where it is another spelling of it alone,
+    and not where it is another algorithm.
+
+    >>> print(_unknown("FedProx", ["fedavg"]))
+    there is no reference for 'FedProx', and no other one stands for it: there are fedavg
+    >>> print(_unknown("fedavgg", ["fedavg"]))
+    unknown algorithm 'fedavgg': did you mean 'fedavg'?
+    """
+    plain = re.sub(r"[^a-z0-9]", "", name.lower()).removeprefix("dp")
+    listed = f"there are {', '.join(known)}"
+    if plain in OTHERS.split():
+        return InputError(f"there is no reference for {name!r}, and no other one stands for it: {listed}")
+    begin = [one for one in known if name and one.startswith(name.lower())]
+    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.75) or (begin if len(begin) <= 3 else [])
+    if near:
+        return InputError(f"unknown algorithm {name!r}: did you mean {' or '.join(map(repr, near))}?")
+    return InputError(f"there is no reference for {name!r}: {listed}")
 
 
 def _assumed(
@@ -176,9 +208,13 @@ def _findings(case: Case) -> list[Finding]:
         if watched:
             named = [fault for fault in named if fault.name not in {UNKNOWN, *(one.name for one in watched)}]
         found += [*watched, *_of_the_noise(case, named)]
-        found += common(case, seen)
+        found += common(case, seen, named)
         case.notes += filter(None, [] if named else [exact(case, finite)])
-        found += private(case, found) if case.kind.unit else []
+        if case.kind.unit:
+            found += [*private(case, found), *claim(case)]
+            mu, claimed = (case.privacy.get(key) or 0.0 for key in ("mu", "mu_claimed"))
+            less = mu > claimed * (1.0 + SPREAD)  # the pairs that were compared refute the claim
+            found = [replace(x, private=x.private or (less and x.name == ANOTHER)) for x in found]
     except Raised as error:
         case.failed = case.failed or failure(error)
     return ([] if case.failed is None else [case.failed]) + found

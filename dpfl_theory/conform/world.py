@@ -11,7 +11,7 @@ import numpy as np
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Call", "Client", "Records", "World"]
+__all__ = ["Call", "Client", "Records", "World", "constant"]
 
 
 class Records(NamedTuple):
@@ -60,6 +60,8 @@ class Client:
             need = f"the parameters have {self.records.x.shape[1]} entries"
             raise InputError(f"the gradient of client {self.number} is asked for at shape {at.shape}: {need}")
         chosen = None if batch is None else np.atleast_1d(np.asarray(batch))
+        if chosen is not None and not chosen.size:
+            chosen = chosen.astype(np.int64)
         x, y = self.records if chosen is None else (self.records.x[chosen], self.records.y[chosen])
         told = None if chosen is None else tuple(np.arange(len(self))[chosen].tolist())
         self._log.append(Call(self.number, at, told, apart))
@@ -101,8 +103,23 @@ class World:
         """The clients afresh, with copies of their records and this log."""
         return [Client(i, Records(own.x.copy(), own.y.copy()), self.log) for i, own in enumerate(self.records)]
 
+    def stretched(self, times: float) -> World:
+        """The same clients with so many times the residuals at the start: the same curvature, other gradients."""
+        own = [Records(x, x @ self.start - times * (x @ self.start - y)) for x, y in self.records]
+        return World(self.name, own, self.start, self.seed)
+
     def with_records(self, name: str, i: int, records: Records) -> World:
         """A neighbouring world: client i has other records."""
         own = list(self.records)
         own[i] = records
         return World(name, own, self.start, self.seed)
+
+
+def constant(on: World, i: int, gradient: Array) -> Records:
+    """As many records as client i has, whose gradient is this one at the start, and wherever the client goes from
+    there."""
+    size, d = len(on.records[i].y), on.d
+    tiny = 1e-7
+    x = np.tile(tiny * gradient / max(float(np.linalg.norm(gradient)), 1e-300), (size, 1))
+    length = float(np.linalg.norm(gradient)) / tiny
+    return Records(x.reshape(size, d), x @ on.start - length)

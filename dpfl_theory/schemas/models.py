@@ -6,7 +6,19 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-__all__ = ["Count", "Model", "NonNegative", "Positive", "Probability", "Share", "Table", "open_", "published", "told"]
+__all__ = [
+    "Count",
+    "GivenWarning",
+    "Model",
+    "NonNegative",
+    "Positive",
+    "Probability",
+    "Share",
+    "Table",
+    "open_",
+    "published",
+    "told",
+]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 """The JSON Schema that pydantic writes."""
@@ -38,6 +50,14 @@ def told(text: str, default: Any = ...) -> Any:
 def open_(text: str, default: Any = ...) -> Any:
     """A key of a document that is always there, but whose content may change within a version: ``x-stable: false``."""
     return Field(default, description=text, json_schema_extra={"x-stable": False})
+
+
+class GivenWarning(Table):
+    """A warning that was given while something ran."""
+
+    kind: str = told("its class")
+    text: str = open_("what it says")
+    count: int = told("how often it was given")
 
 
 def published(*models: type[BaseModel]) -> dict[str, Any]:

@@ -123,5 +123,5 @@ def given(paper: str) -> Mapping[Key, str]:
 @cache
 def recorded() -> Mapping[Key, Source]:
     """The sources on record, from ``numbers.json``."""
-    read = json.loads(FILE.read_text()) if FILE.is_file() else {}
+    read = json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
     return {(id_, printed): Source(**source) for id_, sources in read.items() for printed, source in sources.items()}

@@ -25,7 +25,7 @@ def key(kind: str, parts: Mapping[str, object]) -> str:
     False
     """
     made = json.dumps([kind, canonical(parts)], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(made.encode()).hexdigest()
+    return hashlib.sha256(made.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def canonical(value: Any, where: str = "parts") -> Any:

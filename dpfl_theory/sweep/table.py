@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -120,9 +121,10 @@ def load(path: Path) -> Table:
         if checked(path).suffix == ".csv":
             found = _of_csv(path)
         else:
+            import pyarrow as pa
             import pyarrow.parquet as pq
 
-            table = pq.read_table(path)
+            table = pq.read_table(pa.OSFile(os.fsencode(path)))
             known = (table.schema.metadata or {}).get(META.encode(), b"{}")
             found = Table(table.to_pylist(), json.loads(known))
         if not isinstance(found.metadata, dict):

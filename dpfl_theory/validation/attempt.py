@@ -14,6 +14,7 @@ from dpfl_theory.validation.claims import ANSWERS, CLAIM_VERDICTS, UNDECIDED
 from dpfl_theory.validation.run import run
 from dpfl_theory.validation.script import Context, Script
 from dpfl_theory.validation.stored import data_slot, figures_slot
+from dpfl_theory.warned import in_words, total
 
 __all__ = ["Ending", "Run", "attempt", "exit_code", "failure", "tell"]
 
@@ -33,6 +34,8 @@ class Ending:
     code: int = 0
     troubles: tuple[str, ...] = ()
     """What was wrong with the store."""
+    warned: int = 0
+    """Warnings that its evidence has."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ def attempt(script: Script, how: Run, given: Mapping[str, Given] | None = None) 
         frozenset(c["verdict"] for c in claims if c["verdict"] != c.get("expected", c["verdict"])),
         document["seconds"],
         troubles=() if how.store is None else how.store.told,
+        warned=total(document.get("warnings", ())),
     )
 
 
@@ -98,6 +102,7 @@ def tell(ending: Ending, how: Run) -> None:
         for what, known in groups.items()
     }
     found = "; ".join(f"{what}: {said}" for what, said in counts.items() if said) or "done"
+    found = "; ".join(filter(None, (found, in_words(ending.warned))))
     say(f"{ending.name}: {found} in {ending.seconds:.1f} s: {how.output / 'evidence' / ending.name}.json")
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from dpfl_theory.schemas.faults import versioned
-from dpfl_theory.schemas.models import Table, open_, published, told
+from dpfl_theory.schemas.models import GivenWarning, Table, open_, published, told
 from dpfl_theory.validation.run import SCHEMA
 
 __all__ = ["ValidationDocument", "read", "schema"]
@@ -52,6 +52,7 @@ class ValidationDocument(Table):
     device: str = told("where it ran")
     versions: dict[str, str] = told("versions of Python and of the packages that numbers depend on", {})
     seconds: float = told("how long it took")
+    warnings: list[GivenWarning] = told("warnings that were given while it was computed", [])
     data: Data = told("what was computed")
 
 

@@ -20,6 +20,7 @@ from dpfl_theory.processes import one_thread
 from dpfl_theory.store import Ended
 from dpfl_theory.validation.attempt import Ending, failure
 from dpfl_theory.validation.script import Script, known_to_python
+from dpfl_theory.warned import counted, recorded
 
 __all__ = ["Made", "Piece", "Point", "Points", "Waiting", "waiting_for"]
 
@@ -42,11 +43,12 @@ class Point:
         begun = time.perf_counter()
         try:
             known_to_python(self.folder)
-            with one_thread():
+            with one_thread(), recorded() as warned:
                 ended: Ended[Any] = pickle.loads(self.content)()
         except Exception as error:
             return Made(self.key, Given(None, 0.0), failure=failure(self.about, error))
-        return Made(self.key, Given(ended.result, time.perf_counter() - begun), ended.trouble)
+        seconds = time.perf_counter() - begun
+        return Made(self.key, Given(ended.result, seconds, counted(warned)), ended.trouble)
 
 
 @dataclass(frozen=True)

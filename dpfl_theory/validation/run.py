@@ -19,6 +19,7 @@ from dpfl_theory.store import Store
 from dpfl_theory.validation.claims import fault
 from dpfl_theory.validation.script import Context, Script, command
 from dpfl_theory.validation.stored import data_slot, figures_slot, fingerprint, keep_figures, take_figures
+from dpfl_theory.warned import counted, recorded
 
 __all__ = ["SCHEMA", "plain", "redraw", "run", "subfolder"]
 
@@ -94,7 +95,9 @@ def _computed(script: Script, context: Context) -> dict[str, Any]:
 
     device = select(context.device).description
     begun = time.perf_counter()
-    data = _checked(script.compute(context), script.name)
+    with recorded() as warned:
+        data = _checked(script.compute(context), script.name)
+    others = () if context.reuse is None else context.reuse.warned
     seconds = time.perf_counter() - begun + (context.reuse.spent if context.reuse is not None else 0.0)
     if context.data is not None:
         data["configuration"] = {**data.get("configuration", {}), "data file": fingerprint(context.data)}
@@ -110,6 +113,7 @@ def _computed(script: Script, context: Context) -> dict[str, Any]:
         "device": device,
         "versions": versions(),
         "seconds": round(seconds, 3),
+        "warnings": [*others, *counted(warned)],
         "data": data,
     }
 

@@ -141,7 +141,7 @@ def known_to_python(place: Path) -> str:
     """The name under which a folder's modules import each other, made known to Python: ``dpfl_theory.validations`` for
     the package's own folder, else one that no other folder has."""
     own = place.resolve()
-    digest = hashlib.sha256(str(own).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(str(own).encode("utf-8", "surrogatepass")).hexdigest()[:12]
     name = "dpfl_theory.validations" if own == folder() else f"dpfl_theory_validations_{digest}"
     known = sys.modules.get(name)
     if known is None or str(own) not in known.__path__:

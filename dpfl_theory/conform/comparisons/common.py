@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from dpfl_theory.conform.case import Case
-from dpfl_theory.conform.comparisons.probes import Path, Spread, heard
+from dpfl_theory.conform.comparisons.batches import batches
+from dpfl_theory.conform.comparisons.probes import LONG_STEP, Path, Spread, heard, responses
 from dpfl_theory.conform.comparisons.suspects import Seen
-from dpfl_theory.conform.references.record_level import batch_size
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised
 
@@ -20,9 +20,9 @@ TOSSES = 400
 """First rounds in which the coin is watched."""
 
 
-def common(case: Case, seen: Sequence[Seen]) -> list[Finding]:
-    """All of these."""
-    return [*_kinds(case), *_coin(case), *_batches(case, seen), *_of_nobody(case)]
+def common(case: Case, seen: Sequence[Seen], named: Sequence[Finding]) -> list[Finding]:
+    """All of these, beside what was named."""
+    return [*_kinds(case), *_coin(case), *batches(case, seen, named), *_of_nobody(case)]
 
 
 def not_finite(case: Case, seen: Sequence[Seen]) -> list[Finding]:
@@ -36,11 +36,19 @@ def not_finite(case: Case, seen: Sequence[Seen]) -> list[Finding]:
 
 
 def _kinds(case: Case) -> list[Finding]:
-    """Noise of another distribution than Gaussian."""
-    path = case.plan.spreads[0].path
+    """Noise of another distribution than Gaussian in what the server sends on; what goes into a threshold alone is no
+    part of the mechanism that is claimed."""
+    path = case.plan.spreads[0].path.first
     draws = heard(case.subject, path.world, path.v, path.who).draws
-    other = [draw for draw in draws if draw.kind != "normal" and draw.most > 0.0]
-    if not other or not case.kind.unit:
+    if not case.kind.unit or all(draw.kind == "normal" for draw in draws):
+        return []
+    moves = [bool(np.any(response)) for response in responses(case.subject, path, LONG_STEP)]
+    other, first = [], 0
+    for draw in draws:
+        if draw.kind != "normal" and draw.most > 0.0 and any(moves[first : first + draw.count]):
+            other.append(draw)
+        first += draw.count
+    if not other:
         return []
     said = (
         "the noise is not Gaussian, and the accounting of the Gaussian mechanism does not cover it: draw normal numbers"
@@ -66,24 +74,6 @@ def _coin(case: Case) -> list[Finding]:
         return []
     said = "rounds communicate with another probability than p, which the control variates and the accounting rest on"
     return [Finding("a wrong probability of communication", said, f"{count} of {TOSSES} rounds, p = {p:g}")]
-
-
-def _batches(case: Case, seen: Sequence[Seen]) -> list[Finding]:
-    """Batches of another size than floor(s R), or with a record twice."""
-    for one in seen:
-        if "s" not in one.probe.v or one.choices is None:
-            continue
-        path = one.probe.path if isinstance(one.probe, Spread) else one.probe
-        for told in one.choices:
-            for client, batches in told["batches"].items():
-                size = batch_size(path.v, len(path.world.records[client].y))
-                if sizes := sorted({len(batch) for batch in batches} - {size}):
-                    said = f"a batch has {sizes[0]} records, and floor(s R) = {size} is accounted for"
-                    return [Finding("batches of another size", said, lines=case.lines("local"), private=True)]
-                if any(len(set(batch)) < len(batch) for batch in batches):
-                    said = "a record is in a batch twice: the accounting is that of sampling without replacement"
-                    return [Finding("records drawn twice", said, lines=case.lines("local"), private=True)]
-    return []
 
 
 def _of_nobody(case: Case) -> list[Finding]:

@@ -18,7 +18,7 @@ from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons.probes import SPREAD, Path, heard
 from dpfl_theory.conform.settings import SHARES, cohorts, world
 from dpfl_theory.conform.subject import Raised
-from dpfl_theory.conform.world import Records, World
+from dpfl_theory.conform.world import Records, World, constant
 from dpfl_theory.problems.base import Array
 
 __all__ = ["Pair", "compared"]
@@ -54,15 +54,6 @@ class Pair:
         return self.distance > self.allowed * (1.0 + ROUNDING) and self.mu > self.claimed * (1.0 + SPREAD)
 
 
-def _records(on: World, i: int, gradient: np.ndarray) -> Records:
-    """As many records as client i has, whose gradient at the start is this one, wherever the client goes from there."""
-    size, d = len(on.records[i].y), on.d
-    tiny = 1e-7
-    x = np.tile(tiny * gradient / max(float(np.linalg.norm(gradient)), 1e-300), (size, 1))
-    length = float(np.linalg.norm(gradient)) / tiny
-    return Records(x.reshape(size, d), x @ on.start - length)
-
-
 def _record_pairs(reference: Reference, v: Values, who: Array) -> Iterator[tuple[str, World, World, Path]]:
     """Worlds that differ in one record of one client."""
     on = world(reference, v, next(iter(SHARES)), 23)
@@ -74,7 +65,7 @@ def _record_pairs(reference: Reference, v: Values, who: Array) -> Iterator[tuple
             worlds = []
             for sign in (1.0, -1.0 if v["relation"] == "replace" else 0.0):
                 x, y = own.x.copy(), own.y.copy()
-                one = _records(World("one", [Records(x[:1], y[:1])], on.start), 0, sign * times * level * direction)
+                one = constant(World("one", [Records(x[:1], y[:1])], on.start), 0, sign * times * level * direction)
                 x[0], y[0] = one.x[0], one.y[0]
                 worlds.append(on.with_records("a record replaced", i, Records(x, y)))
             other = "the opposite one" if v["relation"] == "replace" else "none"
@@ -107,18 +98,18 @@ def _pairs(reference: Reference, v: Values, nothing: float, who: Array) -> Itera
         yield from _record_pairs(reference, v, who)
         return
     on = world(reference, v, next(iter(SHARES)), 23)
-    i, d = int(who[-1]), on.d
+    i, d = max(map(int, who), key=lambda j: len(on.records[j].y)), on.d  # where weights go by records, the heaviest
     path = Path(v, on, (who,))
     level = float(v[reference.level]) if reference.level else 1.0
     ones = np.ones(d) / d**0.5
-    zero = on.with_records("absent", i, _records(on, i, nothing * level * ones))
+    zero = on.with_records("absent", i, constant(on, i, nothing * level * ones))
     lengths = {"of ten times the threshold": 10.0, "a thousand times the threshold": 1e3, "half the threshold": 0.5}
     for direction, words in _directions(d):
         for name, times in lengths.items():
-            large = on.with_records("present", i, _records(on, i, direction * level * times))
+            large = on.with_records("present", i, constant(on, i, direction * level * times))
             told = f"client {i} has a gradient {name}, {words}"
             if v["relation"] == "replace":
-                other = on.with_records("replaced", i, _records(on, i, -direction * level * times))
+                other = on.with_records("replaced", i, constant(on, i, -direction * level * times))
                 yield f"{told}, or the opposite one", large, other, path
             else:
                 yield f"{told}, or none", large, zero, path
@@ -127,7 +118,7 @@ def _pairs(reference: Reference, v: Values, nothing: float, who: Array) -> Itera
             yield (
                 f"client {i} has its own data, or a gradient {name}",
                 on,
-                on.with_records("x", i, _records(on, i, ones * level * times)),
+                on.with_records("x", i, constant(on, i, ones * level * times)),
                 path,
             )
     else:

@@ -7,21 +7,57 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpfl_theory.conform.base import Values
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons import neighbours, sampled
 from dpfl_theory.conform.comparisons.neighbours import Pair
 from dpfl_theory.conform.comparisons.probes import Path
-from dpfl_theory.conform.comparisons.shape import CHANGES, DEPENDS, FIXED, NOBODY, NOT_GAUSSIAN
+from dpfl_theory.conform.comparisons.shape import ADAPTS, CHANGES, DEPENDS, FIXED, NOBODY, NOT_GAUSSIAN, SCALED
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised
 
-__all__ = ["private"]
+__all__ = ["CLAIM", "claim", "private"]
 
-SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES)
+SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES, SCALED)
 """What takes an epsilon away that the covariance of one round would give."""
 DELTA = 1e-5
+MOST = 50.0
+"""The largest claimed epsilon of a round that is passed over without a word."""
+FAR = 1e6
+"""The mu from which on its epsilon is mu^2/2 to all digits that are told."""
+CLAIM = "a claimed epsilon above 50"
 FEWEST = 200
 """Runs of each data set that an audit needs."""
+
+
+def claim(case: Case) -> list[Finding]:
+    """A claimed epsilon that is no protection, whatever the round does: that of the declared noise multiplier."""
+    largest, at = 0.0, None
+    for v in case.plan.values:
+        z = float(v.get("noise_multiplier") or 0.0)
+        if z > 0.0 and (epsilon := _claimed(v, z, case.kind.unit)) > largest:
+            largest, at = epsilon, v
+    if at is None or largest <= MOST:
+        return []
+    said = (
+        f"the noise multiplier {at['noise_multiplier']:.4g} claims epsilon = {largest:.4g} at delta = {DELTA:g} for "
+        f"one round and a {case.kind.unit} that takes part: above {MOST:g} that is no protection in practice; more "
+        "noise is needed"
+    )
+    return [Finding(CLAIM, said, lines=case.lines("noise"), about="claim")]
+
+
+def _claimed(v: Values, z: float, unit: str) -> float:
+    """The epsilon that is claimed of one round: of all local steps together where records are protected and all of
+    them take part; of one step, amplified, where batches are drawn."""
+    from dpfl_theory.privacy.audit.bounds import gaussian_epsilon
+
+    share = float(v.get("s", 1.0))
+    mu = 1.0 / z if unit == "client" or share < 1.0 else float(v["local_steps"]) ** 0.5 / z
+    if mu > FAR:
+        return 0.5 * mu**2 if mu < 1e150 else math.inf
+    epsilon = gaussian_epsilon(mu, min(DELTA / share, 0.5))
+    return epsilon if share == 1.0 else max(0.0, epsilon + math.log(share + (1.0 - share) * math.exp(-epsilon)))
 
 
 def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
@@ -40,7 +76,7 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
         return []
     far = max(pairs, key=lambda pair: (pair.refutes, pair.distance / pair.allowed))
     usual = [pair for pair in pairs if pair.usual] or pairs  # some may have given no finite numbers
-    loud = max(usual, key=lambda pair: pair.mu / pair.claimed)
+    loud = max(usual, key=lambda pair: round(pair.mu / pair.claimed, 6))
     unit = case.reference.unit
     spoiled = next((fault.name for fault in before if fault.name in SPOILED), "")
     mu = math.inf if spoiled else loud.mu
@@ -64,6 +100,7 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
             f"two data sets that differ in one {unit} move w by at most {far.distance:.4g} as far as was seen, and "
             f"{far.allowed:.4g} is what the letters say; {there}, and {claimed:.4g} is claimed"
             + (" of one client's messages" if unit == "record" else "")
+            + ("; what the threshold tells is not in it" if any(x.name == ADAPTS for x in before) else "")
         ),
     }
     found = []

@@ -17,7 +17,7 @@ import numpy as np
 from dpfl_theory.conform.base import Player, Reference, Values
 from dpfl_theory.conform.randomness import Draw, Listening
 from dpfl_theory.conform.settings import REST, SHARES, cohorts, world
-from dpfl_theory.conform.world import World
+from dpfl_theory.conform.world import World, constant
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
@@ -283,6 +283,19 @@ class Plan:
             return []
         on = world(self.reference, self.values[0], next(iter(SHARES)), 3)
         return [Path(self.values[0], on, (np.array([], dtype=np.int64),))]
+
+    @cached_property
+    def flat(self) -> Path:
+        """A round of clients whose gradients are the same everywhere, so that local steps only add their noise up."""
+        v = self.values[0]
+        on = world(self.reference, v, next(iter(SHARES)), 100 * self.seed + 7)
+        rng = np.random.default_rng(5)
+        for i in range(on.n):
+            direction = rng.standard_normal(on.d)
+            length = float(v[self.reference.level]) if self.reference.level else 1.0
+            size = length * rng.uniform(0.5, 2.0) / float(np.linalg.norm(direction))
+            on = on.with_records("whose gradients are the same everywhere", i, constant(on, i, size * direction))
+        return Path(v, on, tuple(cohorts(v, 1, 5)))
 
     @cached_property
     def rest(self) -> Path:

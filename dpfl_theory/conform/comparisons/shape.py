@@ -9,19 +9,21 @@ import numpy as np
 
 from dpfl_theory.conform.base import Player
 from dpfl_theory.conform.case import Case
-from dpfl_theory.conform.comparisons.probes import STEP, Path, played, responses
+from dpfl_theory.conform.comparisons.probes import LONG_STEP, STEP, Path, heard, played, responses
 from dpfl_theory.conform.randomness import Listening
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised, generators_kept, seeded
 from dpfl_theory.problems.base import Array
 
-__all__ = ["CHANGES", "DEPENDS", "FIXED", "NOBODY", "NOT_GAUSSIAN", "bent", "left_out", "the_same"]
+__all__ = ["ADAPTS", "CHANGES", "DEPENDS", "FIXED", "NOBODY", "NOT_GAUSSIAN", "SCALED", "bent", "left_out", "the_same"]
 
 NOT_GAUSSIAN = "noise that is not Gaussian"
 FIXED = "noise from a fixed seed"
 NOBODY = "no noise without clients"
 DEPENDS = "noise that depends on the data"
 CHANGES = "noise that changes with the rounds"
+SCALED = "noise scaled by data"
+ADAPTS = "a clip level that learns from data, with noise"
 SIZES = (0.5, 3.0, 6.0)
 """Standard deviations by which a number of the noise is moved."""
 NUMBERS = 12
@@ -36,13 +38,28 @@ def _responses(player: Player, path: Path, size: float) -> list[Array]:
     return [response[0] for response in responses(player, path.first, size, most=NUMBERS)]
 
 
+def noise_is_kept(case: Case) -> bool:
+    """Whether some number of the first round's noise leaves that round's w as it is and moves a later one: noise that
+    goes into what is kept between rounds, such as a threshold."""
+    for spread in case.plan.spreads:
+        path = spread.path
+        if len(path.who) < 2:
+            continue
+        first = heard(case.subject, path.world, path.v, path.who[:1]).numbers
+        for response in responses(case.subject, path, LONG_STEP, most=first):
+            if not np.any(response[0]) and np.any(response[1:]):
+                return True
+    return False
+
+
 def bent(case: Case) -> Finding | None:
     """Noise that is no multiple of the normal numbers that are drawn: clipped, rounded or transformed ones.
 
     Where the algorithm only adds its noise, large numbers must do what small ones do, in proportion. Where it clips or
-    normalises after that, each number is compared with the algorithm's own, if they are drawn in the same order.
+    normalises after that, each number is compared with the algorithm's own, if they are drawn in the same order. All
+    gradients are the same everywhere, so that noise in local steps, however large, bends nothing by itself.
     """
-    path, step = case.plan.spreads[0].path, case.plan.step
+    path, step = case.plan.flat, case.plan.step
     small, own = (_responses(player, path, step) for player in (case.subject, case.reference.round))
     largest = max((float(np.max(np.abs(x))) for x in small), default=0.0)
     alike = len(own) == len(small) and np.allclose(own, small, rtol=1e-3, atol=1e-3 * largest)
@@ -60,7 +77,9 @@ def bent(case: Case) -> Finding | None:
                 "or transformed, which the accounting of the Gaussian mechanism does not cover"
             )
             moved = (float(np.linalg.norm(x[j])) * size for x in (found, expected))
-            seen = "a normal number of {:g} moves w by {:.4g}, where {:.4g} is right".format(size, *moved)
+            seen = "a normal number of {:g} moves w by {:.4g}, where {:.4g} is in proportion to small ones".format(
+                size, *moved
+            )
             return Finding(NOT_GAUSSIAN, said, seen, case.lines("noise"), private=True)
     return None
 

@@ -14,7 +14,7 @@ from dpfl_theory.conform.base import Fault, Player, Reading, Reference, Values, 
 from dpfl_theory.conform.comparisons.probes import Path, Spread, agree
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Seen", "Suspect", "explains", "find", "repeating"]
+__all__ = ["Found", "Seen", "Suspect", "explains", "find", "leading", "repeating"]
 
 
 _STEPS = 12
@@ -136,47 +136,105 @@ def _nearest(player: Callable[[float], Player], usual: Sequence[float], paths: S
     return x if near and x > 0.0 else None
 
 
-def find(reference: Reference, seen: Sequence[Seen], seconds: float) -> tuple[Suspect | None, list[Suspect]]:
-    """The suspect that does all that the function does, with one fault or two; and those with one fault at most that
-    do it where the noise is silent. Pairs that differ in paths are looked for so many seconds."""
+@dataclass(frozen=True)
+class Found:
+    """What was found: suspects that do all that the function does; else those that do it where the noise is silent; and
+    where there are none of these either, those that explain the most first rounds of all paths, and how many these
+    are."""
+
+    whole: tuple[Suspect, ...] = ()
+    silent: tuple[Suspect, ...] = ()
+    partly: tuple[Suspect, ...] = ()
+    rounds: int = 0
+
+
+def leading(player: Player, paths: Sequence[Seen]) -> int:
+    """The number of first rounds that a player explains in every path, of those in which w moves; -1 for all rounds."""
+    fewest, whole = 10**9, True
+    for one in paths:
+        assert isinstance(one.probe, Path)
+        try:
+            value = one.probe.of(player, one.choices)
+        except (ArithmeticError, ValueError, KeyError):
+            return 0
+        if agree(one.probe, one.value, value):
+            continue
+        whole, moved = False, one.probe.moves(one.value)
+        right = next(k for k in range(len(value)) if not agree(one.probe, one.value[: k + 1], value[: k + 1]))
+        fewest = min(fewest, sum(moved[:right]))
+        if fewest == 0:
+            return 0
+    return -1 if whole else fewest
+
+
+def find(reference: Reference, seen: Sequence[Seen], seconds: float) -> Found:
+    """All suspects that do what the function does, with one fault or two, as far as pairs that differ in paths are
+    looked for in so many seconds of the processor: first those of which one part explains first rounds."""
     kind = type(reference)
     paths = [one for one in seen if isinstance(one.probe, Path)]
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
     families = kind.faults()
     faults = [*(variant for fault in families for variant in fault.variants()), *([AGAIN] if kind.unit else [])]
-    silent: list[Suspect] = []
+    silent, begun = list[Suspect](), list[tuple[int, Suspect]]()
     for reading in kind.readings:
         for found in ((), *((fault,) for fault in faults)):
             suspect = Suspect(reading, found, _player(reference, reading, found))
-            if explains(suspect.player, paths):
-                if explains(suspect.player, spreads):
-                    return suspect, []
+            far = leading(suspect.player, paths)
+            if far < 0:
                 silent.append(suspect)
+            elif far > 0:
+                begun.append((far, suspect))
     if not silent:
         silent = list(_fitted(reference, [fault for fault in families if fault.sized], paths))
-        for suspect in silent:
-            if explains(suspect.player, spreads):
-                return suspect, []
+    if whole := [suspect for suspect in silent if explains(suspect.player, spreads)]:
+        return Found(tuple(whole))
     of_noise = [fault for fault in faults if fault.role == "noise"]
-    for one in silent:
-        for fault in of_noise:
-            if any(fault is other or fault.parts.keys() & other.parts.keys() for other in one.faults):
-                continue
-            both = (*one.faults, fault)
-            suspect = Suspect(one.reading, both, _player(reference, one.reading, both))
-            if explains(suspect.player, spreads):
-                return suspect, silent
+    if whole := [
+        suspect
+        for one in silent
+        for fault in of_noise
+        if _together(one.faults, fault)
+        and explains((suspect := _both(reference, one.reading, one.faults, fault)).player, spreads)
+    ]:
+        return Found(tuple(whole), tuple(silent))
     if silent:
-        return None, silent
-    until = time.perf_counter() + seconds
-    for reading in kind.readings[:1]:
-        for i, first in enumerate(faults):
-            for second in faults[i + 1 :]:
-                if time.perf_counter() > until:
-                    return None, []
-                if first.parts.keys() & second.parts.keys() or "noise" in (first.role, second.role):
-                    continue
-                suspect = Suspect(reading, (first, second), _player(reference, reading, (first, second)))
-                if explains(suspect.player, paths):
-                    return (suspect if explains(suspect.player, spreads) else None), [suspect]
-    return None, []
+        return Found(silent=tuple(silent))
+    pairs = [
+        suspect
+        for suspect in _pairs(reference, faults, begun, time.process_time() + seconds)
+        if explains(suspect.player, paths)
+    ]
+    if pairs:
+        return Found(tuple(one for one in pairs if explains(one.player, spreads)), tuple(pairs))
+    most = max((far for far, _ in begun), default=0)
+    return Found(partly=tuple(suspect for far, suspect in begun if far == most), rounds=most)
+
+
+def _together(faults: Sequence[Fault], fault: Fault) -> bool:
+    """Whether a fault can be had besides these."""
+    return not any(fault is other or fault.parts.keys() & other.parts.keys() for other in faults)
+
+
+def _both(reference: Reference, reading: Reading, faults: Sequence[Fault], fault: Fault) -> Suspect:
+    both = (*faults, fault)
+    return Suspect(reading, both, _player(reference, reading, both))
+
+
+def _pairs(
+    reference: Reference, faults: Sequence[Fault], begun: Sequence[tuple[int, Suspect]], until: float
+) -> Iterator[Suspect]:
+    """Pairs of faults that are not about noise, none twice: first those of which one explains first rounds. None after
+    the time ``until``."""
+    others = [fault for fault in faults if fault.role != "noise"]
+    far_first = sorted(begun, key=lambda one: -one[0])
+    first = [fault for _, suspect in far_first for fault in suspect.faults if fault.role != "noise"]
+    pairs = itertools.chain(itertools.product(first, others), itertools.combinations(others, 2))
+    done = set[frozenset[int]]()
+    for one, other in pairs:
+        if time.process_time() > until:
+            return
+        key = frozenset({id(one), id(other)})
+        if key in done or not _together([one], other):
+            continue
+        done.add(key)
+        yield _both(reference, type(reference).readings[0], [one], other)

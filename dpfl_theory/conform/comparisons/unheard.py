@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from dpfl_theory.conform.base import Player
+from dpfl_theory.conform.base import Fault, Player
 from dpfl_theory.conform.case import Case, failure, of
 from dpfl_theory.conform.comparisons import sampled
-from dpfl_theory.conform.comparisons.explained import UNKNOWN
+from dpfl_theory.conform.comparisons.explained import UNKNOWN, told
 from dpfl_theory.conform.comparisons.shape import NOT_GAUSSIAN
 from dpfl_theory.conform.randomness import Listening
 from dpfl_theory.conform.result import Finding
@@ -61,11 +62,29 @@ def by_samples(case: Case, why: str) -> list[Finding]:
             return []
         first = first or wrong
     known = [variant for fault in case.kind.faults() for variant in fault.variants()]
+    fitting: dict[str, Fault] = {}
     for reading, fault in itertools.product(case.kind.readings, known):
+        if fault.name in fitting:
+            continue
         if fits(replace(case.reference, **{**reading.parts, **fault.parts}).round) is None:  # type: ignore[type-var]
-            return [Finding(fault.name, fault.told, first, case.lines(fault.role), fault.seen, fault.private)]
-    said = "samples of w are not what the algorithm gives, and none of the faults that are known explains them"
+            fitting[fault.name] = fault
+    if fitting:
+        return [_listed(case, list(fitting.values()), first)]
+    said = "samples of w are not what the algorithm gives, and no named deviation explains them"
     return [Finding(UNKNOWN, said, first, case.lines("noise"))]
+
+
+def _listed(case: Case, faults: Sequence[Fault], seen: str) -> Finding:
+    """The fault that explains the samples, or all of them that do."""
+    one, private = faults[0], bool(case.kind.unit)
+    if len(faults) == 1:
+        return Finding(one.name, told(case, one), seen, case.lines(one.role), one.seen, one.private and private)
+    said = (
+        f"{len(faults)} deviations explain the samples of first rounds, and these do not single one out: "
+        f"{'; or '.join(f'{fault.name}: {told(case, fault)}' for fault in faults)}"
+    )
+    names = " or ".join(fault.name for fault in faults)
+    return Finding(names, said, seen, case.lines(one.role), private=private and all(f.private for f in faults))
 
 
 def _keeps_state(case: Case) -> bool:

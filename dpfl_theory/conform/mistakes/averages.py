@@ -12,8 +12,9 @@ from dpfl_theory.conform.base import Fault, Values, faulty, sized
 from dpfl_theory.conform.world import Client
 from dpfl_theory.problems.base import Array
 
-__all__ = ["AVERAGING", "CLIPPING", "LOCAL", "STEPS", "added"]
+__all__ = ["AVERAGING", "BOTH_STEPS", "CLIPPING", "LOCAL", "STEPS", "added"]
 
+BOTH_STEPS = "both step sizes on the server"
 AVERAGING = (
     faulty(
         "division by |S| in place of r",
@@ -22,6 +23,8 @@ AVERAGING = (
         "another average",
         "average",
         private=True,
+        plain="the sum of the messages is divided by the number of clients that take part, |S|: the algorithm divides "
+        "it by the expected number r, which is the same where all cohorts have one size alone",
         weight=over_cohort,
     ),
     faulty(
@@ -67,10 +70,12 @@ AVERAGING = (
     ),
     faulty(
         "weights by numbers of records",
-        "messages are weighted by their clients' shares of the records, so that one client can move the average by "
-        "more than C/r: weight all alike",
+        "messages are weighted by their clients' shares of the records, and the algorithm weighs all alike: with these "
+        "weights one client moves the average by up to its share times the threshold, so that the noise must be "
+        "calibrated to the largest share",
         "average",
-        private=True,
+        plain="messages are weighted by their clients' shares of the records, as in FedAvg of McMahan et al. 2017, and "
+        "the algorithm that was named weighs all alike",
         weight=by_records,
     ),
     faulty(
@@ -78,6 +83,7 @@ AVERAGING = (
         "all clients take part, whoever is in the cohort: the amplification by sampling is then claimed and not there",
         "cohort",
         private=True,
+        plain="all clients take part, whoever is in the cohort",
         members=lambda cohort, clients, v, rng: np.arange(len(clients)),
         weight=lambda client, cohort, clients, v: 1.0 / v["r"],
     ),
@@ -115,7 +121,7 @@ AVERAGING = (
         move=lambda w, step, v: w - v["global_step"] ** 2 * step,
     ),
     faulty(
-        "both step sizes on the server",
+        BOTH_STEPS,
         "the average is multiplied by the local and the global step size",
         "step",
         move=lambda w, step, v: w - v["local_step"] * v["global_step"] * step,

@@ -13,7 +13,9 @@ from dpfl_theory.conform.averaging import over_cohort, scaled
 from dpfl_theory.conform.base import Fault, Values, faulty, sized
 from dpfl_theory.problems.base import Array
 
-__all__ = ["CARRIED", "LEARNED"]
+__all__ = ["CARRIED", "LEARNED", "LEARNS"]
+
+LEARNS = "a clip level that learns from data without noise"
 
 MOMENTUM = (0.1, 0.5, 0.8, 0.9, 0.95, 0.99)
 """Factors of a momentum that training scripts have."""
@@ -50,7 +52,7 @@ def _momentum() -> Iterator[Fault]:
             lambda b, m, step: (b * m + step, step + b * (b * m + step)),
         ),
     )
-    without = "the algorithm has no momentum; this costs no privacy, but no bound on its error speaks of it"
+    without = "the algorithm has no momentum; this costs no privacy, but no bound on its error covers it"
     for words, way in ways:
 
         def of(b: float, words: str = words, way: Callable[..., tuple[Array, Array]] = way) -> Fault:
@@ -83,6 +85,8 @@ def _cohort() -> Iterator[Fault]:
                 "the round draws its own cohort and ignores the one that it is given, so that the accounting is of "
                 "other clients than those that took part: take the members from the cohort (what draws it is tested by "
                 "itself, as sampler)",
+                "cohort",
+                plain="the round draws its own cohort and ignores the one that it is given: take the members from the "
                 "cohort",
                 members=lambda cohort, clients, v, rng, draw=draw: draw(cohort, len(clients), v, rng),
                 **parts,
@@ -134,7 +138,7 @@ def _learned() -> Iterator[Fault]:
         for scales in (True, False):
             after = "with noise in proportion to it" if scales else "with the noise of the first one"
             yield faulty(
-                "a clip level that learns from data without noise",
+                LEARNS,
                 f"the threshold of the next round is {words}, {after}; the lengths get no noise, so that the threshold "
                 "tells of the data and no accounting covers it: fix C beforehand, or add noise to what it learns from "
                 "and account for that too",

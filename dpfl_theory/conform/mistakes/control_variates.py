@@ -18,10 +18,12 @@ __all__ = ["FAULTS", "State", "Trained", "mean_gradient"]
 
 @dataclass
 class State:
-    """c (d,): the server's control variate;  own (n, d): the clients'."""
+    """c (d,): the server's control variate;  own (n, d): the clients';  met (n,): who took part before, where that
+    matters."""
 
     c: Array
     own: Array
+    met: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ def _begun(w: Array, n: int, v: Values) -> State:
     return State(w.copy(), np.tile(w, (n, 1)))
 
 
+NO_C = "c is missing in the new control variate"
 AT_ONCE: tuple[dict[str, Any], ...] = ({"current": lambda own, i, new: new[-1] if new else own[i]}, {})
 """Whether clients read, within a round, the control variate that another one has just written."""
 DAMPING = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99)
@@ -94,6 +97,8 @@ def _absent() -> Iterator[Fault]:
             "client that takes no part, else the amplification by sampling is claimed and not there",
             "cohort",
             private=True,
+            plain="all clients train and write their control variates, whoever is in the cohort: c_i stays as it is "
+            "for a client that takes no part",
             absent=lambda own, c, train: train(),
             hears_absent=hears,
         )
@@ -102,6 +107,7 @@ def _absent() -> Iterator[Fault]:
             "c_i^+ = c_i - c + (w - y)/(K eta_l) is formed with y = w for clients that take no part, which subtracts "
             "c from their control variates in every round: change those of the cohort alone",
             "control",
+            alike=NO_C if hears else "",
             absent=lambda own, c, train: own - c,
             hears_absent=hears,
         )
@@ -194,6 +200,20 @@ FAULTS = (
         "NIID-Bench, issue 8",
         begin=_begun,
     ),
+    *(
+        faulty(
+            "control variates that do not begin at zero",
+            f"a client's control variate begins at the model's parameters when it first takes part{words}: begin at "
+            "zero, or with warm rounds",
+            "control",
+            begin=begin,
+            first=lambda w: w,
+        )
+        for words, begin in (
+            ("", lambda w, n, v: State(np.zeros_like(w), np.zeros((n, len(w))))),
+            (", and the server's at those of the first round", lambda w, n, v: State(w.copy(), np.zeros((n, len(w))))),
+        )
+    ),
     faulty(
         "the server's control variate never moves",
         "c_i is overwritten before the difference c_i^+ - c_i is taken, which then is zero",
@@ -246,7 +266,7 @@ FAULTS = (
         correction=lambda own, c: c,
     ),
     faulty(
-        "c is missing in the new control variate",
+        NO_C,
         "c_i^+ = c_i + (w - y)/(K eta_l) lacks - c",
         "control",
         control=lambda t, v: t.own + mean_gradient(t, v),
@@ -255,6 +275,7 @@ FAULTS = (
         "the new control variate has the wrong sign",
         "c_i^+ has (y - w)/(K eta_l): it is (w - y)/(K eta_l), the mean of the gradients on the way",
         "control",
+        alike="the correction has the wrong sign",
         control=lambda t, v: t.own - t.c - mean_gradient(t, v),
     ),
     faulty(

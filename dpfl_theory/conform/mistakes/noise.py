@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,14 +14,18 @@ __all__ = ["NOISE"]
 
 
 def noisy(
-    name: str, told: str, role: str, deviation: Callable[[Values, int], float], private: bool = False
+    name: str,
+    told: str,
+    role: str,
+    deviation: Callable[[Values, int], float],
+    private: bool = False,
+    once: bool = False,
 ) -> tuple[Fault, Fault]:
     """A mistake in the standard deviation on the average of a full cohort, where the server draws the noise, and where
     the clients do: |S| noises then add up."""
     by_clients = drawn(lambda v, s: deviation(v, s) * (s / v["r"]) ** 0.5)
-    return faulty(name, told, role, "", private, noise=drawn(deviation)), faulty(
-        name, told, role, "", private, noise=by_clients
-    )
+    one, other = (faulty(name, told, role, "", private, noise=noise) for noise in (drawn(deviation), by_clients))
+    return replace(one, once=once), replace(other, once=once)
 
 
 def sent(name: str, told: str, role: str, deviation: Callable[[Values], float], private: bool = False) -> tuple[Fault]:
@@ -72,8 +77,10 @@ NOISE = tuple(
             deviation=lambda v, s: (v["level"] ** -2.0) * v["deviation"],
         ),
         noisy(
-            "sqrt(r) too much noise",
-            "the average gets the noise of a single message: the mean of r noises has 1/sqrt(r) of its deviation",
+            "sqrt(r) times the noise",
+            "the average has sqrt(r) times the algorithm's noise, as it has where each message gets the noise that "
+            "protects it by itself (local privacy: then z is the multiplier of a message, and the average needs no "
+            "change), and where noise of one message is added to the average, whose noise needs 1/sqrt(r) of that",
             "noise",
             deviation=lambda v, s: (v["r"] ** 0.5) * v["deviation"],
         ),
@@ -86,13 +93,13 @@ NOISE = tuple(
         ),
         noisy(
             "sqrt(n) too much noise",
-            "the noise is sqrt(n) times what it should be",
+            "the noise is sqrt(n) times the algorithm's",
             "noise",
             deviation=lambda v, s: (v["n"] ** 0.5) * v["deviation"],
         ),
         noisy(
             "sqrt(n) too little noise",
-            "the noise is 1/sqrt(n) of what it should be",
+            "the noise is 1/sqrt(n) of the algorithm's",
             "noise",
             private=True,
             deviation=lambda v, s: (v["n"] ** -0.5) * v["deviation"],
@@ -193,6 +200,7 @@ NOISE = tuple(
             "noise",
             private=True,
             deviation=lambda v, s: (s / v["r"] ** 0.5) * v["deviation"],
+            once=True,
         ),
         noisy(
             "half the sensitivity",

@@ -150,6 +150,7 @@ FAULTS = (
         "the correction has the wrong sign",
         "the local step uses grad f_i + h_i: it is grad f_i - h_i",
         "control",
+        alike="the control variate has the wrong sign",
         local=lambda x, g, h, v: x - v["eta"] * (g + h),
     ),
     faulty(
@@ -301,8 +302,10 @@ NOISE = (
         private=True,
     ),
     *_size(
-        "sqrt(n) too much noise",
-        "the noise of a message is sqrt(n) times what it should be",
+        "sqrt(n) times the noise",
+        "the noise of a message is sqrt(n) times the algorithm's, as it is where it protects the message by itself "
+        "(local privacy: then z is the multiplier of a message, and needs no change), and where the noise that is "
+        "meant for one message is scaled once more",
         lambda v: v["sigma"] * v["n"] ** 0.5,
     ),
     *_size(

@@ -177,6 +177,7 @@ NORM = (
         "beta is missing everywhere",
         "memories and estimate move by what was sent: multiply it by beta",
         "control",
+        alike="beta is missing in the memories",
         remember=lambda own, sent, g, v: own + sent,
         estimate=lambda before, mean, v: before + mean,
     ),
@@ -192,6 +193,7 @@ FAULTS = (
         "memories that are not kept",
         "v_i stays zero: add what was sent",
         "control",
+        alike="bounded gradients without error feedback",
         remember=lambda own, sent, g, v: own,
     ),
     faulty(
@@ -225,8 +227,10 @@ FAULTS = (
         noise=_each(lambda v: v["noise_multiplier"]),
     ),
     faulty(
-        "sqrt(n) too much noise",
-        "the mean gets the noise of one message: the mean of n noises has 1/sqrt(n) of its deviation",
+        "sqrt(n) times the noise",
+        "the mean has sqrt(n) times the algorithm's noise, as it has where each message gets the noise that protects "
+        "it by itself (local privacy: then z is the multiplier of a message, and the mean needs no change), and where "
+        "noise of one message is added to the mean, whose noise needs 1/sqrt(n) of that",
         "noise",
         noise=_each(lambda v: v["sigma"] * v["n"] ** 0.5),
     ),

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpfl_theory.conform.averaging import Averaging, Part, clipped, drawn, stretched
+from dpfl_theory.conform.averaging import Averaging, Part, by_records, clipped, drawn, over_cohort, stretched
 from dpfl_theory.conform.base import Fault, Letter, Reading, Values, calibrated, faulty
-from dpfl_theory.conform.mistakes.averages import AVERAGING, CLIPPING, LOCAL
+from dpfl_theory.conform.mistakes.averages import AVERAGING, BOTH_STEPS, CLIPPING, LOCAL
 from dpfl_theory.conform.mistakes.carried import CARRIED, LEARNED
 from dpfl_theory.conform.mistakes.noise import NOISE
 
@@ -31,11 +31,39 @@ C = Letter(
 Z = Letter("noise_multiplier", "standard deviation over sensitivity", (1.3, 0.6), "nonnegative", ("z",))
 
 IN_DIFFERENCES = "which the threshold and the noise of this algorithm do not speak of: divide by the local step size"
-NO_DIVISION = faulty(
-    "the difference in place of the update",
-    f"a client sends w - y and not (w - y)/eta, {IN_DIFFERENCES}",
-    "local",
-    update=lambda w, y, v: w - y,
+MCMAHAN = (
+    "the clients' ends or differences are averaged, as in FedAvg of McMahan et al. 2017, and the algorithm averages "
+    "(w - y)/eta, so that its global step is in units of the local one"
+)
+"""What sets the FedAvg of most libraries apart from das2022's."""
+AS_LIBRARIES = tuple(
+    Fault(
+        name,
+        f"{MCMAHAN}{words}: it is the algorithm with {step} as its global step{others}",
+        "local",
+        {"update": lambda w, y, v: w - y, **weights, **parts},
+    )
+    for name, words, others, weights in (
+        (
+            "the difference in place of the update",
+            "",
+            "; hold it against fedavg-two-sided if you mean differences",
+            {},
+        ),
+        (
+            "the difference in place of the update",
+            ", and divides by r where this divides by the number of clients that take part",
+            " where all cohorts have r members; hold it against fedavg-two-sided if you mean differences",
+            {"weight": over_cohort},
+        ),
+        (
+            "FedAvg of McMahan et al. 2017, weighted by numbers of records",
+            ", and weighs all clients alike where this weighs them by their shares of the records",
+            " and other weights",
+            {"weight": by_records},
+        ),
+    )
+    for step, parts in (("eta beta", {}), ("eta", {"move": lambda w, step, v: w - step}))
 )
 CLIPPED_DIFFERENCES = tuple(
     Fault(
@@ -96,7 +124,7 @@ class FedAvg(Averaging):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        return (*AVERAGING, *LOCAL, NO_DIVISION, *CARRIED)
+        return (*AS_LIBRARIES, *(fault for fault in AVERAGING if fault.name != BOTH_STEPS), *LOCAL, *CARRIED)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from dpfl_theory.conform.references.two_sided import ETA_G, ETA_L
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.problems.base import Array
 
-__all__ = ["REFERENCES", "DPFedAvgRecord", "DPScaffold", "batch_size"]
+__all__ = ["LOTS", "REFERENCES", "DPFedAvgRecord", "DPScaffold", "batch_size"]
 
 C = Letter(
     "C", "threshold of a record's gradient [F/X]", (0.8, 1.7), also=("threshold", "clip", "clip_norm", "max_norm")
@@ -40,12 +40,15 @@ def batch_size(v: Values, records: int) -> int:
     return int(v["s"] * records * (1.0 + 1e-12))
 
 
-def _each(client: Client, y: Array, v: Values) -> Array:
-    """The gradients of the next batch's records; all records where the function chose none."""
+def _each(client: Client, y: Array, v: Values, empty: bool = False) -> Array:
+    """The gradients of the next batch's records; all records where the function chose none. empty: batches that are
+    missing have no records, as where the function passes those over; that moves nothing, whenever it was."""
     batches = v.get("batches", {}).get(client.number, ())
     taken = v.setdefault("taken", {}) if isinstance(v, dict) else {}
     k = taken.get(client.number, 0)
     taken[client.number] = k + 1
+    if empty and "batches" in v and v["s"] < 1.0 and k >= len(batches):
+        return client.record_gradients(y, [])
     batch = batches[k % len(batches)] if batches else None
     return client.record_gradients(y, None if batch is None else list(batch))
 
@@ -59,11 +62,12 @@ def _private(
     bound: Callable[[Array, Values], Array] = _one_by_one,
     mean: Callable[[Array, Values, int], Array] = lambda g, v, records: np.asarray(g.mean(axis=0)),
     deviation: Callable[[Values, int, int], float] = lambda v, b, records: v["unit"] / b * v["noise_multiplier"],
+    empty: bool = False,
 ) -> Part:
-    """H_i with these parts; records is R, b the size of the batch."""
+    """H_i with these parts; records is R, b the size of the batch;  empty: as in `_each`."""
 
     def gradient(client: Client, y: Array, v: Values, rng: Any) -> Array:
-        each = _each(client, y, v)
+        each = _each(client, y, v, empty)
         scale = deviation(v, len(each), len(client))
         noise = rng.normal(0.0, scale, len(y)) if scale > 0.0 else 0.0
         return np.asarray(mean(bound(each, v), v, len(client)) + noise)
@@ -71,7 +75,27 @@ def _private(
     return gradient
 
 
+LOTS = "lots of records that are drawn independently"
+
+
+def _lots(words: str, sensitivity: Callable[[Values], float]) -> Fault:
+    return faulty(
+        LOTS,
+        "a batch has each record with probability s, so that its size varies, and the sum is divided by s R, with "
+        f"noise of {words}: that is Poisson sampling, and the algorithm draws floor(s R) records. Account for it as "
+        "Poisson sampling, and not by the algorithm's theorem",
+        "average",
+        gradient=_private(
+            empty=True,
+            mean=lambda g, v, records: g.sum(axis=0) / (v["s"] * records),
+            deviation=lambda v, b, records: sensitivity(v) / (v["s"] * records) * v["noise_multiplier"],
+        ),
+    )
+
+
 OWN = (
+    _lots("the sensitivity that was declared", lambda v: float(v["unit"])),
+    _lots("the sensitivity of adding or leaving out a record, C", lambda v: float(v["level"])),
     faulty(
         "clip of the batch's mean",
         "the mean gradient of a batch is clipped and not each record's: one record can then move it by as much as all",
@@ -131,6 +155,13 @@ OWN = (
         "noise that is meant for the sum over the batch is added to its mean",
         "noise",
         gradient=_private(deviation=lambda v, b, records: v["unit"] * v["noise_multiplier"]),
+    ),
+    faulty(
+        "noise without the local step size",
+        "the noise is added to the client's parameters, and the gradient alone is multiplied by the step eta_l: it is "
+        "1/eta_l times the algorithm's, which adds it to the gradient",
+        "noise",
+        gradient=_private(deviation=lambda v, b, records: v["unit"] / b * v["noise_multiplier"] / v["local_step"]),
     ),
     faulty(
         "noise divided by all records in place of the batch",

@@ -29,7 +29,8 @@ K = Letter("K", "local steps", (3, 1), "count", ("local_steps", "epochs", "E", "
 class Scaffold(Reference):
     """noble2022 Algorithm 1 in these parts, v being the letters.
 
-    begin (w, n, v): the control variates at first.  gradient (client, y, v, rng): of a local step.  pull (y, w): what
+    begin (w, n, v): the control variates at first.  first (w): that of a client that takes part for the first time;
+    None where it is what it began as.  gradient (client, y, v, rng): of a local step.  pull (y, w): what
     is added to it besides.  correction (own, c): of a gradient.  current (own, i, new): the control variate of client
     i, new being those made in this round.  server (c, told, share): the server's as a client reads it, told being what
     was sent so far.  steps (v).  control (t, v): c_i^+ of a `Trained` client.  message (new, own): what is sent of it.
@@ -52,6 +53,7 @@ class Scaffold(Reference):
     )
 
     begin: Part = lambda w, n, v: State(np.zeros_like(w), np.zeros((n, len(w))))
+    first: Part | None = None
     gradient: Part = lambda client, y, v, rng: client.gradient(y)
     pull: Part = lambda y, w: 0.0
     correction: Part = lambda own, c: c - own
@@ -74,6 +76,8 @@ class Scaffold(Reference):
         self, w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, v: Values
     ) -> tuple[Array, Any]:
         state = self.begin(w, len(clients), v) if state is None else state
+        if self.first is not None:
+            state = self._met(state, cohort, w)
         step, told = np.zeros(len(w)), np.zeros(len(w))
         share = self.share(cohort, clients, v)
         new: list[Array] = []
@@ -89,7 +93,15 @@ class Scaffold(Reference):
         if self.absent is not None:
             told = told + self._without(state, own, clients, cohort, w, rng, v)
         c = state.c + (share * told if len(cohort) else 0.0)
-        return self.move(w, step, v), State(c, own)
+        return self.move(w, step, v), State(c, own, state.met)
+
+    def _met(self, state: State, cohort: Array, w: Array) -> State:
+        """The state in which clients that take part for the first time have their control variates."""
+        own, met = state.own.copy(), np.zeros(len(state.own), dtype=bool) if state.met is None else state.met.copy()
+        for i in map(int, cohort):
+            own[i] = own[i] if met[i] else self.first(w)  # type: ignore[misc]
+            met[i] = True
+        return State(state.c, own, met)
 
     def trained(self, client: Client, own: Array, c: Array, w: Array, rng: Any, v: Values) -> Trained:
         """The local steps of one client."""

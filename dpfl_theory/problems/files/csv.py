@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from dpfl_theory.errors import InputError
@@ -20,7 +21,9 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
 
     tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
     try:
-        table = csv.read_csv(str(path), parse_options=csv.ParseOptions(delimiter="\t" if tabs else ","))
+        source = pa.OSFile(os.fsencode(path))  # a name that is no UTF-8 is a name too
+        source = pa.CompressedInputStream(source, "gzip") if path.name.lower().endswith(".gz") else source
+        table = csv.read_csv(source, parse_options=csv.ParseOptions(delimiter="\t" if tabs else ","))
         table.validate(full=True)
         names = table.column_names  # decoded here
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from dpfl_theory.errors import InputError
@@ -19,7 +20,7 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
     import pyarrow.parquet as parquet
 
     try:
-        table = parquet.ParquetFile(str(path)).read()
+        table = parquet.ParquetFile(pa.OSFile(os.fsencode(path))).read()
         table.validate(full=True)  # texts are decoded here, and below the names
         len(table.column_names)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:

@@ -1,0 +1,174 @@
+"""Batches of records: of which size, and whether they are drawn anew, at random, for every local step."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from dpfl_theory.conform.base import Values
+from dpfl_theory.conform.case import Case
+from dpfl_theory.conform.comparisons.probes import Path, Spread, chosen
+from dpfl_theory.conform.comparisons.suspects import Seen
+from dpfl_theory.conform.references.record_level import LOTS, batch_size
+from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.settings import SHARES, cohorts, world
+from dpfl_theory.conform.world import World
+
+__all__ = ["batches"]
+
+RUNS, ROUNDS, STEPS = 60, 3, 3
+"""Runs with other seeds, rounds of each with one cohort, and local steps of a round, if the function asks for them."""
+FEWEST = 100
+"""Pairs of batches that a test of their overlap needs."""
+DEVIATIONS = 7.0
+"""Standard deviations from which on overlaps are not those of independent batches."""
+FIXED = "records that are not drawn at random"
+Batch = tuple[int, ...]
+
+
+class Run(NamedTuple):
+    """A client's batches in one run: of each round, those of its steps."""
+
+    client: int
+    rounds: tuple[tuple[Batch, ...], ...]
+
+
+def batches(case: Case, seen: Sequence[Seen], named: Sequence[Finding]) -> list[Finding]:
+    """What is wrong with the function's batches."""
+    if (found := _sizes(case, seen, any(fault.name == LOTS for fault in named))) is not None:
+        return [found]
+    v = next((v for v in case.plan.values if v.get("s", 1.0) < 1.0), None)
+    found = None if v is None else _drawn(case, v)
+    return [] if found is None else [found]
+
+
+def _finding(case: Case, name: str, said: str, seen: str = "", private: bool = True) -> Finding:
+    return Finding(name, said, seen, case.lines("local"), private=private)
+
+
+def _sizes(case: Case, seen: Sequence[Seen], lots: bool) -> Finding | None:
+    """Batches of another size than floor(s R), or with a record twice."""
+    sizes: dict[tuple[float, int], set[int]] = {}
+    for one in seen:
+        if "s" not in one.probe.v or one.choices is None:
+            continue
+        path = one.probe.path if isinstance(one.probe, Spread) else one.probe
+        for told in one.choices:
+            for client, drawn in told["batches"].items():
+                if any(len(set(batch)) < len(batch) for batch in drawn):
+                    said = "a record is in a batch twice: the accounting is that of sampling without replacement"
+                    return _finding(case, "records drawn twice", said)
+                key = float(path.v["s"]), len(path.world.records[client].y)
+                sizes.setdefault(key, set()).update(map(len, drawn))
+    for (s, records), own in sizes.items():
+        size = batch_size({"s": s}, records)
+        if own == {size} or (lots and len(own) > 1):
+            continue
+        if len(own) > 1:
+            said = (
+                "the size of a client's batches varies, and the algorithm's is always floor(s R): where records are "
+                "drawn independently (Poisson sampling), divide by s R and account for that; where a last batch is "
+                "shorter, leave it out"
+            )
+            seen_ = f"{min(own)} to {max(own)} of {records} records, where floor(s R) = {size}"
+            return _finding(case, "batches of varying size", said, seen_, private=False)
+        (found,) = own
+        said = f"a batch has {found} of {records} records, and floor(s R) = {size} is accounted for"
+        return _finding(case, "batches of another size", said, private=found > s * records)
+    return None
+
+
+def _drawn(case: Case, v: Values) -> Finding | None:
+    """Batches that are not drawn anew. Errs with a probability that is far below that of the tests on samples."""
+    asked = set(case.subject.taken.values())
+    own = dict(v)
+    if "K" in asked:
+        own = case.reference.settled({**own, "K": STEPS})
+    on = world(case.reference, own, next(iter(SHARES)), 31)
+    who = tuple(cohorts(own, 1, 31)) * ROUNDS
+    runs = [run for k in range(RUNS) for run in _of(case, Path(own, replace(on, seed=1000 + k), who))]
+    runs = [run for run in runs if _ways(run, len(on.records[run.client].y)) > 1.0]
+    if not runs:
+        return None
+    return _fixed(case, runs) or _kept(case, runs) or _in_turn(case, runs, on)
+
+
+def _of(case: Case, path: Path) -> Iterator[Run]:
+    told = chosen(case.subject, path)
+    for client in map(int, path.who[0]):
+        yield Run(client, tuple(tuple(one["batches"].get(client, ())) for one in told))
+
+
+def _ways(run: Run, records: int) -> float:
+    """How many batches of the size there are: 1 where nothing can be random."""
+    sizes = {len(batch) for steps in run.rounds for batch in steps}
+    return max((float(math.comb(records, size)) for size in sizes), default=1.0)
+
+
+def _fixed(case: Case, runs: Sequence[Run]) -> Finding | None:
+    """The same records in every run."""
+    for client in dict.fromkeys(run.client for run in runs):
+        own = {run.rounds for run in runs if run.client == client}
+        if len(own) > 1:
+            continue
+        (only,) = own
+        alike = len({batch for steps in only for batch in steps}) == 1
+        said = (
+            f"a client takes {'always the same records' if alike else 'its records in the same order in every run'}, "
+            "whatever the rng is: there is no sampling, and the amplification that is accounted for is not there"
+        )
+        first = [int(j) for j in only[0][0]]
+        return _finding(case, FIXED, said, f"client {client} begins with the records {first} in all of {RUNS} runs")
+    return None
+
+
+def _pairs(runs: Sequence[Run], within: bool) -> list[tuple[int, Batch, Batch]]:
+    """Batches of one client that follow each other: in a round, or the first ones of two rounds."""
+    found = []
+    for run in runs:
+        if within:
+            found += [(run.client, a, b) for steps in run.rounds for a, b in itertools.pairwise(steps)]
+        else:
+            first = [steps[0] for steps in run.rounds if steps]
+            found += [(run.client, a, b) for a, b in itertools.pairwise(first)]
+    return found
+
+
+def _kept(case: Case, runs: Sequence[Run]) -> Finding | None:
+    """A batch that is used again in every round, or in every step of a round."""
+    for within, name, when in (
+        (False, "a batch that is kept", "every round"),
+        (True, "one batch for all local steps", "every local step of a round"),
+    ):
+        pairs = _pairs(runs, within)
+        if len(pairs) >= FEWEST and all(set(a) == set(b) for _, a, b in pairs):
+            said = (
+                f"a batch is drawn once and used in {when}: the accounting is that of a new batch in every local "
+                "step, and its amplification by sampling is not there for one that is kept"
+            )
+            return _finding(case, name, said, f"all of {len(pairs)} batches are those of the one before")
+    return None
+
+
+def _in_turn(case: Case, runs: Sequence[Run], on: World) -> Finding | None:
+    """Batches that have fewer, or more, records of the one before than independent ones."""
+    for within in (True, False):
+        pairs = [pair for pair in _pairs(runs, within) if len(pair[1]) == len(pair[2])]
+        total = mean = variance = 0.0
+        for client, a, b in pairs:
+            m, records = len(a), len(on.records[client].y)
+            total += len(set(a) & set(b))
+            mean += m * m / records
+            variance += m * (m / records) * (1 - m / records) * (records - m) / max(records - 1, 1)
+        if len(pairs) < FEWEST or variance <= 0.0 or abs(total - mean) <= DEVIATIONS * variance**0.5:
+            continue
+        said = (
+            "a batch depends on the one before, as where the records of an epoch are taken in turn: the accounting is "
+            "that of batches that are drawn independently of each other"
+        )
+        seen = f"{total:.0f} records are in the next batch too, and {mean:.0f} are expected of independent ones"
+        return _finding(case, "batches that depend on each other", said, seen)
+    return None

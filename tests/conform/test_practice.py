@@ -1,0 +1,577 @@
+"""Rounds as people write them: no false names, no accusation of correct code, and nothing that conforms unlooked at."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfl_theory.cli import main
+from dpfl_theory.conform.comparisons.cohort import sampled
+from dpfl_theory.conform.result import Conformance
+from dpfl_theory.conform.run import conform
+from dpfl_theory.errors import InputError
+
+MORE = pytest.mark.exhaustive
+TWO_SIDED = {"as_": "dp-fedavg-two-sided", "eta_g": 1.0}
+RECORD = {"as_": "dp-fedavg-record"}
+Round = Callable[..., Any]
+
+
+def found(round: Round, **given: Any) -> Conformance:
+    return conform(round, **{"runs": 0, **given})
+
+
+def names(one: Conformance) -> list[str]:
+    return [fault.name for fault in one.faults]
+
+
+def steps(w: Any, client: Any, lr: float, K: int, near: float = 0.0) -> Any:
+    y = w.copy()
+    for _ in range(K):
+        y = y - lr * (client.gradient(y) + near * (y - w))
+    return y
+
+
+def clip(u: Any, C: float) -> Any:
+    return u * min(1.0, C / max(float(np.linalg.norm(u)), 1e-300))
+
+
+def clipped_mean(client: Any, y: Any, C: float, batch: Any = None) -> Any:
+    g = client.record_gradients(y, batch)
+    return (g * np.minimum(1.0, C / np.maximum(np.linalg.norm(g, axis=1, keepdims=True), 1e-300))).mean(axis=0)
+
+
+# A threshold that follows the data
+
+
+def adaptive(noise: Callable[[Any], float], rate: float, q: float, scale: float = 1.0) -> Round:
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any, r: Any
+    ) -> Any:
+        C = c if state is None else state
+        updates = [steps(w, clients[i], lr, epochs) - w for i in cohort]
+        short = np.mean([np.linalg.norm(u) <= C for u in updates]) if updates else q
+        total = sum((clip(u, C) for u in updates), 0.0 * w)
+        below = short + noise(rng)
+        return w + (total + rng.normal(0.0, scale * z * C, w.shape)) / r, C * np.exp(rate * (q - below))
+
+    return round
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "q"),
+    [
+        (lambda rng: rng.normal(0.0, 3.0), 0.2, 0.5),
+        pytest.param(lambda rng: rng.normal(0.0, 0.1), 0.3, 0.8, marks=MORE),
+        pytest.param(lambda rng: rng.laplace(0.0, 0.2), 0.5, 0.9, marks=MORE),
+    ],
+)
+def test_a_noisy_count_is_not_said_to_have_no_noise(noise: Any, rate: float, q: float) -> None:
+    one = found(adaptive(noise, rate, q), **TWO_SIDED)
+    assert names(one) == ["a clip level that learns from data, with noise"]
+    assert not one.faults[0].private
+    assert "without noise" not in str(one)
+    assert one.privacy["epsilon"] == pytest.approx(one.privacy["epsilon_claimed"], rel=1e-3)
+
+
+@MORE
+def test_a_count_without_noise_and_too_little_noise_are_told() -> None:
+    silent = found(adaptive(lambda rng: 0.0, 0.3, 0.8), **TWO_SIDED)
+    assert names(silent) == ["a clip level that learns from data without noise"]
+    assert silent.faults[0].private
+    less = found(adaptive(lambda rng: rng.normal(0.0, 0.1), 0.2, 0.5, scale=0.3), **TWO_SIDED)
+    assert names(less) == ["a clip level that learns from data, with noise", "another noise"]
+    assert [fault.private for fault in less.faults] == [False, True]
+    other = found(adaptive(lambda rng: rng.normal(0.0, 0.1), 0.17, 0.5), **TWO_SIDED)
+    assert names(other) == ["another round"]
+    assert "first round of every path is the algorithm's" in other.faults[0].told
+
+
+# Weights
+
+
+def weighted(updates: bool, factor: Callable[[Any], float]) -> Round:
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, beta: Any, epochs: Any, C: Any, z: Any
+    ) -> Any:
+        share = np.array([len(clients[i]) for i in cohort], dtype=float)
+        share /= max(share.sum(), 1.0)
+        ends = [steps(w, clients[i], lr, epochs) for i in cohort]
+        sent = [clip((y - w) / (lr if updates else 1.0), C) for y in ends]
+        noise = rng.normal(0.0, z * C * factor(share), w.shape)
+        return w + beta * (sum((a * u for a, u in zip(share, sent)), 0.0 * w) + noise), state
+
+    return round
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        TWO_SIDED,
+        pytest.param({**TWO_SIDED, "eta_g": 0.7}, marks=MORE),
+        pytest.param({"as_": "dp-fedavg", "sampling": "fixed"}, marks=MORE),
+    ],
+)
+def test_weights_with_noise_for_the_largest_break_nothing(given: Any) -> None:
+    one = found(weighted(given["as_"] == "dp-fedavg", lambda share: float(share.max(initial=0.0))), **given)
+    assert names(one) == ["weights by numbers of records", "another noise"]
+    assert not any(fault.private for fault in one.faults)
+    assert one.privacy["epsilon"] <= one.privacy["epsilon_claimed"] * (1.0 + 1e-3)
+
+
+def test_weights_with_noise_for_equal_shares_are_refuted_by_a_pair() -> None:
+    one = found(weighted(False, lambda share: 1.0 / len(share)), **TWO_SIDED)
+    assert names(one) == ["weights by numbers of records", "more than the declared sensitivity"]
+    assert one.privacy["epsilon"] > one.privacy["epsilon_claimed"]
+
+
+def averaged(weights: bool) -> Round:
+    """FedAvg of McMahan et al. 2017."""
+
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any) -> Any:
+        share = np.array([len(clients[i]) if weights else 1.0 for i in cohort], dtype=float)
+        ends = [steps(w, clients[i], lr, epochs) for i in cohort]
+        return sum((a * y for a, y in zip(share / share.sum(), ends)), 0.0 * w) if ends else w, state
+
+    return round
+
+
+@pytest.mark.parametrize(
+    ("weights", "given", "name"),
+    [
+        (True, {"sampling": "fixed", "beta": 1.0}, "FedAvg of McMahan et al. 2017, weighted by numbers of records"),
+        (True, {}, "FedAvg of McMahan et al. 2017, weighted by numbers of records"),
+        (False, {"beta": 1.0}, "the difference in place of the update"),
+        (True, {"as_": "fedavg-two-sided", "eta_g": 1.0}, "weights by numbers of records"),
+    ],
+)
+def test_the_fedavg_of_libraries_gets_its_name(weights: bool, given: Any, name: str) -> None:
+    one = found(averaged(weights), **{"as_": "fedavg", **given})
+    assert name in one.faults[0].name
+    assert len(one.faults) == 1
+    said = str(one)
+    assert "C/r" not in said
+    assert "both step sizes" not in said
+    assert not one.faults[0].private
+
+
+# Noise
+
+
+def local_private(updates: bool) -> Round:
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, beta: Any, epochs: Any, C: Any, z: Any
+    ) -> Any:
+        ends = [steps(w, clients[i], lr, epochs) for i in cohort]
+        sent = [clip((y - w) / (lr if updates else 1.0), C) + rng.normal(0.0, z * C, w.shape) for y in ends]
+        return w + beta * np.mean(sent, axis=0), state
+
+    return round
+
+
+@pytest.mark.parametrize(
+    ("given", "also"),
+    [
+        (TWO_SIDED, ()),
+        pytest.param({"as_": "dp-fedavg", "sampling": "fixed", "cohort": 5}, (), marks=MORE),
+        pytest.param({**TWO_SIDED, "sampling": "full", "clients": 5}, ("sqrt(n) too much noise",), marks=MORE),
+    ],
+)
+def test_noise_that_protects_a_message_is_not_too_much(given: Any, also: Any) -> None:
+    one = found(local_private(given["as_"] == "dp-fedavg"), **given)
+    assert names(one) == [" or ".join(("sqrt(r) times the noise", *also))]
+    assert "local privacy" in one.faults[0].told
+    assert not one.faults[0].private
+
+
+def after_the_steps(deviation: Callable[..., float]) -> Round:
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, beta: Any, epochs: Any, C: Any, z: Any
+    ) -> Any:
+        ends = []
+        for i in cohort:
+            y = w.copy()
+            for _ in range(epochs):
+                y = y - lr * clipped_mean(clients[i], y, C)
+            ends.append(y + rng.normal(0.0, z * deviation(C, lr, epochs, len(clients[i])), w.shape))
+        return w + beta * (np.mean(ends, axis=0) - w), state
+
+    return round
+
+
+@pytest.mark.parametrize(
+    "deviation",
+    [
+        lambda C, lr, K, m: C,
+        pytest.param(lambda C, lr, K, m: 2 * C / m, marks=MORE),
+        pytest.param(lambda C, lr, K, m: 2 * C * lr * K / m, marks=MORE),
+    ],
+)
+def test_noise_after_the_steps_is_not_said_to_follow_the_data(deviation: Any) -> None:
+    one = found(after_the_steps(deviation), **RECORD)
+    assert names(one) == ["another noise"]
+    assert "numbers of noise" in one.faults[0].evidence
+    assert not one.faults[0].private
+
+
+def batched(draw: Callable[..., Any], noise: Callable[..., float] = lambda C, b, lr: lr * 2 * C / b) -> Round:
+    def round(
+        w: Any,
+        state: Any,
+        clients: Any,
+        cohort: Any,
+        rng: Any,
+        *,
+        lr: Any,
+        beta: Any,
+        epochs: Any,
+        C: Any,
+        share: Any,
+        z: Any,
+    ) -> Any:
+        kept, ends = dict(state or {}), []
+        kept["round"] = kept.get("round", -1) + 1
+        for i in map(int, cohort):
+            y, R = w.copy(), len(clients[i])
+            for k in range(epochs):
+                batch = draw(R, int(share * R), rng, kept, i, kept["round"], k)
+                y = y - lr * clipped_mean(clients[i], y, C, batch)
+                y = y + rng.normal(0.0, z * noise(C, len(batch), lr), w.shape)
+            ends.append(y)
+        return w + beta * (np.mean(ends, axis=0) - w), kept
+
+    return round
+
+
+def anew(R: int, b: int, rng: Any, *_: Any) -> Any:
+    return rng.choice(R, b, replace=False)
+
+
+@pytest.mark.parametrize(
+    ("noise", "name"),
+    [
+        (lambda C, b, lr: 2 * C / b, "noise without the local step size"),
+        pytest.param(lambda C, b, lr: lr * 7 * C / b, "another noise", marks=MORE),
+    ],
+)
+def test_large_gaussian_noise_is_gaussian(noise: Any, name: str) -> None:
+    assert names(found(batched(anew, noise), **RECORD)) == [name]
+
+
+def test_noise_that_goes_with_that_of_the_round_before_is_not_said_to_be_too_little() -> None:
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any) -> Any:
+        total = sum(clip(steps(w, clients[i], lr, epochs) - w, c) for i in cohort)
+        noise, before = rng.normal(0.0, z * c, w.shape), 0.0 if state is None else state
+        return w + (total + noise - 0.5 * before) / len(cohort), noise
+
+    one = found(round, **TWO_SIDED)
+    assert names(one) == ["noise that changes with the rounds"]
+    assert not one.faults[0].private
+    assert "not looked at" in one.faults[0].told
+
+
+# Batches and cohorts
+
+
+def kept_for_ever(R: int, b: int, rng: Any, kept: Any, i: int, *_: Any) -> Any:
+    return kept.setdefault(i, rng.choice(R, b, replace=False))
+
+
+def of_a_round(R: int, b: int, rng: Any, kept: Any, i: int, k: int, step: int) -> Any:
+    return kept.setdefault((i, k), rng.choice(R, b, replace=False))
+
+
+def epochs_shuffled(R: int, b: int, rng: Any, kept: Any, i: int, *_: Any) -> Any:
+    left = kept.get(i, [])
+    left = left if len(left) >= b else rng.permutation(R).tolist()
+    kept[i] = left[b:]
+    return left[:b]
+
+
+@pytest.mark.parametrize(
+    ("draw", "name"),
+    [
+        (lambda R, b, *_: np.arange(b), "records that are not drawn at random"),
+        (lambda R, b, *_: np.arange(R)[R - b :], "records that are not drawn at random"),
+        (
+            lambda R, b, g, kept, i, k, step: (np.arange(b) + b * (3 * k + step)) % R,
+            "records that are not drawn at random",
+        ),
+        (
+            lambda R, b, g, kept, i, k, step: np.random.default_rng([5, i, k, step]).choice(R, b, replace=False),
+            "records that are not drawn at random",
+        ),
+        (kept_for_ever, "a batch that is kept"),
+        (of_a_round, "one batch for all local steps"),
+        (epochs_shuffled, "batches that depend on each other"),
+        (anew, None),
+    ],
+)
+def test_batches_are_drawn_anew(draw: Any, name: str | None) -> None:
+    one = found(batched(draw), **RECORD)
+    assert names(one) == ([] if name is None else [name])
+    assert one.verdict == ("conforms" if name is None else "differs")
+
+
+def lots(factor: float, over: bool) -> Round:
+    """Poisson sampling of records; divided by the expected size, or by the size."""
+
+    def round(
+        w: Any,
+        state: Any,
+        clients: Any,
+        cohort: Any,
+        rng: Any,
+        *,
+        lr: Any,
+        beta: Any,
+        epochs: Any,
+        C: Any,
+        share: Any,
+        z: Any,
+    ) -> Any:
+        ends = []
+        for i in cohort:
+            y, R = w.copy(), len(clients[i])
+            for _ in range(epochs):
+                batch = np.flatnonzero(rng.random(R) < share)
+                size = share * R if over else max(len(batch), 1)
+                g = clipped_mean(clients[i], y, C, batch) * len(batch) if len(batch) else 0.0 * y
+                y = y - lr * (g + rng.normal(0.0, factor * C * z, w.shape)) / size
+            ends.append(y)
+        return w + beta * (np.mean(ends, axis=0) - w), state
+
+    return round
+
+
+@pytest.mark.parametrize(
+    ("factor", "given"),
+    [
+        (2.0, {}),
+        pytest.param(1.0, {}, marks=MORE),
+        pytest.param(1.0, {"relation": "zero-out"}, marks=MORE),
+        pytest.param(2.0, {"share": 0.4}, marks=MORE),
+    ],
+)
+def test_lots_of_records_are_not_batches_of_a_wrong_size(factor: float, given: Any) -> None:
+    one = found(lots(factor, True), **RECORD, **given)
+    assert names(one) == ["lots of records that are drawn independently"]
+    assert not one.faults[0].private
+
+
+ITS_OWN, FRESH, TURN = np.random.default_rng(1234), np.random.default_rng(), itertools.count()
+
+
+def public_seed(n: int, rng: Any) -> Any:
+    return ITS_OWN.choice(n, 3, replace=False)
+
+
+def secret_seed(n: int, rng: Any) -> Any:
+    return FRESH.choice(n, 3, replace=False)
+
+
+def in_turn(n: int, rng: Any) -> Any:
+    return np.arange(n)[3 * (next(TURN) % (n // 3)) :][:3]
+
+
+def a_group(n: int, rng: Any) -> Any:
+    return np.arange(3) + 3 * rng.integers(n // 3)
+
+
+def neighbours(n: int, rng: Any) -> Any:
+    return (np.arange(3) + rng.integers(n)) % n
+
+
+def right(n: int, rng: Any) -> Any:
+    return rng.choice(n, 3, replace=False)
+
+
+def seeded_each_time(n: int, rng: Any) -> Any:
+    return np.flatnonzero(np.random.default_rng(next(TURN)).random(n) < 0.5)
+
+
+def independently(n: int, rng: Any) -> Any:
+    return np.flatnonzero(rng.random(n) < 0.5)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "scheme", "name"),
+    [
+        (public_seed, "fixed", "cohorts that can be predicted"),
+        (in_turn, "fixed", "cohorts that can be predicted"),
+        (seeded_each_time, "poisson", "cohorts that can be predicted"),
+        (a_group, "fixed", "clients that are not independent"),
+        (neighbours, "fixed", "clients that are not independent"),
+        (secret_seed, "fixed", None),
+        (right, "fixed", None),
+        (independently, "poisson", None),
+    ],
+)
+def test_cohorts_are_random(sampler: Any, scheme: str, name: str | None) -> None:
+    drawn = sampled(sampler, {"n": 6, "r": 3.0, "scheme": scheme}, 0, 1e-6)
+    assert [one.name for one in drawn.findings] == ([] if name is None else [name])
+    assert drawn.open == ""
+
+
+def test_epochs_of_clients_are_no_independent_cohorts() -> None:
+    left: list[int] = []
+
+    def shuffled(n: int, rng: Any) -> Any:
+        if len(left) < 3:
+            left[:] = rng.permutation(n).tolist()
+        return [left.pop() for _ in range(3)]
+
+    drawn = sampled(shuffled, {"n": 6, "r": 3.0, "scheme": "fixed"}, 0, 1e-6)
+    assert [one.name for one in drawn.findings] == ["clients that take turns"]
+
+
+def test_a_sampler_that_cannot_be_loaded_anew_is_left_open() -> None:
+    own = np.random.default_rng(5)
+    one = found(
+        averaged(False), as_="fedavg-two-sided", eta_g=1.0, sampler=lambda n, rng: own.choice(n, 3, replace=False)
+    )
+    assert one.verdict == "undecided"
+    assert "was not seen" in " ".join(one.notes)
+
+
+# Claims
+
+
+def server_noise(
+    w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any
+) -> Any:
+    total = sum((clip(steps(w, clients[i], lr, epochs) - w, c) for i in cohort), 0.0 * w)
+    return w + (total + rng.normal(0.0, z * c, w.shape)) / len(cohort), state
+
+
+def test_a_claim_that_is_no_protection_is_told_and_no_round_is_blamed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for z in (1e-4, 0.1):
+        one = found(server_noise, **TWO_SIDED, noise_multiplier=z)
+        assert names(one) == ["a claimed epsilon above 50"]
+        assert one.verdict == "differs"
+        assert "its round is that of dp-fedavg-two-sided" in str(one)
+    for z in (1.0, 0.2):
+        assert found(server_noise, **TWO_SIDED, noise_multiplier=z).verdict == "conforms"
+    with_batches = found(batched(anew), **RECORD, noise_multiplier=1e-3)
+    assert names(with_batches) == ["a claimed epsilon above 50"]
+    file = tmp_path / "own.py"
+    file.write_text(
+        "import numpy as np\n"
+        "def round(w, state, clients, cohort, rng, *, c, z):\n"
+        "    u = [0.1 * clients[i].gradient(w) for i in cohort]\n"
+        "    total = sum(x * min(1.0, c / max(np.linalg.norm(x), 1e-300)) for x in u)\n"
+        "    return w - (total + rng.normal(0.0, z * c, w.shape)) / len(cohort), state\n"
+    )
+    sets = [word for pair in ("eta_g=1", "eta_l=0.1", "Q=1", "noise_multiplier=0.00002") for word in ("--set", pair)]
+    assert main(["conform", f"{file}:round", "--as", "dp-fedavg-two-sided", "--runs", "0", *sets]) == 1
+    assert "above 50" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["fedprox", "FedNova", "fed-adam", "feddyn", "dp-fedprox", "fedavgm"])
+def test_other_algorithms_are_no_misspelling(name: str) -> None:
+    with pytest.raises(InputError) as caught:
+        conform(averaged(False), name)
+    assert "there is no reference for" in str(caught.value)
+    assert "did you mean" not in str(caught.value)
+
+
+# What has no name, and how far names reach
+
+
+def proximal(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) -> Any:
+    return np.mean([steps(w, clients[i], lr, K, 0.3) for i in cohort], axis=0), state
+
+
+def normalised(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) -> Any:
+    taken = [K + len(clients[i]) % 2 for i in cohort]
+    ways = [(w - steps(w, clients[i], lr, k)) / k for i, k in zip(cohort, taken)]
+    return w - np.mean(taken) * np.mean(ways, axis=0), state
+
+
+def adam(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) -> Any:
+    m, v = (0.0 * w, 0.0 * w) if state is None else state
+    g = np.mean([w - steps(w, clients[i], lr, K) for i in cohort], axis=0)
+    m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+    return w - 0.1 * m / (np.sqrt(v) + 1e-3), (m, v)
+
+
+def decaying(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) -> Any:
+    k = 1 if state is None else state + 1
+    return np.mean([steps(w, clients[i], lr / k**0.5, K) for i in cohort], axis=0), k
+
+
+def unequal(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) -> Any:
+    return np.mean([steps(w, clients[i], lr, K * len(clients[i])) for i in cohort], axis=0), state
+
+
+@pytest.mark.parametrize(
+    ("way", "name", "told"),
+    [
+        (proximal, "a proximal term in the local steps", "0.3 (y - w)"),
+        pytest.param(normalised, "another round", "no named deviation explains all rounds", marks=MORE),
+        pytest.param(adam, "another round", "no named deviation explains all rounds", marks=MORE),
+        (decaying, "another round", "the first round of every path is the algorithm's, and the next one differs"),
+        pytest.param(unequal, "another round", "no named deviation explains all rounds", marks=MORE),
+    ],
+)
+def test_what_has_no_name_gets_none(way: Any, name: str, told: str) -> None:
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any) -> Any:
+        return way(w, clients, cohort, lr, epochs, state)
+
+    one = found(round, as_="fedavg-two-sided", eta_g=1.0)
+    assert names(one) == [name]
+    assert told in one.faults[0].told
+
+
+def scaffold(weights: bool = False, at_model: bool = False, own: float = 1.0, decay: float = 0.0) -> Round:
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, eta_l: Any, eta_g: Any, K: Any) -> Any:
+        c, kept, k = (0.0 * w, {}, 0) if state is None else state
+        kept, model, control = dict(kept), 0.0 * w, 0.0 * w
+        share = np.array([len(clients[i]) if weights else 1.0 for i in cohort], dtype=float)
+        for i, a in zip(map(int, cohort), share / share.sum()):
+            mine, y = kept.get(i, w if at_model else 0.0 * w), w
+            for _ in range(K):
+                y = y - eta_l / (1.0 + decay * k) * (clients[i].gradient(y) - mine + c)
+            kept[i] = own * mine - c + (w - y) / (K * eta_l)
+            model, control = model + a * (y - w), control + kept[i] - mine
+        return w + eta_g * model, (c + control / len(clients), kept, k + 1)
+
+    return round
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"weights": True}, {"weights by numbers of records"}),
+        ({"at_model": True}, {"control variates that do not begin at zero"}),
+        (
+            {"weights": True, "at_model": True},
+            {"weights by numbers of records", "control variates that do not begin at zero"},
+        ),
+        ({}, set()),
+    ],
+)
+def test_weights_and_beginnings_of_scaffold(given: Any, expected: set[str]) -> None:
+    assert set(names(found(scaffold(**given), as_="scaffold"))) == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"own": 0.9},
+        pytest.param({"decay": 0.3}, marks=MORE),
+        pytest.param({"own": 0.6, "decay": 0.1}, marks=MORE),
+    ],
+)
+def test_the_answer_says_how_far_the_weights_explain(given: Any) -> None:
+    one = found(scaffold(weights=True, **given), as_="scaffold")
+    assert names(one) == ["another round"]
+    assert "'weights by numbers of records' explains the first" in one.faults[0].told
+    assert "and not what follows" in one.faults[0].told

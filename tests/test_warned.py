@@ -1,0 +1,108 @@
+"""Warnings of what runs are in its record, with a count in the summary, and not on the terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from dpfl_theory.warned import counted, in_words, recorded, total
+
+DIVERGES = """
+import numpy as np
+from dpfl_theory.algorithms import TwoSidedFedAvg, simulate
+from dpfl_theory.problems import make
+TITLE, CAPTION, SOURCE = "A run that diverges", "A run.", {"paper": "mine", "where": "here"}
+BUDGET_SECONDS = {"quick": 1.0, "full": 1.0}
+def diverge():
+    problem = make("quadratic", clients=4, dimension=3, seed=1)
+    run = simulate(TwoSidedFedAvg(50.0, 1.0, 1, 1e300), problem, 400, 2, start=np.ones(3), device="cpu")
+    return float(run.final.size)
+"""
+SCRIPT = (
+    DIVERGES
+    + """
+import functools
+def compute(context):
+    found = context.each([functools.partial(diverge)], ["one"])
+    return {"x": found, "claims": []}
+def draw(data):
+    return {}
+"""
+)
+STATEMENTS = (
+    DIVERGES
+    + """
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.model import Check, Source, Statement
+def build(statement, instance):
+    return Outcome(diverge() > 0.0, "it has numbers")
+STATEMENTS = (Statement("mine.far", "lemma", "t", Source("mine", "1"), "t", checks=(Check("algebra", "c", build),)),)
+"""
+)
+
+
+def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONWARNINGS"}
+    command = [sys.executable, "-m", "dpfl_theory", *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_warnings_of_checks_are_in_their_evidence(jobs: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(STATEMENTS)
+    done = run(["check", "--file", "mine.py", "--format", "json", "--jobs", jobs], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "DivergenceWarning" not in done.stderr
+    told = json.loads(done.stdout)
+    (warned,) = told["evidence"][0]["warnings"]
+    assert warned["kind"] == "DivergenceWarning"
+    assert "diverged in 2 of 2 lanes" in warned["text"]
+    assert told["summary"]["counts"]["warnings"] == 1
+    assert "1 warning recorded" in run(["check", "--file", "mine.py", "--jobs", jobs], tmp_path).stdout
+
+
+@pytest.mark.parametrize("words", [["--jobs", "1"], ["--jobs", "2"], ["--jobs", "2", "--store", "kept"]])
+def test_warnings_of_validations_are_in_their_documents(words: list[str], tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / "scripts").mkdir(exist_ok=True)
+        (tmp_path / "scripts" / f"{name}.py").write_text(SCRIPT)
+    done = run(["validate", "--folder", "scripts", "--output", "out", *words], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "DivergenceWarning" not in done.stderr
+    assert "1 warning recorded" in done.stderr
+    for name in ("first", "second"):
+        (warned,) = json.loads((tmp_path / "out" / "evidence" / f"{name}.json").read_text())["warnings"]
+        assert "diverged in 2 of 2 lanes" in warned["text"]
+
+
+def test_what_fails_shows_its_warnings() -> None:
+    def failing() -> None:
+        with recorded():
+            warnings.warn("first", UserWarning, stacklevel=1)
+            raise ValueError("then")
+
+    with pytest.warns(UserWarning, match="first"), pytest.raises(ValueError, match="then"):
+        failing()
+
+
+def test_filters_stay_as_they_are_and_repetitions_count() -> None:
+    def raising() -> None:
+        with recorded():
+            warnings.warn("an error here", UserWarning, stacklevel=1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="an error here"):
+            raising()
+        warnings.simplefilter("always")
+        with recorded() as found:
+            for text in ("a", "b", "a"):
+                warnings.warn(text, UserWarning, stacklevel=1)
+    assert [(one["text"], one["count"]) for one in counted(found)] == [("a", 2), ("b", 1)]
+    assert in_words(total(counted(found))) == "3 warnings recorded"
