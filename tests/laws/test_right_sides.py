@@ -146,7 +146,8 @@ def sample(method: str, most: int = 4, seconds: float = 3.0) -> list[tuple[State
             continue
         power_ = on_record(statement)
         share, name = power_.least[method]
-        if share is None or (method == "privacy" and power_.reading[method][0] < power_.reading[method][1]):
+        inside = len(compared(statement, method))
+        if share is None or (method == "privacy" and power_.reading[method][0] < inside):
             continue
         (check,) = (c for c in compared(statement, method) if c.name == name)
         if check_seconds(statement.id, method, name) <= seconds:
