@@ -146,8 +146,9 @@ def sample(method: str, most: int = 4, seconds: float = 3.0) -> list[tuple[State
             continue
         power_ = on_record(statement)
         share, name = power_.least[method]
-        inside = len(compared(statement, method))
-        if share is None or (method == "privacy" and power_.reading[method][0] < inside):
+        # Where a noise is prescribed (==, >=) the limits are of its epsilon, and not of the right side.
+        reading = power_.reading[method][0] == len(compared(statement, method)) and statement.relation == "<="
+        if share is None or (method == "privacy" and not reading):
             continue
         (check,) = (c for c in compared(statement, method) if c.name == name)
         if check_seconds(statement.id, method, name) <= seconds:
