@@ -175,11 +175,11 @@ THEOREM3: Statement = Statement(
     ),
     slips=(
         "After Theorem 3, 'if the last iterate is (epsilon, delta)-DP, then so is any other iterate (due to "
-        "additivity of the privacy cost)'. The second does not follow from the first: with little noise in the first "
-        "round and much in the others, w_K can be private and w_1 not. It follows from what [1] shows, that the noisy "
-        "averages of all rounds together are (epsilon, delta)-DP: every iterate is a function of them.",
-        "Appendix A's neighbours 'differ in exactly one sample'. The privacy that Sections 1 and 3 claim is that of a "
-        "client, whose neighbours differ in all of one client's data.",
+        "additivity of the privacy cost)'. The last iterate's privacy alone does not give that of the others. What [1] "
+        "shows does: the noisy averages of all rounds together are (epsilon, delta)-DP, and every iterate is a "
+        "function of them.",
+        "Sections 1 and 3 claim the privacy of a client, which the paper does not define: Appendix A's neighbours "
+        "'differ in exactly one sample'.",
         "[1] adds one fixed noise to the sum, however many take part. In Algorithm 1 each client of the cohort adds "
         "its own, so that with line 3 a small cohort has less noise than Theorem 3 prescribes.",
     ),

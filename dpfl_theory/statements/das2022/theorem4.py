@@ -112,7 +112,7 @@ A: Statement = Statement(
     slips=(
         "After Theorem 6, 'Theorem 4 (a) is obtained by further assuming that each f_i is G-Lipschitz and choosing "
         "C_hat = G above'. Theorem 6 asks for C_hat >= 4 sqrt(L max Delta_j*), which G need not reach: a Huber client "
-        "(L = G = 1) whose minimiser is 2 away from w* has Delta_i* = 3/2, and 4 sqrt(3/2) > 4. Theorem 4 (a) is "
+        "(L = G = 1) whose minimiser is 2 away from w* has Delta_i* = 3/2, and 4 sqrt(3/2) > 4 > G. Theorem 4 (a) is "
         "right nevertheless. No update is longer than C = GE, so that only Case 2 of the proof is used, which needs no "
         "threshold. The sentence after Theorem 7 on Theorem 4 (b) has the same gap, with the same remedy.",
         "Section 4, 'for the non-vacuous privacy regime (i.e., when epsilon is finite and delta < 1)'. Theorem 3 "
@@ -187,9 +187,9 @@ B: Statement = Statement(
         "directions and more the mean is finite, where gradients grow in proportion to the distance from the "
         "minimiser.",
         "Section 4: 'as we increase alpha in Theorem 4, i.e., increase the number of rounds K, the effect of "
-        "heterogeneity dies down for both clipping and normalization'. Not for normalisation where B_2 is infinite, "
-        "which it then is for every alpha. Where B_2 is finite it falls, but (3) bounds a weighted gap, not f(w) - "
-        "f(w*), and normalisation then may end far from w*: each client counts the same, however small its gradient. "
+        "heterogeneity dies down for both clipping and normalization'. Of B_1 this is true, and of B_2 where it is "
+        "finite; where B_2 is infinite it is so for every alpha. It does not carry over to normalisation's f(w) - "
+        "f(w*), of which (3) bounds a weighted form: each client counts the same, however small its gradient. "
         "Example: n = d = 3, f_i(w) = h_c(||w - m_i||) with the Huber function of threshold c = 1/10, 1/10 and 1, m_1 "
         "= m_2 = 0, m_3 = (10, 0, 0), w_0 = w* = (9.8, 0, 0), E = L = G = 1, rho = 1/20, gamma = 6, every client in "
         "each round. At alpha = 1, 4 and 16 the mean of f(w_k) - f(w*) is 2.15 (+- 0.02) for normalisation and 0.08 "

@@ -265,13 +265,8 @@ THEOREM1: Statement = Statement(
     slips=(
         "Algorithm 2 prints no output line. By Algorithm 1's it is the server's vector x_T; psi_T is of the clients' "
         "vectors x_T^{(i)}.",
-        "Contributions: 'standard but non-restrictive assumptions'. Under noise no run with T >= 2 satisfies "
-        "assumption (B) with certainty.",
-        "The theorem names neither sigma^2 nor Lemma 1's range epsilon <= u p T; its proof uses both.",
-        "'This error can be decreased by lowering p, T at the price of worsening the optimization term': for p and "
-        "theta one of the two is not so. While p^2 > mu eta, a smaller p lowers p^2/(1 - theta) and leaves theta as it "
-        "is. For p^2 <= mu eta it raises theta and leaves p^2/(1 - theta) = 1. In both cases psi_0 grows, where h_0 "
-        "differs from h*.",
+        "The theorem names neither sigma^2 nor Lemma 1's range epsilon <= u p T. Its proof uses both, and the sentence "
+        "before it cites the lemma.",
     ),
 )
 
