@@ -239,12 +239,11 @@ COROLLARY1: Statement = Statement(
         "among them with the best rate.",
         "After the corollary: 'our result is stronger than Wei et al. (2020) as we do not impose [...] the privacy "
         "protection level epsilon'. Theorem 1 has T >= 1, and T* >= 1 asks for epsilon^2 >= v C^2 N d "
-        "ln(1/delta)/(psi_0 (1 - mu/L) ln([1 - mu/L]^(-1))). Below that the formula gives T* < 1, and T = 1 is "
-        "best.",
-        "Contributions: the 'number of total communication rounds that achieves the best model performance'; after the "
-        "corollary: 'the optimal expected number of local steps and of communication rounds'. Both are optimal for the "
-        "bound (2), as Corollary 1 says, not for E psi_T. For N = 1, f(x) = (x_1^2/4 + x_2^2)/2, x_0 = (0, 2), h_0 = 0 and v C^2 "
-        "ln(1/delta)/epsilon^2 = 1/10, T* rounds to 6; at eta*, p* E psi_6 exceeds E psi_1.",
+        "ln(1/delta)/(psi_0 (1 - mu/L) ln([1 - mu/L]^(-1))). Below that the formula gives T* < 1, and T = 1 is best.",
+        "Contributions: the 'number of total communication rounds that achieves the best model performance'; after "
+        "the corollary: 'the optimal expected number of local steps and of communication rounds'. Both are optimal "
+        "for the bound (2), as Corollary 1 says, not for E psi_T. For N = 1, f(x) = (x_1^2/4 + x_2^2)/2, x_0 = (0, "
+        "2), h_0 = 0 and v C^2 ln(1/delta)/epsilon^2 = 1/10, T* rounds to 6; at eta*, p* E psi_6 exceeds E psi_1.",
         "Appendix D: 'our theoretical predictions for the optimal number of local steps align with what the theory "
         "suggests' compares theory with theory; the experiments are meant.",
     ),

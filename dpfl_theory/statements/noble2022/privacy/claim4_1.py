@@ -170,9 +170,9 @@ THIRD_PARTY: Statement = Statement(
         },
     ),
     slips=(
-        "Section 2 says that control variates 'only depend on stochastic gradients and thus do not degrade the privacy "
-        "level throughout the iterations'. Towards a third party that sees x^1, ..., x^t they can: they depend on "
-        "gradients that were noised once and are sent twice.",
+        "Section 2 says that control variates 'only depend on stochastic gradients and thus do not degrade the "
+        "privacy level throughout the iterations'. Towards a third party that sees x^1, ..., x^t they can: they "
+        "depend on gradients that were noised once and are sent twice.",
     ),
 )
 

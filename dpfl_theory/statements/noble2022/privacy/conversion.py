@@ -131,8 +131,8 @@ LEMMA_B4: Statement = Statement(
         "The lemma prints '(epsilon, alpha)-RDP' where Definition B.2 has (alpha, epsilon)-RDP.",
         "Before equation (3) the paper says that (epsilon, delta)-DP 'ensures that the absolute value of the privacy "
         "loss is bounded by epsilon with probability at least (1 - delta)', in the words of Dwork and Roth (2014). "
-        "Only the reverse holds. The Gaussian mechanism with sigma_g = 1 is (1, 13/100)-DP, and its loss exceeds 1 with "
-        "a probability above 30/100. Nothing in the paper uses the sentence.",
+        "Only the reverse holds. The Gaussian mechanism with sigma_g = 1 is (1, 13/100)-DP, and its loss exceeds 1 "
+        "with a probability above 30/100. Nothing in the paper uses the sentence.",
     ),
 )
 
