@@ -38,11 +38,11 @@ SLIPS = (
     "Appendix D.3.3 names Figure 2 (bottom row) among the results 'for logistic regression'; that row is the "
     "network's.",
     "Appendix D.2 draws B_i from N(0, nu Id) in the copy at hand; beta, the parameter of the data's heterogeneity, is "
-    "meant.",
-    "As D.2 prints the synthetic data, alpha does not control the heterogeneity of the users' models: W_i and b_i are "
-    "standard normal times sqrt(1 + alpha), independent over users. If the label is the largest logit, as in Li et al. "
-    "(2020a), whom Section 5 follows, a common factor does not change it, and the data have one distribution for all "
-    "alpha (see the validation of Figure 5).",
+    "meant, as in the authors' published data/Logistic/data_generator.py.",
+    "As D.2 and that published generator have the synthetic data, alpha does not control the heterogeneity of the "
+    "users' models: W_i and b_i are standard normal times sqrt(1 + alpha), independent over users. The generator takes "
+    "the largest logit as the label. A common factor does not change it, so that the data have one distribution for "
+    "all alpha (see the validation of Figure 5).",
 )
 
 
