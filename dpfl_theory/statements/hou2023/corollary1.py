@@ -233,6 +233,7 @@ COROLLARY1: Statement = Statement(
     ),
     uses=("hou2023.theorem1",),
     slips=(
+        "B.2 writes theta for min(mu/L, p^2), which is 1 - theta of Theorem 1.",
         "B.2: 'Note that (1 - theta)^T <= (1 - mu/L)^T' has the wrong direction: with B.2's theta = min(mu/L, p^2) it "
         "is '>=', and the argument needs '>='. For mu/L = 1/4, p = 1/10: (99/100)^T against (3/4)^T.",
         "B.2: 'p* = argmin_p p^2/theta = sqrt(mu/L)': every p <= sqrt(mu/L) gives p^2/theta = 1. sqrt(mu/L) is the one "
