@@ -253,8 +253,9 @@ THEOREM1: Statement = Statement(
         "the same output is left to Lemma 1."
     ),
     remark=Remark(
-        f"{_NO_INSTANCE} The bound holds as an implication, for runs without clipping, and is entered so. Read for the "
-        "algorithm that is private, with clipping in force, it fails. For N = 1, f(x) = x^2/2, x_0 = x* = 0, eta = p = "
+        f"{_NO_INSTANCE} Section 2 names this assumption (B) and calls it crucial. The bound holds as an implication, "
+        "for runs without clipping, and is entered so. Read for the algorithm that is private, with clipping in force, "
+        "it fails. For N = 1, f(x) = x^2/2, x_0 = x* = 0, eta = p = "
         "C = 1 and v ln(1/delta)/epsilon^2 = 1, E psi_T is 1.28 times the bound at T = 2 and 34 times at T = 100. "
         "What clipping cuts off stays in the model and, for more clients, in the control variates. The authors may "
         "answer that a large C makes clipping rare. But Lemma 1 makes sigma proportional to C, so only a large epsilon "
