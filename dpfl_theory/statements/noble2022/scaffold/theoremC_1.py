@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.errata import Slip
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
@@ -256,9 +257,12 @@ NON_CONVEX: Statement = Statement(
     uses=("noble2022.lemmaC.9",),
     slips=(
         noble.OUTPUT,
-        "Appendix D.1 says that the error bound 'grows linearly with the dimension of the parameters for non-convex "
-        "objectives (see Theorems C.1,C.2)'. Sigma_g has sqrt(d), and the bound grows like sqrt(d); only in the "
-        "strongly convex parts, which have Sigma_g^2, does it grow like d.",
+        Slip(
+            "The error bound, it says, 'grows linearly with the dimension of the parameters for non-convex "
+            "objectives (see Theorems C.1,C.2)'. Sigma_g has sqrt(d), and the bound grows like sqrt(d); only in the "
+            "strongly convex parts, which have Sigma_g^2, does it grow like d.",
+            where="Appendix D.1",
+        ),
     ),
 )
 
