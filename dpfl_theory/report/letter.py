@@ -164,7 +164,7 @@ def _qualified(own: Sequence[Statement]) -> str:
     if causes:
         count = len(set(causes))
         told += f"{len(causes)} of {len(errata)} {'comes' if len(causes) == 1 else 'come'} from {count} "
-        told += f"{_plural(count, 'misprint')} of a formula that the paper prints correctly elsewhere. "
+        told += f"{_plural(count, 'misprint')} of what the paper has right elsewhere. "
     return told
 
 

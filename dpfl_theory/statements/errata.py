@@ -16,7 +16,7 @@ GRADES: Mapping[str, str] = {
     "false": "what is claimed is not true, and no other constant makes it so",
     "constant": "true in form, with a constant, factor or logarithm that is too small",
     "unit": "the two sides differ in unit, or change their ratio when the objective or the parameters are rescaled",
-    "misprint": "the paper itself has the right formula elsewhere",
+    "misprint": "the paper itself has the right formula or words elsewhere",
     "inherited": "taken over, as the paper says, from a source that states a condition or that the paper cites for it",
     "inference": "what is concluded does not follow from what is shown, and fails in some instance",
 }

@@ -108,7 +108,7 @@ def test_the_opening_counts_errata_that_depend_on_a_reading() -> None:
 def test_the_opening_of_das2022_counts_readings_and_misprints() -> None:
     told = " ".join(letter("das2022")["opening"])
     assert "11 statements do not hold as read, for 5 causes. 6 of 11 depend on how the paper's words are read" in told
-    assert "2 of 11 come from 1 misprint of a formula that the paper prints correctly elsewhere." in told
+    assert "2 of 11 come from 1 misprint of what the paper has right elsewhere." in told
 
 
 @pytest.mark.usefixtures("planted")

@@ -259,7 +259,7 @@ def settings_of(changes: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return evidence.verdict, dict(evidence.notes)
 
 
-def test_the_papers_own_settings_are_what_the_slips_say() -> None:
+def test_the_papers_own_settings_are_what_the_notes_say() -> None:
     """By hand: sqrt(20) and sqrt(3.2), 108/0.2 and 108/0.05, 96/(0.05^(2/3) 546) and with 72, 96/(0.2^(2/3) 400)."""
     verdict, notes = settings_of({})
     assert verdict == "holds"
@@ -267,7 +267,7 @@ def test_the_papers_own_settings_are_what_the_slips_say() -> None:
     assert list(notes["rounds"].values()) == [540, 2160]
     assert notes["start"]["Tables 1 and 4"] == [round(96 / (0.05 ** (2 / 3) * T), 2) for T in (546, 72)]
     assert notes["start"]["Figures 1 and 2, logistic regression"] == [round(96 / (0.2 ** (2 / 3) * 400), 2)] * 2
-    texts = {part: " ".join(get(f"noble2022.theoremC.1.{part}").slips) for part in ("convex", "strongly-convex")}
+    texts = {part: get(f"noble2022.theoremC.1.{part}").source.note for part in ("convex", "strongly-convex")}
     assert "2.2 to 4.5 in Section 5" in texts["convex"]  # sqrt(0.05 * 100) to sqrt(0.2 * 100)
     assert "1.8 to 3.5 in Figures 9 and 10" in texts["convex"]  # sqrt(0.08 * 40) to sqrt(0.12 * 100)
     assert {2.2361, 4.4721, 1.7889, 3.4641} <= set(notes["eta_g"])

@@ -157,10 +157,6 @@ CLOW: Statement = Statement(
         ),
         *(Check("monte-carlo", name, _clow_experiment, i) for name, i in corners.FAR.items()),
     ),
-    slips=(
-        "Table 1's u is 'the client update of the vanilla FedAvg algorithm', which is w_k - w_{k,E} in Algorithm 2. "
-        "Algorithm 1 clips and normalises (w_k - w_{k,E})/eta_k.",
-    ),
 )
 
 
@@ -269,10 +265,6 @@ SECTION: Statement = Statement(
         repaired="das2022.section4.1.repaired",
     ),
     uses=("das2022.eq4", "das2022.eq5"),
-    slips=(
-        "'each minimizer of f is also a minimizer of all the f_i's but not the other way around': a point that "
-        "minimises all the f_i minimises f. Meant is that a minimiser of one f_i need not.",
-    ),
 )
 
 WEIGHTS: Statement = Statement(

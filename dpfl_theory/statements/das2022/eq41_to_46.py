@@ -178,8 +178,6 @@ EQ45: Statement = Statement(
         "includes u_k^{(i)} = 0. If f_i is minimal on a set with an interior, as a squared hinge loss is, w_k lies in "
         "it with positive probability after every noisy round. Algorithm 1, option (ii), then defines no message, and "
         "the weight C/||u_k^{(i)}|| of Theorem 7 and of (3) has no value.",
-        "In our copy the brace in (42) puts the factor -2 eta into B_i. (24) and (44) have B_i without it, and (45) "
-        "is right with theirs.",
     ),
 )
 

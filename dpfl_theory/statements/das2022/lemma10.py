@@ -147,10 +147,7 @@ LEMMA10: Statement = Statement(
         "Section 2 says 'our theoretical results are for convex objectives' and no result uses Lemma 10.",
         shown_by="das2022.lemma10.smooth-alone",
     ),
-    slips=(
-        "'Convex' is missing: Lemma 8 says 'convex and L-smooth', Lemma 10, whose proof needs both, 'L-smooth'.",
-        "Appendix E is called 'Lemmas used in the Proofs'; no proof uses Lemma 10.",
-    ),
+    slips=("'Convex' is missing: Lemma 8 says 'convex and L-smooth', Lemma 10, whose proof needs both, 'L-smooth'.",),
 )
 
 SMOOTH_ALONE: Statement = replace(

@@ -96,10 +96,11 @@ SNR: Statement = Statement(
         repaired="das2022.snr.repaired",
     ),
     slips=(
-        "Section 1, 'client updates are never overwhelmed by the added noise', and Section 3.1 likewise. True is that "
-        "the noise does not outgrow a normalised update as updates become shorter. The average's noise is sqrt(K) rho "
-        "times as long as a normalised update, in mean square. With Theorem 4's K that is sqrt(2 alpha gamma/C), which "
-        "grows without bound in Section 4.1's limit alpha -> oo; in Appendix F it is 2.4 for q = 1.",
+        "Section 1: 'client updates are never overwhelmed by the added noise'. Section 3.1 has what is true: as "
+        "updates become shorter the noise does not outgrow a normalised one. How long it is depends on K: the "
+        "average's noise is sqrt(K) rho times as long as a normalised update, in mean square. With Theorem 4's K that "
+        "is sqrt(2 alpha gamma/C), which grows without bound in Section 4.1's limit alpha -> oo; in Appendix F it is "
+        "2.4 for q = 1.",
     ),
 )
 

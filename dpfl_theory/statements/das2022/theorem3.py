@@ -12,6 +12,7 @@ from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._causes import RANGE
+from dpfl_theory.statements.errata import Slip
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.repaired_noise import BUDGET, enough, repaired_checks
@@ -174,12 +175,18 @@ THEOREM3: Statement = Statement(
         },
     ),
     slips=(
-        "After Theorem 3, 'if the last iterate is (epsilon, delta)-DP, then so is any other iterate (due to "
-        "additivity of the privacy cost)'. The second does not follow from the first: with little noise in the first "
-        "round and much in the others, w_K can be private and w_1 not. It follows from what [1] shows, that the noisy "
-        "averages of all rounds together are (epsilon, delta)-DP: every iterate is a function of them.",
-        "Appendix A's neighbours 'differ in exactly one sample'. The privacy that Sections 1 and 3 claim is that of a "
-        "client, whose neighbours differ in all of one client's data.",
+        Slip(
+            "'if the last iterate is (epsilon, delta)-DP, then so is any other iterate (due to additivity of the "
+            "privacy cost)'. The last iterate's privacy alone does not give that of the others. What [1] shows does: "
+            "the noisy averages of all rounds together are (epsilon, delta)-DP, and every iterate is a function of "
+            "them.",
+            where="Section 3, after Theorem 3",
+        ),
+        Slip(
+            "Sections 1 and 3 claim the privacy of a client, which the paper does not define: Appendix A's neighbours "
+            "'differ in exactly one sample'.",
+            where="Sections 1 and 3, and Appendix A",
+        ),
         "[1] adds one fixed noise to the sum, however many take part. In Algorithm 1 each client of the cohort adds "
         "its own, so that with line 3 a small cohort has less noise than Theorem 3 prescribes.",
     ),

@@ -15,6 +15,7 @@ from dpfl_theory.statements.das2022._consistency import Swaps, agreeing_prescrip
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
+from dpfl_theory.statements.errata import Slip
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Erratum, Sides, Source, Statement
 
@@ -110,14 +111,20 @@ A: Statement = Statement(
     smoke=("moderate heterogeneity, 3 of 10 clients", "nearly linear objective, longest travel"),
     uses=("das2022.theorem6.alpha",),
     slips=(
-        "After Theorem 6, 'Theorem 4 (a) is obtained by further assuming that each f_i is G-Lipschitz and choosing "
-        "C_hat = G above'. Theorem 6 asks for C_hat >= 4 sqrt(L max Delta_j*), which G need not reach: a Huber client "
-        "(L = G = 1) whose minimiser is 2 away from w* has Delta_i* = 3/2, and 4 sqrt(3/2) > 4. Theorem 4 (a) is "
-        "right nevertheless. No update is longer than C = GE, so that only Case 2 of the proof is used, which needs no "
-        "threshold. The sentence after Theorem 7 on Theorem 4 (b) has the same gap, with the same remedy.",
-        "Section 4, 'for the non-vacuous privacy regime (i.e., when epsilon is finite and delta < 1)'. Theorem 3 "
-        "grants privacy in its range only, which Theorem 4 does not mention. At Theorem 4's K, epsilon < u r^2 K/n^2 "
-        "is a lower limit: epsilon > C q d log(1/delta)/(2 u alpha gamma r^2).",
+        Slip(
+            "'Theorem 4 (a) is obtained by further assuming that each f_i is G-Lipschitz and choosing C_hat = G "
+            "above'. Theorem 6 asks for C_hat >= 4 sqrt(L max Delta_j*), which G need not reach: a Huber client (L = "
+            "G = 1) whose minimiser is 2 away from w* has Delta_i* = 3/2, and 4 sqrt(3/2) > 4 > G. Theorem 4 (a) is "
+            "right nevertheless. No update is longer than C = GE, so that only Case 2 of the proof is used, which "
+            "needs no threshold. The sentence after Theorem 7 on Theorem 4 (b) has the same gap, with the same remedy.",
+            where="Appendix C, after Theorem 6",
+        ),
+        Slip(
+            "'for the non-vacuous privacy regime (i.e., when epsilon is finite and delta < 1)'. Theorem 3 grants "
+            "privacy in its range only, which Theorem 4 does not mention. At Theorem 4's K, epsilon < u r^2 K/n^2 is "
+            "a lower limit: epsilon > C q d log(1/delta)/(2 u alpha gamma r^2).",
+            where="Section 4, before Theorem 4",
+        ),
     ),
 )
 
@@ -186,16 +193,22 @@ B: Statement = Statement(
         "weighted Delta grows by 0.69 for every factor of ten in T, without end (by the density of w_k there). In two "
         "directions and more the mean is finite, where gradients grow in proportion to the distance from the "
         "minimiser.",
-        "Section 4: 'as we increase alpha in Theorem 4, i.e., increase the number of rounds K, the effect of "
-        "heterogeneity dies down for both clipping and normalization'. Not for normalisation where B_2 is infinite, "
-        "which it then is for every alpha. Where B_2 is finite it falls, but (3) bounds a weighted gap, not f(w) - "
-        "f(w*), and normalisation then may end far from w*: each client counts the same, however small its gradient. "
-        "Example: n = d = 3, f_i(w) = h_c(||w - m_i||) with the Huber function of threshold c = 1/10, 1/10 and 1, m_1 "
-        "= m_2 = 0, m_3 = (10, 0, 0), w_0 = w* = (9.8, 0, 0), E = L = G = 1, rho = 1/20, gamma = 6, every client in "
-        "each round. At alpha = 1, 4 and 16 the mean of f(w_k) - f(w*) is 2.15 (+- 0.02) for normalisation and 0.08 "
-        "for clipping, while B_2 falls by more than a factor of 20.",
-        "Section 4 calls B_2 the 'effect of heterogeneity', which 'depends on the Delta_i*'s'. Its first part, "
-        "(E/alpha)(G^2/(2L)) rho, stays where every Delta_i* is 0: it is the price of steps of a fixed length.",
+        Slip(
+            "'as we increase alpha in Theorem 4, i.e., increase the number of rounds K, the effect of heterogeneity "
+            "dies down for both clipping and normalization'. Of B_1 this is true, and of B_2 where it is finite; "
+            "where B_2 is infinite it is so for every alpha. It does not carry over to normalisation's f(w) - f(w*), "
+            "of which (3) bounds a weighted form: each client counts the same, however small its gradient. Example: n "
+            "= d = 3, f_i(w) = h_c(||w - m_i||) with the Huber function of threshold c = 1/10, 1/10 and 1, m_1 = m_2 "
+            "= 0, m_3 = (10, 0, 0), w_0 = w* = (9.8, 0, 0), E = L = G = 1, rho = 1/20, gamma = 6, every client in "
+            "each round. At alpha = 1, 4 and 16 the mean of f(w_k) - f(w*) is 2.15 (+- 0.02) for normalisation and "
+            "0.08 for clipping, while B_2 falls by more than a factor of 20.",
+            where="Section 4, Effect of initialization and heterogeneity",
+        ),
+        Slip(
+            "B_2 is called the 'effect of heterogeneity', which 'depends on the Delta_i*'s'. Its first part, "
+            "(E/alpha)(G^2/(2L)) rho, stays where every Delta_i* is 0: it is the price of steps of a fixed length.",
+            where="Section 4, Theorem 4 (b) and after it",
+        ),
     ),
 )
 

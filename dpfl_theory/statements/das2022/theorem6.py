@@ -123,13 +123,6 @@ GENERAL: Statement = Statement(
         "equal quadratics at w*, noise alone, 2 of 4 clients",
     ),
     uses=("das2022.eq37",),
-    slips=(
-        "Appendix F: 'These plots corroborate our theoretical predictions'. No convergence theorem of the paper "
-        "covers its runs. They have C = 40, 50 and 100 with E = 20; Theorems 6 and 7 ask for C >= 4 E sqrt(L max "
-        "Delta), which is 204 to 280 on 200 draws of its problem (with das2022.eq22.sharpened 128 to 176). Quadratics "
-        "are not Lipschitz, so that Theorem 4 does not apply. Section 4.1's prediction is for f_i(w) >= f_i(w*): on "
-        "each of these draws every Delta_i* is positive.",
-    ),
 )
 
 ALPHA: Statement = Statement(

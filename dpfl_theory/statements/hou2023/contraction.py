@@ -167,8 +167,6 @@ CONTRACTION: Statement = Statement(
     slips=(
         "The display before the contraction says xhat_{t+1} = x_{t+1} - eta (g_t - h_t); it is x_t - eta (g_t - h_t).",
         "Lemma 1 is quoted with epsilon <= u T; it says epsilon <= u p T. The 'B > 0' beside delta is defined nowhere.",
-        "h_{t+1} = h_t + (p/eta)(A(Delta_t) - Delta_t) is printed for every t; it holds where a communication takes "
-        "place, and h_{t+1} = h_t otherwise, as Algorithm 2 and (4) have it.",
         "The first line of the contraction ends in 2 p sigma^2, which is too little for N d > 2; the second has p N d "
         "sigma^2.",
     ),

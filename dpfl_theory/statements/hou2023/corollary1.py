@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
+from dpfl_theory.statements.errata import Slip
 from dpfl_theory.statements.formula import Letters, evaluate, letters_of, prescription_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import _worthwhile as worthwhile
@@ -233,20 +234,39 @@ COROLLARY1: Statement = Statement(
     ),
     uses=("hou2023.theorem1",),
     slips=(
-        "B.2 writes theta for min(mu/L, p^2), which is 1 - theta of Theorem 1.",
-        "B.2: 'Note that (1 - theta)^T <= (1 - mu/L)^T' has the wrong direction: with B.2's theta = min(mu/L, p^2) it "
-        "is '>=', and the argument needs '>='. For mu/L = 1/4, p = 1/10: (99/100)^T against (3/4)^T.",
-        "B.2: 'p* = argmin_p p^2/theta = sqrt(mu/L)': every p <= sqrt(mu/L) gives p^2/theta = 1. sqrt(mu/L) is the one "
-        "among them with the best rate.",
-        "After the corollary: 'our result is stronger than Wei et al. (2020) as we do not impose [...] the privacy "
-        "protection level epsilon'. Theorem 1 has T >= 1, and T* >= 1 asks for epsilon^2 >= v C^2 N d "
-        "ln(1/delta)/(psi_0 (1 - mu/L) ln([1 - mu/L]^(-1))).",
-        "Contributions: the 'number of total communication rounds that achieves the best model performance'; after the "
-        "corollary: 'the optimal expected number of local steps and of communication rounds'. Both are optimal for the "
-        "bound (2), not for E psi_T. For N = 1, f(x) = (x_1^2/4 + x_2^2)/2, x_0 = (0, 2), h_0 = 0 and v C^2 "
-        "ln(1/delta)/epsilon^2 = 1/10, T* rounds to 6; at eta*, p* E psi_6 exceeds E psi_1.",
-        "Appendix D: 'our theoretical predictions for the optimal number of local steps align with what the theory "
-        "suggests' compares theory with theory; the experiments are meant.",
+        Slip(
+            "theta is written for min(mu/L, p^2), which is 1 - theta of Theorem 1.",
+            where="Appendix B.2",
+        ),
+        Slip(
+            "'Note that (1 - theta)^T <= (1 - mu/L)^T' has the wrong direction: with B.2's theta = min(mu/L, p^2) it "
+            "is '>=', and the argument needs '>='. For mu/L = 1/4, p = 1/10: (99/100)^T against (3/4)^T.",
+            where="Appendix B.2",
+        ),
+        Slip(
+            "'p* = argmin_p p^2/theta = sqrt(mu/L)': every p <= sqrt(mu/L) gives p^2/theta = 1. sqrt(mu/L) is the one "
+            "among them with the best rate.",
+            where="Appendix B.2",
+        ),
+        Slip(
+            "'our result is stronger than Wei et al. (2020) as we do not impose [...] the privacy protection level "
+            "epsilon'. Theorem 1 has T >= 1, and T* >= 1 asks for epsilon^2 >= v C^2 N d ln(1/delta)/(psi_0 (1 - "
+            "mu/L) ln([1 - mu/L]^(-1))). Below that the formula gives T* < 1, and T = 1 is best.",
+            where="Section 2, after Corollary 1",
+        ),
+        Slip(
+            "The 'number of total communication rounds that achieves the best model performance'; after the "
+            "corollary: 'the optimal expected number of local steps and of communication rounds'. Both are optimal "
+            "for the bound (2), as Corollary 1 says, not for E psi_T. For N = 1, f(x) = (x_1^2/4 + x_2^2)/2, x_0 = "
+            "(0, 2), h_0 = 0 and v C^2 ln(1/delta)/epsilon^2 = 1/10, T* rounds to 6; at eta*, p* E psi_6 exceeds E "
+            "psi_1.",
+            where="Section 1, Contributions, and Section 2, after Corollary 1",
+        ),
+        Slip(
+            "'our theoretical predictions for the optimal number of local steps align with what the theory suggests' "
+            "compares theory with theory; the experiments are meant.",
+            where="Appendix D",
+        ),
     ),
 )
 

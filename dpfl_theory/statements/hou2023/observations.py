@@ -9,6 +9,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
+from dpfl_theory.statements.errata import Slip
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import _observation_runs as runs
 from dpfl_theory.statements.hou2023._observation_runs import CLIENTS, Sweep, interior, monotone, over_steps, over_totals
@@ -167,16 +168,23 @@ OBSERVATION1 = _observation(
     ),
     smoke=("dp-scaffnew, moderate noise: (tau, T) = (4, 24) against (24, 24)",),
     slips=(
-        "Of the optimum without noise the paper says 'Our results align with theoretical findings for the non-DP "
-        "version [...], and also with Corollary 1'. At a fixed T and epsilon -> oo, (2) is theta^T psi_0, which no "
-        "larger p increases: p = 1, one local step, attains its minimum. The bound predicts no non-trivial optimum "
-        "there. It is in the number of communications that p = sqrt(mu/L) saves.",
-        "Section 3 says 62 classes of FEMNIST, Table 1 'Classification (63)'. It says 40263 images of FEMNIST, split "
-        "equally; Table 1 has 6 (6129 + 684) = 40878, with a deviation of 1915 between clients.",
-        "Section 3 says 3220 images of Messidor, Table 1 has 3 (300 + 100) = 1200.",
-        "Section 3 calls Fed-IXI a binary classification; Table 1 and the Dice coefficient are of a segmentation.",
-        "Algorithm 1 computes g_i(x_t^{(i)}), and its next line uses g_i(x_{t,j}^{(i)}). Its T is a number of "
-        "communication rounds, Algorithm 2's and Section 3's a number of iterations.",
+        "'Our results align with theoretical findings for the non-DP version [...], and also with Corollary 1' follows "
+        "a sentence on the optimum without noise. If it is meant of that too, Corollary 1 does not give it: at a fixed "
+        "T and epsilon -> oo, (2) is theta^T psi_0, which no larger p increases, so that p = 1, one local step, "
+        "attains its minimum. It is in the number of communications that p = sqrt(mu/L) saves.",
+        Slip(
+            "The text says 62 classes of FEMNIST, Table 1 'Classification (63)'. It says 40263 images of FEMNIST, "
+            "split equally; Table 1 has 6 (6129 + 684) = 40878, with a deviation of 1915 between clients.",
+            where="Section 3, Datasets, and Table 1",
+        ),
+        Slip(
+            "The text says 3220 images of Messidor, Table 1 has 3 (300 + 100) = 1200.",
+            where="Section 3, Datasets, and Table 1",
+        ),
+        Slip(
+            "One line computes g_i(x_t^{(i)}), and the next one uses g_i(x_{t,j}^{(i)}).",
+            where="Section 2, Algorithm 1",
+        ),
     ),
 )
 
@@ -263,7 +271,7 @@ OBSERVATION4 = _observation(
         shown_by="hou2023.observation4.clients",
     ),
     slips=(
-        "'To minimize this utility bound, p and T must become smaller' as C grows. T* does; Corollary 1's p* = "
+        "'To minimize this utility bound, p and T must become smaller' as C grows. Corollary 1's T* does; its p* = "
         "sqrt(mu/L) does not depend on C.",
     ),
 )  # fmt: skip

@@ -253,8 +253,9 @@ THEOREM1: Statement = Statement(
         "the same output is left to Lemma 1."
     ),
     remark=Remark(
-        f"{_NO_INSTANCE} The bound holds as an implication, for runs without clipping, and is entered so. Read for the "
-        "algorithm that is private, with clipping in force, it fails. For N = 1, f(x) = x^2/2, x_0 = x* = 0, eta = p = "
+        f"{_NO_INSTANCE} Section 2 names this assumption (B) and calls it crucial. The bound holds as an implication, "
+        "for runs without clipping, and is entered so. Read for the algorithm that is private, with clipping in force, "
+        "it fails. For N = 1, f(x) = x^2/2, x_0 = x* = 0, eta = p = "
         "C = 1 and v ln(1/delta)/epsilon^2 = 1, E psi_T is 1.28 times the bound at T = 2 and 34 times at T = 100. "
         "What clipping cuts off stays in the model and, for more clients, in the control variates. The authors may "
         "answer that a large C makes clipping rare. But Lemma 1 makes sigma proportional to C, so only a large epsilon "
@@ -265,13 +266,8 @@ THEOREM1: Statement = Statement(
     slips=(
         "Algorithm 2 prints no output line. By Algorithm 1's it is the server's vector x_T; psi_T is of the clients' "
         "vectors x_T^{(i)}.",
-        "Contributions: 'standard but non-restrictive assumptions'. Under noise no run with T >= 2 satisfies "
-        "assumption (B) with certainty.",
-        "The theorem names neither sigma^2 nor Lemma 1's range epsilon <= u p T; its proof uses both.",
-        "'This error can be decreased by lowering p, T at the price of worsening the optimization term': for p and "
-        "theta one of the two is not so. While p^2 > mu eta, a smaller p lowers p^2/(1 - theta) and leaves theta as it "
-        "is. For p^2 <= mu eta it raises theta and leaves p^2/(1 - theta) = 1. In both cases psi_0 grows, where h_0 "
-        "differs from h*.",
+        "The theorem names neither sigma^2 nor Lemma 1's range epsilon <= u p T. Its proof uses both, and the sentence "
+        "before it cites the lemma.",
     ),
 )
 

@@ -11,7 +11,7 @@ from typing import Any
 from dpfl_theory.statements.formula import at, terms_at
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022.fedavg import theoremC_2
-from dpfl_theory.statements.noble2022.scaffold import lemmaC_6, lemmaC_8, theoremC_1, theoremC_1_repaired
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, theoremC_1, theoremC_1_repaired
 from dpfl_theory.statements.numbers import Key, recorded
 
 __all__ = ["COMPUTED", "GIVEN"]
@@ -114,13 +114,6 @@ def _grown(K: int) -> float:
     return sum((1 + h) ** (2 * j) for j in range(K)) / K - 1
 
 
-def _noise_share() -> float:
-    """The noise's factor in Lemma C.6 sharpened over the printed one."""
-    letters = {**_ONE, "varsigma": 0, "lag": 0, "slope": 0, "gap": 0}
-    ours, printed = (terms_at(s, "rhs", letters)["noise"] for s in (lemmaC_6.C6_SHARPENED, lemmaC_6.C6))
-    return float(ours / printed)
-
-
 def _start_factor() -> float:
     """The factor of mu D_0^2 exp(...) in Theorem C.1's strongly convex part, repaired: T = 0 leaves it alone."""
     letters = {**_ONE, "varsigma": 0, "D0": 1.0, "T": 1e-300}
@@ -147,7 +140,6 @@ COMPUTED: Mapping[Key, Callable[[], float]] = {
     ("noble2022.lemmaC.4", "3.2"): lambda: 0.08 * 40,
     ("noble2022.lemmaC.4", "4.8"): lambda: 0.12 * 40,
     ("noble2022.lemmaC.4", "7.2"): lambda: 0.12 * 60,
-    ("noble2022.lemmaC.6", "0.91"): _noise_share,
     ("noble2022.table1.rounds", "3.00141"): lambda: _recipe(160, 10, 460),
     ("noble2022.table1.rounds", "2.99980"): lambda: _recipe(10, 20, 324),
     ("noble2022.table1.rounds", "0.00276"): lambda: 1 / 362,
@@ -174,10 +166,6 @@ GIVEN: Mapping[Key, str] = {
         "noble2022.lemmaC.9",
         "1.005",
     ): "nu of the paper's softmax losses: 1 for records of unit length, 0.005 of the ridge",
-    ("noble2022.table1.rounds", "0.08"): "l of the paper's Figure 9",
-    ("noble2022.table1.rounds", "0.12"): "l of the paper's Figure 9",
-    ("noble2022.table1.rounds", "0.05"): "s of the paper's Figure 10",
-    ("noble2022.table1.rounds", "0.2"): "s of the paper's Figure 10",
     ("noble2022.theoremC.1.strongly-convex", "0.2"): "the paper's l = 0.2",
     ("noble2022.theoremC.2.convex", "-0.021"): "the instance's x^0",
     ("noble2022.theoremC.2.strongly-convex", "-0.021"): "the instance's x^0",

@@ -123,8 +123,8 @@ BOUND: Statement = Statement(
         "'E|alpha_i - alpha~_i| = 0 if sigma_l = 0' needs alpha~_i given x^t. (11) takes the expectation in alpha~_i "
         "'over all possible randomness'. Then it fails from the second round on, where x^t depends on the clients "
         "drawn or on the privacy noise: with f_i = (x -+ 1)^2/2, one of two clients drawn, Q = 1, eta_g eta_l = a <= "
-        "1/2, x^0 = 0 and c = eta_l/2, for t = 1 client 1 has alpha_1 = 1/(2(1 - a)) or 1/(2(1 + a)), and alpha~_1 = "
-        "1/2.",
+        "1/2, x^0 = 0 and c = eta_l/2, x^1 is a/2 or -a/2, and for t = 1 client 1 has alpha_1 = 1/(2 - a) or 1/(2 + "
+        "a), and alpha~_1 = 1/2.",
     ),
 )
 

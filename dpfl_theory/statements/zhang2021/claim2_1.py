@@ -208,9 +208,9 @@ CLAIM: Statement = Statement(
         "The proof's lambda = (1 - eta_l)^Q in (0, 1) does not cover every eta_l >= 1; the claim holds there too, "
         "because a mean of clipped models never exceeds c.",
         Slip(
-            "'Prove that difference clipping outperforms model clipping' says more than Claims 2.1 and 2.2 do. They "
-            "compare stationary points of quadratics without noise, and the step of Claim 2.2 depends on x*. A "
-            "shorter step at the same c leaves the privacy noise, which is proportional to c, as it is.",
+            "'We [...] prove that difference clipping outperforms model clipping' says more than Claims 2.1 and 2.2 "
+            "do. They compare stationary points of quadratics without noise, and the step of Claim 2.2 depends on x*. "
+            "Section 2.1 says rightly that they indicate it.",
             where="Section 1, Contributions, item 1",
         ),
     ),

@@ -180,9 +180,6 @@ GRADIENT: Statement = _table(
         "compares it with FedAvg without clipping, which converges on (8) only for eta_l < 6/41; at those steps 0 is "
         "stationary with and without clipping. With the gradient's threshold, which Section 2.1 has for Q = 1, the "
         "entry is right. The table does not say which threshold c is, and gives no step.",
-        "'When Q > 1, even when eta is small such that the clipping is not activated, the algorithm will not converge "
-        "to the original solution' is not true of every problem: where all A_i^T A_i are equal, as in the proof of "
-        "Claim 2.1, all Lambda_i are equal and the stationary point is the optimum for every Q.",
     ),
 )
 

@@ -202,8 +202,6 @@ THEOREM: Statement = Statement(
         "full participation; their Theorem 2 is the one for partial participation.",
         "'||E Delta x_i|| = ||E Delta x_i|| for all i, j', the condition of E|alpha~_i - alpha-bar| = 0, has the same "
         "index twice; one of them is j.",
-        "The bias of |alpha~_i - alpha-bar| is called unavoidable. Full gradients do not remove it at a fixed c; a "
-        "threshold c >= eta_l Q G, as in Corollary 3.2.1, does.",
         Slip(
             "The privacy term is said to grow with the square of L, as eta_l is proportional to 1/L. It does at a "
             "fixed sigma^2. In the experiments c is half the mean length of the updates, and Theorem 3.2 makes "
@@ -212,14 +210,9 @@ THEOREM: Statement = Statement(
             where="Section 4, Discussion, item 2",
         ),
         Slip(
-            "The last line of Algorithm 3 has |P_t|/|P_t| before the sum in the copy at hand; Algorithms 1 and 2 and "
-            "the proof have 1/|P_t|.",
-            where="Section 3.1, Algorithm 3",
-        ),
-        Slip(
-            "The Non-IID split of Cifar-10 gives each client '5 samples from each class', as many of every class. It "
-            "differs from the IID split in the number of samples alone, 50 in place of 500. The text uses it to "
-            "explain the drop from clipping by heterogeneous data.",
+            "Of Cifar-10 'each client has 50 samples (resp. 5 samples) from each class': in the Non-IID split too a "
+            "client has as many of every class. It differs from the IID split in the number of samples alone, 50 in "
+            "place of 500. The text uses it to explain the drop from clipping by heterogeneous data.",
             where="Section 2.2, Experiment Setting",
         ),
         Slip(

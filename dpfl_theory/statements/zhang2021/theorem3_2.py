@@ -189,10 +189,10 @@ THEOREM3_2: Statement = Statement(
     ),
     slips=(
         "The theorem says Algorithm 1, which neither clips nor adds noise; Algorithm 3, DP-FedAvg, is meant.",
-        "The factor q^2 is that of an observer who does not know P_t. Section 1.1 defines client-level privacy against "
-        "the server, and has the server draw P_t; secure aggregation, which Section 3 proposes, hides the messages and "
-        "not P_t. An observer of the sums and of P_t learns more: at P/N = 80/1920, T = 1000 and delta = 1e-5 the "
-        "noise with v = 4 for epsilon = 1.5 gives 5.07 (zero-out).",
+        "The factor q^2 is that of Section 3's attacker, who can 'only observe the aggregated update', and so does not "
+        "know P_t. Section 1.1 defines client-level privacy against the server, which draws P_t; secure aggregation "
+        "hides the messages from it, and not P_t. Against that server the theorem is not shown: at P/N = 80/1920, "
+        "T = 1000 and delta = 1e-5 the noise with v = 4 for epsilon = 1.5 gives 5.07 (zero-out).",
     ),
 )
 

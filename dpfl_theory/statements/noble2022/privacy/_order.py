@@ -122,14 +122,16 @@ def at_order(
     """u = v = 1 at single instances, which give sigma_g where it is more than the printed order; ``share`` is of what
     is asked for.
 
-    ``enlarged``: of x^T alone, of losses that keep the rounds apart. Each round moves a coordinate of its own, and the
-    next one enlarges it by this factor A; the T - t rounds after that add their noise there. In units of A the t-th
-    message has the noise sigma_g^2 (1 + (T - t)/A^2), all messages together a relative entropy of at most T (T/A^2)^2/4
-    from x^1, ..., x^T (log(1 + r) >= r - r^2/2), so a total variation of at most sqrt(T/8) T/A^2 (Pinsker), which is
-    taken from delta. A counter's steps, and the other users' gradients in the round's own coordinate, are so long that
-    rounding reads them. The enlarging and the counter take at most a share k = 200 A sigma_g/(sR/2) of C, but for a
-    probability below 1e-300; all of a user's records have that part in common. What is left of C for the round's own
-    coordinate is sqrt(1 - k^2), which is as if sigma_g were larger by its inverse.
+    ``enlarged``: of x^T alone, of losses that keep the rounds apart. Each round moves a coordinate of its own, from
+    which it takes what earlier rounds' noise left there (a gradient may depend on x^{t-1} as it likes). The next round
+    enlarges what that coordinate has beyond the rounded value by this factor A; the T - t rounds after that add their
+    noise there. In units of A the t-th message has the noise sigma_g^2 (1 + (T - t)/A^2), all messages together a
+    relative entropy of at most T (T/A^2)^2/4 from x^1, ..., x^T (log(1 + r) >= r - r^2/2), so a total variation of at
+    most sqrt(T/8) T/A^2 (Pinsker), which is taken from delta. A counter's steps, and the other users' gradients in the
+    round's own coordinate, are so long that rounding reads them. The enlarging and the counter take at most a share k =
+    200 A sigma_g/(sR/2) of C, but for a probability below 1e-300; all of a user's records have that part in common.
+    What is left of C for the round's own coordinate is sqrt(1 - k^2), which is as if sigma_g were larger by its
+    inverse.
     """
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:

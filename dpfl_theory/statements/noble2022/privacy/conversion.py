@@ -10,6 +10,7 @@ from typing import Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.errata import Slip
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022.privacy._letters import DELTA, ORDER, PAPER, letters
@@ -129,10 +130,13 @@ LEMMA_B4: Statement = Statement(
     ),
     slips=(
         "The lemma prints '(epsilon, alpha)-RDP' where Definition B.2 has (alpha, epsilon)-RDP.",
-        "Before equation (3) the paper says that (epsilon, delta)-DP 'ensures that the absolute value of the privacy "
-        "loss is bounded by epsilon with probability at least (1 - delta)', after Dwork and Roth (2014). Only the "
-        "reverse holds. The Gaussian mechanism with sigma_g = 1 is (1, 13/100)-DP, and its loss exceeds 1 with "
-        "a probability above 30/100. Nothing in the paper uses the sentence.",
+        Slip(
+            "(epsilon, delta)-DP 'ensures that the absolute value of the privacy loss is bounded by epsilon with "
+            "probability at least (1 - delta)', in the words of Dwork and Roth (2014). Only the reverse holds. The "
+            "Gaussian mechanism with sigma_g = 1 is (1, 13/100)-DP, and its loss exceeds 1 with a probability above "
+            "30/100. Nothing in the paper uses the sentence.",
+            where="Appendix B.2, before equation (3)",
+        ),
     ),
 )
 

@@ -134,16 +134,12 @@ ROUNDS: Statement = Statement(
     slips=(
         "Appendix D.3.2 says 'T does not change between sigma_g = 40 and sigma_g = 160 for any value of K'; the tables "
         "have 505 and 506, 457 and 458, 360 and 362, 86 and 87 there, for all K but 1.",
-        "Appendix D.3.2 explains by Lemma B.7's limit that no noise allows many more rounds, 'if q is taken too "
-        "large', and that this 'proves how small subsampling ratios have to be chosen'. That limit is the lemma's, "
-        "not the mechanism's. By quasi-convexity of the Renyi divergence a mechanism on a sample is at least as "
+        "Appendix D.3.2 says that more noise cannot buy more rounds 'if q is taken too large', and that 'this artefact "
+        "[...] proves how small subsampling ratios have to be chosen'. It is an artefact of Lemma B.7, and proves "
+        "nothing of the mechanism. By quasi-convexity of the Renyi divergence a mechanism on a sample is at least as "
         "private as on all records. So Lemma B.6's alpha/(2 sigma_g^2), which tends to 0, holds as well. With that "
         "lemma and B.4's lM sigma_g^2, and without any sampling of records or users, sigma_g = 160 and K = 1 allow "
         "more than 40 000 rounds at epsilon = 3, where the tables have 546.",
-        "Appendix D.3.2 suggests l = s = 1/10000 to tell sigma_g = 80 from 160. With M = 100 users of R = 4000 "
-        "records that is floor(lM) = 0 users and floor(sR) = 0 records; it needs 10 000 of each. The next section, "
-        "which is said to 'investigate such trade-offs', varies l from 0.08 to 0.12 and s from 0.05 to 0.2, and does "
-        "not say at which sigma_g.",
     ),
 )
 

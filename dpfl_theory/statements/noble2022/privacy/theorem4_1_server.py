@@ -194,8 +194,6 @@ SERVER: Statement = Statement(
     slips=(
         "The appendix has log(2T/delta) in the server's problem, while delta_s belongs to delta' = delta/(2Tl), that "
         "is to log(2Tl/delta).",
-        "The theorem says of both views that 'x^T' is DP. The server sees every message and who sends it, as Section "
-        "3.2 and the proof say; so it is read.",
     ),
 )
 

@@ -254,9 +254,6 @@ SCAFFOLD: Statement = Statement(
         *_SLIPS,
         "Appendix C.2 prints Sigma_g(C) = 2 C d sqrt(2 lTK ...)/(epsilon R sqrt(M)) at sigma_g*, with d where its own "
         "definition has sqrt(d).",
-        "Section 4.2 concludes from the two upper bounds that DP-SCAFFOLD is superior under heterogeneity. An upper "
-        "bound for DP-FedAvg does not say that it does no better. Where all users have the same loss (G = 0, B = 1) "
-        "the bound of DP-SCAFFOLD-warm is the larger one, by the factor l^(-2/3) of its last term.",
     ),
 )
 

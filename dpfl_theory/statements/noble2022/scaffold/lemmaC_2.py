@@ -120,13 +120,16 @@ LEMMA: Statement = Statement(
     id="noble2022.lemmaC.2",
     kind="lemma",
     title="Gradient of F by its excess (Nesterov)",
-    source=Source(noble.PAPER, _WHERE, note="F* = F(x*); stated for every x, so for the mean over any x too"),
+    source=Source(
+        noble.PAPER,
+        _WHERE,
+        note="F* = F(x*); stated for every x, so for the mean over any x too; quadratics attain it",
+    ),
     text="If every F_i is convex and nu-smooth and x* minimises F, then the bound holds at every x.",
     symbols=noble.letters("nu"),
     expectations=(_SLOPE, _GAP),
     assumptions=(noble.CONVEX, noble.SMOOTH, noble.MINIMISER),
     sides=_sides,
-    slips=("The factor 2 nu is attained, by quadratics of curvature nu.",),
     checks=(
         Check("algebra", "from the descent of smooth functions", descent),
         *_worst("convex"),

@@ -171,7 +171,8 @@ LEMMA: Statement = Statement(
         note=(
             "the display is part 2, read more kindly than it is printed: with an expectation around ||sum a_i||^2, "
             "since conditional means are random; as printed, without it, part 2 fails; "
-            "part 1 is E||sum A_i||^2 <= ||sum a_i||^2 + n^2 sigma_A^2"
+            "part 1 is E||sum A_i||^2 <= ||sum a_i||^2 + n^2 sigma_A^2, which equal errors attain; in part 2 the "
+            "smallest factor is 1 + sqrt((n - 1)/n), and 1 where the a_i are fixed"
         ),
     ),
     text=(
@@ -205,8 +206,6 @@ LEMMA: Statement = Statement(
         "Part 2 prints ||sum a_i||^2 without an expectation, although a_i = E[A_i | A_{i-1}, ..., A_1] is random; "
         "without one the bound can fail: A_1 = -1, 0 or 1 with probability 1/4, 1/2, 1/4 and A_2 = a_2 = 9 A_1 have "
         "E(A_1 + A_2)^2 = 50, but 2 a_2^2 + 4 sigma_A^2 = 2 where A_1 = 0.",
-        "Where the a_i are fixed, part 2 holds without either factor 2.",
-        "Part 1 is attained by equal errors. In part 2 the smallest factor is 1 + sqrt((n - 1)/n), which tends to 2.",
     ),
 )
 

@@ -65,7 +65,9 @@ C6: Statement = Statement(
     kind="lemma",
     title="Drift of the users",
     source=Source(
-        noble.PAPER, "Lemma C.6, Appendix C.3", note=f"the paper gives no proof; {noble.WHOLE_NOTE}; {runs.NOTE}"
+        noble.PAPER,
+        "Lemma C.6, Appendix C.3",
+        note=f"the paper gives no proof; the constants are loose; {noble.WHOLE_NOTE}; {runs.NOTE}",
     ),
     text=(
         "If every F_i is convex and nu-smooth, eta_g >= 1 and eta_l <= 1/(24 nu K eta_g), then every round satisfies "
@@ -82,10 +84,6 @@ C6: Statement = Statement(
         *runs.checks(_longest, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.2", "noble2022.lemmaC.6.sharpened"),
-    slips=(
-        "The constants are loose: the worst rounds found reach 0.58 of the right side, and the "
-        "sharpened form has an eleventh of the lag, a thirteenth of the excess and 0.91 of the noise.",
-    ),
 )
 C6_SHARPENED: Statement = replace(
     C6,

@@ -241,7 +241,6 @@ LEMMA: Statement = Statement(
         "y_i^1 to y_i^K, for the points y_i^0 to y_i^{K-1}: that is <=.",
         "Equation (9) prints -eta~ E[c^{t-1} | y_0] in its middle; c^{t-1} is the old control variate. What equals "
         "both of its ends is -eta~ times the mean of E[c~_i^t | y_0] over all M users.",
-        "The constants are loose: a gain of 3/2 in place of 1/2 is proved (noble2022.lemmaC.7.sharpened).",
         "The proof writes Delta x^t with the sum over the cohort's noisy gradients alone under the factor 1/(KlM); "
         "c^{t-1} - c_i^{t-1} belongs inside that sum.",
         "The display before A puts Lemma C.4, whose E_t and F_{t-1} are expectations over all rounds, under E_{t-1}, "

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.errata import Slip
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
@@ -73,7 +74,7 @@ STRONGLY_CONVEX: Statement = Statement(
         "Theorem C.1 (1), Appendix C.2",
         note=(
             f"{noble.NOTE}. No run meets both sigma_g > 0, which the theorem asks for, and Assumption 3.3; each "
-            "instance gives up one of them. The exponent in l^(2/3) is garbled in the text at hand"
+            f"instance gives up one of them. The exponent in l^(2/3) is garbled in the text at hand. {own.ROUNDS}"
         ),
     ),
     text=(
@@ -131,9 +132,6 @@ STRONGLY_CONVEX: Statement = Statement(
     uses=("noble2022.lemmaC.8",),
     slips=(
         noble.OUTPUT,
-        "T >= 108/l is 540 rounds at l = 0.2 and 2160 at l = 0.05, whatever nu and mu: none of the paper's convex runs "
-        "whose T is printed has them (400 in Figures 1 and 2, 72 to 546 in Tables 1 and 4), although their "
-        "l2-regularisation makes them strongly convex.",
         "No run with sigma_g > 0, which the theorem asks for, meets Assumption 3.3: Gaussian noise takes the iterates "
         "anywhere, where the gradients of strongly convex F_i have no bound C.",
     ),
@@ -143,7 +141,7 @@ CONVEX: Statement = Statement(
     id="noble2022.theoremC.1.convex",
     kind="theorem",
     title="DP-SCAFFOLD-warm: convex",
-    source=Source(noble.PAPER, "Theorem C.1 (2), Appendix C.2", note=noble.NOTE),
+    source=Source(noble.PAPER, "Theorem C.1 (2), Appendix C.2", note=f"{noble.NOTE}. {own.STEPS}"),
     text=(
         "DP-SCAFFOLD-warm with convex F_i, eta_g = sqrt(lM), eta_l = l^(2/3)/(24 nu K eta_g) and T >= 1 has weights "
         "w_t with which the averaged output satisfies the bound."
@@ -205,7 +203,10 @@ NON_CONVEX: Statement = Statement(
     source=Source(
         noble.PAPER,
         "Theorem C.1 (3), Appendix C.2",
-        note=f"{noble.NOTE}. 'Non-convex' is read as 'not necessarily convex'",
+        note=(
+            f"{noble.NOTE}. 'Non-convex' is read as 'not necessarily convex'. The paper's own smooth objective is a "
+            "network of ReLU units (Appendix D.1), which is not differentiable, so that no run of the paper is covered"
+        ),
     ),
     text=(
         "DP-SCAFFOLD-warm with eta_g = sqrt(lM), eta_l = l^(2/3)/(24 nu K eta_g) and T >= 1 has weights w_t with which "
@@ -256,11 +257,12 @@ NON_CONVEX: Statement = Statement(
     uses=("noble2022.lemmaC.9",),
     slips=(
         noble.OUTPUT,
-        "The paper's own smooth objective is a network of ReLU units (Appendix D.1), which is not differentiable: "
-        "Assumption 2 fails for it, and no run of the paper is covered.",
-        "Appendix D.1 says that the error bound 'grows linearly with the dimension of the parameters for non-convex "
-        "objectives (see Theorems C.1,C.2)'. Sigma_g has sqrt(d), and the bound grows like sqrt(d); only in the "
-        "strongly convex parts, which have Sigma_g^2, does it grow like d.",
+        Slip(
+            "The error bound, it says, 'grows linearly with the dimension of the parameters for non-convex "
+            "objectives (see Theorems C.1,C.2)'. Sigma_g has sqrt(d), and the bound grows like sqrt(d); only in the "
+            "strongly convex parts, which have Sigma_g^2, does it grow like d.",
+            where="Appendix D.1",
+        ),
     ),
 )
 
