@@ -111,7 +111,7 @@ def test_the_privacy_commands_give_what_is_shown(capsys: pytest.CaptureFixture[s
     found = re.findall(
         r"^\$ dpfl-theory (.*?) \| head -n (\d+)\n((?:[^$].*\n)*)", shown.replace("\\\n", ""), re.MULTILINE
     )
-    assert len(found) == 4
+    assert len(found) == 5
     for command, lines, output in found:
         assert main(command.split()) == 0
         assert capsys.readouterr().out.splitlines()[: int(lines)] == output.splitlines()

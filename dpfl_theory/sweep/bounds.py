@@ -114,6 +114,10 @@ _SPOKEN: Mapping[str, tuple[_Reader, tuple[str, ...]]] = {
 }
 
 
+_CLIPPED = ("hou2023.theorem1.clipped",)
+"""What speaks of runs in which clipping acts: the readers suppose that it never does."""
+
+
 def spoken_of(name: str) -> list[str]:
     """The statements that speak of an algorithm's runs.
 
@@ -122,7 +126,7 @@ def spoken_of(name: str) -> list[str]:
     """
     own = _SPOKEN.get(name, (None, ()))[1]
     every = [s.id for s in statements.all_statements() if s.sides is not None and s.kind in ("theorem", "corollary")]
-    return [id_ for id_ in every if any(id_ == one or id_.startswith(one + ".") for one in own)]
+    return [id_ for id_ in every if any(id_ == one or id_.startswith(one + ".") for one in own) and id_ not in _CLIPPED]
 
 
 def refusal(id_: str, names: Sequence[str], every: int) -> str | None:
