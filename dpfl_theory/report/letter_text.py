@@ -158,7 +158,7 @@ def _sharper(letter: Mapping[str, Any]) -> Iterator[str]:
 
 def _slips(letter: Mapping[str, Any]) -> Iterator[str]:
     if letter["slips"]:
-        yield "Misprints and loose words that change no verdict."
+        yield "Misprints and false sentences that change no verdict."
         yield "\n".join(
             f"- {'; '.join([f'`{at[0]}`, {escaped(at[1])}' for at in where])}: {escaped(slip)}"
             for slip, where in _once(letter["slips"]).items()

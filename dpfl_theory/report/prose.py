@@ -43,7 +43,8 @@ def prose(text: str) -> str:
     'if <math><mi>η</mi><mo>≤</mo><mn>1</mn><mo>/</mo><mi>L</mi></math> &lt;<math><mi>b</mi></math>&gt;'
     """
     return "".join(
-        _set(source, mathml) if mathml else LOOSE.sub(_sign, escape(source)) for source, mathml in pieces(text)
+        _set(source, mathml) if mathml else LOOSE.sub(_sign, escape(source, quote=False))
+        for source, mathml in pieces(text)
     )
 
 
