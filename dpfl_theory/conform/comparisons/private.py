@@ -50,20 +50,25 @@ def claim(case: Case) -> list[Finding]:
 def _claimed(v: Values, z: float, unit: str) -> float:
     """The epsilon that is claimed of one round: of all local steps together where records are protected and all of
     them take part; of one step, amplified, where batches are drawn."""
-    from dpfl_theory.privacy.audit.bounds import gaussian_epsilon
-
     share = float(v.get("s", 1.0))
     mu = 1.0 / z if unit == "client" or share < 1.0 else float(v["local_steps"]) ** 0.5 / z
+    epsilon = _epsilon(mu, min(DELTA / share, 0.5))
+    if mu > FAR:
+        return epsilon
+    return epsilon if share == 1.0 else max(0.0, epsilon + math.log(share + (1.0 - share) * math.exp(-epsilon)))
+
+
+def _epsilon(mu: float, delta: float) -> float:
+    """The epsilon of mu-GDP at this delta, for every mu."""
+    from dpfl_theory.privacy.audit.bounds import gaussian_epsilon
+
     if mu > FAR:
         return 0.5 * mu**2 if mu < 1e150 else math.inf
-    epsilon = gaussian_epsilon(mu, min(DELTA / share, 0.5))
-    return epsilon if share == 1.0 else max(0.0, epsilon + math.log(share + (1.0 - share) * math.exp(-epsilon)))
+    return gaussian_epsilon(mu, delta)
 
 
 def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
     """The pair of neighbouring data sets that a round's results lie furthest apart for, and the audit."""
-    from dpfl_theory.privacy.audit.bounds import gaussian_epsilon
-
     values = [dict(v) for v in case.plan.values if v.get("noise_multiplier")]
     if not values:
         return []
@@ -80,7 +85,7 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
     unit = case.reference.unit
     spoiled = next((fault.name for fault in before if fault.name in SPOILED), "")
     mu = math.inf if spoiled else loud.mu
-    epsilon, claimed = (gaussian_epsilon(m, DELTA) if math.isfinite(m) else math.inf for m in (mu, loud.claimed))
+    epsilon, claimed = (_epsilon(m, DELTA) for m in (mu, loud.claimed))
     there = (
         f"with the noise that is there ({spoiled}) no epsilon is known"
         if spoiled
