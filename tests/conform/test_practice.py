@@ -364,6 +364,91 @@ def test_lots_of_records_are_not_batches_of_a_wrong_size(factor: float, given: A
     assert not one.faults[0].private
 
 
+def record_by_record(poisson: bool) -> Round:
+    """Records are taken one by one, as in loops over microbatches."""
+
+    def round(
+        w: Any,
+        state: Any,
+        clients: Any,
+        cohort: Any,
+        rng: Any,
+        *,
+        lr: Any,
+        beta: Any,
+        epochs: Any,
+        C: Any,
+        share: Any,
+        z: Any,
+    ) -> Any:
+        ends = []
+        for i in cohort:
+            y, R = w.copy(), len(clients[i])
+            for _ in range(epochs):
+                b = share * R if poisson else int(share * R)
+                batch = np.flatnonzero(rng.random(R) < share) if poisson else rng.choice(R, b, replace=False)
+                total = sum((clip(clients[i].gradient(y, [j]), C) for j in batch), 0.0 * w)
+                y = y - lr * (total + rng.normal(0.0, (1.0 if poisson else 2.0) * C * z, w.shape)) / b
+            ends.append(y)
+        return w + beta * (np.mean(ends, axis=0) - w), state
+
+    return round
+
+
+@pytest.mark.parametrize(
+    ("poisson", "name"), [(False, []), pytest.param(True, ["lots of records that are drawn independently"], marks=MORE)]
+)
+def test_records_that_are_taken_one_by_one_are_one_batch(poisson: bool, name: list[str]) -> None:
+    assert names(found(record_by_record(poisson), **RECORD)) == name
+
+
+# Pairs of data sets
+
+
+def test_weight_decay_is_no_greater_sensitivity() -> None:
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any, eta_g: Any
+    ) -> Any:
+        total = 0.0 * w
+        for i in cohort:
+            y = w.copy()
+            for _ in range(epochs):
+                y = y - lr * (clients[i].gradient(y) + 0.01 * y)
+            total += clip(y - w, c)
+        return w + eta_g * (total + rng.normal(0.0, z * c, w.shape)) / len(cohort), state
+
+    one = found(round, **TWO_SIDED)
+    assert names(one) == ["weight decay in the local steps"]
+    assert not one.faults[0].private
+    assert one.privacy["epsilon"] == pytest.approx(one.privacy["epsilon_claimed"], rel=1e-6)
+
+
+def test_adam_on_the_server_costs_no_privacy() -> None:
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any, eta_g: Any
+    ) -> Any:
+        m, v = (0.0 * w, 0.0 * w) if state is None else state
+        total = sum(clip(steps(w, clients[i], lr, epochs) - w, c) for i in cohort)
+        average = (total + rng.normal(0.0, z * c, w.shape)) / len(cohort)
+        m, v = 0.9 * m + 0.1 * average, 0.99 * v + 0.01 * average**2
+        return w + eta_g * m / (np.sqrt(v) + 1e-3), (m, v)
+
+    one = found(round, **TWO_SIDED)
+    assert names(one) == ["another round"]
+    assert not one.faults[0].private
+    assert one.privacy["epsilon"] is None
+    assert "no linear function" in str(one)
+
+
+@pytest.mark.parametrize("z", [1e-12, 1e-200])
+def test_very_little_noise_is_a_claim_and_not_a_fixed_seed(z: float) -> None:
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any) -> Any:
+        total = sum(clip(steps(w, clients[i], lr, epochs) - w, c) for i in cohort)
+        return w + (total + rng.normal(0.0, z * c, w.shape)) / len(cohort), state
+
+    assert names(found(round, **TWO_SIDED, z=z)) == ["a claimed epsilon above 50"]
+
+
 ITS_OWN, FRESH, TURN = np.random.default_rng(1234), np.random.default_rng(), itertools.count()
 
 

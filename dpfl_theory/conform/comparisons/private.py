@@ -10,9 +10,10 @@ import numpy as np
 from dpfl_theory.conform.base import Values
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons import neighbours, sampled
+from dpfl_theory.conform.comparisons.explained import UNKNOWN
 from dpfl_theory.conform.comparisons.neighbours import Pair
 from dpfl_theory.conform.comparisons.probes import Path
-from dpfl_theory.conform.comparisons.shape import ADAPTS, CHANGES, DEPENDS, FIXED, NOBODY, NOT_GAUSSIAN, SCALED
+from dpfl_theory.conform.comparisons.shape import ADAPTS, CHANGES, DEPENDS, FIXED, NOBODY, NOT_GAUSSIAN, SCALED, bent
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised
 
@@ -21,6 +22,8 @@ __all__ = ["CLAIM", "claim", "private"]
 SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES, SCALED)
 """What takes an epsilon away that the covariance of one round would give."""
 DELTA = 1e-5
+TRANSFORMED = "w is no linear function of it, as with Adam on the server"
+"""Why distances of w say nothing of privacy: a noisy average may be transformed as one likes, at no cost."""
 MOST = 50.0
 """The largest claimed epsilon of a round that is passed over without a word."""
 FAR = 1e6
@@ -84,6 +87,8 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
     loud = max(usual, key=lambda pair: round(pair.mu / pair.claimed, 6))
     unit = case.reference.unit
     spoiled = next((fault.name for fault in before if fault.name in SPOILED), "")
+    if not spoiled and any(fault.name == UNKNOWN for fault in before) and bent(case) is not None:
+        spoiled = TRANSFORMED
     mu = math.inf if spoiled else loud.mu
     epsilon, claimed = (_epsilon(m, DELTA) for m in (mu, loud.claimed))
     there = (
@@ -109,7 +114,7 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
         ),
     }
     found = []
-    if far.refutes:
+    if far.refutes and spoiled != TRANSFORMED:
         said = (
             f"one {unit} moves w by {far.distance:.4g}, and the sensitivity that is declared is {far.allowed:.4g}: no "
             "accounting that rests on it holds"

@@ -121,7 +121,6 @@ def _one_batch(on: World, one: Call, two: Call, own: Sequence[tuple[int, ...]]) 
         return False
     x, y = on.records[two.client]
     return two.batch[0] not in own[-1] or bool(np.any(x @ two.w != y))
-    return batches
 
 
 def heard(player: Player, on: World, v: Values, who: Sequence[Array], choices: Choices = None) -> Heard:
