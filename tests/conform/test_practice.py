@@ -402,6 +402,52 @@ def test_records_that_are_taken_one_by_one_are_one_batch(poisson: bool, name: li
     assert names(found(record_by_record(poisson), **RECORD)) == name
 
 
+def of_all(noise: float) -> Round:
+    """The gradients of all records are asked for, and those of a batch are used."""
+
+    def round(
+        w: Any,
+        state: Any,
+        clients: Any,
+        cohort: Any,
+        rng: Any,
+        *,
+        lr: Any,
+        beta: Any,
+        epochs: Any,
+        C: Any,
+        share: Any,
+        z: Any,
+    ) -> Any:
+        ends = []
+        for i in cohort:
+            y, R = w.copy(), len(clients[i])
+            for _ in range(epochs):
+                batch = rng.choice(R, int(share * R), replace=False)
+                g = clients[i].record_gradients(y)[batch]
+                g = np.mean([clip(one, C) for one in g], axis=0)
+                y = y - lr * (g + rng.normal(0.0, noise * C * z / len(batch), w.shape))
+            ends.append(y)
+        return w + beta * (np.mean(ends, axis=0) - w), state
+
+    return round
+
+
+@pytest.mark.parametrize(
+    ("noise", "given", "name"),
+    [
+        (2.0, {}, []),
+        pytest.param(2.0, {"share": 0.5}, [], marks=MORE),
+        pytest.param(1.0, {}, ["half the sensitivity"], marks=MORE),
+    ],
+)
+def test_records_that_cannot_be_seen_are_not_another_round(noise: float, given: Any, name: list[str]) -> None:
+    one = found(of_all(noise), **RECORD, **given)
+    assert names(one) == name
+    assert one.verdict == ("differs" if name else "undecided")
+    assert "cannot be seen" in str(one)
+
+
 # Pairs of data sets
 
 
