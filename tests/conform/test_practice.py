@@ -438,7 +438,7 @@ def of_all(noise: float) -> Round:
     [
         (2.0, {}, []),
         pytest.param(2.0, {"share": 0.5}, [], marks=MORE),
-        pytest.param(1.0, {}, ["half the sensitivity"], marks=MORE),
+        pytest.param(1.0, {}, ["lots of records that are drawn independently or half the sensitivity"], marks=MORE),
     ],
 )
 def test_records_that_cannot_be_seen_are_not_another_round(noise: float, given: Any, name: list[str]) -> None:
