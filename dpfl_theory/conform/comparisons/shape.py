@@ -99,7 +99,11 @@ def the_same(case: Case) -> Finding | None:
         if not path.v.get("noise_multiplier"):
             continue
         ends, own = _live(case.subject, path), _live(case.reference.round, path)
-        if np.array_equal(*ends) and np.any(ends[0] != path.world.start) and not np.array_equal(*own):
+        if (
+            np.array_equal(ends[0], ends[1])
+            and np.any(ends[0] != path.world.start)
+            and not np.array_equal(own[0], own[1])
+        ):
             said = (
                 "the noise is the same in every run, whatever the seeds of the generators are: it comes from a "
                 "generator that the round makes or seeds itself, and whoever knows its seed takes the noise away; "
