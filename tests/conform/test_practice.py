@@ -309,6 +309,15 @@ def epochs_shuffled(R: int, b: int, rng: Any, kept: Any, i: int, *_: Any) -> Any
         (kept_for_ever, "a batch that is kept"),
         (of_a_round, "one batch for all local steps"),
         (epochs_shuffled, "batches that depend on each other"),
+        (
+            lambda R, b, rng, *_: (rng.integers(R) + np.arange(b)) % R,
+            "batches that are not drawn uniformly",
+        ),
+        pytest.param(
+            lambda R, b, rng, *_: rng.choice(R - 1 if 2 < R > b else R, b, replace=False),
+            "batches that are not drawn uniformly",
+            marks=MORE,
+        ),
         (anew, None),
     ],
 )
@@ -393,6 +402,10 @@ def record_by_record(poisson: bool) -> Round:
         return w + beta * (np.mean(ends, axis=0) - w), state
 
     return round
+
+
+def test_a_small_share_of_records_leaves_no_batch_empty() -> None:
+    assert names(found(batched(anew), **RECORD, share=0.3)) == []
 
 
 @pytest.mark.parametrize(
