@@ -21,11 +21,12 @@ _LINKS = 40
 """More links one behind the other are a circle."""
 
 
-def writable(path: str | Path, folder: bool = False) -> Path:
+def writable(path: str | Path, folder: bool = False, reads: str | Path | None = None) -> Path:
     """The path, if a file (or a folder of files) can be made there: told before the work begins, not after it.
 
     Folders that are missing on the way are made when it is written. Devices and FIFOs that may be written to can be; so
-    can what a link leads to, where its folder is there. Raises InputError for the rest.
+    can what a link leads to, where its folder is there. reads: a file that the command reads, which is not overwritten.
+    Raises InputError for the rest.
     """
     if path == "":
         raise InputError(f"the name of the {'folder' if folder else 'file'} to write is empty: give one")
@@ -33,6 +34,8 @@ def writable(path: str | Path, folder: bool = False) -> Path:
     try:
         if not folder and _stream(path) is not None:
             return path
+        if reads is not None and path.exists() and Path(reads).exists() and path.samefile(reads):
+            raise InputError(f"{str(path)!r} is what the command reads, and would be overwritten: give another name")
         place = path if folder else _end_of(path)
         if folder and path.exists() and not path.is_dir():
             wrong = "it is a file, and a folder is needed"

@@ -1,6 +1,6 @@
 """Verify worst-case proofs: python verify_certificate.py FILE. It prints what is proved; exit code 0 if all is, else 1.
 
-FILE has the format dpfl-theory-certificate/1. Only the standard library is used, and every number is a fraction.
+FILE has the format dpfl-theory-certificate/1. Its texts are labels: what is proved is about the forms in the file.
 
 A certificate claims left <= bound * right for all functions of its classes, all vectors v and all numbers f that meet
 its conditions. Sides and conditions are forms: sum c <v_i, v_j> + sum a f_m. The claim is proved if
@@ -131,7 +131,7 @@ def main(arguments: list[str]) -> int:
         certificates = document["certificates"]
         if document["format"] != FORMAT or not isinstance(certificates, list) or not certificates:
             raise ValueError(f"there is no certificate of the format {FORMAT}")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         print(f"NOT PROVED: {arguments[0]}: {error!r}")
         return 1
     failed = 0
@@ -146,4 +146,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     sys.exit(main(sys.argv[1:]))

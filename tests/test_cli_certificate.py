@@ -101,6 +101,27 @@ def test_the_file_of_the_output_is_refused(
     assert "name the same file" in told
 
 
+@pytest.mark.parametrize("option", ["--certificate", "--output"])
+@pytest.mark.parametrize("other", ["mine.py", "./mine.py", "link.py"])
+def test_the_statements_are_not_overwritten(
+    other: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = tmp_path / "mine.py"
+    mine.write_text(EXAMPLE.read_text())
+    (tmp_path / "link.py").symlink_to(mine)
+    told = refused(capsys, "check", "--file", "mine.py", option, other)
+    assert "would be overwritten" in told
+    assert mine.read_text() == EXAMPLE.read_text()
+
+
+def test_a_round_is_not_overwritten(tmp_path: Path, capsys: Output) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("def one_round(w, state, clients, cohort, rng):\n    return w, state\n")
+    told = refused(capsys, "conform", f"{mine}:one_round", "--as", "fedavg", "--output", str(mine))
+    assert "would be overwritten" in told
+
+
 @pytest.mark.parametrize("name", ["", "."])
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(name: str, capsys: Output) -> None:
     refused(capsys, "check", FALSE, "--certificate", name)

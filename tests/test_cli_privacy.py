@@ -416,6 +416,7 @@ def test_no_round_may_be_affordable(capsys: Output, name: str, algorithm: str, o
     assert document["epsilon"]["estimate"] == 0.0
     assert any("One round is too many" in warning for warning in document["warnings"])
     assert "rounds" not in document["mechanism"]
+    assert document.get("moments") is None
 
 
 # the accountants of noble2022

@@ -20,12 +20,14 @@ __all__ = ["target_of", "write_certificates"]
 METHOD = "worst-case"
 
 
-def target_of(file: str | None, output: str | None, pairs: Sequence[tuple[Statement, Check]]) -> Path | None:
-    """The file for certificates, None without one. InputError where it is the file of the output, where it cannot be
-    written, or where none of these checks is a worst case."""
+def target_of(
+    file: str | None, output: str | None, pairs: Sequence[tuple[Statement, Check]], reads: str | None = None
+) -> Path | None:
+    """The file for certificates, None without one. InputError where it is the file of the output or of the
+    statements, where it cannot be written, or where none of these checks is a worst case."""
     if file is None:
         return None
-    target = writable(file)
+    target = writable(file, reads=reads)
     if output is not None and Path(output).resolve() == target.resolve():
         raise InputError("--certificate and --output name the same file: give each its own")
     if pairs and not any(check.method == METHOD for _, check in pairs):

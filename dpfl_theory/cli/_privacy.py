@@ -229,7 +229,7 @@ def rounds(
         document["warnings"].append(f"One round is too many: its epsilon is {one:.5g}.")
         document["epsilon"] = {name: None if v is None else 0.0 for name, v in document["epsilon"].items()}
         document["mechanism"] = mechanism.describe()
-        document["otherwise"] = []
+        document["otherwise"], document["moments"] = [], None
     answer.give({"rounds": found, **document, "accountant": accountant_, "given": "delta", **_old(algorithm, document)})
 
 

@@ -116,7 +116,7 @@ def check(
     render = FORMATS[choice("format", format_, tuple(FORMATS))]
     seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), parse_jobs(jobs)
     most = parse_limit(limit, file)
-    target = None if output is None else writable(output)
+    target = None if output is None else writable(output, reads=file)
     if choice("device", device, DEVICES) == "cuda":
         select(device)  # a missing GPU is told at once, not after the checks that need none
     if smoke and (file is not None or changed_since is not None):
@@ -132,7 +132,7 @@ def check(
         raise InputError("none of these checks belongs to the smoke set: leave --smoke out")
     elif not pairs:
         raise InputError(f"no check of these statements uses the method {', '.join(method or ())}: leave --method out")
-    proofs = target_of(certificate, output, pairs)
+    proofs = target_of(certificate, output, pairs, reads=file)
     with on(scheduler), opened(store) as kept, Progress("check") as progress:
         partial = Partial(pairs, shown if format_ == "text" and target is None else None, kept is not None, progress)
         with last_words(partial.tell):

@@ -73,7 +73,7 @@ def conform(
     from dpfl_theory.limited import OutOfTime, Vanished
 
     seconds = parse_budget(limit, "limit")
-    target = None if output is None else writable(output)
+    target = None if output is None else writable(output, reads=function.rpartition(":")[0])
     letters = dict(_assigned(text) for text in assignments or [])
     counts = {"clients": _whole("clients", clients), "runs": _whole("runs", runs)}
     if cohort is not None:

@@ -21,7 +21,7 @@ from dpfl_theory.conform.comparisons.explained import ANOTHER, UNKNOWN, VAGUE, e
 from dpfl_theory.conform.comparisons.private import claim, private
 from dpfl_theory.conform.comparisons.probes import SPREAD, Plan
 from dpfl_theory.conform.comparisons.shape import FIXED, bent, left_out, the_same
-from dpfl_theory.conform.comparisons.suspects import explains
+from dpfl_theory.conform.comparisons.suspects import Seen, explains
 from dpfl_theory.conform.comparisons.unheard import by_samples
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
@@ -203,6 +203,8 @@ def _findings(case: Case) -> list[Finding]:
         if {fault.name for fault in named} & {UNKNOWN, FIXED, *VAGUE} and (why := case.otherwise_random()):
             case.compared = {}
             return by_samples(case, why)
+        if UNKNOWN in {fault.name for fault in named} and (hidden := _hidden(finite)):
+            finite, named = _without(case, finite, hidden, named)
         found += not_finite(case, seen)
         watched: list[Finding] = getattr(case.subject.function, "findings", list)()
         if watched:
@@ -218,6 +220,34 @@ def _findings(case: Case) -> list[Finding]:
     except Raised as error:
         case.failed = case.failed or failure(error)
     return ([] if case.failed is None else [case.failed]) + found
+
+
+def _hidden(seen: Sequence[Seen]) -> list[Seen]:
+    """What was seen where a part s of the records is drawn, and the function asks for the gradients of all of them."""
+    return [
+        one
+        for one in seen
+        if float(one.probe.v.get("s", 1.0)) < 1.0 and one.choices and not any(told["batches"] for told in one.choices)
+    ]
+
+
+def _without(
+    case: Case, seen: list[Seen], hidden: Sequence[Seen], named: list[Finding]
+) -> tuple[list[Seen], list[Finding]]:
+    """What was seen elsewhere than where nothing tells which records the function uses, and what is wrong there; all
+    of it, and what was named, where that is another round too."""
+    rest = [one for one in seen if not any(one is other for other in hidden)]
+    found = explained(case, rest) if rest else []
+    if UNKNOWN in {fault.name for fault in found}:
+        return seen, named
+    case.undecided = True
+    s = min(float(one.probe.v["s"]) for one in hidden)
+    case.notes.append(
+        f"the function asks for the gradients of all records, and s = {s:g}: which of them it uses cannot be seen, so "
+        "that its rounds were compared where s = 1, if anywhere; ask for those of a batch alone, record_gradients(w, "
+        "batch)"
+    )
+    return rest, found
 
 
 def _of_the_noise(case: Case, named: list[Finding]) -> list[Finding]:

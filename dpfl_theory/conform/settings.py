@@ -93,14 +93,16 @@ def _checked(letter: Letter, value: Any) -> float | int:
 
 
 def world(reference: Reference, v: Values, name: str, seed: int = 0, first: int = 0) -> World:
-    """Least-squares clients with 2 to 6 records each, of curvature at most 0.4/eta, whose messages from the start have
-    the lengths that the world's name says, as multiples of the threshold, beginning with the client ``first``."""
+    """Least-squares clients with 2 to 6 records each (more where a small share of them is drawn), of curvature at most
+    0.4/eta, whose messages from the start have the lengths that the world's name says, as multiples of the threshold,
+    beginning with the client ``first``."""
     rng = np.random.default_rng([seed, len(name)])
     n, d = int(v["n"]), int(v["d"])
     start = rng.standard_normal(d)
     step = v.get("local_step", v.get("gamma", 0.1))
     level = float(v[reference.level]) if reference.level else 1.0
-    sizes = [2 + (3 * i + 1) % 5 for i in range(n)]
+    fewest = max(2, math.ceil(1.0 / float(v.get("s", 1.0)) - 1e-9))  # so that no batch is empty
+    sizes = [fewest + (3 * i + 1) % 5 for i in range(n)]
     records = []
     for i, size in enumerate(sizes):
         x = rng.standard_normal((size, d))

@@ -108,6 +108,11 @@ class World:
         own = [Records(x, x @ self.start - times * (x @ self.start - y)) for x, y in self.records]
         return World(self.name, own, self.start, self.seed)
 
+    def at_zero(self) -> World:
+        """The same clients with the same residuals at the start, which is 0."""
+        own = [Records(x, y - x @ self.start) for x, y in self.records]
+        return World(self.name, own, np.zeros(self.d), self.seed)
+
     def with_records(self, name: str, i: int, records: Records) -> World:
         """A neighbouring world: client i has other records."""
         own = list(self.records)

@@ -258,6 +258,26 @@ def run(file: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=alone, timeout=60, check=False)
 
 
+@pytest.mark.parametrize("label", ["énoncé", "\ud800"])
+def test_the_script_does_not_fail_on_a_terminal_that_cannot_show_a_label(
+    label: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = {**certificate("smooth"), "check": label}
+    (tmp_path / "c.json").write_text(json.dumps({"format": FORMAT, "certificates": [made]}))
+    command = [sys.executable, str(SCRIPT), str(tmp_path / "c.json")]
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert label.encode("ascii", "backslashreplace").decode() in done.stdout
+
+
+def test_the_script_proves_nothing_of_what_is_nested_too_deep(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 200_000)
+    done = run(tmp_path / "deep.json", tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("NOT PROVED: ")
+
+
 def test_the_script_verifies_a_file_without_the_package(tmp_path: Path) -> None:
     good, bad = certificate("smooth convex"), {**certificate("smooth"), "bound": "999/1000"}
     (tmp_path / "good.json").write_text(text([good, certificate("equality")]), encoding="utf-8")

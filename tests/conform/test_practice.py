@@ -309,6 +309,15 @@ def epochs_shuffled(R: int, b: int, rng: Any, kept: Any, i: int, *_: Any) -> Any
         (kept_for_ever, "a batch that is kept"),
         (of_a_round, "one batch for all local steps"),
         (epochs_shuffled, "batches that depend on each other"),
+        (
+            lambda R, b, rng, *_: (rng.integers(R) + np.arange(b)) % R,
+            "batches that are not drawn uniformly",
+        ),
+        pytest.param(
+            lambda R, b, rng, *_: rng.choice(R - 1 if 2 < R > b else R, b, replace=False),
+            "batches that are not drawn uniformly",
+            marks=MORE,
+        ),
         (anew, None),
     ],
 )
@@ -362,6 +371,141 @@ def test_lots_of_records_are_not_batches_of_a_wrong_size(factor: float, given: A
     one = found(lots(factor, True), **RECORD, **given)
     assert names(one) == ["lots of records that are drawn independently"]
     assert not one.faults[0].private
+
+
+def record_by_record(poisson: bool) -> Round:
+    """Records are taken one by one, as in loops over microbatches."""
+
+    def round(
+        w: Any,
+        state: Any,
+        clients: Any,
+        cohort: Any,
+        rng: Any,
+        *,
+        lr: Any,
+        beta: Any,
+        epochs: Any,
+        C: Any,
+        share: Any,
+        z: Any,
+    ) -> Any:
+        ends = []
+        for i in cohort:
+            y, R = w.copy(), len(clients[i])
+            for _ in range(epochs):
+                b = share * R if poisson else int(share * R)
+                batch = np.flatnonzero(rng.random(R) < share) if poisson else rng.choice(R, b, replace=False)
+                total = sum((clip(clients[i].gradient(y, [j]), C) for j in batch), 0.0 * w)
+                y = y - lr * (total + rng.normal(0.0, (1.0 if poisson else 2.0) * C * z, w.shape)) / b
+            ends.append(y)
+        return w + beta * (np.mean(ends, axis=0) - w), state
+
+    return round
+
+
+def test_a_small_share_of_records_leaves_no_batch_empty() -> None:
+    assert names(found(batched(anew), **RECORD, share=0.3)) == []
+
+
+@pytest.mark.parametrize(
+    ("poisson", "name"), [(False, []), pytest.param(True, ["lots of records that are drawn independently"], marks=MORE)]
+)
+def test_records_that_are_taken_one_by_one_are_one_batch(poisson: bool, name: list[str]) -> None:
+    assert names(found(record_by_record(poisson), **RECORD)) == name
+
+
+def of_all(noise: float) -> Round:
+    """The gradients of all records are asked for, and those of a batch are used."""
+
+    def round(
+        w: Any,
+        state: Any,
+        clients: Any,
+        cohort: Any,
+        rng: Any,
+        *,
+        lr: Any,
+        beta: Any,
+        epochs: Any,
+        C: Any,
+        share: Any,
+        z: Any,
+    ) -> Any:
+        ends = []
+        for i in cohort:
+            y, R = w.copy(), len(clients[i])
+            for _ in range(epochs):
+                batch = rng.choice(R, int(share * R), replace=False)
+                g = clients[i].record_gradients(y)[batch]
+                g = np.mean([clip(one, C) for one in g], axis=0)
+                y = y - lr * (g + rng.normal(0.0, noise * C * z / len(batch), w.shape))
+            ends.append(y)
+        return w + beta * (np.mean(ends, axis=0) - w), state
+
+    return round
+
+
+@pytest.mark.parametrize(
+    ("noise", "given", "name"),
+    [
+        (2.0, {}, []),
+        pytest.param(2.0, {"share": 0.5}, [], marks=MORE),
+        pytest.param(1.0, {}, ["lots of records that are drawn independently or half the sensitivity"], marks=MORE),
+    ],
+)
+def test_records_that_cannot_be_seen_are_not_another_round(noise: float, given: Any, name: list[str]) -> None:
+    one = found(of_all(noise), **RECORD, **given)
+    assert names(one) == name
+    assert one.verdict == ("differs" if name else "undecided")
+    assert "cannot be seen" in str(one)
+
+
+# Pairs of data sets
+
+
+def test_weight_decay_is_no_greater_sensitivity() -> None:
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any, eta_g: Any
+    ) -> Any:
+        total = 0.0 * w
+        for i in cohort:
+            y = w.copy()
+            for _ in range(epochs):
+                y = y - lr * (clients[i].gradient(y) + 0.01 * y)
+            total += clip(y - w, c)
+        return w + eta_g * (total + rng.normal(0.0, z * c, w.shape)) / len(cohort), state
+
+    one = found(round, **TWO_SIDED)
+    assert names(one) == ["weight decay in the local steps"]
+    assert not one.faults[0].private
+    assert one.privacy["epsilon"] == pytest.approx(one.privacy["epsilon_claimed"], rel=1e-6)
+
+
+def test_adam_on_the_server_costs_no_privacy() -> None:
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any, eta_g: Any
+    ) -> Any:
+        m, v = (0.0 * w, 0.0 * w) if state is None else state
+        total = sum(clip(steps(w, clients[i], lr, epochs) - w, c) for i in cohort)
+        average = (total + rng.normal(0.0, z * c, w.shape)) / len(cohort)
+        m, v = 0.9 * m + 0.1 * average, 0.99 * v + 0.01 * average**2
+        return w + eta_g * m / (np.sqrt(v) + 1e-3), (m, v)
+
+    one = found(round, **TWO_SIDED)
+    assert names(one) == ["another round"]
+    assert not one.faults[0].private
+    assert one.privacy["epsilon"] is None
+    assert "no linear function" in str(one)
+
+
+@pytest.mark.parametrize("z", [1e-12, 1e-200])
+def test_very_little_noise_is_a_claim_and_not_a_fixed_seed(z: float) -> None:
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any) -> Any:
+        total = sum(clip(steps(w, clients[i], lr, epochs) - w, c) for i in cohort)
+        return w + (total + rng.normal(0.0, z * c, w.shape)) / len(cohort), state
+
+    assert names(found(round, **TWO_SIDED, z=z)) == ["a claimed epsilon above 50"]
 
 
 ITS_OWN, FRESH, TURN = np.random.default_rng(1234), np.random.default_rng(), itertools.count()

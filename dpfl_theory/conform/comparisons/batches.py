@@ -26,6 +26,8 @@ FEWEST = 100
 DEVIATIONS = 7.0
 """Standard deviations from which on overlaps are not those of independent batches."""
 FIXED = "records that are not drawn at random"
+CHANCE = 1e-9
+"""The most probability with which batches that are drawn at random have the property that is told of."""
 Batch = tuple[int, ...]
 
 
@@ -93,7 +95,7 @@ def _drawn(case: Case, v: Values) -> Finding | None:
     runs = [run for run in runs if _ways(run, len(on.records[run.client].y)) > 1.0]
     if not runs:
         return None
-    return _fixed(case, runs) or _kept(case, runs) or _in_turn(case, runs, on)
+    return _fixed(case, runs) or _kept(case, runs) or _in_turn(case, runs, on) or _apart(case, runs, on)
 
 
 def _of(case: Case, path: Path) -> Iterator[Run]:
@@ -171,4 +173,29 @@ def _in_turn(case: Case, runs: Sequence[Run], on: World) -> Finding | None:
         )
         seen = f"{total:.0f} records are in the next batch too, and {mean:.0f} are expected of independent ones"
         return _finding(case, "batches that depend on each other", said, seen)
+    return None
+
+
+def _apart(case: Case, runs: Sequence[Run], on: World) -> Finding | None:
+    """One or two records that are in no batch, as where a batch is of neighbours, or of a part of the records."""
+    for client in dict.fromkeys(run.client for run in runs):
+        drawn = [set(batch) for run in runs if run.client == client for steps in run.rounds for batch in steps]
+        sizes, records = {len(batch) for batch in drawn}, len(on.records[client].y)
+        if len(sizes) != 1:
+            continue
+        (size,) = sizes
+        for few in (1, 2):
+            sets = list(itertools.combinations(range(records), few))
+            share = math.comb(size, few) / math.comb(records, few)
+            if share == 0.0 or len(sets) * (1.0 - share) ** len(drawn) > CHANCE:
+                continue
+            never = next((one for one in sets if not any(batch.issuperset(one) for batch in drawn)), None)
+            if never is not None:
+                said = (
+                    "not all batches are equally likely: some records are never drawn, or never drawn together; the "
+                    "amplification by sampling that is accounted for is that of batches that are drawn uniformly"
+                )
+                which = f"record {never[0]} is" if few == 1 else f"records {never[0]} and {never[1]} are together"
+                seen = f"client {client}: {which} in none of {len(drawn)} batches of {size} of {records} records"
+                return _finding(case, "batches that are not drawn uniformly", said, seen)
     return None

@@ -92,12 +92,15 @@ def _members(v: Values) -> list[Array]:
     return [cohorts(v, 1, 23, [size])[0] for size in sizes]
 
 
-def _pairs(reference: Reference, v: Values, nothing: float, who: Array) -> Iterator[tuple[str, World, World, Path]]:
-    """Neighbouring worlds by what differs."""
+def _pairs(
+    reference: Reference, v: Values, nothing: float, who: Array, idle: bool = False
+) -> Iterator[tuple[str, World, World, Path]]:
+    """Neighbouring worlds by what differs. idle: whether clients without gradients send something (`_idle`)."""
     if reference.unit == "record":
         yield from _record_pairs(reference, v, who)
         return
     on = world(reference, v, next(iter(SHARES)), 23)
+    on = on.at_zero() if idle else on
     i, d = max(map(int, who), key=lambda j: len(on.records[j].y)), on.d  # where weights go by records, the heaviest
     path = Path(v, on, (who,))
     level = float(v[reference.level]) if reference.level else 1.0
@@ -123,6 +126,22 @@ def _pairs(reference: Reference, v: Values, nothing: float, who: Array) -> Itera
             )
     else:
         yield f"client {i} has its own data, or none", on, zero, path
+
+
+def _idle(player: Player, reference: Reference, v: Values) -> bool:
+    """Whether clients without gradients send something, as with weight decay, where they stand for none. At w = 0 they
+    do not, so that pairs are compared there: the relation is that a client's message is zero."""
+    if reference.unit == "record" or v["relation"] == "replace":
+        return False
+    who = _members(v)[0]
+    on = world(reference, v, next(iter(SHARES)), 23)
+    moved = []
+    for start in (on, on.at_zero()):
+        still = start
+        for i in map(int, who):
+            still = still.with_records("absent", i, constant(still, i, np.zeros(on.d)))
+        moved.append(float(np.linalg.norm(heard(player, still, v, (who,)).w[-1] - still.start)))
+    return moved[1] < ROUNDING * moved[0]
 
 
 SEEDS = 40
@@ -159,11 +178,12 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
     player, reference, found = case.subject, case.reference, list[Pair]()
     for v in values:
         seed, nothing = None, _nothing(player, reference, v)
+        idle = nothing == 0.0 and _idle(player, reference, v)
         steps = int(v["local_steps"]) if reference.unit == "record" else 1
         claimed = steps**0.5 / float(v["noise_multiplier"])
         for at, who in enumerate(_members(v)):
             usual, covariance = at == 0, None
-            for told, one, other, path in _pairs(reference, v, nothing, who):
+            for told, one, other, path in _pairs(reference, v, nothing, who, idle):
                 seed = _communicating(player, Path(v, one, path.who)) if seed is None else seed
                 one.seed = other.seed = seed
                 differing = next(i for i in range(one.n) if one.records[i] is not other.records[i])

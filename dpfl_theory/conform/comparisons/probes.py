@@ -17,7 +17,7 @@ import numpy as np
 from dpfl_theory.conform.base import Player, Reference, Values
 from dpfl_theory.conform.randomness import Draw, Listening
 from dpfl_theory.conform.settings import REST, SHARES, cohorts, world
-from dpfl_theory.conform.world import World, constant
+from dpfl_theory.conform.world import Call, World, constant
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
@@ -71,18 +71,56 @@ def played(player: Player, on: World, v: Values, who: Sequence[Array], rng: Any,
 def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
     """What a player chooses at random in the rounds of a path: whether w moves, and each client's batches of
     records."""
-    on, found = path.world, []
-    w, state, clients, rng = on.start, None, on.clients(), Listening(on.seed).quiet()
+    found, rng = list[dict[str, Any]](), Listening(path.world.seed).quiet()
+    log = _Log(rng)
+    on = replace(path.world, log=log)
+    w, state, clients = on.start, None, on.clients()
     for cohort in path.who:
-        on.log.clear()
+        log.clear()
+        log.numbers.clear()
         after, state = player(w, state, clients, cohort, rng, dict(path.v))
-        batches: dict[int, list[tuple[int, ...]]] = {}
-        for call in on.log:
-            if call.batch is not None:
-                batches.setdefault(call.client, []).append(call.batch)
-        found.append({"moved": bool(np.any(after != w)), "batches": batches})
+        found.append({"moved": bool(np.any(after != w)), "batches": _batches(on, log)})
         w = after
     return found
+
+
+class _Log(list[Call]):
+    """Calls, and how many numbers of noise had been drawn at each."""
+
+    def __init__(self, rng: Listening) -> None:
+        super().__init__()
+        self.rng, self.numbers = rng, list[int]()
+
+    def append(self, call: Call) -> None:
+        super().append(call)
+        self.numbers.append(self.rng.numbers)
+
+
+def _batches(on: World, log: _Log) -> dict[int, list[tuple[int, ...]]]:
+    """Each client's batches of records. Where all calls are of one record, those that follow each other at the same
+    point, with no noise in between, are one batch: the function takes its records one by one."""
+    batches: dict[int, list[tuple[int, ...]]] = {}
+    apart = all(call.batch is not None and len(call.batch) == 1 for call in log)
+    last: tuple[Call, int] | None = None
+    for call, numbers in zip(log, log.numbers):
+        if call.batch is None:
+            continue
+        own = batches.setdefault(call.client, [])
+        if apart and last is not None and last[1] == numbers and _one_batch(on, last[0], call, own):
+            own[-1] += call.batch
+        else:
+            own.append(call.batch)
+        last = call, numbers
+    return batches
+
+
+def _one_batch(on: World, one: Call, two: Call, own: Sequence[tuple[int, ...]]) -> bool:
+    """Whether two calls in a row, of one record each, are of one batch. A client that is at its minimum stays where it
+    is, and a record that comes again there may be of the next batch."""
+    if one.client != two.client or not np.array_equal(one.w, two.w) or two.batch is None:
+        return False
+    x, y = on.records[two.client]
+    return two.batch[0] not in own[-1] or bool(np.any(x @ two.w != y))
 
 
 def heard(player: Player, on: World, v: Values, who: Sequence[Array], choices: Choices = None) -> Heard:

@@ -98,12 +98,12 @@ def the_same(case: Case) -> Finding | None:
     for path in case.plan.paths:
         if not path.v.get("noise_multiplier"):
             continue
-        ends = []
-        with generators_kept():
-            for seed in (1, 2):
-                seeded(seed)
-                ends.append(played(case.subject, path.world, path.v, path.who[:1], Listening(seed).live())[0])
-        if np.array_equal(*ends) and np.any(ends[0] != path.world.start):
+        ends, own = _live(case.subject, path), _live(case.reference.round, path)
+        if (
+            np.array_equal(ends[0], ends[1])
+            and np.any(ends[0] != path.world.start)
+            and not np.array_equal(own[0], own[1])
+        ):
             said = (
                 "the noise is the same in every run, whatever the seeds of the generators are: it comes from a "
                 "generator that the round makes or seeds itself, and whoever knows its seed takes the noise away; "
@@ -112,6 +112,16 @@ def the_same(case: Case) -> Finding | None:
             seen = f"{path.name}: two runs of the first round with other seeds give the same w"
             return Finding(FIXED, said, seen, case.lines("noise"), private=True)
     return None
+
+
+def _live(player: Player, path: Path) -> list[Array]:
+    """w after a first round with live noise, with two seeds. They are equal too where noise is lost in rounding."""
+    ends = []
+    with generators_kept():
+        for seed in (1, 2):
+            seeded(seed)
+            ends.append(played(player, path.world, path.v, path.who[:1], Listening(seed).live())[0])
+    return ends
 
 
 def left_out(case: Case, player: Player) -> list[Finding]:
