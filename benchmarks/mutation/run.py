@@ -1,0 +1,262 @@
+"""The mutants of one module against its tests: one fork for each mutant, in a process that has collected the tests."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import gc
+import hashlib
+import importlib
+import json
+import os
+import pickle
+import resource
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.mutation.mutants import Mutant, mutants
+from benchmarks.mutation.plant import plant
+from benchmarks.mutation.targets import SECONDS, TARGETS
+
+__all__ = ["STATE", "run", "source_of"]
+
+STATE = Path("build/mutation")
+"""Where the outcome of each mutant is kept, so that an interrupted run goes on where it ended."""
+
+_HEAVY = """numpy scipy.stats scipy.optimize scipy.interpolate scipy.signal scipy.fft scipy.special scipy.linalg mpmath
+    sympy dp_accounting dp_accounting.rdp dp_accounting.pld.privacy_loss_distribution cvxpy clarabel PEPit numba"""
+"""Packages that are imported once, before the forks."""
+
+_MEMORY = 6 << 30
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A test that passes: its number, its CPU seconds and the lines of the module that it executes."""
+
+    index: int
+    seconds: float
+    lines: frozenset[int]
+
+
+def source_of(module: str) -> Path:
+    """The file of a module."""
+    return Path(module.replace(".", "/") + ".py")
+
+
+def run(module: str, fresh: bool) -> None:
+    """Run a module's mutants and write their outcomes to `STATE`."""
+    os.environ["HYPOTHESIS_PROFILE"] = "mutation"
+    from hypothesis import Phase, settings
+
+    phases = (Phase.explicit, Phase.generate)  # a counterexample is enough, however large
+    settings.register_profile("mutation", derandomize=True, deadline=None, database=None, max_examples=30, phases=phases)
+    tests = [t for t in TARGETS[module] if Path(t.partition("::")[0]).exists()]
+    plugin = _Runner(module, fresh)
+    options = "-q --assert=plain --tb=no -p no:cacheprovider -p no:xdist -p no:randomly".split()
+    code = pytest.main([*options, *tests], plugins=[plugin])
+    if plugin.error is not None:
+        raise plugin.error
+    if not plugin.done:
+        raise RuntimeError(f"the tests of {module} were not collected: pytest ended with {code}")
+
+
+class _Runner:
+    """Takes the place of pytest's loop over tests."""
+
+    def __init__(self, module: str, fresh: bool) -> None:
+        self.module, self.file = module, source_of(module)
+        self.fresh, self.done, self.failed = fresh, False, False
+        self.error: Exception | None = None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.failed |= report.failed
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        try:
+            self._all(session.items)
+            self.done = True
+        except Exception as error:
+            self.error = error
+        return True
+
+    def _all(self, items: Sequence[pytest.Item]) -> None:
+        for name in _HEAVY.split():
+            importlib.import_module(name)
+        importlib.import_module(self.module)
+        gc.collect()
+        gc.freeze()
+        source = self.file.read_text()
+        state = _State(self.module, source, self.fresh)
+        tests = self._traced(items)
+        control = self._outcome(items, tests, source)
+        if control != "survived":
+            raise RuntimeError(f"{self.module} itself, put in its own place, does not pass its tests: {control}")
+        statements = _statements(ast.parse(source))
+        every = mutants(source)
+        begun, ran = time.time(), 0
+        for mutant in every:
+            if state.killed(mutant):
+                continue
+            near = next(((a, b) for a, b in statements if a <= mutant.line <= b), None)
+            chosen = [t for t in tests if near is None or any(near[0] <= line <= near[1] for line in t.lines)]
+            state.found(mutant, self._outcome(items, chosen, mutant.source) if chosen else "not executed")
+            ran += 1
+            if ran % 25 == 0:
+                print(f"{self.module}: {ran} run, {time.time() - begun:.0f} s", flush=True)
+        state.end(every)
+        counts = state.counts(every)
+        print(f"{self.module}: {len(every)} mutants, {counts}, {len(tests)} tests, {time.time() - begun:.0f} s", flush=True)
+
+    def _traced(self, items: Sequence[pytest.Item]) -> list[Tested]:
+        """What each test executes of the module; the fastest first."""
+        found, file = [], str(self.file.resolve())
+
+        def traced(item: pytest.Item) -> Callable[[], Any]:
+            def call() -> Any:
+                lines: set[int] = set()
+
+                def local(frame: Any, event: str, arg: Any) -> Any:
+                    if event == "line":
+                        lines.add(frame.f_lineno)
+                    return local
+
+                def trace(frame: Any, event: str, arg: Any) -> Any:
+                    return local if frame.f_code.co_filename == file else None
+
+                begun = time.process_time()
+                sys.settrace(trace)
+                self._one(item)
+                sys.settrace(None)
+                return not self.failed, time.process_time() - begun, lines
+
+            return call
+
+        for index, item in enumerate(items):
+            status, answer = _forked(traced(item), 2 * SECONDS)
+            if status == "ended" and answer[0] and answer[2]:
+                found.append(Tested(index, answer[1], frozenset(answer[2])))
+            elif status != "ended" or not answer[0]:
+                print(f"left out: {item.nodeid} ({status if status != 'ended' else 'fails'})", flush=True)
+        return sorted(found, key=lambda t: t.seconds)
+
+    def _one(self, item: pytest.Item) -> None:
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+
+    def _outcome(self, items: Sequence[pytest.Item], tests: Sequence[Tested], source: str) -> str:
+        def call() -> str:
+            try:
+                plant(self.module, source)
+            except Exception as error:
+                return f"import: {type(error).__name__}"
+            for test in tests:
+                self._one(items[test.index])
+                if self.failed:
+                    return items[test.index].nodeid
+            return "survived"
+
+        status, answer = _forked(call, 5.0 + 3.0 * sum(t.seconds for t in tests))
+        return str(answer) if status == "ended" else status
+
+
+def _forked(call: Callable[[], Any], seconds: float) -> tuple[str, Any]:
+    """("ended", what the call returns), from a copy of this process with limits of CPU time and memory; else how it
+    ended."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        code = 1
+        with contextlib.suppress(BaseException):
+            os.setpgid(0, 0)
+            os.close(reading)
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(nothing, stream)
+            limit = int(seconds) + 1
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+            answer = call()
+            with os.fdopen(writing, "wb") as file:
+                pickle.dump(answer, file)
+            code = 0
+        os._exit(code)
+    os.close(writing)
+    chunks, ends = [], time.monotonic() + 30.0 * (seconds + 1.0)
+    with os.fdopen(reading, "rb") as file:
+        while select.select([file], [], [], max(0.0, ends - time.monotonic()))[0]:
+            chunk = os.read(file.fileno(), 1 << 16)
+            if not chunk:
+                break
+            chunks.append(chunk)
+        else:
+            os.kill(child, signal.SIGKILL)
+    status = os.waitpid(child, 0)[1]
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child, signal.SIGKILL)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
+        return "ended", pickle.loads(b"".join(chunks))
+    return ("time" if os.WIFSIGNALED(status) else "ended by itself"), None
+
+
+def _statements(tree: ast.Module) -> list[tuple[int, int]]:
+    """First and last lines of the statements of functions, the smallest first; of a compound one its head alone."""
+    found = []
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.stmt) and node is not function:
+                    body = getattr(node, "body", None) or getattr(node, "cases", None)
+                    inner = [n.lineno if isinstance(n, ast.stmt) else n.pattern.lineno for n in body or []]
+                    last = max(node.lineno, min(inner) - 1) if inner else node.end_lineno or node.lineno
+                    found.append((node.lineno, last))
+                elif isinstance(node, ast.match_case):
+                    found.append((node.pattern.lineno, node.pattern.end_lineno))
+    return sorted(set(found), key=lambda r: r[1] - r[0])
+
+
+class _State:
+    """Outcomes of a module's mutants, kept in a file."""
+
+    def __init__(self, module: str, source: str, fresh: bool) -> None:
+        STATE.mkdir(parents=True, exist_ok=True)
+        self.file = STATE / f"{module}.json"
+        self.digest = hashlib.sha256(source.encode()).hexdigest()[:16]
+        self.outcomes: dict[str, str] = {}
+        if self.file.exists() and not fresh:
+            known = json.loads(self.file.read_text())
+            if known["source"] == self.digest:
+                self.outcomes = known["outcomes"]
+
+    def killed(self, mutant: Mutant) -> bool:
+        return self.outcomes.get(_name(mutant), "survived") not in ("survived", "not executed")
+
+    def found(self, mutant: Mutant, outcome: str) -> None:
+        self.outcomes[_name(mutant)] = outcome
+        self._write(False)
+
+    def end(self, every: Sequence[Mutant]) -> None:
+        names = {_name(m) for m in every}
+        self.outcomes = {k: v for k, v in self.outcomes.items() if k in names}
+        self._write(True)
+
+    def counts(self, every: Sequence[Mutant]) -> str:
+        alive = sum(not self.killed(m) for m in every)
+        return f"{len(every) - alive} killed, {alive} alive"
+
+    def _write(self, whole: bool) -> None:
+        text = json.dumps({"source": self.digest, "whole": whole, "outcomes": self.outcomes}, indent=0)
+        before = self.file.with_suffix(".new")
+        before.write_text(text)
+        before.replace(self.file)
+
+
+def _name(mutant: Mutant) -> str:
+    return json.dumps(mutant.key)
