@@ -1,6 +1,6 @@
 """Mutation testing: small changes of the code that turns numbers into a verdict or an epsilon, and which tests notice.
 
-``python -m benchmarks.mutation`` takes the operators of cosmic-ray and a few of its own (`benchmarks.mutation.mutants`).
+``python -m benchmarks.mutation`` takes cosmic-ray's operators and a few of its own (`benchmarks.mutation.mutants`).
 cosmic-ray starts a new process for each mutant, which here takes seconds of imports. This runner collects the tests
 once, forks for each mutant, puts the changed code in place (`benchmarks.mutation.plant`) and runs only the tests that
 execute the changed line, the fastest first (`benchmarks.mutation.run`).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
@@ -14,7 +14,9 @@ from cosmic_ray.plugins import get_operator
 
 __all__ = ["Mutant", "mutants"]
 
-_SWAPS = "Add_Sub Sub_Add Mul_Div Div_Mul FloorDiv_Mul Mod_Mul Pow_Mul BitOr_BitAnd BitAnd_BitOr LShift_RShift RShift_LShift"
+_SWAPS = (
+    "Add_Sub Sub_Add Mul_Div Div_Mul FloorDiv_Mul Mod_Mul Pow_Mul BitOr_BitAnd BitAnd_BitOr LShift_RShift RShift_LShift"
+)
 _COMPARISONS = "Eq_NotEq NotEq_Eq Lt_LtE Lt_GtE LtE_Lt LtE_Gt Gt_GtE Gt_LtE GtE_Gt GtE_Lt Is_IsNot IsNot_Is"
 _OTHERS = """ReplaceUnaryOperator_Delete_USub ReplaceUnaryOperator_Delete_Not ReplaceUnaryOperator_Delete_Invert AddNot
     ReplaceTrueWithFalse ReplaceFalseWithTrue ReplaceAndWithOr ReplaceOrWithAnd ReplaceBreakWithContinue
@@ -26,7 +28,7 @@ every test notices, remove a decorator, or need names."""
 class _Exchange(Operator):  # type: ignore[misc]
     """A leaf of the syntax tree with one text becomes one with another."""
 
-    texts: Mapping[str, str] = {}
+    texts: ClassVar[Mapping[str, str]] = {}
 
     def mutation_positions(self, node: Any) -> Iterator[tuple[Any, Any]]:
         if getattr(node, "value", None) in self.texts:
@@ -44,7 +46,7 @@ class _Exchange(Operator):  # type: ignore[misc]
 class Opposite(_Exchange):
     """A function becomes its opposite."""
 
-    texts = {
+    texts: ClassVar[Mapping[str, str]] = {
         **{"max": "min", "min": "max", "ceil": "floor", "floor": "ceil", "any": "all", "all": "any"},
         **{"maximum": "minimum", "minimum": "maximum", "argmin": "argmax", "argmax": "argmin"},
         **{"cdf": "sf", "sf": "cdf", "log1p": "log", "expm1": "exp"},
@@ -54,13 +56,18 @@ class Opposite(_Exchange):
 class Verdict(_Exchange):
     """A verdict becomes another."""
 
-    texts = {'"holds"': '"violated"', '"violated"': '"holds"', '"inconclusive"': '"holds"', '"differs"': '"undecided"'}
+    texts: ClassVar[Mapping[str, str]] = {
+        '"holds"': '"violated"',
+        '"violated"': '"holds"',
+        '"inconclusive"': '"holds"',
+        '"differs"': '"undecided"',
+    }
 
 
 class Choice(_Exchange):
     """A setting of a mechanism becomes another."""
 
-    texts = {
+    texts: ClassVar[Mapping[str, str]] = {
         **{'"zero-out"': '"replace"', '"replace"': '"zero-out"', '"server"': '"third-party"'},
         **{'"third-party"': '"server"', '"per-client"': '"average"', '"average"': '"per-client"'},
         **{'"full"': '"poisson"', '"poisson"': '"fixed"', '"fixed"': '"poisson"', '"with-replacement"': '"fixed"'},
@@ -71,7 +78,7 @@ class Choice(_Exchange):
 class Membership(_Exchange):
     """``in`` becomes ``not in``."""
 
-    texts = {"in": "not in"}
+    texts: ClassVar[Mapping[str, str]] = {"in": "not in"}
 
     def mutation_positions(self, node: Any) -> Iterator[tuple[Any, Any]]:
         if node.type == "keyword" and node.parent is not None and node.parent.type == "comparison":
@@ -163,9 +170,7 @@ def _quiet(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Where nothing is changed: annotations, decorators, docstrings."""
     found: list[ast.expr] = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.AnnAssign):
-            found.append(node.annotation)
-        elif isinstance(node, ast.arg) and node.annotation is not None:
+        if isinstance(node, ast.AnnAssign) or (isinstance(node, ast.arg) and node.annotation is not None):
             found.append(node.annotation)
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             found += node.decorator_list

@@ -13,10 +13,10 @@ from typing import Any
 
 __all__ = ["plant"]
 
-_KEPT = set(
-    "__dict__ __weakref__ __module__ __doc__ __qualname__ __slots__ __abstractmethods__ _abc_impl __setattr__ __delattr__"
-    " __subclasshook__".split()
-)
+_KEPT = {
+    *("__dict__", "__weakref__", "__module__", "__doc__", "__qualname__", "__slots__", "__abstractmethods__"),
+    *("_abc_impl", "__setattr__", "__delattr__", "__subclasshook__"),
+}
 """What a class keeps."""
 
 

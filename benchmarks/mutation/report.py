@@ -17,10 +17,10 @@ EQUIVALENT = HERE / "equivalent.json"
 
 HEAD = """# Mutation testing
 
-`make mutation` writes this table; `benchmarks/mutation/__init__.py` says how. Mutants are small changes of the code: another
-operator, a number that is one larger or smaller, a negated condition, `max` for `min`, another verdict. *Killed*: a fast
-test fails. *Equivalent*: the change cannot alter a result, for the reason in `equivalent.json`. *Surviving*: neither;
-`results.json` lists them.
+`make mutation` writes this table; `benchmarks/mutation/__init__.py` says how. Mutants are small changes of the code:
+another operator, a number that is one larger or smaller, a negated condition, `max` for `min`, another verdict.
+*Killed*: a fast test fails. *Equivalent*: the change cannot alter a result, for the reason in `equivalent.json`.
+*Surviving*: neither; `results.json` lists them.
 
 | module | mutants | killed | equivalent | surviving | killed of those that can be |
 | --- | ---: | ---: | ---: | ---: | ---: |

@@ -58,10 +58,12 @@ def run(module: str, fresh: bool) -> None:
     from hypothesis import Phase, settings
 
     phases = (Phase.explicit, Phase.generate)  # a counterexample is enough, however large
-    settings.register_profile("mutation", derandomize=True, deadline=None, database=None, max_examples=30, phases=phases)
+    settings.register_profile(
+        "mutation", derandomize=True, deadline=None, database=None, max_examples=30, phases=phases
+    )
     tests = [t for t in TARGETS[module] if Path(t.partition("::")[0]).exists()]
     plugin = _Runner(module, fresh)
-    options = "-q --assert=plain --tb=no -p no:cacheprovider -p no:xdist -p no:randomly".split()
+    options = ["-q", "-s", "--assert=plain", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
     code = pytest.main([*options, *tests], plugins=[plugin])
     if plugin.error is not None:
         raise plugin.error
@@ -114,7 +116,10 @@ class _Runner:
                 print(f"{self.module}: {ran} run, {time.time() - begun:.0f} s", flush=True)
         state.end(every)
         counts = state.counts(every)
-        print(f"{self.module}: {len(every)} mutants, {counts}, {len(tests)} tests, {time.time() - begun:.0f} s", flush=True)
+        print(
+            f"{self.module}: {len(every)} mutants, {counts}, {len(tests)} tests, {time.time() - begun:.0f} s",
+            flush=True,
+        )
 
     def _traced(self, items: Sequence[pytest.Item]) -> list[Tested]:
         """What each test executes of the module; the fastest first."""

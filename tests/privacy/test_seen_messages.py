@@ -36,7 +36,7 @@ def sampled_profile(epsilon: float, q: float, z: float) -> float:
 @pytest.mark.parametrize("relation", ["zero-out", "replace"])
 @pytest.mark.parametrize(("sampling", "cohort"), [("full", 12), ("fixed", 3), ("poisson", 3)])
 def test_the_server_of_dp_fedavg_sees_the_noise_of_one_message(sampling: str, cohort: int, relation: str) -> None:
-    """A client that is drawn (with probability r/n) sends its clipped update with noise sigma, and the server reads it."""
+    """A client that is drawn, with probability r/n, sends its clipped update with noise; the server reads it."""
     run = get("dp-fedavg")(
         clients=12,
         cohort=cohort,
@@ -72,7 +72,9 @@ SEEN: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "parameters"), SEEN, ids=lambda x: x if isinstance(x, str) else "-".join(map(str, x.values())))
+@pytest.mark.parametrize(
+    ("name", "parameters"), SEEN, ids=lambda x: x if isinstance(x, str) else "-".join(map(str, x.values()))
+)
 def test_where_the_other_users_noise_hides_nothing_it_is_not_counted(name: str, parameters: dict[str, Any]) -> None:
     """Of K local steps the first one alone reveals at least its own divergence, whatever the rest adds."""
     rates = {} if name == "dp-fedsgd" else {"record_rate": 0.4}
@@ -102,7 +104,11 @@ def test_with_one_local_step_a_third_party_sees_the_noise_of_the_whole_cohort() 
 
 def test_k_steps_that_are_seen_compose() -> None:
     """All records and all users: K steps of T rounds are KT Gaussian releases."""
-    for name, view in (("dp-scaffold", "third-party"), ("dp-fedavg-record", "server"), ("dp-fedavg-record", "third-party")):
+    for name, view in (
+        ("dp-scaffold", "third-party"),
+        ("dp-fedavg-record", "server"),
+        ("dp-fedavg-record", "third-party"),
+    ):
         run = get(name)(
             users=4, records=5, user_rate=1.0, record_rate=1.0, local_steps=3, noise_multiplier=7.0, rounds=6, view=view
         )
@@ -111,7 +117,9 @@ def test_k_steps_that_are_seen_compose() -> None:
 
 
 @pytest.mark.parametrize("times", [3, 50, 2000])
-def test_the_lower_limit_allows_for_all_of_the_discretisation_error(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lower_limit_allows_for_all_of_the_discretisation_error(
+    times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """From below a loss in the middle of a cell moves by half its width h, up or down with equal probability. So the
     error of T losses is h (T/2 - Binomial(T, 1/2)) there: beyond what is allowed for, with at most the given
     probability."""
