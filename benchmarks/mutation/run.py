@@ -24,7 +24,7 @@ import pytest
 
 from benchmarks.mutation.mutants import Mutant, mutants
 from benchmarks.mutation.plant import plant
-from benchmarks.mutation.targets import SECONDS, TARGETS
+from benchmarks.mutation.targets import BUDGET, SECONDS, TARGETS
 
 __all__ = ["STATE", "run", "source_of"]
 
@@ -110,6 +110,7 @@ class _Runner:
                 continue
             near = next(((a, b) for a, b in statements if a <= mutant.line <= b), None)
             chosen = [t for t in tests if near is None or any(near[0] <= line <= near[1] for line in t.lines)]
+            chosen = _first(chosen)
             state.found(mutant, self._outcome(items, chosen, mutant.source) if chosen else "not executed")
             ran += 1
             if ran % 25 == 0:
@@ -170,6 +171,17 @@ class _Runner:
 
         status, answer = _forked(call, 5.0 + 3.0 * sum(t.seconds for t in tests))
         return str(answer) if status == "ended" else status
+
+
+def _first(tests: Sequence[Tested]) -> list[Tested]:
+    """The fastest tests, which together take no more than `BUDGET`."""
+    total, kept = 0.0, []
+    for test in tests:
+        total += test.seconds
+        if kept and total > BUDGET:
+            break
+        kept.append(test)
+    return kept
 
 
 def _forked(call: Callable[[], Any], seconds: float) -> tuple[str, Any]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["NOT_YET", "SECONDS", "TARGETS"]
+__all__ = ["BUDGET", "NOT_YET", "SECONDS", "TARGETS"]
 
 SECONDS = 2.0
 """Tests that take more CPU time than this are left out: a mutant should cost well below two seconds."""
+
+BUDGET = 10.0
+"""CPU seconds of tests, the fastest first, that one mutant has."""
 
 _CHECKS = "dpfl_theory.checks."
 _PRIVACY = "dpfl_theory.privacy."
@@ -24,7 +27,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     _CHECKS + "decision": ("tests/checks/test_decision.py", "tests/checks/test_alpha.py"),
     _CHECKS + "confidence": ("tests/checks/test_confidence.py", "tests/checks/test_alpha.py"),
     _CHECKS + "evidence": ("tests/test_evidence.py", "tests/checks/test_verdicts.py"),
-    _CHECKS + "exact": ("tests/checks/test_exact.py",),
+    _CHECKS + "exact": ("tests/checks/test_exact.py", "tests/checks/test_exact_edges.py"),
     _CHECKS + "hypotheses": ("tests/checks/test_unmet.py", "tests/checks/test_arranged.py"),
     _CHECKS + "estimation": ("tests/checks/test_estimation.py", "tests/checks/test_cone.py"),
     _PRIVACY + "pld": _PLD,
