@@ -94,11 +94,14 @@ class _Runner:
         for name in _HEAVY.split():
             importlib.import_module(name)
         importlib.import_module(self.module)
-        gc.collect()
-        gc.freeze()
+        from dpfl_theory import methods
+
+        methods.known()
         source = self.file.read_text()
         state = _State(self.module, source, self.fresh)
         tests = self._traced(items)
+        gc.collect()
+        gc.freeze()
         control = self._outcome(items, tests, source)
         if control != "survived":
             raise RuntimeError(f"{self.module} itself, put in its own place, does not pass its tests: {control}")
@@ -138,16 +141,18 @@ class _Runner:
                 def trace(frame: Any, event: str, arg: Any) -> Any:
                     return local if frame.f_code.co_filename == file else None
 
-                begun = time.process_time()
+                before, begun = set(sys.modules), time.process_time()
                 sys.settrace(trace)
                 self._one(item)
                 sys.settrace(None)
-                return not self.failed, time.process_time() - begun, lines
+                return not self.failed, time.process_time() - begun, lines, set(sys.modules) - before
 
             return call
 
         for index, item in enumerate(items):
             status, answer = _forked(traced(item), 2 * SECONDS)
+            if status == "ended":
+                _imported(answer[3])
             if status == "ended" and answer[0] and answer[2]:
                 found.append(Tested(index, answer[1], frozenset(answer[2])))
             elif status != "ended" or not answer[0]:
@@ -171,6 +176,14 @@ class _Runner:
 
         status, answer = _forked(call, 5.0 + 3.0 * sum(t.seconds for t in tests))
         return str(answer) if status == "ended" else status
+
+
+def _imported(names: set[str]) -> None:
+    """Import what a test has imported, so that the next copies of this process have it."""
+    for name in sorted(names):
+        if name.startswith(("dpfl_theory.", "scipy.", "numpy.", "sympy.", "cvxpy.", "PEPit", "dp_accounting")):
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
 
 
 def _first(tests: Sequence[Tested]) -> list[Tested]:

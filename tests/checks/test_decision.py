@@ -217,6 +217,7 @@ def test_the_smallest_violation_that_limits_could_see() -> None:
     assert limits(bound=-1.0).detectable(2.0) == pytest.approx(2.0)
     assert limits(bound=10.0, low_valid=False).detectable(0.0) is None
     assert limits(bound=10.0, low=-INF).detectable(0.0) is None
+    assert limits(bound=1e308, mean=1.5e308, low=1.2e308).detectable(0.0) == pytest.approx(1.3)  # their sum overflows
 
 
 def test_when_the_rigorous_limits_are_out_of_sight() -> None:
@@ -234,6 +235,8 @@ def test_when_the_rigorous_limits_are_out_of_sight() -> None:
     wide = limits(high=6.0, bound=3.0)
     assert not wide.rigorous_out_of_sight(2000)
     assert wide.rigorous_out_of_sight(1999)
+    assert not limits(high=6.0, bound=4.0).rigorous_out_of_sight(1000)  # width 4 over slack 2
+    assert limits(high=6.0, bound=4.0).rigorous_out_of_sight(999)
     assert limits(mean=3.0, bound=3.0, asymptotic_high=3.0, high=6.0).rigorous_out_of_sight(10**9)
     assert limits(mean=3.0, bound=2.9, asymptotic_high=2.9, high=6.0).rigorous_out_of_sight(10**9)
 
@@ -253,6 +256,7 @@ def test_limits_are_those_of_the_replicates_and_of_their_range() -> None:
     assert (below.low, below.low_valid, below.high_valid) == (below.asymptotic_low, False, True)
     assert (above.high, above.low_valid, above.high_valid) == (above.asymptotic_high, True, False)
     assert decide(np.full(5, 0.25), 0.8, 0.0, 1.0, ALPHA).equal
+    assert decide(np.array([0.25]), 0.8, 0.0, 1.0, ALPHA).equal
     assert not decide(np.array([0.25, 0.25, 0.5]), 0.8, 0.0, 1.0, ALPHA).equal
 
 
@@ -289,6 +293,10 @@ def test_nan_and_infinity_leave_it_undecided() -> None:
         assert (stayed.broken, stayed.infinite, stayed.unbounded) == (1, 0, 1)
         rounds = decide_least(np.stack([z, np.zeros(10)], axis=1), 1.0, 0.0, 1.0, ALPHA)
         assert (rounds.broken, rounds.infinite, rounds.lanes) == (1, infinite, 10)
+        # Also where another round, of numbers alone, would be chosen.
+        moving = np.linspace(0.0, 1.0, 10)
+        found = decide_least(np.stack([np.append(np.zeros(9), INF), moving], axis=1), 1.0, 0.0, 1.0, ALPHA)
+        assert (found.broken, found.high_valid) == (1, False)
     rows = np.array([[INF, NAN], [INF, 0.0], [0.0, 0.0]])
     found = undecided(rows, ~np.isfinite(rows).all(axis=1), 1.0)
     assert (found.broken, found.infinite) == (2, 1)  # what is undefined somewhere is not counted as infinite
@@ -345,6 +353,11 @@ def test_certain_values_differ_from_the_bound_by_more_than_rounding() -> None:
     assert certain(np.array([2.0, 2.0 + 1e-9]), 0.0).mean == pytest.approx(2.0 + 5e-10, rel=1e-15)
     with pytest.raises(ValueError, match=r"gives both 2\.0 and 2\.00000001 in its lanes"):
         certain(np.array([2.0, 2.00000001]), 0.0)
+    # Without any size there is no slack, and zero is at most zero.
+    zero = certain(np.zeros(2), 0.0)
+    assert (zero.low, zero.high) == (0.0, 0.0)
+    assert zero.verdict(0.0, cut=False)[0] == zero.equality(0.0, 0.1, cut=False)[0] == "holds"
+    assert certain(np.array([1e-3]), 1e-3).high == pytest.approx(1e-3 + 1e-12, rel=1e-15)
     broken = certain(np.array([2.0, INF]), 3.0)
     assert (broken.broken, broken.infinite, broken.exact) == (1, 1, False)
     assert certain(np.array([2.0, NAN]), 3.0, stayed=np.array([True, True])).unbounded == 1
