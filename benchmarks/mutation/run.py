@@ -64,7 +64,7 @@ def run(module: str, fresh: bool) -> None:
     tests = [t for t in TARGETS[module] if Path(t.partition("::")[0]).exists()]
     plugin = _Runner(module, fresh)
     options = ["-q", "-s", "--assert=plain", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    code = pytest.main([*options, *tests], plugins=[plugin])
+    code = pytest.main([*options, *dict.fromkeys(t.partition("::")[0] for t in tests)], plugins=[plugin])
     if plugin.error is not None:
         raise plugin.error
     if not plugin.done:
@@ -84,7 +84,9 @@ class _Runner:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         try:
-            self._all(session.items)
+            chosen = tuple(f"{t}{end}" for t in TARGETS[self.module] for end in ("::", "["))
+            whole = TARGETS[self.module]
+            self._all([i for i in session.items if i.nodeid.startswith(chosen) or i.nodeid in whole])
             self.done = True
         except Exception as error:
             self.error = error
