@@ -59,6 +59,8 @@ def run(built: Any, stated: Statement | None = None, part: str = "a test") -> Ev
         ("==", [(5, 5), (Fraction(1, 2), 1)], 1),
         ("==", [(9, 10), (110, 100)], 0),
         ("==", [(-1, 0), (3, 1)], 0),
+        ("==", [(0, 0), (1, 1)], 0),
+        ("<=", [(Fraction(-1, 2), Fraction(1, 4)), (0, 0)], 1),
     ],
 )
 def test_the_worst_case(relation: str, pairs: list[tuple[Any, Any]], index: int) -> None:
@@ -81,6 +83,7 @@ def test_the_relation_is_an_inequality_where_none_is_named() -> None:
         ([case(2, 2), case(1, 2, 1)], "==", "violated", "1 of 2 instances fail, the worst with 1 < 2 at n = 1"),
         ([case(2, 2), case(4, 2, 1)], "==", "violated", "1 of 2 instances fail, the worst with 4 > 2 at n = 1"),
         ([case(-2, -1)], "<=", "holds", "all 1 instances satisfy it, the tightest with -2 < -1 at n = 0"),
+        ([case(1.5, 1)], "<=", "violated", "1 of 1 instances fail, the worst with 3/2 > 1 at n = 0"),
         ([case(4, 1), case(5, 1, 1)], "<=", "violated", "2 of 2 instances fail, the worst with 5 > 1 at n = 1"),
     ],
 )
@@ -173,3 +176,5 @@ def test_fractions_as_text() -> None:
     assert text(just, short=True) == text(just) == f"{10**17}/7"
     assert text((long,), short=True) == f"({text(long, short=True)})"
     assert text(Fraction(2 * 10**24 + 1, 3 * 10**24), short=True).endswith("... = 0.666666666667")
+    # Rounded once: by way of 13 digits it would end in 2.
+    assert text(Fraction(1000000000014997, 10**15), short=True).endswith("... = 1.00000000001")
