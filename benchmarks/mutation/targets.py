@@ -36,7 +36,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     _CHECKS + "hypotheses": ("tests/checks/test_unmet.py", "tests/checks/test_arranged.py"),
     _CHECKS + "estimation": ("tests/checks/test_estimation.py", "tests/checks/test_cone.py"),
     _PRIVACY + "pld": _PLD,
-    _PRIVACY + "gaussian": ("tests/privacy/test_noble2022.py", "tests/privacy/test_gaussian.py"),
+    _PRIVACY + "gaussian": ("tests/privacy/test_gaussian.py", "tests/checks/test_privacy.py"),
     _PRIVACY + "rdp": ("tests/privacy/test_moments.py",),
     _PRIVACY + "accounting": ("tests/privacy/test_calibration.py", "tests/privacy/test_spent.py"),
     _PRIVACY + "events": (*_PLD, "tests/privacy/test_sampling.py"),
