@@ -1,4 +1,4 @@
-"""Losses on a grid: from above both distributions keep their mass in each cell, from below P's mass and its mean loss."""
+"""Losses on a grid: from above both distributions keep their masses in each cell, from below P its mean loss."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_from_above_delta_is_exact_at_every_grid_point(name: str, h: float) -> N
         assert found >= p - math.exp(epsilon) * q - 1e-13
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", [name for name in PAIRS if name != "mixture"])  # which has an atom at loss 0
 def test_from_below_each_cells_mass_has_its_mean_loss(name: str) -> None:
     """A cell of masses p and q becomes one outcome of loss log(p/q), which is the mean of the ends it is moved to."""
     pair, h = PAIRS[name], 0.1
@@ -145,5 +145,5 @@ def test_ends_at_the_ends_of_the_range() -> None:
     assert end(Plain(1.0), 1.0) <= 1e-9
     assert end(Absent(0.5, 1.0), 1e-300) == pytest.approx(math.log(2), rel=1e-3)  # the loss is below log 2
     barely = Plain(0.0375)
-    assert 0.0 < float(barely(np.array([LARGEST]))[0][0])
+    assert float(barely(np.array([LARGEST]))[0][0]) > 0.0
     assert end(barely, 1e-30) == LARGEST
