@@ -168,17 +168,17 @@ def _skipped(statement: ast.stmt) -> bool:
 
 def _quiet(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Where nothing is changed: annotations, decorators, docstrings."""
-    found: list[ast.expr] = []
+    found: list[ast.expr | None] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign) or (isinstance(node, ast.arg) and node.annotation is not None):
             found.append(node.annotation)
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             found += node.decorator_list
-            if isinstance(node, ast.FunctionDef) and node.returns is not None:
+            if isinstance(node, ast.FunctionDef):
                 found.append(node.returns)
         elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "Array":
             found.append(node.value)
-    return [((n.lineno, n.col_offset), (n.end_lineno or 0, n.end_col_offset or 0)) for n in found]
+    return [((n.lineno, n.col_offset), (n.end_lineno or 0, n.end_col_offset or 0)) for n in found if n is not None]
 
 
 def _functions(tree: ast.Module) -> list[tuple[int, int, str]]:

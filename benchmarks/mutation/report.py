@@ -59,7 +59,7 @@ def _result(module: str) -> dict[str, Any] | None:
         "source": state["source"],
         "mutants": len(state["outcomes"]),
         "killed": len(state["outcomes"]) - len(survived),
-        "killed_by_limit": sum(v in ("time", "ended by itself") for v in state["outcomes"].values()),
+        "killed_by_limit": sum(v == "limit" for v in state["outcomes"].values()),
         "equivalent": [{**dict(zip(names, m)), "reason": reasons[m]} for m in survived if m in reasons],
         "surviving": [dict(zip(names, m)) for m in survived if m not in reasons],
     }

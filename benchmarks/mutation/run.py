@@ -7,6 +7,7 @@ import contextlib
 import gc
 import hashlib
 import importlib
+import io
 import json
 import os
 import pickle
@@ -15,7 +16,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -129,36 +130,41 @@ class _Runner:
 
     def _traced(self, items: Sequence[pytest.Item]) -> list[Tested]:
         """What each test executes of the module; the fastest first."""
-        found, file = [], str(self.file.resolve())
+        found: list[Tested] = []
+        file, start = str(self.file.resolve()), 0
 
-        def traced(item: pytest.Item) -> Callable[[], Any]:
-            def call() -> Any:
+        def some(tell: Callable[[Any], None]) -> None:
+            before = set(sys.modules)
+            for index in range(start, len(items)):
                 lines: set[int] = set()
 
-                def local(frame: Any, event: str, arg: Any) -> Any:
+                def local(frame: Any, event: str, arg: Any, lines: set[int] = lines) -> Any:
                     if event == "line":
                         lines.add(frame.f_lineno)
                     return local
 
-                def trace(frame: Any, event: str, arg: Any) -> Any:
+                def trace(frame: Any, event: str, arg: Any, local: Any = local) -> Any:
                     return local if frame.f_code.co_filename == file else None
 
-                before, begun = set(sys.modules), time.process_time()
+                self.failed, begun = False, time.process_time()
+                signal.setitimer(signal.ITIMER_PROF, 2 * SECONDS)  # which ends the process
                 sys.settrace(trace)
-                self._one(item)
+                self._one(items[index])
                 sys.settrace(None)
-                return not self.failed, time.process_time() - begun, lines, set(sys.modules) - before
+                signal.setitimer(signal.ITIMER_PROF, 0)
+                tell((index, not self.failed, time.process_time() - begun, lines, set(sys.modules) - before))
 
-            return call
-
-        for index, item in enumerate(items):
-            status, answer = _forked(traced(item), 2 * SECONDS)
-            if status == "ended":
-                _imported(answer[3])
-            if status == "ended" and answer[0] and answer[2]:
-                found.append(Tested(index, answer[1], frozenset(answer[2])))
-            elif status != "ended" or not answer[0]:
-                print(f"left out: {item.nodeid} ({status if status != 'ended' else 'fails'})", flush=True)
+        while start < len(items):
+            for index, passed, seconds, lines, modules in _streamed(some):
+                start = index + 1
+                _imported(modules)
+                if passed and lines:
+                    found.append(Tested(index, seconds, frozenset(lines)))
+                elif not passed:
+                    print(f"left out: {items[index].nodeid} (fails)", flush=True)
+            if start < len(items):
+                print(f"left out: {items[start].nodeid} (too long)", flush=True)
+                start += 1
         return sorted(found, key=lambda t: t.seconds)
 
     def _one(self, item: pytest.Item) -> None:
@@ -190,7 +196,8 @@ def _imported(names: set[str]) -> None:
 
 def _first(tests: Sequence[Tested]) -> list[Tested]:
     """The fastest tests, which together take no more than `BUDGET`."""
-    total, kept = 0.0, []
+    total = 0.0
+    kept: list[Tested] = []
     for test in tests:
         total += test.seconds
         if kept and total > BUDGET:
@@ -202,40 +209,50 @@ def _first(tests: Sequence[Tested]) -> list[Tested]:
 def _forked(call: Callable[[], Any], seconds: float) -> tuple[str, Any]:
     """("ended", what the call returns), from a copy of this process with limits of CPU time and memory; else how it
     ended."""
+
+    def limited(tell: Callable[[Any], None]) -> None:
+        limit = int(seconds) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        tell(call())
+
+    told = list(_streamed(limited, 30.0 * (seconds + 1.0)))
+    return ("ended", told[0]) if told else ("limit", None)
+
+
+def _streamed(call: Callable[[Callable[[Any], None]], None], wall: float = 3600.0) -> Iterator[Any]:
+    """What the call tells, from a copy of this process that ends with it, or after so many seconds."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
-        code = 1
         with contextlib.suppress(BaseException):
             os.setpgid(0, 0)
             os.close(reading)
             nothing = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
                 os.dup2(nothing, stream)
-            limit = int(seconds) + 1
-            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
-            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-            answer = call()
-            with os.fdopen(writing, "wb") as file:
+            file = os.fdopen(writing, "wb")
+
+            def tell(answer: Any) -> None:
                 pickle.dump(answer, file)
-            code = 0
-        os._exit(code)
+                file.flush()
+
+            call(tell)
+        os._exit(0)
     os.close(writing)
-    chunks, ends = [], time.monotonic() + 30.0 * (seconds + 1.0)
-    with os.fdopen(reading, "rb") as file:
-        while select.select([file], [], [], max(0.0, ends - time.monotonic()))[0]:
-            chunk = os.read(file.fileno(), 1 << 16)
-            if not chunk:
-                break
+    chunks, ends = [], time.monotonic() + wall
+    with os.fdopen(reading, "rb", buffering=0) as pipe:
+        while select.select([pipe], [], [], max(0.0, ends - time.monotonic()))[0] and (chunk := pipe.read(1 << 16)):
             chunks.append(chunk)
-        else:
-            os.kill(child, signal.SIGKILL)
-    status = os.waitpid(child, 0)[1]
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGKILL)
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
-        return "ended", pickle.loads(b"".join(chunks))
-    return ("time" if os.WIFSIGNALED(status) else "ended by itself"), None
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    data = io.BytesIO(b"".join(chunks))
+    with contextlib.suppress(EOFError, pickle.UnpicklingError):
+        while True:
+            yield pickle.load(data)
 
 
 def _statements(tree: ast.Module) -> list[tuple[int, int]]:

@@ -119,7 +119,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("dp-norm-ec", {"noise_multiplier": 0.0}, "`noise_multiplier` is 0.0: give a positive number"),
     ("dp-norm-ec", {"noise_multiplier": math.nan}, "`noise_multiplier` is nan: give a positive number"),
     ("dp-norm-ec", {"noise_multiplier": math.inf}, "`noise_multiplier` is inf: give a positive number"),
-    ("dp-norm-ec", {"noise_multiplier": 1.0001e12}, "give a number between"),
+    ("dp-norm-ec", {"noise_multiplier": float(np.nextafter(1e12, math.inf))}, "give a number between"),
     ("dp-norm-ec", {"noise_multiplier": "2"}, "`noise_multiplier` is '2': give a positive number"),
     ("dp-norm-ec", {"noise_multiplier": True}, "`noise_multiplier` is True: give a positive number"),
     ("dp-norm-ec", {"rounds": 0}, "`rounds` is 0: give a whole number of at least 1"),
@@ -159,6 +159,7 @@ def test_what_is_refused(name: str, parameters: dict[str, Any], message: str) ->
         ("dp-fedavg", {"relation": "add-remove", "noise": "average"}),
         ("dp-fedavg", {"relation": "add-remove", "noise": "average", "sampling": "poisson"}),
         ("dp-norm-ec", {"noise_multiplier": 1e12, "rounds": 1, "clients": 1}),
+        ("dp-norm-ec", {"noise_multiplier": 1e-4}),
         ("dp-norm-ec", {"noise_multiplier": 3, "rounds": 2.0}),
         ("dp-scaffnew", {"communication_probability": 1}),
         ("dp-fedavg-record", {"users": 1, "records": 1, "local_steps": 1, "user_rate": 1.0, "record_rate": 1.0}),
@@ -171,6 +172,18 @@ def test_what_is_refused(name: str, parameters: dict[str, Any], message: str) ->
 def test_the_ends_of_a_range_are_within_it(name: str, parameters: dict[str, Any]) -> None:
     made = get(name)(**parameters)
     assert all(getattr(made, k) == v for k, v in parameters.items())
+
+
+def test_what_is_meant_where_nothing_is_said() -> None:
+    """The relation is zero-out everywhere; the server sees messages where every client sends one in every round."""
+    for name in ("dp-fedavg", "dp-normfedavg", "dp-scaffnew", "dp-norm-ec", "dp-clip21"):
+        assert get(name)().relation == "zero-out"  # type: ignore[attr-defined]
+    views = {"dp-fedavg": "third-party", "dp-norm-ec": "server", "dp-fedavg-record": "third-party"}
+    assert {name: get(name)().view for name in views} == views  # type: ignore[attr-defined]
+    fedavg_ = get("dp-fedavg")()
+    assert (fedavg_.sampling, fedavg_.noise) == ("full", "per-client")  # type: ignore[attr-defined]
+    sgd = get("dp-fedsgd")()
+    assert (sgd.record_rate, sgd.local_steps) == (1.0, 1)  # type: ignore[attr-defined]
 
 
 def test_a_value_that_must_be_given() -> None:
