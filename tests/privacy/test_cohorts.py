@@ -37,6 +37,29 @@ def test_groups_hold_each_size_once_with_its_probability(clients: int, rate: flo
         )
 
 
+@pytest.mark.parametrize(("clients", "rate"), [(5000, 0.5), (2000, 0.1), (20000, 0.9)])
+def test_sixty_four_groups_of_like_width_between_the_quantiles(clients: int, rate: float) -> None:
+    """Sizes that have the probability 1e-9 together on either side are one group each."""
+    groups = sampling._groups(clients, rate)
+    assert len(groups) == 64
+    sizes = np.arange(clients + 1)
+    low = int(sizes[binom.cdf(sizes, clients, rate) >= 1e-9][0])
+    high = int(sizes[binom.cdf(sizes, clients, rate) >= 1 - 1e-9][0])
+    assert (groups[0][1], groups[0][2]) == (1, low - 1)
+    assert (groups[-1][1], groups[-1][2]) == (high + 1, clients)
+    widths = [last - first + 1 for _, first, last in groups[1:-1]]
+    assert max(widths) - min(widths) <= 1
+
+
+def test_groups_of_cohorts_that_are_hardly_ever_drawn() -> None:
+    for rate, first in ((1e-11, 1), (1e-6, 1), (0.001, 1)):
+        groups = sampling._groups(50, rate)
+        assert (groups[0][1], groups[0][2]) == (1, first)
+        assert groups[-1][2] == 50
+    assert [group[1:] for group in sampling._groups(50, 1e-11)] == [(1, 1), (2, 50)]
+    assert [group[1:] for group in sampling._groups(50, 1e-6)] == [(1, 1), (2, 2), (3, 50)]
+
+
 def test_far_groups_keep_their_small_tails() -> None:
     """Above the mean the difference of two numbers near 1 would have lost them."""
     weight, first, last = sampling._groups(2000, 0.1)[-1]
@@ -86,6 +109,10 @@ def test_groups_enclose_the_sum_over_sizes(replace: bool) -> None:
             )
             assert above <= delta(getattr(release, kind), epsilon) <= 1.1 * above
             assert 0.9 * below <= delta(release.attacks[0][order], epsilon) <= below
+            if not replace:
+                second = [(Absent(m / n, z * math.sqrt(m / r)), Present(m / n, z * math.sqrt(m / r))) for _, m in kept]
+                below = sum(w * delta(pair[order], epsilon) for (w, _), pair in zip(kept, second))
+                assert 0.8 * below <= delta(release.attacks[1][order], epsilon) <= below
 
 
 def test_pairs_of_each_scheme() -> None:
@@ -109,7 +136,10 @@ def test_pairs_of_each_scheme() -> None:
 
 
 @pytest.mark.parametrize("replace", [False, True])
-@pytest.mark.parametrize(("clients", "draws"), [(2, 3), (5, 4), (40, 1), (1000, 30)])
+@pytest.mark.parametrize(
+    ("clients", "draws"),
+    [(2, 3), (5, 4), (40, 1), (1000, 30), (10**12, 3), (10**23, 1), (1000, 200)],
+)
 def test_draws_with_replacement(clients: int, draws: int, replace: bool) -> None:
     """A client is drawn Binomial(draws, 1/clients) times; the chance that it is drawn at all is seen as the rate."""
     z = 2.0
@@ -117,11 +147,12 @@ def test_draws_with_replacement(clients: int, draws: int, replace: bool) -> None
     chances = binom.pmf(np.arange(draws + 1), draws, 1 / clients)
     forward = release.forward
     assert isinstance(forward, Mixture)
-    rate = 1 - (1 - 1 / clients) ** draws
+    rate = -math.expm1(draws * math.log1p(-1 / clients))
+    assert len(forward.weights) == np.count_nonzero(chances[1:])  # all numbers of draws whose probability is a double
     kept = [j for j in range(1, draws + 1) if j <= len(forward.weights)]
     np.testing.assert_allclose(forward.weights, chances[kept] / rate, rtol=1e-9)
     assert sum(forward.weights) == pytest.approx(1.0, rel=1e-12)
-    assert chances[len(kept) + 1 :].sum() <= 1e-20
+    assert not chances[len(kept) + 1 :].any()
     for mixture, kind in ((forward, "forward"), (release.backward, "backward")):
         assert isinstance(mixture, Mixture)
         for j, part in zip(kept, mixture.parts):
@@ -146,3 +177,15 @@ def test_one_client_is_drawn_every_time() -> None:
     for replace in (False, True):
         assert sampling.with_replacement(1, 4, 8.0, replace) == sampling.full(2.0, replace)
         assert sampling.with_replacement(1, 1, 8.0, replace) == sampling.full(8.0, replace)
+
+
+def test_a_client_that_is_certainly_drawn() -> None:
+    """The chance (1/2)^1100 of no draw is no double: nothing is said of it, and the rate is 1."""
+    release = sampling.with_replacement(2, 1100, 50.0, False)
+    ((up, down),) = release.attacks
+    assert isinstance(up, Line)
+    assert 0.0 not in up.weights
+    assert min(up.p_means) > 0
+    assert sum(up.weights) == pytest.approx(1.0, rel=1e-9)
+    assert delta(up, 1.0) <= delta(release.forward, 1.0) * (1 + 1e-9)
+    assert delta(down, 1.0) <= delta(release.backward, 1.0) * (1 + 1e-9)
