@@ -35,7 +35,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     _CHECKS + "evidence": ("tests/test_evidence.py", "tests/checks/test_verdicts.py"),
     _CHECKS + "exact": ("tests/checks/test_exact.py", "tests/checks/test_exact_edges.py"),
     _CHECKS + "hypotheses": ("tests/checks/test_unmet.py", "tests/checks/test_arranged.py"),
-    _CHECKS + "estimation": ("tests/checks/test_estimation.py", "tests/checks/test_cone.py"),
+    _CHECKS + "estimation": ("tests/checks/test_estimation.py",),
     _PRIVACY + "pld": _PLD,
     _PRIVACY + "gaussian": ("tests/privacy/test_gaussian.py", "tests/checks/test_privacy.py"),
     _PRIVACY + "rdp": ("tests/privacy/test_moments.py",),
@@ -52,7 +52,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     _PRIVACY + "convolution": ("tests/privacy/test_kept_sums.py", "tests/privacy/test_convolution.py"),
     _PRIVACY + "grid": ("tests/privacy/test_grid.py", "tests/privacy/test_limits.py"),
     "dpfl_theory.store.keys": ("tests/store/test_canonical.py", "tests/store/test_keys.py"),
-    _CHECKS + "power": ("tests/checks/test_power.py",),
+    _CHECKS + "power": ("tests/checks/test_power_edges.py",),
 }
 """A new module of the core is one more line here."""
 
