@@ -25,6 +25,10 @@ _OTHERS = """ReplaceUnaryOperator_Delete_USub ReplaceUnaryOperator_Delete_Not Re
 every test notices, remove a decorator, or need names."""
 
 
+_STARRED = ("parameters", "param", "argument", "arglist", "star_expr")
+"""Where a star is no product."""
+
+
 class _Exchange(Operator):  # type: ignore[misc]
     """A leaf of the syntax tree with one text becomes one with another."""
 
@@ -124,8 +128,10 @@ def mutants(source: str) -> list[Mutant]:
         parsed = get_ast(chunk)
         nodes = list(ast_nodes(parsed))
         for name, operator in _operators():
-            places = [place for node in nodes for place in operator.mutation_positions(node)]
-            for k, (start, _) in enumerate(places):
+            places = [(node, place) for node in nodes for place in operator.mutation_positions(node)]
+            for k, (node, (start, _)) in enumerate(places):
+                if node.type == "operator" and node.parent.type in _STARRED:
+                    continue
                 at = (start[0] + first - 1, start[1])
                 if any(a <= at < b for a, b in quiet):
                     continue
