@@ -177,7 +177,9 @@ class _Runner:
             except Exception as error:
                 return f"import: {type(error).__name__}"
             for test in tests:
+                signal.setitimer(signal.ITIMER_PROF, 1.0 + 4.0 * test.seconds)  # which ends the process
                 self._one(items[test.index])
+                signal.setitimer(signal.ITIMER_PROF, 0)
                 if self.failed:
                     return items[test.index].nodeid
             return "survived"
