@@ -80,6 +80,9 @@ def test_the_least_limit_of_special_columns() -> None:
     assert wild.mean() > steady.mean()
     found = least_lower_limit(np.stack([steady, wild], axis=1), 1e-3)
     assert found == lower_limit(wild, 1e-3) < lower_limit(steady, 1e-3)
+    refused = np.full(30, 1.5)  # its limit is above that of the steady one, and the wild one comes after it
+    assert steady.mean() < refused.mean() < wild.mean()
+    assert least_lower_limit(np.stack([wild, refused, steady], axis=1), 1e-3) == found
     zero = np.zeros(30)
     assert least_lower_limit(np.stack([steady, zero, wild], axis=1), 1e-3) == 0.0
     assert least_lower_limit(np.stack([steady + 2, zero + 2], axis=1), 1e-3, 2.0) == 2.0
