@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.mutation.run import STATE
+from benchmarks.mutation.run import STATE, digest, source_of
 from benchmarks.mutation.targets import NOT_YET, TARGETS
 
 __all__ = ["alive", "write"]
@@ -76,7 +76,8 @@ def write() -> None:
             rows.append(f"| `{module}` | not yet run | | | | |")
             continue
         results[module] = found
-        rows.append(_row(f"`{module}`", found["mutants"], found["killed"], *map(len, _rest(found))))
+        since = "" if found["source"] == digest(source_of(module).read_text()) else ", changed since"
+        rows.append(_row(f"`{module}`{since}", found["mutants"], found["killed"], *map(len, _rest(found))))
     known = [results[m] for m in (*TARGETS, *NOT_YET) if m in results]
     total = [sum(r["mutants"] for r in known), sum(r["killed"] for r in known)]
     total += [sum(len(_rest(r)[k]) for r in known) for k in (0, 1)]

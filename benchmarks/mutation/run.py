@@ -27,7 +27,7 @@ from benchmarks.mutation.mutants import Mutant, mutants
 from benchmarks.mutation.plant import plant
 from benchmarks.mutation.targets import BUDGET, SECONDS, TARGETS
 
-__all__ = ["STATE", "run", "source_of"]
+__all__ = ["STATE", "digest", "run", "source_of"]
 
 STATE = Path("build/mutation")
 """Where the outcome of each mutant is kept, so that an interrupted run goes on where it ended."""
@@ -51,6 +51,11 @@ class Tested:
 def source_of(module: str) -> Path:
     """The file of a module."""
     return Path(module.replace(".", "/") + ".py")
+
+
+def digest(source: str) -> str:
+    """What tells one version of a module from another."""
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
 def run(module: str, fresh: bool) -> None:
@@ -279,7 +284,7 @@ class _State:
     def __init__(self, module: str, source: str, fresh: bool) -> None:
         STATE.mkdir(parents=True, exist_ok=True)
         self.file = STATE / f"{module}.json"
-        self.digest = hashlib.sha256(source.encode()).hexdigest()[:16]
+        self.digest = digest(source)
         self.outcomes: dict[str, str] = {}
         if self.file.exists() and not fresh:
             known = json.loads(self.file.read_text())
