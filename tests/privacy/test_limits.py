@@ -15,7 +15,8 @@ from dpfl_theory.privacy import pld
 from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, gaussian
 from dpfl_theory.privacy.grid import LARGEST, Grid
 from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_high, epsilon_limits, epsilon_low
-from dpfl_theory.privacy.tails import Plain
+from dpfl_theory.privacy.sampling import poisson
+from dpfl_theory.privacy.tails import Absent, Plain, Present
 
 INF = math.inf
 
@@ -29,7 +30,8 @@ def profile(epsilon: float, z: float) -> float:
 @pytest.mark.parametrize(
     ("low", "estimate", "high", "width"),
     [(1.0, 2.0, 3.0, 1.0), (1.0, 1.0, 1.5, 0.5), (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 1.0, INF), (1.0, INF, INF, INF),
-     (INF, INF, INF, 0.0), (2.0, 2.0, 2.0, 0.0), (1.0, 0.5, 2.0, 2.0)],
+     (INF, INF, INF, 0.0), (2.0, 2.0, 2.0, 0.0), (1.0, 0.5, 2.0, 2.0),
+     (1.0, 1.0, 1.0 + 1.23e-11, 1.2e-11)],
 )  # fmt: skip
 def test_the_width_of_limits(low: float, estimate: float, high: float, width: float) -> None:
     assert Limits(low, estimate, high).width == width
@@ -290,3 +292,79 @@ def test_both_orders_of_a_pair_are_counted() -> None:
     assert profile(limits.low, 3.0) == pytest.approx(1e-5, rel=1e-6)
     assert len(pld._upper(Repeated(bounded, 3), 1e-5)) == 1
     assert len(pld._upper(Repeated(Release(large, small), 3), 1e-5)) == 2
+
+
+# Two orders that differ: adding and removing a client under Poisson sampling
+
+ASYMMETRIC = Repeated(poisson(0.3, 1.0, replace=False), 3)
+
+
+def orders(epsilon: float) -> tuple[float, float]:
+    """delta of three rounds in both orders, by integration of two rounds' losses on a fine grid."""
+    x, step = np.linspace(-11.0, 12.0, 1501, retstep=True)
+    absent = np.exp(-0.5 * x**2) / math.sqrt(2 * math.pi)
+    present = 0.7 * absent + 0.3 * np.exp(-0.5 * (x - 1) ** 2) / math.sqrt(2 * math.pi)
+    loss = np.log(present) - np.log(absent)
+    found = []
+    for mass, one, tails in ((present, loss, PRESENT), (absent, -loss, ABSENT)):
+        weights = np.outer(mass, mass).ravel() * step**2
+        rest = epsilon - np.add.outer(one, one).ravel()
+        kept = weights > 1e-22
+        weights, rest = weights[kept], rest[kept]
+        p, q = tails[0](np.abs(rest))
+        q_back, p_back = tails[1](np.abs(rest))
+        above = np.where(rest >= 0, p - np.exp(rest) * q, 1 - p_back - np.exp(rest) * (1 - q_back))
+        found.append(float(weights @ np.maximum(above, 0.0)))
+    return found[0], found[1]
+
+
+PRESENT = (Present(0.3, 1.0), Absent(0.3, 1.0))
+ABSENT = PRESENT[::-1]
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-4])
+def test_the_worse_of_two_orders_decides(delta: float) -> None:
+    limits = epsilon_limits(ASYMMETRIC, delta)
+    at_high, at_low = orders(limits.high), orders(limits.low)
+    assert min(at_high) < 0.8 * max(at_high)  # the orders differ
+    assert max(at_high) == pytest.approx(delta, rel=2e-3)
+    assert max(at_low) >= delta
+    assert max(at_low) <= 1.1 * delta
+    assert limits.low < limits.estimate < limits.high
+    assert max(orders(limits.estimate)) == pytest.approx(delta, rel=5e-3)
+    assert epsilon_high(ASYMMETRIC, delta) == limits.high
+    assert epsilon_low(ASYMMETRIC, delta) == pytest.approx(limits.low, rel=1e-12)
+    deltas = delta_limits(ASYMMETRIC, limits.high)
+    assert deltas.low < deltas.estimate < deltas.high
+    assert deltas.low <= max(at_high) <= deltas.high <= 1.01 * max(at_high)
+    assert deltas.low >= 0.9 * max(at_high)
+    assert deltas.estimate == pytest.approx(max(at_high), rel=5e-3)
+
+
+def test_limits_are_never_below_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet = Repeated(WithProbability(gaussian(50.0), 0.5), 5)
+    assert epsilon_limits(quiet, 0.3) == Limits(0.0, 0.0, 0.0)
+    assert epsilon_low(quiet, 0.3) == 0.0
+    monkeypatch.setattr(pld, "_upper", lambda *_: [pld._Curve(lambda epsilon: 1e-6)])
+    monkeypatch.setattr(pld, "_lower", lambda *_: [pld._Curve(lambda epsilon: 1e-9, allowance=1e-8)])
+    assert delta_limits(quiet, 1.0) == Limits(0.0, 1e-9, 1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 4.0])
+def test_deltas_of_every_size(epsilon: float) -> None:
+    """The grid is made for a guessed delta, which is corrected until it has the right size."""
+    limits = delta_limits(ASYMMETRIC, epsilon)
+    truth = max(orders(epsilon))
+    assert limits.low <= truth * (1 + 1e-6)
+    assert truth <= limits.high * (1 + 1e-6)
+    assert limits.high == pytest.approx(truth, rel=1e-2)
+    assert 0.8 * limits.high <= limits.low <= limits.high
+
+
+def test_what_is_lost_in_either_order_counts() -> None:
+    """Losses of the order whose tail is longer may leave the range, whichever order that is."""
+    short, long = Present(0.5, 1.0), Plain(0.0331)
+    lost = float(ndtr(0.5 / 0.0331 - 0.0331 * LARGEST))
+    for pair in ((short, long), (long, short)):
+        event = Repeated(WithProbability(Release(*pair), 0.5), 50)
+        assert [c.delta(1e5) for c in pld._upper(event, lost)] == [1.0]
