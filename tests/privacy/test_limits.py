@@ -368,3 +368,26 @@ def test_what_is_lost_in_either_order_counts() -> None:
     for pair in ((short, long), (long, short)):
         event = Repeated(WithProbability(Release(*pair), 0.5), 50)
         assert [c.delta(1e5) for c in pld._upper(event, lost)] == [1.0]
+
+
+@pytest.mark.parametrize("times", [3, 200])
+def test_a_curve_is_moved_by_the_rounding_of_the_transform(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By 1e-14 for each release and 1e-12 more, as a share of the weighted losses: up from above, down from below. At
+    the moments bound, where the weight is delta, a gain of 1e-9 is delta times that, and what is infinite is added."""
+    monkeypatch.setattr(pld, "_gains", lambda *_: lambda epsilon: 1e-9)
+    event, delta = Repeated(WithProbability(gaussian(5.0), 0.5), times), 1e-3
+    for curves, sign in ((pld._upper(event, delta), 1), (pld._lower(event, delta), -1)):
+        for curve in curves:
+            assert curve.near is not None
+            infinite = curve.delta(1e6)
+            assert 0 <= infinite <= 1e-4 * delta
+            assert (infinite == 0) == (sign < 0)
+            share = (curve.delta(curve.near) - infinite) / delta
+            assert share == pytest.approx(1e-9 + sign * (times * 1e-14 + 1e-12), rel=1e-7)
+
+
+def test_no_delta_exceeds_one() -> None:
+    loud = Repeated(WithProbability(gaussian(0.25), 0.999), 4)
+    assert [curve.delta(0.0) <= 1.0 for curve in pld._upper(loud, 1e-3)] == [True]
+    assert pld._upper(loud, 1e-3)[0].delta(-50.0) == 1.0
+    assert 0.999 < delta_limits(loud, 0.0).high <= 1.0
