@@ -44,7 +44,7 @@ def falling(rate: float) -> Callable[[float], float]:
     return lambda epsilon: math.exp(-rate * epsilon)
 
 
-@pytest.mark.parametrize("rate", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("rate", [0.01, 1.0, 30.0, 1e9])
 @pytest.mark.parametrize("delta", [0.5, 1e-5, 1e-30])
 def test_the_root_of_a_curve(rate: float, delta: float) -> None:
     truth = math.log(1 / delta) / rate
