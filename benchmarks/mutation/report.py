@@ -6,20 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.mutation.run import STATE, digest, source_of
+from benchmarks.mutation.run import ALIVE, STATE, digest, equivalent, source_of
 from benchmarks.mutation.targets import NOT_YET, TARGETS
 
 __all__ = ["alive", "write"]
 
 HERE = Path(__file__).parent
-EQUIVALENT = HERE / "equivalent.json"
-"""For each module, mutants that cannot change a result: function, line before, lines after, and the reason."""
-
 HEAD = """# Mutation testing
 
 `make mutation` writes this table; `benchmarks/mutation/__init__.py` says how. Mutants are small changes of the code:
 another operator, a number that is one larger or smaller, a negated condition, `max` for `min`, another verdict.
-*Killed*: a fast test fails. *Equivalent*: the change cannot alter a result, for the reason in `equivalent.json`.
+*Killed*: a fast test fails. *Equivalent*: the change cannot make a result wrong, for the reason in `equivalent.json`:
+nothing changes, or a certified limit is found with another grid or from another start.
 *Surviving*: neither; `results.json` lists them.
 
 | module | mutants | killed | equivalent | surviving | killed of those that can be |
@@ -32,20 +30,15 @@ def _state(module: str) -> dict[str, Any] | None:
     return json.loads(file.read_text()) if file.exists() else None
 
 
-def _reasons(module: str) -> dict[tuple[str, str, str], str]:
-    entries = json.loads(EQUIVALENT.read_text()).get(module, []) if EQUIVALENT.exists() else []
-    return {(e["function"], e["before"], after): e["reason"] for e in entries for after in e["after"]}
-
-
 def _survived(module: str) -> list[tuple[str, str, str]]:
     state = _state(module) or {"outcomes": {}}
-    found = [json.loads(k) for k, v in state["outcomes"].items() if v in ("survived", "not executed")]
+    found = [json.loads(k) for k, v in state["outcomes"].items() if v in ALIVE]
     return [(f, b, a) for f, b, a in found]
 
 
 def alive(module: str) -> list[tuple[str, str, str]]:
     """The mutants of a module that no test kills and that are not known to be equivalent."""
-    return [m for m in _survived(module) if m not in _reasons(module)]
+    return [m for m in _survived(module) if m not in equivalent(module)]
 
 
 def _result(module: str) -> dict[str, Any] | None:
@@ -53,7 +46,7 @@ def _result(module: str) -> dict[str, Any] | None:
     state = _state(module)
     if state is None or not state["whole"]:
         return None
-    reasons, survived = _reasons(module), _survived(module)
+    reasons, survived = equivalent(module), _survived(module)
     names = ("function", "before", "after")
     return {
         "source": state["source"],

@@ -27,7 +27,7 @@ from benchmarks.mutation.mutants import Mutant, mutants
 from benchmarks.mutation.plant import plant
 from benchmarks.mutation.targets import BUDGET, SECONDS, TARGETS
 
-__all__ = ["STATE", "digest", "run", "source_of"]
+__all__ = ["ALIVE", "STATE", "digest", "equivalent", "run", "source_of"]
 
 STATE = Path("build/mutation")
 """Where the outcome of each mutant is kept, so that an interrupted run goes on where it ended."""
@@ -35,6 +35,12 @@ STATE = Path("build/mutation")
 _HEAVY = """numpy scipy.stats scipy.optimize scipy.interpolate scipy.signal scipy.fft scipy.special scipy.linalg mpmath
     sympy dp_accounting dp_accounting.rdp dp_accounting.pld.privacy_loss_distribution cvxpy clarabel PEPit numba"""
 """Packages that are imported once, before the forks."""
+
+EQUIVALENT = Path(__file__).parent / "equivalent.json"
+"""For each module, mutants that cannot make a result wrong: function, line before, lines after, and the reason."""
+
+ALIVE = ("survived", "not executed", "equivalent")
+"""Outcomes of mutants that no test kills; known equivalents run only where all do."""
 
 _MEMORY = 6 << 30
 
@@ -51,6 +57,12 @@ class Tested:
 def source_of(module: str) -> Path:
     """The file of a module."""
     return Path(module.replace(".", "/") + ".py")
+
+
+def equivalent(module: str) -> dict[tuple[str, str, str], str]:
+    """The reason for each mutant of a module that is known to be equivalent."""
+    entries = json.loads(EQUIVALENT.read_text()).get(module, []) if EQUIVALENT.exists() else []
+    return {(e["function"], e["before"], after): e["reason"] for e in entries for after in e["after"]}
 
 
 def digest(source: str) -> str:
@@ -115,9 +127,13 @@ class _Runner:
             raise RuntimeError(f"{self.module} itself, put in its own place, does not pass its tests: {control}")
         statements = _statements(ast.parse(source))
         every = mutants(source)
+        known = equivalent(self.module)
         begun, ran = time.time(), 0
         for mutant in every:
             if state.killed(mutant):
+                continue
+            if mutant.key in known and not self.fresh:
+                state.found(mutant, "equivalent")
                 continue
             near = next(((a, b) for a, b in statements if a <= mutant.line <= b), None)
             chosen = [t for t in tests if near is None or any(near[0] <= line <= near[1] for line in t.lines)]
@@ -292,7 +308,7 @@ class _State:
                 self.outcomes = known["outcomes"]
 
     def killed(self, mutant: Mutant) -> bool:
-        return self.outcomes.get(_name(mutant), "survived") not in ("survived", "not executed")
+        return self.outcomes.get(_name(mutant), "survived") not in ALIVE
 
     def found(self, mutant: Mutant, outcome: str) -> None:
         self.outcomes[_name(mutant)] = outcome

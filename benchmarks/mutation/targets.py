@@ -9,7 +9,7 @@ __all__ = ["BUDGET", "NOT_YET", "SECONDS", "TARGETS"]
 SECONDS = 2.0
 """Tests that take more CPU time than this are left out: a mutant should cost well below two seconds."""
 
-BUDGET = 4.0
+BUDGET = 8.0
 """CPU seconds of tests, the fastest first, that one mutant has."""
 
 _CHECKS = "dpfl_theory.checks."

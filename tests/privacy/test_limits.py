@@ -13,6 +13,7 @@ from scipy.special import log_ndtr, ndtr
 
 from dpfl_theory.privacy import pld
 from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, gaussian
+from dpfl_theory.privacy.gaussian import gaussian_delta
 from dpfl_theory.privacy.grid import LARGEST, Grid
 from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_high, epsilon_limits, epsilon_low
 from dpfl_theory.privacy.sampling import poisson
@@ -391,3 +392,13 @@ def test_no_delta_exceeds_one() -> None:
     assert [curve.delta(0.0) <= 1.0 for curve in pld._upper(loud, 1e-3)] == [True]
     assert pld._upper(loud, 1e-3)[0].delta(-50.0) == 1.0
     assert 0.999 < delta_limits(loud, 0.0).high <= 1.0
+
+
+@pytest.mark.parametrize("z", [0.01, 0.03, 0.2])
+@pytest.mark.parametrize("chance", [1.0, 0.25])
+def test_limits_of_one_loud_release_are_on_the_right_side_of_its_exact_profile(z: float, chance: float) -> None:
+    """Beyond a loss of 600 the other tail is no double any more: it is left out above, and P is given away below."""
+    event, delta = WithProbability(gaussian(z), chance), 1e-5
+    limits = epsilon_limits(event, delta)
+    assert chance * gaussian_delta(limits.high, z)[1] <= delta * (1 + 1e-9)
+    assert chance * gaussian_delta(limits.low, z)[0] >= delta * (1 - 1e-9)
