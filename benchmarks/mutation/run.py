@@ -150,7 +150,8 @@ class _Runner:
         )
 
     def _traced(self, items: Sequence[pytest.Item]) -> list[Tested]:
-        """What each test executes of the module; the fastest first."""
+        """What each test executes of the module, if anything; the fastest first. For what is executed on import alone
+        all tests count."""
         found: list[Tested] = []
         file, start = str(self.file.resolve()), 0
 
@@ -179,7 +180,7 @@ class _Runner:
             for index, passed, seconds, lines, modules in _streamed(some):
                 start = index + 1
                 _imported(modules)
-                if passed and lines:
+                if passed:
                     found.append(Tested(index, seconds, frozenset(lines)))
                 elif not passed:
                     print(f"left out: {items[index].nodeid} (fails)", flush=True)

@@ -141,6 +141,7 @@ def test_where_a_tail_ends(z: float, negligible: float) -> None:
 
 
 def test_ends_at_the_ends_of_the_range() -> None:
+    assert LARGEST == 600.0  # the sentence of an account without a finite epsilon names it
     assert end(Plain(0.01), 1e-9) == LARGEST
     assert 0.0 <= end(Plain(1.0), 1.0) <= 1e-9
     assert end(Absent(0.5, 1.0), 1e-300) == pytest.approx(math.log(2), rel=1e-3)  # the loss is below log 2
