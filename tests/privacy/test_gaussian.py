@@ -14,8 +14,8 @@ from dpfl_theory.privacy.gaussian import classical_noise_multiplier, gaussian_de
 
 
 def profile(epsilon: Any, z: Any) -> Any:
-    """P(X > t) - e^epsilon P(X > t + 1/z) for X ~ N(0, 1) and t = epsilon z - 1/(2z), by erfc in 120 digits."""
-    with mpmath.workdps(120):
+    """P(X > t) - e^epsilon P(X > t + 1/z) for X ~ N(0, 1) and t = epsilon z - 1/(2z), by erfc in 300 digits."""
+    with mpmath.workdps(300):
         e, s = mpmath.mpf(epsilon), mpmath.mpf(z)
         t = e * s - 1 / (2 * s)
         return (mpmath.erfc(t / mpmath.sqrt(2)) - mpmath.exp(e) * mpmath.erfc((t + 1 / s) / mpmath.sqrt(2))) / 2
@@ -23,13 +23,15 @@ def profile(epsilon: Any, z: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("epsilon", "z"),
-    [(0, 1), (0, "0.01"), (0, 1000), ("0.5", 2), (1, 3), (5, "0.4"), (20, 1), (100, "0.2"), (3, 10), (50, 2), (300, 1)],
-)
+    [(0, 1), (0, "0.01"), (0, 1000), ("0.5", 2), (1, 3), (5, "0.4"), (20, 1), (100, "0.2"), (3, 10), (50, 2), (300, 1),
+     (0, "1e40"), (0, "1e90"), ("1e-30", "1e45"), (0, "2e35"), (1000, "1e6"), (1000, 1000)],
+)  # fmt: skip
 def test_the_profile_is_that_of_two_half_lines(epsilon: Any, z: Any) -> None:
     low, high = gaussian_delta(epsilon, z)
-    truth = profile(epsilon, z)
-    assert 0 <= low <= truth <= high <= 1
-    assert high - low <= truth * mpmath.mpf(10) ** -25
+    with mpmath.workdps(300):
+        truth = profile(epsilon, z)
+        assert 0 <= low <= truth <= high <= 1
+        assert high - low <= truth * mpmath.mpf("1.001e-25")
 
 
 @pytest.mark.parametrize("digits", [10, 20, 50, 80])
@@ -52,6 +54,15 @@ def test_total_variation_and_extremes() -> None:
     low, high = gaussian_delta(400, 30)
     assert 0 <= low <= high
     assert high < mpmath.mpf(10) ** -1000
+
+
+def test_where_no_precision_is_enough_the_limits_are_wide_but_right() -> None:
+    """At z = 1e3000 the difference of the two terms lies beyond the 2000 digits that are tried at most."""
+    low, high = gaussian_delta(0, "1e3000")
+    with mpmath.workdps(50):
+        truth = 1 / mpmath.sqrt(2 * mpmath.pi) / mpmath.mpf("1e3000")
+        assert low == 0
+        assert truth < high < mpmath.mpf("1e-1900")
 
 
 def test_numbers_are_taken_exactly() -> None:
@@ -99,7 +110,7 @@ def test_the_epsilon_from_which_noise_over_epsilon_is_not_enough(delta: str, sha
     with mpmath.workdps(60):
         scale = share * classical_noise_multiplier(1, delta)
         found = smallest_failing_epsilon(scale, delta)
-        at = [profile(found * f, scale / (found * f)) for f in (1 - 1e-11, 1 + 1e-11)]
+        at = [profile(found * f, scale / (found * f)) for f in (1 - 1.5e-12, 1 + 1.5e-12)]
         assert at[0] < mpmath.mpf(delta) < at[1]
         coarse = smallest_failing_epsilon(scale, delta, digits=3)
         assert abs(coarse / found - 1) < 2e-3
