@@ -66,7 +66,9 @@ def evidence(
         ("holds", 2.0, (2.0, 1.0, 3.0), False, 0.0),
         ("holds", 2.0, (-1.0, -2.0, 0.0), False, 1.0),
         ("holds", 2.0, (-1.0, -2.0, -0.5), False, 1.25),
+        ("holds", 0.5, (0.3, 0.2, 0.4), False, 0.2),
         ("holds", -1.0, (-4.0, -5.0, -4.0), False, 0.75),  # -1 may grow to -4
+        ("holds", -0.5, (-3.0, -4.0, -2.0), False, 0.75),
         ("holds", -1.0, (-4.0, -5.0, -4.0), True, 0.8),
         ("holds", -1.0, (-0.5, -1.0, 0.0), False, None),
         ("holds", -1.0, (0.5, 0.0, 1.0), False, None),
@@ -189,8 +191,11 @@ def test_runs_add_what_their_limits_leave() -> None:
     assert found.reading["monte-carlo"] == (2, 2)
     assert found.idle is False
     assert measured(ONE, far).idle is True
-    nothing = (("monte-carlo", "none"), evidence(limits=(-1.0, -2.0, -0.5)))
-    assert measured(ONE, nothing).least["monte-carlo"] == (None, "")  # no smaller positive bound fails
+    later = (("monte-carlo", "z"), evidence(limits=(0.5, 0.4, 0.6), vacuous=False))
+    assert measured(ONE, near, later).ratio_by == "monte-carlo: near"
+    for high in (-0.5, 0.0):
+        nothing = (("monte-carlo", "none"), evidence(limits=(-1.0, -2.0, high)))
+        assert measured(ONE, nothing).least["monte-carlo"] == (None, "")  # no smaller positive bound fails
     equal = (("monte-carlo", "near"), evidence(limits=(1.9, 1.8, 2.1), vacuous=False))
     assert measured(replace(ONE, relation="=="), equal).least["monte-carlo"] == (0.1, "near")
     claim = (("privacy", "p"), evidence(limits=(1.7, 1.6, 1.8), method="privacy"))
@@ -228,8 +233,36 @@ def test_a_measurement_of_two_statements(monkeypatch: pytest.MonkeyPatch) -> Non
     assert shares[0] == 0.0
     assert 0.5 < shares[-1] < 1.0
     assert told[0][1] == "mine.one, its right side smaller by 99.9 %"
+    assert list(dict.fromkeys(text for _, text in told if "mine.one" in text)) == [
+        f"mine.one, its right side smaller by {percent} %" for percent in ("99.9", "99", "90", "50", "10")
+    ]
     assert any(text == "mine.two, its right side smaller by 1 %" for _, text in told)
     assert not any("mine.one" in text and text.endswith(" 1 %") for _, text in told)  # unnoticed at 10 %
+
+
+def test_a_check_that_reads_the_formula_may_never_turn() -> None:
+    """-9 x <= 10 x holds for every positive right side."""
+    stated = replace(ONE, sides=lambda s: Sides({"left": -9 * s.x}, {"right": 10 * s.x}))
+    found = [e.to_json() for e in run_plan(plan([stated])).evidence]
+    power_ = power.measure(found, [stated])["mine.one"]
+    assert power_.reading["exact"] == (1, 2)
+    assert power_.least["exact"] == (None, "")
+
+
+CALLS: list[int] = []
+
+
+def test_every_planted_change_has_a_process_of_its_own() -> None:
+    """A check that fails once in each process notices every change."""
+
+    def fails_once(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+        CALLS.append(1)
+        return Outcome(len(CALLS) > 1, "so")
+
+    stated = statement(Check("algebra", "once", fails_once, part="a test"))
+    before = evidence(rhs=None, limits=None, method="algebra", check="once")
+    assert power.measure([before], [stated])["mine.one"].least["algebra"] == (0.001, "once")
+    assert CALLS == []
 
 
 def test_waiting_is_told_until_something_comes() -> None:
@@ -260,6 +293,9 @@ def test_a_fingerprint_counts_relation_terms_and_checks() -> None:
         {"sides": lambda s: Sides({"left": 9 * s.x}, {"other": 10 * s.x})})]  # fmt: skip
     assert len(set(prints)) == len(prints)
     assert all(len(p) == 16 for p in prints)
+    one, other = ({"a": 1, "b": 2}, {"b": 2, "a": 1})
+    orders = [power.fingerprint(statement(replace(ENTERED, instance=i))) for i in (one, other)]
+    assert orders[0] == orders[1]
 
 
 def test_the_file_keeps_what_was_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
