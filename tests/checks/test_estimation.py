@@ -322,3 +322,135 @@ def test_a_counterexample_is_found_inside_or_near() -> None:
         calls.clear()
         estimation._counterexample(twice, x2, [inside], None, near)
         assert [len(rest[1]) for rest in calls] == [1, 1]
+
+
+# Problems with conditions, and with function values
+
+
+def under(left: Any, right: Any, *conditions: Any) -> Performance:
+    """A problem of three points x, y, z and a value f, from functions of (x^2, y^2, z^2, f)."""
+    from PEPit import PEP, Expression
+
+    problem = PEP()
+    squares_ = [problem.set_initial_point() ** 2 for _ in range(3)]
+    value = Expression(is_leaf=True)
+    for condition in conditions:
+        problem.add_constraint(condition(*squares_, value))
+    return Performance(problem, left(*squares_, value), right(*squares_, value), "under")
+
+
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many conditions each candidate for a counterexample was held to."""
+    counts: list[int] = []
+    satisfies = estimation.satisfies
+
+    def counted(limits: Any, *rest: Any) -> Any:
+        counts.append(len(limits))
+        return satisfies(limits, *rest)
+
+    monkeypatch.setattr(estimation, "satisfies", counted)
+    return counts
+
+
+def test_a_function_value_may_make_the_right_side_negative(looked_at: list[int]) -> None:
+    """(x^2 - f)/2 <= x^2 - f fails where f > x^2, though f is at least 0 and the normalised maximum is 1/2."""
+    found = solve(under(lambda x, y, z, f: 0.5 * (x - f), lambda x, y, z, f: x - f, lambda x, y, z, f: f >= 0))
+    assert known(found) == (False, False, INF)
+    assert set(looked_at) == {1}
+
+
+def test_the_multiplier_of_another_condition_says_nothing_of_the_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    """(x^2 - y^2)/2 + z^2 <= x^2 - y^2 under z^2 <= 0, whose multiplier is 1, and that of the right side is 1/2."""
+    made = (lambda x, y, z, f: 0.5 * (x - y) + z, lambda x, y, z, f: x - y, lambda x, y, z, f: z + 0 * f <= 0)
+    found = solve(under(*made))
+    assert (found.proved, found.signed) == (False, False)
+    monkeypatch.setattr(estimation, "prove", lambda *_: None)
+    assert not solve(under(*made)).signed
+
+
+def test_a_condition_that_the_proof_needs_is_used() -> None:
+    """-2 x^2 + 3/2 y^2 <= -x^2 for y^2 <= x^2/2: the right side is negative, and only the difference is proved."""
+    found = solve(
+        under(lambda x, y, z, f: -2 * x + 1.5 * y, lambda x, y, z, f: -x, lambda x, y, z, f: y - 0.5 * x <= 0)
+    )
+    assert known(found) == (True, True, None)
+    sign = under(lambda x, y, z, f: 0.5 * (x - y), lambda x, y, z, f: x - y, lambda x, y, z, f: y - x <= 0)
+    assert known(solve(sign)) == (True, True, None)
+
+
+def test_a_condition_that_the_sign_needs_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimation, "prove", lambda *_: None)
+    sign = under(lambda x, y, z, f: 0.5 * (x - y), lambda x, y, z, f: x - y, lambda x, y, z, f: y - x <= 0)
+    assert known(solve(sign)) == (False, True, None)
+
+
+def test_an_excess_within_the_solvers_tolerance_is_no_proof() -> None:
+    assert not solve(squares(1.0 + 2.0**-18, 1.0)).proved
+
+
+def test_counterexamples_are_held_to_all_conditions(looked_at: list[int]) -> None:
+    """x^2 <= y^2 under x^2 <= 2 y^2 fails by a factor of 2 at most; under y^2 <= x^2 it has no largest ratio."""
+    bounded = solve(under(lambda x, y, z, f: x, lambda x, y, z, f: y, lambda x, y, z, f: x - 2 * y <= 0))
+    assert bounded.refuted is not None
+    assert 1.0 < bounded.refuted <= 2.0
+    assert set(looked_at) == {1}
+    looked_at.clear()
+    unbounded = solve(under(lambda x, y, z, f: x, lambda x, y, z, f: y, lambda x, y, z, f: y - x <= 0))
+    assert unbounded.primal == INF
+    assert unbounded.refuted is not None
+    assert set(looked_at) == {1}
+    looked_at.clear()
+    signed = under(lambda x, y, z, f: 0.5 * (x - y), lambda x, y, z, f: x - y, lambda x, y, z, f: y - 4 * x <= 0)
+    assert solve(signed).refuted == INF
+    assert set(looked_at) == {1}
+
+
+def test_the_guarantee_is_the_dual_value_and_its_defect() -> None:
+    assert Solution("s", 1.0, 1.0, 0.25, False, False, False, None, ()).guarantee == 1.25
+
+
+def test_where_values_alone_are_negative() -> None:
+    value = Form(np.zeros((1, 1)), np.array([1.0]), 0.0)
+    assert estimation._negative_somewhere(value, [Form(np.zeros((1, 1)), np.array([1.0]), 0.0)])  # F <= 0
+    assert not estimation._negative_somewhere(value, [Form(np.zeros((1, 1)), np.array([1.0]), 0.0, equality=True)])
+
+
+def test_an_unbounded_problem_describes_its_function() -> None:
+    """(x - x*)^2 against the gradient's square: a smooth convex function may be flat."""
+    from PEPit import PEP
+    from PEPit.functions import SmoothConvexFunction
+
+    problem = PEP()
+    f = problem.declare_function(SmoothConvexFunction, L=1.0)
+    x_star = f.stationary_point()
+    x = problem.set_initial_point()
+    found = solve(Performance(problem, (x - x_star) ** 2, f.gradient(x) ** 2, "flat"))
+    assert found.primal == INF
+    assert found.refuted is not None
+    assert len(found.worst) == 2
+    distance = np.subtract(found.worst[1]["point"], found.worst[0]["point"])
+    slope = np.array(found.worst[1]["gradient"])
+    assert distance @ distance > slope @ slope
+    assert found.worst[1]["value"] >= found.worst[0]["value"]
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e6])
+def test_coordinates_below_a_ten_thousandth_are_left_out(unit: float) -> None:
+    from PEPit import PEP
+    from PEPit.functions import ConvexFunction
+
+    problem = PEP()
+    f = problem.declare_function(ConvexFunction)
+    x = problem.set_initial_point()
+    f.oracle(x)
+    f.oracle(2 * x)
+    vectors = unit * np.array([[3.0, 1e-3, 1e-4, 0.0], [0.0, 0.0, 0.0, 0.0], [-3.0, 0.0, 0.0, 0.0]])
+    first, second = estimation._describe(problem, vectors, np.array([0.5, -2.0]))
+    assert first["point"] == pytest.approx([3.0 * unit, 1e-3 * unit], rel=1e-5)
+    assert second["point"] == pytest.approx([6.0 * unit, 2e-3 * unit], rel=1e-5)
+    assert first["gradient"] == [0.0, 0.0]
+    assert second["gradient"] == pytest.approx([-3.0 * unit, 0.0])
+    assert (first["value"], second["value"]) == (0.5, -2.0)
+    nothing = estimation._describe(problem, 0 * vectors, np.zeros(2))
+    assert nothing[0]["point"] == [0.0]
