@@ -236,6 +236,7 @@ def test_a_measurement_of_two_statements(monkeypatch: pytest.MonkeyPatch) -> Non
     assert list(dict.fromkeys(text for _, text in told if "mine.one" in text)) == [
         f"mine.one, its right side smaller by {percent} %" for percent in ("99.9", "99", "90", "50", "10")
     ]
+    assert max(share for share, text in told if text.endswith("99.9 %")) < 1 / 7  # the first of seven shares, once
     assert any(text == "mine.two, its right side smaller by 1 %" for _, text in told)
     assert not any("mine.one" in text and text.endswith(" 1 %") for _, text in told)  # unnoticed at 10 %
 
