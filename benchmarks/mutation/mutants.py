@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from cosmic_ray.ast import ast_nodes, get_ast
@@ -99,6 +100,8 @@ class Mutant:
     before: str
     after: str
     source: str
+    twin: int = 0
+    """How many mutants before it, of other lines of the function, look the same."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -152,7 +155,12 @@ def mutants(source: str) -> list[Mutant]:
                     now[index].strip(),
                     whole,
                 )
-    return sorted(found.values(), key=lambda m: m.line)
+    seen: Counter[tuple[str, str, str]] = Counter()
+    numbered = []
+    for mutant in sorted(found.values(), key=lambda m: m.line):
+        numbered.append(replace(mutant, twin=seen[mutant.key]))
+        seen[mutant.key] += 1
+    return numbered
 
 
 def _meaning(chunk: str) -> str | None:

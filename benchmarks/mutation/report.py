@@ -33,7 +33,7 @@ def _state(module: str) -> dict[str, Any] | None:
 def _survived(module: str) -> list[tuple[str, str, str]]:
     state = _state(module) or {"outcomes": {}}
     found = [json.loads(k) for k, v in state["outcomes"].items() if v in ALIVE]
-    return [(f, b, a) for f, b, a in found]
+    return [(f, b, a) for f, b, a, *_ in found]
 
 
 def alive(module: str) -> list[tuple[str, str, str]]:

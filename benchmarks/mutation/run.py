@@ -332,4 +332,4 @@ class _State:
 
 
 def _name(mutant: Mutant) -> str:
-    return json.dumps(mutant.key)
+    return json.dumps([*mutant.key, *([mutant.twin] if mutant.twin else [])])

@@ -56,5 +56,5 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
 }
 """A new module of the core is one more line here."""
 
-NOT_YET = (_CHECKS + "certificate", _CHECKS + "worst_case")
+NOT_YET: tuple[str, ...] = (_CHECKS + "certificate", _CHECKS + "worst_case")
 """Modules of the core for which this has not been run to the end."""
