@@ -117,8 +117,8 @@ def _operators() -> list[tuple[str, Operator]]:
 
 
 def mutants(source: str) -> list[Mutant]:
-    """All mutants of a module that compile, each text once. Annotations, decorators, defaults of `__all__` and what is
-    for type checkers alone are left as they are."""
+    """All mutants of a module that compile, each text once. Annotations, decorators, `__all__`, what is for type
+    checkers alone and how a module is started are left as they are."""
     lines = source.split("\n")
     tree = ast.parse(source)
     quiet, functions = _quiet(tree), _functions(tree)
@@ -175,7 +175,7 @@ def _meaning(chunk: str) -> str | None:
 def _skipped(statement: ast.stmt) -> bool:
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         return True
-    if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.dump(statement.test):
+    if isinstance(statement, ast.If) and ast.unparse(statement.test) in ("TYPE_CHECKING", "__name__ == '__main__'"):
         return True
     return isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__"
 

@@ -292,3 +292,15 @@ def test_more_than_the_most_rounds() -> None:
     assert largest(lambda n: n, accounting_most - 0.5) == accounting_most - 1
     with pytest.raises(InputError, match="at least 100000000 rounds fit"):
         largest(lambda n: 1e-9 * n, 1.0)
+
+
+@pytest.mark.parametrize("edge", [2.0, 3.0, 0.7])
+def test_a_multiplier_at_a_step_is_found_to_five_digits(edge: float) -> None:
+    """An attack that stops at a multiplier: below it epsilon is 4.4, above it nearly 0, and no slope shows the way."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Step(Attacked):
+        def attacks(self) -> tuple[tuple[Event, float], ...]:
+            return ((gaussian(1.0 if self.value("noise_multiplier") < edge else 100.0), 0.0),)
+
+    assert calibrate(Step(), epsilon=1.0, delta=DELTA, limit="low") == pytest.approx(edge, rel=1e-5)
