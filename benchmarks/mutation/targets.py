@@ -20,8 +20,7 @@ _PLD = ("tests/privacy/test_limits.py", "tests/privacy/test_seen_messages.py")
 _DESCRIBED = (
     "tests/privacy/test_described.py",
     "tests/privacy/test_seen_messages.py",
-    "tests/privacy/test_mechanisms.py::test_one_round_of_dp_fedavg_from_the_papers_sigma",
-    "tests/privacy/test_mechanisms.py::test_different_words_for_the_same_run",
+    "tests/privacy/test_mechanisms.py",
 )
 
 _ALPHA = (
