@@ -86,4 +86,4 @@ def _rest(result: dict[str, Any]) -> tuple[list[Any], list[Any]]:
 
 def _row(name: str, mutants: int, killed: int, equivalent: int, surviving: int) -> str:
     share = 100.0 * killed / max(1, killed + surviving)
-    return f"| {name} | {mutants} | {killed} | {equivalent} | {surviving} | {share:.1f} % |"
+    return f"| {name} | {mutants} | {killed} | {equivalent} | {surviving} | {share:.2f} % |"
