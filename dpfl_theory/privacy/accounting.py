@@ -194,11 +194,11 @@ def largest(cost: Callable[[int], float], budget: float) -> int:
         low, paid = high, due
         room = budget / due if due > 0 else 5.0
         growth = max(1.1 * min(room, 290.0) ** 1.2, 1.3)
-        high = max(low + 1, int(low * growth))
-        if high > MOST_ROUNDS:
+        if low == MOST_ROUNDS:
             raise InputError(
-                f"more than {MOST_ROUNDS} rounds fit: the noise is beyond any use, so lower `noise_multiplier`"
+                f"at least {MOST_ROUNDS} rounds fit: the noise is beyond any use, so lower `noise_multiplier`"
             )
+        high = min(max(low + 1, int(low * growth)), MOST_ROUNDS)
         due = cost(high)
     halve = False
     while high - low > 1:
