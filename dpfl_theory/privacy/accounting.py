@@ -141,9 +141,10 @@ def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str 
     """
     checked_epsilon(epsilon)
     checked_delta(delta)
-    unit = mechanism.with_(noise_multiplier=1.0)
-    if (exact := one_gaussian(simplified(unit.event()))) is not None and not _bounded(unit, unit.event()):
-        return _calibrated(mechanism, epsilon, delta, exact, limit)
+    if (exact := _gaussian(mechanism.with_(noise_multiplier=1.0))) is not None:
+        found = _calibrated(mechanism, epsilon, delta, exact, limit)
+        if _gaussian(mechanism.with_(noise_multiplier=found)) is not None:  # attacks may depend on the noise
+            return found
 
     def excess(log_z: float) -> float:
         changed = mechanism.with_(noise_multiplier=math.exp(log_z))
@@ -155,6 +156,12 @@ def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str 
     while limit == "high" and excess(root) > 0:
         root += PRECISION / 2
     return math.exp(root)
+
+
+def _gaussian(mechanism: Mechanism) -> tuple[float, float] | None:
+    """`one_gaussian` of a mechanism whose attacks show all of its event; else None."""
+    event = mechanism.event()
+    return None if _bounded(mechanism, event) else one_gaussian(simplified(event))
 
 
 def _calibrated(mechanism: Mechanism, epsilon: float, delta: float, exact: tuple[float, float], limit: str) -> float:

@@ -218,11 +218,15 @@ class Bare(Mechanism):
     def notes(self) -> tuple[str, ...]:
         return ()
 
+    def setting(self) -> dict[str, str]:
+        return {"unit": "one client"}
+
 
 def test_what_a_description_has_by_itself() -> None:
     bare = Bare(noise_multiplier=2.0)
     assert bare.attacks() == ((gaussian(2.0), 0.0),)
     assert bare.textbook() is None
+    assert (bare.multiplier_of(), bare.factors(), list(bare.alternatives(()))) == ("message", {}, [])
     with pytest.raises(InputError, match="bare has no clipping threshold"):
         bare.sigma(1.0)
     assert bare.describe() == {
@@ -239,7 +243,10 @@ def test_sigma_and_multiplier_are_inverse(relation: str) -> None:
     """Sensitivity C for zero-out, 2C for replace; the sum of r messages, their average, or one message."""
     moved = 2.5 * (2 if relation == "replace" else 1)
     runs = [(fedavg(relation=relation), moved / 8), (fedavg(relation=relation, **FULL), moved / 40)]
-    runs += [(get(name)(relation=relation), moved) for name in ("dp-scaffnew", "dp-norm-ec", "dp-clip21", "dp-sgd")]
+    runs += [
+        (get(name)(relation=relation), moved)
+        for name in ("dp-scaffnew", "dp-norm-ec", "dp-clip21", "dp-distributed-gd")
+    ]
     for run, unit in runs:
         assert run.multiplier(3.0, 2.5) == pytest.approx(3.0 / unit)
         assert next(iter(run.with_(noise_multiplier=7.0).sigma(2.5).values())) == pytest.approx(7.0 * unit)

@@ -12,8 +12,9 @@ import pytest
 from scipy.special import log_ndtr, ndtr
 
 from dpfl_theory.privacy import pld
-from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, gaussian
+from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, gaussian, simplified
 from dpfl_theory.privacy.gaussian import gaussian_delta
+from dpfl_theory.privacy.gaussian_inverse import gaussian_epsilon
 from dpfl_theory.privacy.grid import LARGEST, Grid
 from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_high, epsilon_limits, epsilon_low
 from dpfl_theory.privacy.sampling import poisson
@@ -228,10 +229,36 @@ def test_what_hardly_happens_and_what_is_infinite() -> None:
     assert pld._lower(rare, 0.9e-3)[0].delta(0.0) > 0.0
     loud = Repeated(WithProbability(gaussian(0.01), 0.5), 3)
     assert [c.delta(5.0) for c in pld._upper(loud, 1e-5)] == [1.0]
-    assert epsilon_high(loud, 1e-5) == INF
+    # Where losses leave the range, all three releases happen with a larger probability than delta.
     limits = epsilon_limits(loud, 1e-5)
-    assert limits.high == INF
-    assert limits.low >= 599.0  # one release alone is counted where nothing is certified
+    assert epsilon_high(loud, 1e-5) == limits.high
+    assert limits.low >= 599.0
+    assert sum_of_profiles(loud, limits.high)[1] <= 1e-5 <= sum_of_profiles(loud, limits.low)[0]
+    assert limits.high == pytest.approx(gaussian_epsilon(0.01 / math.sqrt(3), 1e-5)[1], rel=1e-12)
+
+
+def sum_of_profiles(event: Any, epsilon: float) -> tuple[float, float]:
+    """Limits of delta of releases by chance: the mean of the exact profiles over how many happen."""
+    times, chance, z = event.times, event.event.probability, event.event.event.forward.z
+    low = high = 0.0
+    for k in range(1, times + 1):
+        weight = math.comb(times, k) * chance**k * (1 - chance) ** (times - k)
+        one = gaussian_delta(epsilon, z / math.sqrt(k))
+        low, high = low + weight * float(one[0]), high + weight * float(one[1])
+    return low, high
+
+
+def test_an_infinite_loss_that_no_gaussian_explains_is_infinite() -> None:
+    """Half of P's mass, where Q has none: nothing finite is certified above, and below it shows the largest loss."""
+
+    def half(epsilon: Any) -> Any:
+        return np.full_like(epsilon, 0.5), np.zeros_like(epsilon)
+
+    for event in (Release(half, half), Repeated(Release(half, half), 3)):
+        assert epsilon_high(event, 1e-5) == INF
+        limits = epsilon_limits(event, 1e-5)
+        assert limits.high == INF
+        assert limits.low >= 599.0  # one release alone is counted where nothing is certified
 
 
 def test_how_much_may_be_lost_to_losses_out_of_range() -> None:
@@ -273,8 +300,13 @@ def test_limits_enclose_the_mean_over_the_number_of_releases(z: float, times: in
 def test_delta_of_one_release_is_its_profile(epsilon: float) -> None:
     for event, z, chance in ((gaussian(2.0), 2.0, 1.0), (WithProbability(gaussian(0.2), 0.25), 0.2, 0.25)):
         limits = delta_limits(event, epsilon)
-        assert limits.low == limits.estimate == limits.high
         assert limits.high == pytest.approx(chance * profile(epsilon, z), rel=1e-9)
+        low, high = (chance * value for value in gaussian_delta(epsilon, z))
+        assert limits.low <= low <= high <= limits.high
+        assert limits.low <= limits.estimate <= limits.high
+        # A multiplier that is wrong by a share of 1e-15 changes delta by phi(1/2z - epsilon z)/z times that share.
+        moved = chance * math.exp(-0.5 * (0.5 / z - epsilon * z) ** 2) / math.sqrt(2 * math.pi) / z
+        assert limits.high - limits.low <= 2.5e-15 * moved + 4 * math.ulp(limits.high)
 
 
 def test_both_orders_of_a_pair_are_counted() -> None:
@@ -291,6 +323,15 @@ def test_both_orders_of_a_pair_are_counted() -> None:
     limits = epsilon_limits(bounded, 1e-5)
     assert profile(limits.high, 1.0) == pytest.approx(1e-5, rel=1e-6)
     assert profile(limits.low, 3.0) == pytest.approx(1e-5, rel=1e-6)
+    assert (epsilon_high(bounded, 1e-5), epsilon_low(bounded, 1e-5)) == (limits.high, limits.low)
+    assert pld.one_gaussian(bounded) is None
+    assert pld.one_gaussian(gaussian(1.0)) == (1.0, 1.0)
+    # Two of them are a Gaussian release of half the variance as a bound, and not as what occurs.
+    twice = epsilon_limits(Repeated(bounded, 2), 1e-5)
+    assert 0.98e-5 <= profile(twice.high, 1.0 / math.sqrt(2)) <= 1e-5
+    assert 1e-5 <= profile(twice.low, 3.0 / math.sqrt(2)) <= 1.1e-5
+    assert simplified(Repeated(gaussian(1.0), 2)) == gaussian(1.0 / math.sqrt(2))
+    assert simplified(Repeated(bounded, 2)) == Repeated(bounded, 2)
     assert len(pld._upper(Repeated(bounded, 3), 1e-5)) == 1
     assert len(pld._upper(Repeated(Release(large, small), 3), 1e-5)) == 2
 

@@ -62,6 +62,9 @@ class Attacked(Mechanism):
     def notes(self) -> tuple[str, ...]:
         return ("one",)
 
+    def setting(self) -> dict[str, str]:
+        return {"unit": "one client"}
+
 
 def attacked(*shown: tuple[float, float]) -> Attacked:
     return Attacked(noise_multiplier=1.0, shown=shown)
@@ -162,7 +165,8 @@ def test_a_document_of_an_account() -> None:
     found = account(run, delta=DELTA)
     assert found.moments is not None
     document = found.document()
-    assert set(document) == {"epsilon", "delta", "mechanism", "notes", "warnings", "moments"}
+    assert set(document) == {"epsilon", "delta", "mechanism", "setting", "notes", "warnings", "moments"}
+    assert document["setting"] == run.setting()
     assert document["moments"] == {
         "epsilon": found.moments.epsilon, "order": found.moments.order, "warning": None,
     }  # fmt: skip
@@ -170,6 +174,7 @@ def test_a_document_of_an_account() -> None:
     assert (document["notes"], document["warnings"]) == ([], [])
     assert account(attacked((2.0, 0.0)), delta=DELTA).document()["moments"] is None
     assert account(attacked((2.0, 0.0)), delta=DELTA).document()["notes"] == ["one"]
+    assert account(attacked((2.0, 0.0)), delta=DELTA).document()["setting"] == {"unit": "one client"}
 
 
 @pytest.mark.parametrize("epsilon", [1e-5, 0.05, 1.0, 20.0])
@@ -222,7 +227,8 @@ def test_a_bracket_ends() -> None:
 
     with pytest.raises(InputError, match="any noise is enough"):
         accounting._bracket(always, 0.0)
-    assert -30 <= min(asked) < -10
+    assert min(asked) >= math.log(1e-100)  # no smaller multiplier is accounted for
+    assert min(asked) < -math.log(2e100) / 2  # at delta 1/2 the largest epsilon, 1e100, has z = 1/sqrt(2e100)
     low, high = accounting._bracket(lambda x: 0.0 if x >= 1 else 1.0, 0.0)  # zero is within the budget
     assert low < 1 <= high
 
@@ -237,10 +243,19 @@ def test_epsilon_in_and_out_of_range() -> None:
     accounting.checked_delta(1e-300)
     accounting.checked_delta(1 - 1e-16)
     accounting.checked_epsilon(500)
+    accounting.checked_epsilon(1e100)
     accounting.checked_epsilon(1e-9)
     accounting.checked_epsilon(0, zero=True)
-    for epsilon, zero in ((0, False), (500.1, False), (500.1, True), (-1e-9, True), (-1, False), (math.nan, True)):
-        with pytest.raises(InputError, match="give a positive number of at most 500"):
+    for epsilon, zero in (
+        (0, False),
+        (1.001e100, False),
+        (1.001e100, True),
+        (math.inf, True),
+        (-1e-9, True),
+        (-1, False),
+        (math.nan, True),
+    ):
+        with pytest.raises(InputError, match=r"give a positive number of at most 1e\+100$"):
             accounting.checked_epsilon(epsilon, zero=zero)
     run = get("dp-norm-ec")(rounds=9, noise_multiplier=3.0)
     with pytest.raises(InputError, match="give either `delta` or `epsilon`"):
