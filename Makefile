@@ -1,10 +1,10 @@
-# make validate | test | check | check-theorems | docs | bench | soak | clean: each makes its own environment first.
+# make validate | test | check | check-theorems | docs | bench | soak | mutation | clean: each makes its own environment first.
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REPORTS := reports
 
-.PHONY: validate test check check-theorems docs power bench-gpu bench soak dist-check constraints clean
+.PHONY: validate test check check-theorems docs power bench-gpu bench soak mutation dist-check constraints clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -74,6 +74,12 @@ soak: $(READY)
 	$(BIN)/dpfl-theory reproduce --output $(REPORTS)
 	$(BIN)/python -m benchmarks.growth $(REPORTS) .dpfl-theory/evidence.sqlite --output benchmarks/growth/GROWTH.md
 
+# Small changes of all code that turns numbers into a verdict or an epsilon, and which tests notice: for each night. It goes
+# on where it was interrupted; MUTATION="--fresh decision" runs all mutants of one module again. Fails where one survives.
+mutation: $(READY)
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[mutation]'
+	$(BIN)/python -m benchmarks.mutation $(MUTATION)
+
 # Times the package beside batched NumPy and JAX, some half an hour on quiet cores; BENCH="--quick --only a,f" is faster.
 bench: $(READY)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[bench]' \
@@ -95,7 +101,7 @@ constraints:
 	rm -rf build/constraints && mkdir -p build
 	python3.11 -m venv build/constraints
 	build/constraints/bin/python -m pip install -qq --upgrade setuptools
-	build/constraints/bin/python -m pip install -qq --no-build-isolation -e '.[dev,bench,fuzz]'
+	build/constraints/bin/python -m pip install -qq --no-build-isolation -e '.[dev,bench,fuzz,mutation]'
 	head -n 1 constraints.txt > build/constraints.txt
 	build/constraints/bin/python -m pip freeze --all --exclude-editable --exclude pip >> build/constraints.txt
 	mv build/constraints.txt constraints.txt

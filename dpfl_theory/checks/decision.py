@@ -65,7 +65,7 @@ class Limits:
         """The verdict and its reason. ``moved``, the mean of the bound's random terms (which Z has on its own side), is
         added to both sides in the text; ``cut`` says whether the time budget ended the run."""
         bound = self.bound + moved
-        if math.isinf(bound):
+        if not math.isfinite(bound):
             return "inconclusive", _ENDLESS.format(bound)
         if self.exact:
             word, side = "inconclusive", "is, up to rounding,"
@@ -130,7 +130,7 @@ class Limits:
         """The verdict on *equal to the bound*, and its reason: it holds where limits that contain the bound are no
         farther from it than the share ``width``. Arguments as for `verdict`."""
         bound = self.bound + moved
-        if math.isinf(bound):
+        if not math.isfinite(bound):
             return "inconclusive", _ENDLESS.format(bound)
         if self.exact:
             word, what = ("violated", "differs from") if self.differs else ("holds", "is, up to rounding,")

@@ -141,9 +141,10 @@ def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str 
     """
     checked_epsilon(epsilon)
     checked_delta(delta)
-    unit = mechanism.with_(noise_multiplier=1.0)
-    if (exact := one_gaussian(simplified(unit.event()))) is not None and not _bounded(unit, unit.event()):
-        return _calibrated(mechanism, epsilon, delta, exact, limit)
+    if (exact := _gaussian(mechanism.with_(noise_multiplier=1.0))) is not None:
+        found = _calibrated(mechanism, epsilon, delta, exact, limit)
+        if _gaussian(mechanism.with_(noise_multiplier=found)) is not None:  # attacks may depend on the noise
+            return found
 
     def excess(log_z: float) -> float:
         changed = mechanism.with_(noise_multiplier=math.exp(log_z))
@@ -155,6 +156,12 @@ def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str 
     while limit == "high" and excess(root) > 0:
         root += PRECISION / 2
     return math.exp(root)
+
+
+def _gaussian(mechanism: Mechanism) -> tuple[float, float] | None:
+    """`one_gaussian` of a mechanism whose attacks show all of its event; else None."""
+    event = mechanism.event()
+    return None if _bounded(mechanism, event) else one_gaussian(simplified(event))
 
 
 def _calibrated(mechanism: Mechanism, epsilon: float, delta: float, exact: tuple[float, float], limit: str) -> float:
@@ -194,11 +201,11 @@ def largest(cost: Callable[[int], float], budget: float) -> int:
         low, paid = high, due
         room = budget / due if due > 0 else 5.0
         growth = max(1.1 * min(room, 290.0) ** 1.2, 1.3)
-        high = max(low + 1, int(low * growth))
-        if high > MOST_ROUNDS:
+        if low == MOST_ROUNDS:
             raise InputError(
-                f"more than {MOST_ROUNDS} rounds fit: the noise is beyond any use, so lower `noise_multiplier`"
+                f"at least {MOST_ROUNDS} rounds fit: the noise is beyond any use, so lower `noise_multiplier`"
             )
+        high = min(max(low + 1, int(low * growth)), MOST_ROUNDS)
         due = cost(high)
     halve = False
     while high - low > 1:

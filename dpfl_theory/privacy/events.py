@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dpfl_theory.privacy.tails import Plain, Tails
 
-__all__ = ["Event", "Release", "Repeated", "WithProbability", "gaussian", "leaf", "leaves", "simplified"]
+__all__ = ["Event", "Release", "Repeated", "WithProbability", "gaussian", "leaf", "leaves", "plain", "simplified"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,16 @@ def gaussian(noise_multiplier: float) -> Release:
     return Release(Plain(noise_multiplier), Plain(noise_multiplier))
 
 
+def plain(release: Release) -> float | None:
+    """The noise multiplier of a release that is a Gaussian one, both as its bound and as what occurs; else None.
+
+    >>> plain(gaussian(2.0)), plain(Release(Plain(2.0), Plain(2.0), ((Plain(3.0), Plain(3.0)),)))
+    (2.0, None)
+    """
+    forward = release.forward
+    return forward.z if isinstance(forward, Plain) and forward == release.backward and not release.attacks else None
+
+
 def leaf(event: Event) -> Release:
     """The one kind of release that an event is made of."""
     return event if isinstance(event, Release) else leaf(event.event)
@@ -93,8 +103,8 @@ def simplified(event: Event) -> Event:
                 return inner
             if isinstance(inner, Repeated):
                 return simplified(Repeated(inner.event, times * inner.times))
-            if isinstance(inner, Release) and isinstance(inner.forward, Plain) and inner.forward == inner.backward:
-                return gaussian(inner.forward.z / math.sqrt(times))
+            if isinstance(inner, Release) and (z := plain(inner)) is not None:
+                return gaussian(z / math.sqrt(times))
             return Repeated(inner, times)
         case WithProbability(inner, probability):
             inner = simplified(inner)

@@ -21,10 +21,10 @@ import numpy as np
 from dpfl_theory.lazy import optimize
 from dpfl_theory.privacy.coarse import coarse_delta, coarse_high, coarse_low
 from dpfl_theory.privacy.convolution import self_convolved
-from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, leaf, leaves, simplified
+from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, leaf, leaves, plain, simplified
 from dpfl_theory.privacy.gaussian_inverse import gaussian_delta_limits, gaussian_epsilon
 from dpfl_theory.privacy.grid import LARGEST, Array, Grid, cells, end
-from dpfl_theory.privacy.tails import Plain, Tails
+from dpfl_theory.privacy.tails import Tails
 
 __all__ = ["Limits", "delta_limits", "epsilon_high", "epsilon_limits", "epsilon_low", "one_gaussian"]
 
@@ -136,12 +136,13 @@ def delta_limits(event: Event, epsilon: float) -> Limits:
 def one_gaussian(event: Event) -> tuple[float, float] | None:
     """The noise multiplier of an event that is one Gaussian release, and the probability that it happens; else None.
 
-    >>> one_gaussian(simplified(Repeated(WithProbability(Release(Plain(8.0), Plain(8.0)), 1.0), 16)))
+    >>> from dpfl_theory.privacy.events import gaussian
+    >>> one_gaussian(simplified(Repeated(WithProbability(gaussian(8.0), 1.0), 16)))
     (2.0, 1.0)
     """
     inner, chance = (event.event, event.probability) if isinstance(event, WithProbability) else (event, 1.0)
-    if isinstance(inner, Release) and isinstance(inner.forward, Plain) and inner.forward == inner.backward:
-        return inner.forward.z, chance
+    if isinstance(inner, Release) and (z := plain(inner)) is not None:
+        return z, chance
     return None
 
 

@@ -27,9 +27,6 @@ __all__ = ["GROUPS", "fixed_size", "full", "poisson", "poisson_own_noise", "with
 GROUPS = 64
 """Groups of cohort sizes: each counts as its most revealing member above, and as its least revealing one below."""
 
-UNLIKELY = 1e-22
-"""Numbers of draws of one client that are less likely than this count as the next smaller number's."""
-
 
 def full(z: float, replace: bool) -> Release:
     """Every client in every round: a Gaussian mechanism of sensitivity 1, or 2 for replace.
@@ -112,15 +109,18 @@ def with_replacement(clients: int, draws: int, z: float, replace: bool) -> Relea
     bounding each j by itself leaves, with probability :math:`\lambda_j` and for all to see, a cohort of fixed size
     that the client enters with probability :math:`1-w_0`, with messages j times as long.
     """
-    rate = -math.expm1(draws * math.log1p(-1 / clients)) if clients > 1 else 1.0
-    last = min(draws, max(1, int(stats.binom.isf(UNLIKELY, draws, 1 / clients)))) if clients > 1 else draws
-    times = range(1, last + 1) if clients > 1 else (draws,)
-    chances = [float(stats.binom.pmf(j, draws, 1 / clients)) for j in times] if clients > 1 else [1.0]
+    if clients == 1:
+        return fixed_size(1.0, z / draws, replace)
+    log_none = draws * math.log1p(-1 / clients)
+    rate, none = -math.expm1(log_none), math.exp(log_none)
+    every = stats.binom.pmf(np.arange(1, draws + 1), draws, 1 / clients)
+    times = [j + 1 for j in np.flatnonzero(every).tolist()]  # those whose probability is a double
+    chances = [float(every[j - 1]) for j in times]
     shares = tuple(w / sum(chances) for w in chances)
     parts = [fixed_size(rate, z / j, replace) for j in times]
-    up, weights = (0.0, *map(float, times)), (1 - sum(chances), *chances)
-    if clients == 1:
-        return parts[0]
+    up, weights = tuple(map(float, times)), tuple(chances)
+    if none > 0:
+        up, weights = (0.0, *up), (none, *weights)
     down, nothing = tuple(-x for x in up), (0.0,) * len(up)
     if replace:
         attack = Line(weights, up, down, z), Line(weights, up, down, z)

@@ -101,7 +101,7 @@ def test_no_round_fits():
 
 
 def test_more_rounds_than_anybody_runs_are_refused():
-    with pytest.raises(InputError, match=r"more than 100000000 rounds fit: .* so lower `noise_multiplier`"):
+    with pytest.raises(InputError, match=r"at least 100000000 rounds fit: .* so lower `noise_multiplier`"):
         largest_rounds(get("dp-distributed-gd")(noise_multiplier=1e9), epsilon=1.0, delta=1e-5)
 
 

@@ -159,3 +159,12 @@ def test_what_has_no_constant_is_refused():
         constant(DAS, epsilon=0, delta=1e-5, clients=3, rounds=3)
     with pytest.raises(InputError, match="`delta` is 1"):
         constant(DAS, epsilon=1.0, delta=1, clients=3, rounds=3)
+
+
+def test_the_lower_limit_of_a_constant_is_another_calibration():
+    """For a cohort of fixed size the bound is not one pair's, so that what is known from below is less by per cents."""
+    found = constant(DAS, epsilon=2.0, delta=1e-5, rounds=40, clients=60, cohort=6, sampling="fixed")
+    low = calibrate(found.mechanism, epsilon=2.0, delta=1e-5, limit="low")
+    prescribed = 40 * math.log(1e5) / (60 * 2.0) ** 2
+    assert found.low == pytest.approx((low / 6) ** 2 / prescribed, rel=1e-4)
+    assert found.low < 0.999 * found.value

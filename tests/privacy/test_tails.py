@@ -320,3 +320,23 @@ def test_losses_beyond_the_largest_exponential(share: float, z: float) -> None:
             x = z * odds + 0.5 / mpmath.mpf(z)
             exact = (1 - share) * mpmath.ncdf(-x) + share * mpmath.ncdf(1 / mpmath.mpf(z) - x)
             assert value == pytest.approx(float(exact), rel=1e-6)
+
+
+@pytest.mark.parametrize("z", [0.1, 12.0, 300.0])
+def test_lines_with_little_and_much_noise_are_the_closed_form(z):
+    """Points between which a line's loss is interpolated reach 40 standard deviations, whatever these are."""
+    line, closed = Line((0.6, 0.4), (0.0, 1.0), (0.0, 0.0), z), Present(0.4, z)
+    largest = float(line.log_ratio(np.array([1 + 4 * z]))[0])
+    epsilons = np.array([0.0, 0.1, 0.5, 0.9]) * largest
+    for found, exact in zip(line(epsilons), closed(epsilons), strict=True):
+        assert found == pytest.approx(exact, rel=1e-5)
+
+
+def test_weights_and_what_they_belong_to_are_as_many():
+    for broken in (Line((0.5, 0.5), (0.0,), (0.0, 0.0), 1.0), Line((0.5, 0.5), (0.0, 1.0), (0.0, 0.0, 0.0), 1.0)):
+        with pytest.raises(ValueError, match="zip"):
+            broken.log_ratio(np.zeros(1))
+        with pytest.raises(ValueError, match="zip"):
+            broken._tail((0.0,), np.zeros(1))
+    with pytest.raises(ValueError, match="zip"):
+        Mixture((0.5, 0.5), (Plain(1.0),))(np.zeros(1))

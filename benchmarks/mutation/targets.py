@@ -1,0 +1,59 @@
+"""The modules that are mutated, in the order of importance, and the tests that may kill their mutants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["BUDGET", "NOT_YET", "SECONDS", "TARGETS"]
+
+SECONDS = 2.0
+"""Tests that take more CPU time than this are left out: a mutant should cost well below two seconds."""
+
+BUDGET = 8.0
+"""CPU seconds of tests, the fastest first, that one mutant has."""
+
+_CHECKS = "dpfl_theory.checks."
+_PRIVACY = "dpfl_theory.privacy."
+_MECHANISMS = _PRIVACY + "mechanisms."
+
+_PLD = ("tests/privacy/test_limits.py", "tests/privacy/test_seen_messages.py")
+_DESCRIBED = (
+    "tests/privacy/test_described.py",
+    "tests/privacy/test_seen_messages.py",
+    "tests/privacy/test_mechanisms.py",
+)
+
+_ALPHA = (
+    "tests/checks/test_alpha.py::test_limits_spend_exactly_their_alpha",
+    "tests/checks/test_alpha.py::test_false_alarms_are_counted",
+)
+
+TARGETS: Mapping[str, tuple[str, ...]] = {
+    _CHECKS + "decision": ("tests/checks/test_decision.py", *_ALPHA),
+    _CHECKS + "confidence": ("tests/checks/test_confidence_edges.py", "tests/checks/test_confidence.py"),
+    _CHECKS + "evidence": ("tests/test_evidence.py", "tests/checks/test_verdicts.py"),
+    _CHECKS + "exact": ("tests/checks/test_exact.py", "tests/checks/test_exact_edges.py"),
+    _CHECKS + "hypotheses": ("tests/checks/test_unmet.py", "tests/checks/test_arranged.py"),
+    _CHECKS + "estimation": ("tests/checks/test_estimation.py",),
+    _PRIVACY + "pld": _PLD,
+    _PRIVACY + "gaussian": ("tests/privacy/test_gaussian.py",),
+    _PRIVACY + "rdp": ("tests/privacy/test_moments.py",),
+    _PRIVACY + "accounting": ("tests/privacy/test_spent.py", "tests/privacy/test_calibration.py"),
+    _PRIVACY + "events": (*_PLD, "tests/privacy/test_pld.py::test_simplified_events", "tests/privacy/test_cohorts.py"),
+    _PRIVACY + "sampling": ("tests/privacy/test_cohorts.py", "tests/privacy/test_sampling.py"),
+    _MECHANISMS + "base": _DESCRIBED,
+    _MECHANISMS + "dp_fedavg": _DESCRIBED,
+    _MECHANISMS + "record_level": _DESCRIBED,
+    _MECHANISMS + "dp_scaffnew": _DESCRIBED,
+    _MECHANISMS + "error_feedback": _DESCRIBED,
+    _PRIVACY + "constants": ("tests/privacy/test_constants.py",),
+    _PRIVACY + "tails": ("tests/privacy/test_tails.py", "tests/privacy/test_accounting.py"),
+    _PRIVACY + "convolution": ("tests/privacy/test_kept_sums.py", "tests/privacy/test_convolution.py"),
+    _PRIVACY + "grid": ("tests/privacy/test_grid.py", "tests/privacy/test_limits.py"),
+    "dpfl_theory.store.keys": ("tests/store/test_canonical.py", "tests/store/test_keys.py"),
+    _CHECKS + "power": ("tests/checks/test_power_edges.py",),
+}
+"""A new module of the core is one more line here."""
+
+NOT_YET: tuple[str, ...] = (_CHECKS + "certificate", _CHECKS + "worst_case")
+"""Modules of the core for which this has not been run to the end."""
