@@ -153,14 +153,16 @@ def test_planted_changes_leave_simulations_out() -> None:
     }
     assert power.planted(runs, 0.05)["exact", "entered"]["verdict"] == "holds"
     assert power.planted(runs, 0.2)["exact", "entered"]["verdict"] == "violated"
-    assert power.evidence_of(runs)["exact", "entered"]["ratio"] == 0.9
+    assert power._attempt(runs, ENTERED)["ratio"] == 0.9
 
 
 def test_what_a_check_raises_is_evidence() -> None:
     def fails(_: Statement, instance: Mapping[str, Any]) -> Outcome:
         raise ArithmeticError("too small")
 
-    found = power.evidence_of(statement(Check("exact", "fails", fails, expected="violated")))["exact", "fails"]
+    check = Check("exact", "fails", fails, expected="violated")
+    found = power._attempt(statement(check), check)
+    assert (found["method"], found["check"]) == ("exact", "fails")
     assert (found["verdict"], found["expected"]) == ("inconclusive", "violated")
     assert "ArithmeticError: too small" in found["reason"]
     assert found["reason"].startswith("InputError: ")
@@ -234,8 +236,12 @@ def test_a_measurement_of_two_statements(monkeypatch: pytest.MonkeyPatch) -> Non
     assert 0.5 < shares[-1] < 1.0
     assert told[0][1] == "mine.one, its right side smaller by 99.9 %"
     assert list(dict.fromkeys(text for _, text in told if "mine.one" in text)) == [
-        f"mine.one, its right side smaller by {percent} %" for percent in ("99.9", "99", "90", "50", "10")
+        *(f"mine.one, its right side smaller by {percent} %" for percent in ("99.9", "99", "90", "50", "10")),
+        "mine.one, without a term",
     ]
+    # The terms come last, after six of seven parts.
+    without = [share for share, text in told if text.endswith(", without a term")]
+    assert without == pytest.approx([(6 + k / 3) / 7 for k in range(3)])
     assert max(share for share, text in told if text.endswith("99.9 %")) < 1 / 7  # the first of seven shares, once
     assert any(text == "mine.two, its right side smaller by 1 %" for _, text in told)
     assert not any("mine.one" in text and text.endswith(" 1 %") for _, text in told)  # unnoticed at 10 %
