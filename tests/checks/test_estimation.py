@@ -115,7 +115,9 @@ def test_a_third_in_a_point_or_a_parameter_is_rounded() -> None:
     """The inequalities of a class have 1/(2L) without rounding; what was rounded before is a point or a parameter."""
     exact, third = Fraction(3, 4), Fraction(1 / 3)
 
-    def rounded(L: Fraction = exact, mu: Fraction = exact / 2, point: Any = ({0: exact}, {1: exact}, {0: exact})) -> bool:
+    def rounded(
+        L: Fraction = exact, mu: Fraction = exact / 2, point: Any = ({0: exact}, {1: exact}, {0: exact})
+    ) -> bool:
         sampled = Sampled("smooth strongly convex", L, mu, (({}, {}, {}), point))
         return estimation._are_rounded([], [Sampled("convex", None, None, ()), sampled])
 
@@ -225,6 +227,49 @@ def test_the_guarantee_of_multipliers() -> None:
     assert exact == (1.0, 0.0)
     loose = estimation._guarantee(one([[1.0]]), [one([[3.0]], (), -1.0)], np.ones(1), np.ones((1, 1)), np.zeros(0))
     assert loose == (1.0, 0.0)  # S > 0 takes nothing off
+
+
+X2, Y2 = [[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]
+NORMALISED = one(Y2, constant=-1.0)
+BELOW = one([[1.0, 0.0], [0.0, -0.75]])
+"""y^2 <= 1 and x^2 <= 3/4 y^2."""
+
+
+def test_multipliers_of_a_proof() -> None:
+    """x^2 <= y^2 is the condition 8/7 times and -(x^2 + y^2)/7; the solver's multipliers may be of no use."""
+    proof = estimation._proved(one(X2), one(Y2), [NORMALISED, BELOW], np.array([1.0, 8 / 7]))
+    assert proof == ([Fraction(8, 7)], True)
+    multipliers, signed = estimation._proved(one(X2), one(Y2), [NORMALISED, BELOW], np.zeros(2))
+    assert signed
+    assert multipliers is not None
+    assert 1 <= multipliers[0] <= Fraction(4, 3)
+
+
+def test_a_constant_is_not_at_most_zero() -> None:
+    assert estimation._decided(one([[0.0]], constant=0.5), [], []) is None
+    assert estimation._decided(one([[0.0]]), [], []) == []
+
+
+def test_which_inequalities_are_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """left <= m right with m = 1 is enough; else -right <= 0 is added to it; else left - right <= 0 is proved."""
+    asked: list[Fraction] = []
+    prove = estimation.prove
+
+    def counted(objective: Numeric, limits: list[Numeric], bound: Fraction, multipliers: Any) -> Any:
+        assert len(multipliers) == len(limits)
+        asked.append(bound)
+        return prove(objective, limits, bound, multipliers)
+
+    monkeypatch.setattr(estimation, "prove", counted)
+    assert known(solve(squares(1.0, 1.0))) == (True, True, None)
+    assert asked == [1]
+    asked.clear()
+    assert known(solve(squares(1.0, 2.0))) == (True, True, None)
+    assert asked == [1, 0]
+    asked.clear()
+    sign = under(lambda x, y, z, f: -2 * x + 1.5 * y, lambda x, y, z, f: -x, lambda x, y, z, f: y - 0.5 * x <= 0)
+    assert known(solve(sign)) == (True, True, None)
+    assert asked == [1, 0, 0]
 
 
 def test_factors_of_a_gram_matrix() -> None:
