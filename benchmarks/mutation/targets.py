@@ -41,7 +41,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     _CHECKS + "interpolation": ("tests/checks/test_interpolation.py", *_CERTIFICATES),
     _CHECKS + "certificate": (*_PEP, *_CERTIFICATES),
     _CHECKS + "estimation": ("tests/checks/test_estimation.py",),
-    _CHECKS + "worst_case": ("tests/checks/test_worst_case.py",),
+    _CHECKS + "worst_case": ("tests/checks/test_worst_case_edges.py", "tests/checks/test_worst_case.py"),
     _PRIVACY + "pld": _PLD,
     _PRIVACY + "gaussian": ("tests/privacy/test_gaussian.py",),
     _PRIVACY + "rdp": ("tests/privacy/test_moments.py",),
