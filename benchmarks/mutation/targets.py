@@ -24,7 +24,6 @@ _DESCRIBED = (
 )
 
 _CERTIFICATES = ("tests/checks/test_certificate_file.py",)
-_PEP = ("tests/checks/test_estimation.py", "tests/checks/test_worst_case.py")
 
 _ALPHA = (
     "tests/checks/test_alpha.py::test_limits_spend_exactly_their_alpha",
@@ -39,7 +38,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     _CHECKS + "hypotheses": ("tests/checks/test_unmet.py", "tests/checks/test_arranged.py"),
     _CHECKS + "verifier": ("tests/checks/test_verifier.py", *_CERTIFICATES),
     _CHECKS + "interpolation": ("tests/checks/test_interpolation.py", *_CERTIFICATES),
-    _CHECKS + "certificate": (*_PEP, *_CERTIFICATES),
+    _CHECKS + "certificate": ("tests/checks/test_certificate.py", "tests/checks/test_estimation.py"),
     _CHECKS + "estimation": ("tests/checks/test_estimation.py",),
     _CHECKS + "worst_case": ("tests/checks/test_worst_case_edges.py", "tests/checks/test_worst_case.py"),
     _PRIVACY + "pld": _PLD,
