@@ -193,3 +193,71 @@ def test_numbers_as_the_fractions_that_they_are() -> None:
     points, values = rational(np.array([[0.5, 0.1]]), np.array([-0.25]))
     assert points == [[F(1, 2), F(0.1)]]
     assert values == [F(-1, 4)]
+
+
+@pytest.mark.parametrize(
+    ("attempt", "found", "exact"),
+    [
+        (0, 1 + 1 / 1024, F(1025, 1024)),
+        (0, 1 + 1 / 1500, F(1025, 1024)),
+        (1, 1 + 2.0**-40, 1 + F(1, 2**40)),
+        (1, 1 + 3 * 2.0**-42, 1 + F(1, 2**40)),
+        (2, 1 + 1 / 1024, F(1025, 1024)),
+        (2, 1 + 1 / 1500, F(1025, 1024)),
+    ],
+)
+def test_denominators(monkeypatch: pytest.MonkeyPatch, attempt: int, found: float, exact: Fraction) -> None:
+    """At most 2**10 in the first and the last attempt, at most 2**40 in the second one."""
+    answers: list[Any] = [None, None]
+    if attempt:
+        answers[attempt - 1] = np.array([found])
+    _asked(monkeypatch, answers)
+    first = np.zeros(1) if attempt else np.array([found])
+    assert prove(SQUARE, [AT_MOST_ONE], F(2), first) == [exact]
+
+
+@pytest.mark.parametrize("rest", [0.0, 5e-8, -5e-8, 1e-7, -1e-7])
+def test_multipliers_up_to_a_ten_millionth_are_zero_and_larger_ones_count(
+    monkeypatch: pytest.MonkeyPatch, rest: float
+) -> None:
+    """x^2/131072 <= 3/262144 by a multiplier of about 1e-5; the other one must be 0."""
+    size = 2.0**-17
+    square = numeric(Form({(0, 0): F(size)}), 2, 0)
+    limit, wrong = numeric(Form({(0, 0): F(1)}, constant=F(-1)), 2, 0), numeric(Form({(1, 1): F(-1)}), 2, 0)
+    _asked(monkeypatch, [np.array([1.25 * size, rest]), None])
+    assert prove(square, [limit, wrong], F(1.5 * size), np.zeros(2)) == [F(1.25 * size), 0]
+
+
+@pytest.mark.parametrize("rest", [5e-5, -5e-5, 1e-4, -1e-4])
+def test_at_last_multipliers_up_to_a_ten_thousandth_are_zero(monkeypatch: pytest.MonkeyPatch, rest: float) -> None:
+    square, limit = numeric(Form({(0, 0): F(1)}), 2, 0), numeric(Form({(0, 0): F(1)}, constant=F(-1)), 2, 0)
+    wrong = numeric(Form({(1, 1): F(-1)}), 2, 0)
+    _asked(monkeypatch, [np.array([1.0, rest]), None])
+    assert prove(square, [limit, wrong], F(1), np.zeros(2)) == [1, 0]
+
+
+def test_alternatives_keep_the_bound_and_the_signs() -> None:
+    """Constants count, multipliers below 1 are allowed and negative ones are not, and S has every vector."""
+    more = SQUARE.plus(1, Form(constant=F(1, 2)))
+    assert certificate._alternative(more, [AT_MOST_ONE], F(2), deep=True) == pytest.approx([1.5], abs=1e-6)
+    quarter = numeric(Form({(0, 0): F(1, 4)}), 1, 0)
+    assert certificate._alternative(quarter, [AT_MOST_ONE], F(1, 2), deep=True) == pytest.approx([0.5], abs=1e-6)
+    negative = numeric(Form({(0, 0): F(-1)}), 1, 0)
+    found = certificate._alternative(SQUARE, [AT_MOST_ONE, negative], F(3, 2), deep=True)
+    assert found == pytest.approx([1.5, 0.0], abs=1e-5)
+    both = numeric(Form({(0, 0): F(1), (1, 1): F(1)}), 2, 0)
+    limits = [numeric(Form({(i, i): F(1)}, constant=F(-1)), 2, 0) for i in range(2)]
+    assert certificate._alternative(both, limits, F(3), deep=True) == pytest.approx([1.5, 1.5], abs=1e-5)
+
+
+def test_a_variable_without_a_value_is_no_solution() -> None:
+    class Half:
+        def variables(self) -> list[Any]:
+            known, unknown = cp.Variable(), cp.Variable()
+            known.value = 1.0
+            return [known, unknown]
+
+        def solve(self, solver: str) -> None:
+            assert solver == "CLARABEL"
+
+    assert solved(Half()) is False
