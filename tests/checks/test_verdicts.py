@@ -151,6 +151,9 @@ def test_a_summary_counts_warnings_with_repetitions() -> None:
     evidence = [made(warnings=(warned(2), warned(1))), made(check="d", warnings=(warned(4),))]
     found = summarise(evidence, {"a": "holds"}, 1e-6, 0.0)
     assert found["counts"]["warnings"] == 7
+    assert in_short(found) == "1 statement (1 holds), 1 as expected, 7 warnings recorded, 0.0 s"
+    del found["counts"]["warnings"]  # as in documents of former versions
+    assert in_short(found) == "1 statement (1 holds), 1 as expected, 0.0 s"
 
 
 def test_the_exit_code_of_every_agreement() -> None:
