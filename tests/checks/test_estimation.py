@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dpfl_theory.checks import estimation
-from dpfl_theory.checks.estimation import Form, Solution, solve
+from dpfl_theory.checks.certificate import Numeric, numeric
+from dpfl_theory.checks.estimation import Solution, solve
+from dpfl_theory.checks.interpolation import Sampled
+from dpfl_theory.checks.verifier import Form
 from dpfl_theory.statements.claims import Performance
 
 INF = math.inf
@@ -88,7 +92,7 @@ def test_without_a_proof_what_the_solver_says_of_the_sign(monkeypatch: pytest.Mo
     assert known(solve(squares(1.0, 1.0))) == (False, True, None)
     monkeypatch.setattr(estimation, "_negative_somewhere", lambda *_: True)
     assert known(solve(squares(1.0, 1.0))) == (False, True, None)
-    monkeypatch.setattr(estimation, "satisfies", lambda *_: None)
+    monkeypatch.setattr(estimation, "refutes", lambda *_: False)
     assert known(solve(squares(1.0, 2.0))) == (False, False, None)
 
 
@@ -98,13 +102,31 @@ def test_a_third_is_rounded_and_a_quarter_is_not() -> None:
     assert not solve(squares(0.25, 1.0)).rounded
 
     def rounded(matrix: float, vector: float) -> bool:
-        return estimation._is_rounded(Form(np.array([[matrix]]), np.array([vector]), 0.0))
+        return estimation._are_rounded([one([[1.0]], [1.0]), one([[matrix]], [vector])], [])
 
     assert not rounded(2.0**-40, 0.0)
     assert rounded(2.0**-41, 0.0)
     assert rounded(1.0, 2.0**-41)
     assert not rounded(3.0 * 2.0**40, -(2.0**-40))
     assert not rounded(0.0, 0.0)
+
+
+def test_a_third_in_a_point_or_a_parameter_is_rounded() -> None:
+    """The inequalities of a class have 1/(2L) without rounding; what was rounded before is a point or a parameter."""
+    exact, third = Fraction(3, 4), Fraction(1 / 3)
+
+    def rounded(
+        L: Fraction = exact, mu: Fraction = exact / 2, point: Any = ({0: exact}, {1: exact}, {0: exact})
+    ) -> bool:
+        sampled = Sampled("smooth strongly convex", L, mu, (({}, {}, {}), point))
+        return estimation._are_rounded([], [Sampled("convex", None, None, ()), sampled])
+
+    assert not rounded()
+    assert rounded(L=Fraction(2) / 3 + third)
+    assert rounded(mu=third)
+    assert rounded(point=({0: exact, 1: third}, {}, {}))
+    assert rounded(point=({}, {0: third}, {}))
+    assert rounded(point=({}, {}, {0: third}))
 
 
 def test_an_error_of_the_solver_is_a_status_and_another_one_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,8 +195,14 @@ def test_numbers_of_a_description_have_six_digits() -> None:
 # Parts
 
 
-def one(matrix: Any, vector: Any = (), constant: float = 0.0, equality: bool = False) -> Form:
-    return Form(np.array(matrix, dtype=float), np.array(vector, dtype=float), constant, equality)
+def one(matrix: Any, vector: Any = (), constant: float = 0.0, equality: bool = False) -> Numeric:
+    """<A, G> + a.F + c for a symmetric matrix A."""
+    size = range(len(matrix))
+    products = {(i, j): Fraction(matrix[i][j]) * (1 if i == j else 2) for i in size for j in size if i <= j}
+    values = {m: Fraction(a) for m, a in enumerate(vector)}
+    made = numeric(Form(products, values, Fraction(constant), equality), len(matrix), len(vector))
+    np.testing.assert_array_equal(made.matrix, matrix)
+    return made
 
 
 def test_the_guarantee_of_multipliers() -> None:
@@ -199,6 +227,49 @@ def test_the_guarantee_of_multipliers() -> None:
     assert exact == (1.0, 0.0)
     loose = estimation._guarantee(one([[1.0]]), [one([[3.0]], (), -1.0)], np.ones(1), np.ones((1, 1)), np.zeros(0))
     assert loose == (1.0, 0.0)  # S > 0 takes nothing off
+
+
+X2, Y2 = [[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]
+NORMALISED = one(Y2, constant=-1.0)
+BELOW = one([[1.0, 0.0], [0.0, -0.75]])
+"""y^2 <= 1 and x^2 <= 3/4 y^2."""
+
+
+def test_multipliers_of_a_proof() -> None:
+    """x^2 <= y^2 is the condition 8/7 times and -(x^2 + y^2)/7; the solver's multipliers may be of no use."""
+    proof = estimation._proved(one(X2), one(Y2), [NORMALISED, BELOW], np.array([1.0, 8 / 7]))
+    assert proof == ([Fraction(8, 7)], True)
+    multipliers, signed = estimation._proved(one(X2), one(Y2), [NORMALISED, BELOW], np.zeros(2))
+    assert signed
+    assert multipliers is not None
+    assert 1 <= multipliers[0] <= Fraction(4, 3)
+
+
+def test_a_constant_is_not_at_most_zero() -> None:
+    assert estimation._decided(one([[0.0]], constant=0.5), [], []) is None
+    assert estimation._decided(one([[0.0]]), [], []) == []
+
+
+def test_which_inequalities_are_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """left <= m right with m = 1 is enough; else -right <= 0 is added to it; else left - right <= 0 is proved."""
+    asked: list[Fraction] = []
+    prove = estimation.prove
+
+    def counted(objective: Numeric, limits: list[Numeric], bound: Fraction, multipliers: Any) -> Any:
+        assert len(multipliers) == len(limits)
+        asked.append(bound)
+        return prove(objective, limits, bound, multipliers)
+
+    monkeypatch.setattr(estimation, "prove", counted)
+    assert known(solve(squares(1.0, 1.0))) == (True, True, None)
+    assert asked == [1]
+    asked.clear()
+    assert known(solve(squares(1.0, 2.0))) == (True, True, None)
+    assert asked == [1, 0]
+    asked.clear()
+    sign = under(lambda x, y, z, f: -2 * x + 1.5 * y, lambda x, y, z, f: -x, lambda x, y, z, f: y - 0.5 * x <= 0)
+    assert known(solve(sign)) == (True, True, None)
+    assert asked == [1, 0, 0]
 
 
 def test_factors_of_a_gram_matrix() -> None:
@@ -261,9 +332,9 @@ def test_where_a_form_is_negative() -> None:
     )
     equal = one([[0.0, 0.0], [0.0, 1.0]], equality=True)
     assert not estimation._negative_somewhere(difference, [equal])
-    value = Form(np.zeros((1, 1)), np.array([1.0]), 0.0)
+    value = one([[0.0]], [1.0])
     assert estimation._negative_somewhere(value, [])
-    assert not estimation._negative_somewhere(value, [Form(np.zeros((1, 1)), np.array([-1.0]), 0.0)])
+    assert not estimation._negative_somewhere(value, [one([[0.0]], [-1.0])])
 
 
 def test_what_the_solver_cannot_tell_may_be_negative(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,7 +345,7 @@ def test_what_the_solver_cannot_tell_may_be_negative(monkeypatch: pytest.MonkeyP
 
 def test_deep_inside_the_conditions() -> None:
     """y^2 <= x^2 with x^2 <= 1 and 2 x^2 >= 1.5: the depth is largest at x^2 = 1, y = 0."""
-    x2, y2 = one([[1.0, 0.0], [0.0, 0.0]]), one([[0.0, 0.0], [0.0, 1.0]])
+    x2 = one([[1.0, 0.0], [0.0, 0.0]])
     inside = one([[-1.0, 0.0], [0.0, 1.0]])
     found = estimation._deepest(one([[2.0, 0.0], [0.0, 0.0]]), x2, [inside], 1.5)
     assert found is not None
@@ -288,8 +359,8 @@ def test_deep_inside_the_conditions() -> None:
     assert open_[0][0, 0] >= 1.0 - 1e-6
     assert estimation._deepest(x2, x2, [inside], None) is None
     # Nothing is inside y^2 + 1 <= 0: the depth is -1.
-    assert estimation._deepest(None, x2, [Form(y2.matrix, y2.vector, 1.0)], None) is None
-    flat = Form(y2.matrix, y2.vector, 0.0, equality=True)
+    assert estimation._deepest(None, x2, [one([[0.0, 0.0], [0.0, 1.0]], constant=1.0)], None) is None
+    flat = one([[0.0, 0.0], [0.0, 1.0]], equality=True)
     on_it = estimation._deepest(one([[2.0, 0.0], [0.0, 0.0]]), x2, [flat], 1.5)
     assert on_it is not None
     assert on_it[0][1, 1] == pytest.approx(0.0, abs=1e-6)
@@ -343,13 +414,13 @@ def under(left: Any, right: Any, *conditions: Any) -> Performance:
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many conditions each candidate for a counterexample was held to."""
     counts: list[int] = []
-    satisfies = estimation.satisfies
+    refutes = estimation.refutes
 
-    def counted(limits: Any, *rest: Any) -> Any:
+    def counted(left: Form, right: Form, limits: Any, *rest: Any) -> bool:
         counts.append(len(limits))
-        return satisfies(limits, *rest)
+        return refutes(left, right, limits, *rest)
 
-    monkeypatch.setattr(estimation, "satisfies", counted)
+    monkeypatch.setattr(estimation, "refutes", counted)
     return counts
 
 
@@ -412,9 +483,9 @@ def test_the_guarantee_is_the_dual_value_and_its_defect() -> None:
 
 
 def test_where_values_alone_are_negative() -> None:
-    value = Form(np.zeros((1, 1)), np.array([1.0]), 0.0)
-    assert estimation._negative_somewhere(value, [Form(np.zeros((1, 1)), np.array([1.0]), 0.0)])  # F <= 0
-    assert not estimation._negative_somewhere(value, [Form(np.zeros((1, 1)), np.array([1.0]), 0.0, equality=True)])
+    value = one([[0.0]], [1.0])
+    assert estimation._negative_somewhere(value, [one([[0.0]], [1.0])])  # F <= 0
+    assert not estimation._negative_somewhere(value, [one([[0.0]], [1.0], equality=True)])
 
 
 def test_an_unbounded_problem_describes_its_function() -> None:

@@ -155,7 +155,18 @@ def test_wrong_classes_and_parameters_are_refused(kind: str, L: Fraction, mu: Fr
         Sampled(kind, L, mu, ())
 
 
-@pytest.mark.parametrize(("i", "j"), [(0, 0), (0, 1), (-1, 0), (1, 0)])
+@pytest.mark.parametrize(
+    ("kind", "L", "like"), [("strongly convex", None, "convex"), ("smooth strongly convex", F(2), "smooth convex")]
+)
+def test_without_strong_convexity_the_inequality_is_that_of_convex_functions(
+    kind: str, L: Fraction | None, like: str
+) -> None:
+    one = F(1)
+    points = (({0: one}, {1: one}, {0: one}), ({}, {}, {1: one}))
+    assert Sampled(kind, L, F(0), points).inequality(0, 1) == Sampled(like, L, None, points).inequality(0, 1)
+
+
+@pytest.mark.parametrize(("i", "j"), [(0, 0), (0, 1), (-1, 0), (1, 0), (0, -1)])
 def test_there_is_no_inequality_for_one_point_or_a_missing_one(i: int, j: int) -> None:
     with pytest.raises(ValueError, match="no inequality"):
         Sampled("convex", None, None, (({}, {}, {}),)).inequality(i, j)

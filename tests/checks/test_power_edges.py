@@ -153,14 +153,16 @@ def test_planted_changes_leave_simulations_out() -> None:
     }
     assert power.planted(runs, 0.05)["exact", "entered"]["verdict"] == "holds"
     assert power.planted(runs, 0.2)["exact", "entered"]["verdict"] == "violated"
-    assert power.evidence_of(runs)["exact", "entered"]["ratio"] == 0.9
+    assert power._attempt(runs, ENTERED)["ratio"] == 0.9
 
 
 def test_what_a_check_raises_is_evidence() -> None:
     def fails(_: Statement, instance: Mapping[str, Any]) -> Outcome:
         raise ArithmeticError("too small")
 
-    found = power.evidence_of(statement(Check("exact", "fails", fails, expected="violated")))["exact", "fails"]
+    check = Check("exact", "fails", fails, expected="violated")
+    found = power._attempt(statement(check), check)
+    assert (found["method"], found["check"]) == ("exact", "fails")
     assert (found["verdict"], found["expected"]) == ("inconclusive", "violated")
     assert "ArithmeticError: too small" in found["reason"]
     assert found["reason"].startswith("InputError: ")
@@ -234,8 +236,12 @@ def test_a_measurement_of_two_statements(monkeypatch: pytest.MonkeyPatch) -> Non
     assert 0.5 < shares[-1] < 1.0
     assert told[0][1] == "mine.one, its right side smaller by 99.9 %"
     assert list(dict.fromkeys(text for _, text in told if "mine.one" in text)) == [
-        f"mine.one, its right side smaller by {percent} %" for percent in ("99.9", "99", "90", "50", "10")
+        *(f"mine.one, its right side smaller by {percent} %" for percent in ("99.9", "99", "90", "50", "10")),
+        "mine.one, without a term",
     ]
+    # The terms come last, after six of seven parts.
+    without = [share for share, text in told if text.endswith(", without a term")]
+    assert without == pytest.approx([(6 + k / 3) / 7 for k in range(3)])
     assert max(share for share, text in told if text.endswith("99.9 %")) < 1 / 7  # the first of seven shares, once
     assert any(text == "mine.two, its right side smaller by 1 %" for _, text in told)
     assert not any("mine.one" in text and text.endswith(" 1 %") for _, text in told)  # unnoticed at 10 %
@@ -314,3 +320,65 @@ def test_the_file_keeps_what_was_not_measured(tmp_path: Path, monkeypatch: pytes
     assert json.loads(text)["statements"] == {ids[0]: old.to_json(), ids[1]: new.to_json()}
     assert "é" in text
     assert text.startswith('{\n "statements"')
+
+
+@pytest.mark.parametrize(
+    ("relation", "term", "left"),
+    [
+        ("<=", "added", {"taken": -2}),
+        ("<=", "taken", {"added": 3, "taken": -4}),
+        (">=", "added", {"added": 6, "taken": -2}),
+        (">=", "taken", {"added": 3}),
+        ("==", "added", {"taken": -2}),
+        ("==", "taken", {"added": 3}),
+    ],
+)
+def test_a_term_makes_a_statement_stronger(relation: str, term: str, left: Mapping[str, int]) -> None:
+    """For <= without what is added, or with twice what is subtracted; for >= the other way round; == without it."""
+    x = sp.Symbol("x", positive=True)
+    given = Sides({"left": x}, {"added": 3 * x, "taken": -2 * x})
+    changed = sides_of(power.stronger_by(statement(sides=lambda _: given, relation=relation), term))
+    assert changed.rhs == {name: factor * x for name, factor in left.items()}
+    assert changed.lhs == {"left": x}
+
+
+@pytest.mark.parametrize(
+    ("value", "found", "equality", "exceeds"),
+    [
+        (0.6, evidence(), False, True),  # 0.5 is left of a bound of 2, whose upper limit is 1.5
+        (-0.6, evidence(), False, True),
+        (0.5, evidence(), False, False),
+        (0.3, evidence(), False, False),
+        (None, evidence(), False, False),
+        (0.6, evidence(), True, False),  # an equality has 1.5 left
+        (1.6, evidence(), True, True),
+        (0.6, evidence("violated"), False, False),
+        (0.6, evidence(limits=None), False, False),
+        (-0.6, evidence(rhs=-1.0, limits=(-1.6, -2.0, -1.5)), False, True),
+    ],
+)
+def test_a_term_may_exceed_what_limits_leave(
+    value: float | None, found: dict[str, Any], equality: bool, exceeds: bool
+) -> None:
+    assert power._exceeds({**found, "terms": {"term": value, "other": 9.0}}, "term", equality) is exceeds
+    assert power._exceeds({**found, "terms": {}}, "term", equality) is False
+
+
+def test_which_check_notices_that_a_term_is_missing() -> None:
+    """5 x <= 6 x + 4 x needs the first term alone; a simulation with 3 left of 10 notices both."""
+    two = statement(ENTERED, sides=lambda s: Sides({"left": 5 * s.x}, {"six": 6 * s.x, "four": 4 * s.x}))
+    found = {(e.method, e.check): e.to_json() for e in run_plan(plan([two])).evidence}
+    assert set(found) == {("algebra", "units"), ("exact", "entered")}
+    assert power.noticed_terms(two, found) == {"six": "exact: entered", "four": ""}
+
+    def drawn(high: float) -> dict[tuple[str, str], Any]:
+        terms = {"six": 6.0, "four": 4.0}
+        return {("monte-carlo", "run"): {**evidence(rhs=10.0, limits=(5.0, 4.0, high), check="run"), "terms": terms}}
+
+    assert power.noticed_terms(two, {**found, **drawn(7.0)}) == dict.fromkeys(("six", "four"), "monte-carlo: run")
+    assert power.noticed_terms(two, {**found, **drawn(5.0)}) == {"six": "monte-carlo: run", "four": ""}
+    assert power.noticed_terms(two, drawn(2.0)) == {"six": "", "four": ""}
+    equal = replace(two, relation="==")
+    assert power.noticed_terms(equal, drawn(5.0)) == {"six": "", "four": ""}  # the lower limit leaves 6
+    assert power.noticed_terms(ONE, found) == {}
+    assert power.noticed_terms(statement(TYPED, sides=None, symbols=()), found) == {}

@@ -129,6 +129,7 @@ def test_a_summary_counts_statements_and_checks() -> None:
         "statements": {"holds": 1, "violated": 1, "inconclusive": 1, "unchecked": 1},
         "as_expected": 2,
         "checks": {"as_expected": 4, "differs": 1, "undecided": 1},
+        "warnings": 0,
     }
     assert (found["alpha"], found["seconds"]) == (1e-6, 1.235)
     whole = document(evidence, {"a": "holds", "b": "holds", "c": "inconclusive", "d": "holds"}, 1e-6, 2.0)
@@ -141,6 +142,18 @@ def test_a_summary_counts_statements_and_checks() -> None:
     )
     assert in_short(summarise([made()], {"a": "holds"}, 1e-6, 0.04)) == "1 statement (1 holds), 1 as expected, 0.0 s"
     assert in_short(summarise([], {}, 1e-6, 0.0)) == "0 statements, 0 as expected, 0.0 s"
+
+
+def test_a_summary_counts_warnings_with_repetitions() -> None:
+    def warned(count: int) -> dict[str, Any]:
+        return {"kind": "RuntimeWarning", "text": "overflow", "count": count}
+
+    evidence = [made(warnings=(warned(2), warned(1))), made(check="d", warnings=(warned(4),))]
+    found = summarise(evidence, {"a": "holds"}, 1e-6, 0.0)
+    assert found["counts"]["warnings"] == 7
+    assert in_short(found) == "1 statement (1 holds), 1 as expected, 7 warnings recorded, 0.0 s"
+    del found["counts"]["warnings"]  # as in documents of former versions
+    assert in_short(found) == "1 statement (1 holds), 1 as expected, 0.0 s"
 
 
 def test_the_exit_code_of_every_agreement() -> None:
