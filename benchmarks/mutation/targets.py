@@ -16,7 +16,7 @@ _CHECKS = "dpfl_theory.checks."
 _PRIVACY = "dpfl_theory.privacy."
 _MECHANISMS = _PRIVACY + "mechanisms."
 
-_PLD = ("tests/privacy/test_limits.py", "tests/privacy/test_seen_messages.py")
+_PLD = ("tests/privacy/test_certified_limits.py", "tests/privacy/test_seen_messages.py")
 _DESCRIBED = (
     "tests/privacy/test_described.py",
     "tests/privacy/test_seen_messages.py",
@@ -55,7 +55,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     _PRIVACY + "constants": ("tests/privacy/test_constants.py",),
     _PRIVACY + "tails": ("tests/privacy/test_tails.py", "tests/privacy/test_accounting.py"),
     _PRIVACY + "convolution": ("tests/privacy/test_kept_sums.py", "tests/privacy/test_convolution.py"),
-    _PRIVACY + "grid": ("tests/privacy/test_grid.py", "tests/privacy/test_limits.py"),
+    _PRIVACY + "grid": ("tests/privacy/test_grid.py", "tests/privacy/test_certified_limits.py"),
     "dpfl_theory.store.keys": ("tests/store/test_canonical.py", "tests/store/test_keys.py"),
     _CHECKS + "power": ("tests/checks/test_power_edges.py",),
 }
