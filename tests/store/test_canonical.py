@@ -68,7 +68,6 @@ ARRAY = np.array([[1.0, 2.0]])
         ([1, (2, [3])], [1, [2, [3]]]),
         (ARRAY, {"array": hashlib.sha256(ARRAY.tobytes()).hexdigest(), "shape": [1, 2], "type": "float64"}),
     ],
-    ids=str,
 )
 def test_forms(value: Any, form: Any) -> None:
     found = canonical(value)
@@ -102,7 +101,6 @@ def test_numbers_of_numpy_count_as_those_of_python() -> None:
         (np.array([None]), "parts"),
         (1j, "parts"),
     ],
-    ids=str,
 )
 def test_what_has_no_form_is_named_with_its_place(value: Any, where: str) -> None:
     with pytest.raises(TypeError, match=f"^{where} is a .*, which has no canonical form$"):
