@@ -33,7 +33,9 @@ def render(template: str, place: Path = PLACE, **values: Any) -> str:
 def asset(name: str) -> str:
     """A style sheet or a script of this folder, to stand in a page: sheets without indents and comments."""
     text = (PLACE / name).read_text(encoding="utf-8")
-    return re.sub(r"\s*\n\s*", "\n", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)) if name.endswith(".css") else text
+    if not name.endswith(".css"):
+        return text
+    return re.sub(r"\s*([{};\n])\s*", r"\1", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL))
 
 
 def anchor(text: str) -> str:
