@@ -125,9 +125,6 @@ def _rounds_over_distance() -> float:
 COMPUTED: Mapping[Key, Callable[[], float]] = {
     **{(f"das2022.{name}", "0.0008"): lambda: _kappa(1000, 5000) for name in _SAMPLED},
     ("das2022.eq35", "1.8"): lambda: 4 * 9 / 20,
-    ("das2022.eq47", "0.9"): lambda: 1 - 1 / 10,
-    ("das2022.section4.1", "0.436"): lambda: math.sqrt(1 - 0.9**2),
-    ("das2022.theorem4b", "0.075"): lambda: 3 / 40,
     ("das2022.eq35", "0.862"): lambda: _equal_clients("1/2", "99/100", "lhs"),
     ("das2022.eq35", "0.837"): lambda: _equal_clients("1/2", "99/100", "rhs"),
     ("das2022.eq35", "0.829"): lambda: _equal_clients("9/20", "9999/10000", "lhs"),
@@ -151,10 +148,13 @@ COMPUTED: Mapping[Key, Callable[[], float]] = {
 
 GIVEN: Mapping[Key, str] = {
     ("das2022.eq35", "0.9999"): "the counterexample's C/||u||",
+    ("das2022.eq47", "0.9"): "the share 1 - r/n of one in ten clients",
     ("das2022.section4.1", "-0.9"): "the second client's direction",
+    ("das2022.section4.1", "0.436"): "the second client's direction, sqrt(1 - 0.9^2)",
     ("das2022.theorem3", "0.2"): "r/n of Appendix G",
     ("das2022.theorem3", "36.9"): "the counterexample's epsilon, just below u K = 37",
     ("das2022.theorem4b", "0.02"): "rho, and the distance at the start",
     ("das2022.theorem4b", "9.8"): "the minimiser of f, at which the third client's slope is 0.1 + 0.1",
+    ("das2022.theorem4b", "0.075"): "r/n of three in forty clients",
     ("das2022.theorem4b", "1e-6"): "a threshold of the counterexample",
 }

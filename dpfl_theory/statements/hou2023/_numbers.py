@@ -50,7 +50,6 @@ def _server() -> float:
 
 
 COMPUTED: Mapping[Key, Callable[[], float]] = {
-    ("hou2023.clip-inactive", "1e5"): lambda: 1 / 1e-5,
     ("hou2023.clip-inactive", "20.6"): lambda: math.sqrt(4 * 100 * _LOG) / 3.3,
     ("hou2023.corollary1", "11.18"): _least_budget,
     ("hou2023.corollary1", "3.39"): lambda: _least_budget() / 3.3,
@@ -75,5 +74,6 @@ GIVEN: Mapping[Key, str] = {
     ("hou2023.clip-inactive", "2.6"): f"{_OBSERVATION4}, lower limit",
     ("hou2023.clip-inactive", "8.4"): f"{_OBSERVATION4}, upper limit",
     ("hou2023.clip-inactive", "0.5"): "the paper's smallest epsilon",
+    ("hou2023.clip-inactive", "1e5"): "1/delta",
     ("hou2023.lemma1", "3.3"): "the paper's largest epsilon",
 }
