@@ -21,6 +21,7 @@ _DESCRIBED = (
     "tests/privacy/test_described.py",
     "tests/privacy/test_seen_messages.py",
     "tests/privacy/test_mechanisms.py",
+    "tests/privacy/test_said.py",
 )
 
 _CERTIFICATES = ("tests/checks/test_certificate_file.py",)
