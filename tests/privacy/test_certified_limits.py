@@ -443,3 +443,32 @@ def test_limits_of_one_loud_release_are_on_the_right_side_of_its_exact_profile(z
     limits = epsilon_limits(event, delta)
     assert chance * gaussian_delta(limits.high, z)[1] <= delta * (1 + 1e-9)
     assert chance * gaussian_delta(limits.low, z)[0] >= delta * (1 - 1e-9)
+
+
+# What is one Gaussian release, once or with some probability
+
+
+@pytest.mark.parametrize("chance", [1.0, 0.25])
+@pytest.mark.parametrize("z", [0.3, 2.0])
+def test_limits_of_one_gaussian_release_enclose_the_root_of_its_profile(z: float, chance: float) -> None:
+    """delta(epsilon) of a release that happens with probability q is q times the profile of the release."""
+    event, delta = WithProbability(gaussian(z), chance), 1e-4
+    low, high = epsilon_low(event, delta), epsilon_high(event, delta)
+    assert 0 < low <= high <= low * (1 + 1e-9)
+    assert chance * profile(high * (1 + 1e-9), z) <= delta * (1 + 1e-9)
+    assert chance * profile(low * (1 - 1e-9), z) >= delta * (1 - 1e-9)
+    found = epsilon_limits(event, delta)
+    assert (found.low, found.high) == (low, high)
+    assert found.low <= found.estimate <= found.high
+
+
+def test_the_estimate_of_one_gaussian_release_is_the_middle_of_its_limits() -> None:
+    for found in (epsilon_limits(gaussian(2.0), 1e-300), delta_limits(gaussian(2.0), 60.0)):
+        assert found.low < found.high
+        assert found.estimate == pytest.approx((found.low + found.high) / 2, rel=1e-16, abs=0)
+
+
+def test_a_delta_below_double_precision_has_no_lower_limit_of_sampled_rounds() -> None:
+    event = Repeated(poisson(0.1, 2.0, False), 2)
+    assert epsilon_low(event, 1e-260) == 0.0
+    assert epsilon_low(event, 1e-200) > 0.0

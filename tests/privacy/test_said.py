@@ -155,3 +155,26 @@ def test_an_answer_on_scaffnew_says_what_it_is_about() -> None:
     assert "another one of norm at most C" in other.setting()["neighbours"]
     assert one.setting()["multiplier"].startswith("of C:")
     assert other.setting()["multiplier"].startswith("of 2C,")
+
+
+def test_what_is_not_known_is_not_said() -> None:
+    for changes in ({"clients": None}, {"cohort": None}, {"clients": None, "cohort": None}):
+        assert "=" not in fedavg(**changes).setting()["sampling"]
+    assert "multiplier of one message" not in fedavg(noise_multiplier=None).setting()["noise"]
+    assert "multiplier of one message" not in fedavg(cohort=None).setting()["noise"]
+
+
+def test_units_of_a_multiplier() -> None:
+    norm, clip = (get(name)(noise_multiplier=3.0, rounds=2, clients=16) for name in ("dp-norm-ec", "dp-clip21"))
+    assert "standard deviation z, as" in norm.setting()["multiplier"]
+    assert "standard deviation z tau, as" in clip.setting()["multiplier"]
+
+
+def test_the_old_name_of_distributed_descent_is_for_one_release() -> None:
+    from dpfl_theory.privacy.mechanisms import error_feedback
+
+    with pytest.warns(FutureWarning, match="DPDistributedGD") as told:
+        assert error_feedback.DPSGD is error_feedback.DPDistributedGD
+    assert told[0].filename == __file__
+    with pytest.raises(AttributeError):
+        _ = error_feedback.DPNothing
