@@ -1,7 +1,7 @@
 """Compiles the kernels before many processes need them.
 
-A fresh checkout has no compiled kernels, and processes that begin at the same time would each compile the same ones,
-which takes a core most of a minute. One process does so here, while others do what needs none, and all find them on
+A new machine has no compiled kernels, and processes that begin at the same time would wait for the same ones.
+One process compiles them here, while others do what needs none, and all find them on
 disk later.
 """
 

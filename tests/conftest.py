@@ -1,15 +1,9 @@
-"""Shared by all tests: Hypothesis profiles, the device option, the table of planted faults, and kernels that are
-compiled once for all workers."""
+"""Shared by all tests: Hypothesis profiles, the device option, and the table of planted faults."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import subprocess
-import sys
-import tempfile
 import zlib
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -63,45 +57,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(f"{fault:<{width}}  {killers}")
 
 
-# Numba's kernels take some 40 s to compile. In a fresh checkout each worker of pytest-xdist would compile them all; one
-# process beside the workers does it instead. Meanwhile one worker has tests without kernels, and one waits.
-HERE = Path(__file__).parent
-LOCK = "DPFL_KERNELS_LOCK"
-"""The environment variable with the file that is locked until the kernels are compiled."""
-WITHOUT_KERNELS = ("privacy/test_accounting", "privacy/test_pld", "privacy/test_constants", "report/")
-COMPILING = pytest.StashKey[subprocess.Popen[bytes]]()
-
-
-def _compiled() -> bool:
-    """Whether the kernel that takes longest is in the cache, and newer than the sources."""
-    kernels = HERE.parent / "dpfl_theory" / "kernels"
-    cached = [file.stat().st_mtime for file in (kernels / "__pycache__").glob("player.play-*.nbi")]
-    return bool(cached) and max(cached) > max(file.stat().st_mtime for file in kernels.glob("*.py"))
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    if os.name != "posix" or not config.getoption("numprocesses", None) or _compiled():
-        return
-    import fcntl
-
-    descriptor, os.environ[LOCK] = tempfile.mkstemp(prefix="kernels-")
-    fcntl.flock(descriptor, fcntl.LOCK_EX)  # the process that inherits the file holds the lock until it ends
-    command = [sys.executable, "-c", "from dpfl_theory.warm import compile_kernels; compile_kernels('cpu')"]
-    config.stash[COMPILING] = subprocess.Popen(command, pass_fds=[descriptor])
-    os.close(descriptor)
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    if COMPILING in config.stash:
-        config.stash[COMPILING].kill()
-        config.stash[COMPILING].wait()
-        Path(os.environ.pop(LOCK)).unlink()
-
-
-def _needs_no_kernel(item: pytest.Item) -> bool:
-    return item.path.is_relative_to(HERE) and item.path.relative_to(HERE).as_posix().startswith(WITHOUT_KERNELS)
-
-
 def _keep_a_part(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that are marked ``slow`` are left out; of one that is marked ``exhaustive``, one case in ``SHARE`` is kept,
     and always one, the same in every run."""
@@ -124,13 +79,3 @@ def _keep_a_part(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _keep_a_part(config, items)
-    if LOCK in os.environ:
-        items.sort(key=lambda item: not _needs_no_kernel(item))
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    if LOCK in os.environ and not _needs_no_kernel(item):
-        import fcntl
-
-        with contextlib.suppress(FileNotFoundError), Path(os.environ.pop(LOCK)).open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH)

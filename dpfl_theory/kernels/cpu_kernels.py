@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import njit
+from dpfl_theory.kernels.compiled import kernel
 
 __all__ = ["bounded_combine", "combine", "segment_energy", "segment_scale", "segment_update"]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def segment_update(y: Any, factors: Any, rows: Any, offsets: Any, z: Any, norms: Any) -> None:
     """`Engine.segment_update` into z and norms."""
     lanes = y.shape[0]
@@ -26,7 +26,7 @@ def segment_update(y: Any, factors: Any, rows: Any, offsets: Any, z: Any, norms:
             norms[s, i] = math.sqrt(total)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def segment_scale(z: Any, factors: Any, offsets: Any, out: Any) -> None:
     """`Engine.segment_scale` into out."""
     lanes = z.shape[0]
@@ -38,7 +38,7 @@ def segment_scale(z: Any, factors: Any, offsets: Any, out: Any) -> None:
                 out[s, j] = factor * z[s, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def segment_energy(y: Any, eigenvalues: Any, offsets: Any, out: Any) -> None:
     """`Engine.segment_energy` into out."""
     lanes = y.shape[0]
@@ -51,7 +51,7 @@ def segment_energy(y: Any, eigenvalues: Any, offsets: Any, out: Any) -> None:
             out[s, i] = 0.5 * total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def combine(updates: Any, weights: Any, out: Any) -> None:
     """`Engine.combine` into out."""
     n, lanes, d = updates.shape
@@ -65,7 +65,7 @@ def combine(updates: Any, weights: Any, out: Any) -> None:
                     out[s, j] += weight * updates[i, s, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def bounded_combine(updates: Any, weights: Any, threshold: Any, normalise: bool, out: Any, norms: Any) -> None:
     """`Engine.bounded_combine` into out and norms."""
     n, lanes, d = updates.shape

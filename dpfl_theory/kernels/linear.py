@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401  (Numba's np.dot: it must be loaded before a caller bounds its threads)
-from numba import njit
 from numpy.typing import NDArray
 
 from dpfl_theory.kernels import linear_sparse
+from dpfl_theory.kernels.compiled import kernel
 from dpfl_theory.kernels.linear_losses import HUBER, losses, slopes
 
 __all__ = ["LOSSES", "LinearData", "linear_block", "linear_gradients", "linear_local_phase", "linear_values"]
@@ -71,7 +71,7 @@ class LinearData:
         return hasattr(self.x, "indptr")
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _logits(at: Any, xi: Any, p: Any) -> None:
     """p = at xi^T. With one feature each logit is a single product, for which a call of the BLAS takes too long."""
     if xi.shape[1] == 1:
@@ -82,7 +82,7 @@ def _logits(at: Any, xi: Any, p: Any) -> None:
         np.dot(at, xi.T, p)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _back(p: Any, xi: Any, g: Any) -> None:
     """g = p xi; with one record likewise."""
     if xi.shape[0] == 1:
@@ -93,7 +93,7 @@ def _back(p: Any, xi: Any, g: Any) -> None:
         np.dot(p, xi, g)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _scalar_phase(
     x: float, y: float, bound: float, ridge: float, w: Any, step: Any, steps: int, at: Any, total: Any
 ) -> None:
@@ -109,7 +109,7 @@ def _scalar_phase(
             total[r] += slope
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _scalar_values(x: float, y: float, bound: float, ridge: float, w: Any, out: Any) -> None:
     """`values_into` likewise."""
     for r in range(w.size):
@@ -118,7 +118,7 @@ def _scalar_values(x: float, y: float, bound: float, ridge: float, w: Any, out: 
         out[r] = loss + 0.5 * ridge * (w[r] * w[r])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def local_phase_into(
     x: Any,
     y: Any,
@@ -192,7 +192,7 @@ def local_phase_into(
                 out[i, r0 + taking[r // classes] * classes + r % classes] = total[r]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def gradients_into(
     x: Any,
     y: Any,
@@ -228,7 +228,7 @@ def gradients_into(
                 g[r, k] = scale * g[r, k] + ridge * at[r, k]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def values_into(
     x: Any,
     y: Any,

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from dpfl_theory.kernels.compiled import kernel
 from dpfl_theory.kernels.elementary import exp_all, log, log1p
 
 __all__ = ["HUBER", "LOGISTIC", "SOFTMAX", "losses", "slopes"]
@@ -17,7 +17,7 @@ HUBER, LOGISTIC, SOFTMAX = 1, 2, 3
 
 
 # No denominator below is zero, and a test of that is in the way.
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) -> None:
     """Turn the logits p (lanes * classes, m) of records first, first + 1, ... into d loss / d logits, in place.
 
@@ -69,7 +69,7 @@ def slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) 
                 p[r, j] -= y[first + j]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def losses(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int, out: Any) -> None:
     """Sum the losses over the records for each lane: p (lanes * classes, m) -> out (lanes,). p is used up."""
     rows, m = p.shape

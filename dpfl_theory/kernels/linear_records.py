@@ -15,8 +15,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba import njit
 
+from dpfl_theory.kernels.compiled import kernel
 from dpfl_theory.kernels.linear import LOSSES, LinearData
 from dpfl_theory.kernels.linear_losses import slopes
 
@@ -26,7 +26,7 @@ __all__ = ["clipped", "linear_record_sums"]
 _SQUARES: WeakKeyDictionary[LinearData, Any] = WeakKeyDictionary()
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def clipped(
     p: Any, qs: Any, ys: Any, bs: Any, code: int, ridge: float, classes: int, at: Any, bound: float, median: bool
 ) -> tuple[float, float]:
@@ -35,7 +35,7 @@ def clipped(
     m = p.shape[1]
     length = np.empty(m)
     logits = p.copy()
-    slopes(p, ys, bs, 0, code, classes)
+    slopes(p, ys, bs, np.int64(0), code, classes)
     square = 0.0
     for c in range(classes):
         for k in range(at.shape[1]):
@@ -58,7 +58,7 @@ def clipped(
     return bound, weight
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _record_sums(
     x: Any,
     squares: Any,
@@ -113,7 +113,7 @@ def _record_sums(
         if median or bound < math.inf:
             bound, weight = clipped(p, qs, ys, bs, code, ridge, classes, at, bound, median)
         else:
-            slopes(p, ys, bs, 0, code, classes)
+            slopes(p, ys, bs, np.int64(0), code, classes)
         total = out[a, s]
         np.dot(p, xs, total)
         for c in range(classes):

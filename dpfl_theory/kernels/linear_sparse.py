@@ -14,8 +14,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba import njit
 
+from dpfl_theory.kernels.compiled import kernel
 from dpfl_theory.kernels.linear_losses import losses, slopes
 
 __all__ = ["Layout", "gradients_into", "layout", "local_phase_into", "values_into"]
@@ -57,7 +57,7 @@ def layout(data: Any) -> Layout:
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _taken(w: Any, columns: Any, at: Any) -> None:
     """at (columns, rows): the rows of w (rows, d0) in a client's own columns."""
     for k in range(len(columns)):
@@ -65,7 +65,7 @@ def _taken(w: Any, columns: Any, at: Any) -> None:
             at[k, r] = w[r, columns[k]]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _logits(values: Any, places: Any, starts: Any, first: int, at: Any, p: Any, line: Any) -> None:
     """p (rows, m): the logits of records first, first + 1, ... at the parameters (columns, rows); line (rows,)."""
     rows, m = p.shape
@@ -80,7 +80,7 @@ def _logits(values: Any, places: Any, starts: Any, first: int, at: Any, p: Any, 
             p[r, j] = line[r]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _back(values: Any, places: Any, starts: Any, first: int, p: Any, g: Any, line: Any) -> None:
     """g (columns, rows): the sums of p (rows, m) times the records."""
     rows, m = p.shape
@@ -95,13 +95,13 @@ def _back(values: Any, places: Any, starts: Any, first: int, p: Any, g: Any, lin
                 here[r] += value * line[r]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _block(columns: int, records: int, classes: int) -> int:
     """Lanes at a time: their parameters and logits of one client stay near a megabyte."""
     return max(8, 131072 // (classes * (3 * columns + records)))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def local_phase_into(
     values: Any,
     places: Any,
@@ -171,7 +171,7 @@ def local_phase_into(
                     whole[mine[k]] = total[k, r]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def gradients_into(
     values: Any,
     places: Any,
@@ -213,7 +213,7 @@ def gradients_into(
                     whole[r, mine[k]] += g[k, r] / m
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def values_into(
     values: Any,
     places: Any,

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from dpfl_theory.kernels import linear_records
+from dpfl_theory.kernels.compiled import kernel
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.kernels.linear_losses import slopes
 from dpfl_theory.kernels.linear_records import clipped
@@ -16,7 +16,7 @@ from dpfl_theory.kernels.linear_records import clipped
 __all__ = ["linear_record_sums"]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _record_sums(
     values: Any,
     columns: Any,
@@ -61,7 +61,7 @@ def _record_sums(
             bound, weight = clipped(p, squares[rows], y[rows], bounds[rows], code, ridge, classes, at, bound, median)
         else:
             weight = float(len(rows))
-            slopes(p, y[rows], bounds[rows], 0, code, classes)
+            slopes(p, y[rows], bounds[rows], np.int64(0), code, classes)
         total = out[a, s]
         for c in range(classes):
             for k in range(features):

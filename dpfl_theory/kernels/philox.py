@@ -20,9 +20,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from dpfl_theory.kernels.elementary import cosine_sine, log
+from dpfl_theory.kernels.compiled import kernel
+from dpfl_theory.kernels.elementary import cosine_sine, kth_smallest, log
 
 __all__ = [
     "fill_names",
@@ -47,7 +47,7 @@ _11 = np.uint64(11)
 _MANY = 256  # addresses or blocks at a time
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def philox4x32(
     c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -64,7 +64,7 @@ def philox4x32(
     return c0, c1, c2, c3
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _encipher(w: Any, count: int) -> None:
     """`philox4x32` of many counters: rows 0 to 3 of w (6, m), keys rows 4 and 5, in place: LLVM vectorises it."""
     x0, x1, x2, x3, y0, y1 = w[0], w[1], w[2], w[3], w[4], w[5]
@@ -79,7 +79,7 @@ def _encipher(w: Any, count: int) -> None:
         x0[j], x1[j], x2[j], x3[j] = c0, c1, c2, c3
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _units(high: Any, low: Any, out: Any, count: int) -> None:
     """Uniforms in (0, 1] from 64 random bits each: the middle of one of 2^53 equal cells, rounded: never 0, and 1 with
     probability 2^-53."""
@@ -88,7 +88,7 @@ def _units(high: Any, low: Any, out: Any, count: int) -> None:
         out[j] = (float(bits) + 0.5) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def fill_names(
     names: Any, clients: Any, first: int, lanes: int, n: int, seed: int, first_lane: int, step: int, stream: int
 ) -> None:
@@ -114,7 +114,7 @@ def fill_names(
         names[j, 0], names[j, 1], names[j, 2], names[j, 3] = w[0, j], w[1, j], w[2, j], w[3, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _blocks_of(names: Any, first: int, blocks: int, begin: int, count: int, round_: int, w: Any) -> None:
     """The second call: the words of blocks begin, begin + 1, ... of each name from ``first`` on, ``blocks`` of them for
     each name before the next name's turn comes."""
@@ -132,17 +132,17 @@ def _blocks_of(names: Any, first: int, blocks: int, begin: int, count: int, roun
     _encipher(w, count)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def uniforms(out: Any, names: Any, round_: int) -> None:
     """Fill a vector with the first uniform of each name's block 0."""
     w = np.empty((6, min(len(out), _MANY)), dtype=np.uint64)
     for first in range(0, len(out), _MANY):
         count = min(_MANY, len(out) - first)
-        _blocks_of(names, first, 1, 0, count, round_, w)
+        _blocks_of(names, first, np.int64(1), np.int64(0), count, round_, w)
         _units(w[0], w[1], out[first : first + count], count)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _box_muller(u: Any, v: Any, count: int) -> None:
     """Pairs of uniforms in (0, 1] turned into pairs of normals, in place, by loops that LLVM vectorises."""
     for j in range(count):
@@ -153,7 +153,7 @@ def _box_muller(u: Any, v: Any, count: int) -> None:
         u[j] = u[j] * cosine
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def normals(out: Any, names: Any, round_: int) -> None:
     """Fill ``out`` (J, coordinates) with the normals of J names; coordinates 2b and 2b+1 come from block b."""
     jobs, coordinates = out.shape
@@ -179,7 +179,7 @@ def normals(out: Any, names: Any, round_: int) -> None:
                     own[2 * b + 1] = v[job * each + b]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def normals_where(out: Any, names: Any, where: Any, first: int, round_: int) -> None:
     """`normals` for the names in whose lanes ``where`` (lanes,) is not 0, zeros for the others; name j is of lane
     first + j, counted on from lane 0 after the last one."""
@@ -197,7 +197,7 @@ def normals_where(out: Any, names: Any, where: Any, first: int, round_: int) -> 
         out[chosen[j]] = part[j]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def fill_uniform(out: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
     """Fill ``out`` (lanes, clients) with uniforms in (0, 1); entry (s, i) has the address of lane first_lane + s,
     client i."""
@@ -211,13 +211,13 @@ def fill_uniform(out: Any, seed: int, first_lane: int, round_: int, step: int, s
         uniforms(part, names, round_)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def fill_normal(out: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
     """Fill ``out`` (clients, lanes, coordinates) with standard normals; coordinates 2b and 2b+1 come from block b."""
     fill_normal_of(out, np.empty((0, 0), dtype=np.int64), seed, first_lane, round_, step, stream)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def fill_normal_where(out: Any, where: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
     """`fill_normal` in the lanes where ``where`` (lanes,) is not 0, zeros in the others."""
     clients, lanes, coordinates = out.shape
@@ -226,11 +226,11 @@ def fill_normal_where(out: Any, where: Any, seed: int, first_lane: int, round_: 
     names = np.empty((min(len(flat), _MANY), 4), dtype=np.uint64)
     for first in range(0, len(flat), _MANY):
         part = flat[first : first + _MANY]
-        fill_names(names[: len(part)], nobody, first, lanes, 0, seed, first_lane, step, stream)
+        fill_names(names[: len(part)], nobody, first, lanes, np.int64(0), seed, first_lane, step, stream)
         normals_where(part, names[: len(part)], where, first, round_)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def fill_normal_of(out: Any, clients: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
     """Fill ``out`` (A, lanes, coordinates) with the normals that `fill_normal` gives the clients (A, lanes); client a
     where clients is empty."""
@@ -239,11 +239,11 @@ def fill_normal_of(out: Any, clients: Any, seed: int, first_lane: int, round_: i
     names = np.empty((min(len(flat), _MANY), 4), dtype=np.uint64)
     for first in range(0, len(flat), _MANY):
         part = flat[first : first + _MANY]
-        fill_names(names[: len(part)], clients, first, lanes, 0, seed, first_lane, step, stream)
+        fill_names(names[: len(part)], clients, first, lanes, np.int64(0), seed, first_lane, step, stream)
         normals(part, names, round_)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _smallest(keys: Any, k: int, spare: Any) -> float:
     """The k-th smallest of the keys, k >= 1, which are uniforms in (0, 1]: only those are sorted that share the bucket
     it lies in, one of many of equal width."""
@@ -259,10 +259,10 @@ def _smallest(keys: Any, k: int, spare: Any) -> float:
     for j in range(len(keys)):
         spare[few] = keys[j]
         few += int(keys[j] * buckets) == own
-    return float(np.partition(spare[:few], k - 1)[k - 1])
+    return float(kth_smallest(spare[:few], k - 1))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def fill_subsets(
     out: Any, clients: Any, sizes: Any, counts: Any, seed: int, first_lane: int, round_: int, step: int, stream: int
 ) -> None:
@@ -292,9 +292,9 @@ def fill_subsets(
             for j in range(size):
                 chosen[j] = j
         elif count > 0:
-            fill_names(names, clients, job, lanes, 0, seed, first_lane, step, stream)
+            fill_names(names, clients, job, lanes, np.int64(0), seed, first_lane, step, stream)
             blocks = (size + 1) // 2
-            _blocks_of(names, 0, blocks, 0, blocks, round_, w)
+            _blocks_of(names, np.int64(0), blocks, np.int64(0), blocks, round_, w)
             _units(w[0], w[1], u, blocks)
             _units(w[2], w[3], v, blocks)
             for block in range(blocks):

@@ -11,9 +11,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from dpfl_theory.kernels import cpu_kernels, linear, philox
+from dpfl_theory.kernels.compiled import kernel
+from dpfl_theory.kernels.elementary import kth_smallest
 
 __all__ = ["KERNELS", "WIDTH", "play"]
 
@@ -38,7 +39,7 @@ KERNELS = {
 }
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _dense(code: int, z: Any, a: Any, b: Any, c: Any) -> None:
     """One operation on vectors without gaps; each has a loop of its own, which LLVM vectorises."""
     n = z.size
@@ -83,7 +84,7 @@ def _dense(code: int, z: Any, a: Any, b: Any, c: Any) -> None:
             z[j] = _one(code, a[j], b[j], c[j])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _one(code: int, a: float, b: float, c: float) -> float:
     """One operation on numbers, truth being 1.0 and falsehood 0.0."""
     if code == 0:
@@ -129,7 +130,7 @@ def _one(code: int, a: float, b: float, c: float) -> float:
     return b if a != 0.0 else c
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _elementwise(row: Any, m: Any) -> None:
     code, n = row[0], row[3]
     dense = row[7] == 1 and row[11] == 1 and row[15] == 1 and row[19] == 1
@@ -158,7 +159,7 @@ def _elementwise(row: Any, m: Any) -> None:
                     m[z + k * row[7]] = _one(code, m[a + k * row[11]], m[b + k * row[15]], m[c + k * row[19]])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _pairwise(m: Any, first: int, n: int, stride: int) -> Any:
     """NumPy's sum of a vector: eight partial sums up to 128 numbers, halves beyond."""
     if n < 8:
@@ -196,7 +197,7 @@ def _pairwise(m: Any, first: int, n: int, stride: int) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _reduce(row: Any, m: Any) -> None:
     """Kept loops 1 and 2; reduced ones: an outer one, in order, and an inner one, which NumPy sums by pairs."""
     code, outer, inner, stride = row[0], row[9], row[11], row[12]
@@ -223,7 +224,7 @@ def _reduce(row: Any, m: Any) -> None:
             m[row[3] + i * row[4] + j * row[5]] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _matmul(row: Any, m: Any) -> None:
     M, K, N, z, a, b = row[1], row[2], row[3], row[4], row[5], row[6]
     if K == 1:
@@ -235,15 +236,15 @@ def _matmul(row: Any, m: Any) -> None:
         np.dot(m[a : a + M * K].reshape(M, K), m[b : b + K * N].reshape(K, N), out)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _select(row: Any, m: Any) -> None:
     """The k-th smallest number of each line."""
     lines, n, kth, z, a = row[1], row[2], row[3], row[4], row[5]
     for i in range(lines):
-        m[z + i] = np.partition(m[a + i * n : a + (i + 1) * n], kth)[kth]
+        m[z + i] = kth_smallest(m[a + i * n : a + (i + 1) * n].copy(), kth)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _noise(row: Any, m: Any, names: Any, k: int) -> None:
     """row: code, how many names, where the result and the names are, numbers for each name; where it says which lanes
     draw, -1 if all do, and how many lanes there are."""
@@ -258,7 +259,7 @@ def _noise(row: Any, m: Any, names: Any, k: int) -> None:
         philox.normals_where(m[z : z + jobs * width].reshape(jobs, width), own, where, 0, k)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _segments(row: Any, m: Any, ints: Any) -> None:
     """row: code, S, R, n, offsets, then where z, norms, y, factors and rows are."""
     code, S, R, n = row[0], row[1], row[2], row[3]
@@ -279,7 +280,7 @@ def _segments(row: Any, m: Any, ints: Any) -> None:
         cpu_kernels.segment_energy(y, m[row[8] : row[8] + R], offsets, out)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _combination(row: Any, m: Any) -> None:
     """row: code, n, S, d, then where the result, the norms, the updates, the weights and the thresholds are."""
     n, S, d = row[1], row[2], row[3]
@@ -293,7 +294,7 @@ def _combination(row: Any, m: Any) -> None:
         cpu_kernels.bounded_combine(updates, weights, m[row[8] : row[8] + S], row[9] == 1, out, norms)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _linear(row: Any, m: Any, data: Any) -> None:
     """row: code, n, rows, features, result, parameters, steps of the lanes, number of steps, lanes at a time."""
     code, n, rows, features = row[0], row[1], row[2], row[3]
@@ -315,7 +316,7 @@ def _linear(row: Any, m: Any, data: Any) -> None:
         linear.gradients_into(x, y, offsets, threshold, loss, ridge, classes, w3, row[8], out3)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _run(code: Any, first: int, last: int, m: Any, ints: Any, names: Any, data: Any, k: int) -> bool:
     """Operations first to last - 1 of round k; False where a guard is not met."""
     for i in range(first, last):
@@ -343,7 +344,7 @@ def _run(code: Any, first: int, last: int, m: Any, ints: Any, names: Any, data: 
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def play(
     code: Any,
     always: int,
@@ -370,7 +371,7 @@ def play(
     lanes = total.shape[1]
     seen = 0
     for k in range(first, end):
-        if not _run(code, 0, always, m, ints, names, data, k):
+        if not _run(code, np.int64(0), always, m, ints, names, data, k):
             return k
         if k % every == 0:
             if not _run(code, always, code.shape[0], m, ints, names, data, k):

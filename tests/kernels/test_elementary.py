@@ -88,7 +88,7 @@ def test_a_fault_is_noticed(fault: str, record_property: Any) -> None:
 
 
 def test_the_compiled_and_the_interpreted_function_are_the_same() -> None:
-    plain = mutated("kernels.elementary", "@njit(", "@njit(", interpreted=True)
+    plain = mutated("kernels.elementary", "@kernel(", "@kernel(", interpreted=True)
     for name, at in (("exp", NEGATIVE), ("log", UNIFORMS), ("log1p", SMALL), ("cosine_sine", TURNS)):
         compiled, own = getattr(elementary, name), getattr(plain, name)
         assert [compiled(x) for x in at] == [own(x) for x in at], name

@@ -32,9 +32,9 @@ def mutated(module: str, old: str, new: str, interpreted: bool = False) -> types
     interpreted: without Numba's decorators, since compiling each fault would take seconds.
     """
     original, changed = changed_source(module, old, new)
-    assert not interpreted or "@njit(" in changed
+    assert not interpreted or "@kernel(" in changed
     if interpreted:
-        changed = re.sub(r"@njit\(.*\)\n", "", changed)
+        changed = re.sub(r"@kernel\(.*\)\n", "", changed)
     copy = types.ModuleType(f"{original.__name__}_with_a_fault")
     sys.modules[copy.__name__] = copy  # dataclasses look their module up
     try:

@@ -1,0 +1,158 @@
+"""The decorator of all kernels: Numba compiles each one once on a machine.
+
+Machine code is kept in a folder of the user, not of the checkout: ``$NUMBA_CACHE_DIR`` where that is set, else
+``$XDG_CACHE_HOME/dpfl-theory`` or ``~/.cache/dpfl-theory``. Its subfolder is named after the contents of all modules of
+this package and Numba's version. So checkouts and environments share it, and a change of a kernel that others call
+makes new code for all of them. Where the folder cannot be written, Numba's own places serve.
+
+Of several processes that need a kernel at the same time, one compiles it and the others wait for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import numba
+from numba.core import config
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCacheLocator
+
+__all__ = ["kernel", "place"]
+
+KEPT = 8
+"""How many folders are kept, for as many versions of the kernels; the oldest ones go."""
+PATIENCE_SECONDS = 300.0
+"""A process that waited so long for another one compiles the kernel itself."""
+_POLL_SECONDS = 0.05
+
+
+def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function on its first call, without Python's global lock, and keep the machine code.
+
+    options: of `numba.njit`. A whole number in a call of another kernel is written ``np.int64(0)``: for a literal Numba
+    compiles that kernel once more.
+
+    >>> @kernel()
+    ... def twice(x: float) -> float:
+    ...     return 2.0 * x
+    >>> twice.targetoptions["nogil"]
+    True
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher = numba.njit(nogil=True, **options)(function)
+        with contextlib.suppress(RuntimeError):  # a function without a file, such as one of a doctest, is not kept
+            dispatcher._cache = _Kept(function)
+        return dispatcher
+
+    return decorate
+
+
+@functools.cache
+def place() -> Path:
+    """The folder of the machine code of these kernels."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(config.CACHE_DIR or cache / "dpfl-theory") / f"kernels-{_digest()}"
+
+
+def _digest() -> str:
+    """Of all that the machine code of a kernel can depend on, but for the processor, which Numba looks at."""
+    found = hashlib.sha256(numba.__version__.encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        found.update(path.name.encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def _remove_old(folder: Path) -> None:
+    """Remove the oldest folders but `KEPT`."""
+    others = sorted(folder.parent.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in others[KEPT:]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class _Place(UserWideCacheLocator):  # type: ignore[misc]  # numba has no types
+    """Where Numba keeps a kernel, whose freshness the folder's name says."""
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        self._py_file, self._lineno = py_file, py_func.__code__.co_firstlineno
+        self._cache_path = str(place())
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> _Place | None:
+        """The place of a function of this package; None for all others, whose source the folder's name does not say."""
+        return super().from_function(py_func, py_file) if Path(py_file).parent == Path(__file__).parent else None
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder, and remove old ones when it is new."""
+        new = not place().is_dir()
+        super().ensure_cache_path()
+        if new:
+            with contextlib.suppress(OSError):
+                _remove_old(place())
+
+    def get_source_stamp(self) -> str:
+        """The same as long as the folder is."""
+        return place().name
+
+
+class _Code(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_Place, *CompileResultCacheImpl._locator_classes)
+
+
+class _Kept(FunctionCache):  # type: ignore[misc]
+    """The kept machine code of one kernel, which one process at a time makes."""
+
+    _impl_class = _Code
+
+    def __init__(self, py_func: Any) -> None:
+        super().__init__(py_func)
+        self._held: IO[bytes] | None = None
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The machine code where it is kept; else wait for who makes it, and begin to make it where nobody does."""
+        found = super().load_overload(sig, target_context)
+        if found is None and self._held is None and self._acquire():
+            found = super().load_overload(sig, target_context)
+            if found is not None:
+                self._release()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the machine code, and let others have it."""
+        try:
+            super().save_overload(sig, data)
+        finally:
+            self._release()
+
+    def _acquire(self) -> bool:
+        """Whether this process waited for another one, or is to compile now and others shall wait."""
+        try:
+            lock = Path(self.cache_path, f"{self._impl.filename_base}.lock").open("wb")  # noqa: SIM115  closed in _release
+        except OSError:
+            return False
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_POLL_SECONDS)
+            except OSError:  # a file system without locks
+                break
+            else:
+                self._held = lock
+                return True
+        lock.close()
+        return False
+
+    def _release(self) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None
