@@ -8,6 +8,7 @@ forecasts rest on these numbers, so one machine's serve all, and what is not the
 
 from __future__ import annotations
 
+import copy
 import functools
 import json
 import sys
@@ -29,7 +30,7 @@ LONG_SECONDS = 0.75
 @functools.cache
 def recorded() -> dict[str, Any]:
     """The file: ``methods`` (mean seconds of a check that is not named), ``checks`` (statement, method, name: seconds)
-    and ``validations`` (name: seconds of the quick profile, what it shares in the first one's number)."""
+    and ``validations`` (profile, name: seconds, what it shares in the first one's number)."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
@@ -44,37 +45,47 @@ def check_seconds(statement: str, method: str, name: str) -> float:
     return float(named.get(name, recorded()["methods"].get(method, LONG_SECONDS)))
 
 
-def validation_seconds(names: Sequence[str]) -> float | None:
-    """What the quick profiles of these scripts take one after the other in one process [s], None where one is unknown.
+def validation_seconds(names: Sequence[str], profile: str = "standard") -> float | None:
+    """What these scripts take one after the other in one process [s], None where one is unknown.
 
     >>> validation_seconds(["nothing of the kind"]) is None
     True
     """
-    known = recorded()["validations"]
+    known = recorded()["validations"].get(profile, {})
     return float(sum(known[name] for name in names)) if all(name in known for name in names) else None
 
 
-def collect(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the file holds, from the documents of one `reproduce` (checks and validations)."""
-    checks: dict[str, dict[str, dict[str, float]]] = {}
+def collect(documents: Sequence[Mapping[str, Any]], known: Mapping[str, Any]) -> dict[str, Any]:
+    """What the file holds, from the documents of one `reproduce` (checks and validations); what these lack stays as it
+    is ``known``: a profile has not all checks."""
+    checks: dict[str, dict[str, dict[str, float]]] = copy.deepcopy(known["checks"])
     short: dict[str, list[float]] = {}
-    evidence = [e for document in documents for e in document.get("evidence", [])]
-    for e in evidence:
+    for e in (e for document in documents for e in document.get("evidence", [])):
+        named = checks.setdefault(e["statement"], {}).setdefault(e["method"], {})
+        named.pop(e["check"], None)
         if e["seconds"] >= LONG_SECONDS:
-            checks.setdefault(e["statement"], {}).setdefault(e["method"], {})[e["check"]] = round(e["seconds"], 1)
+            named[e["check"]] = round(e["seconds"], 1)
         else:
             short.setdefault(e["method"], []).append(e["seconds"])
+    named_ = {id_: {m: names for m, names in methods.items() if names} for id_, methods in checks.items()}
+    profiles = {d["profile"] for d in documents if "profile" in d} - {"paper"}
     return {
-        "methods": {method: round(sum(seconds) / len(seconds), 3) for method, seconds in sorted(short.items())},
-        "checks": checks,
-        "validations": {d["name"]: round(d["seconds"], 1) for d in documents if d.get("profile") == "quick"},
+        "methods": known["methods"] | {m: round(sum(seconds) / len(seconds), 3) for m, seconds in short.items()},
+        "checks": {id_: methods for id_, methods in named_.items() if methods},
+        "validations": known["validations"]
+        | {p: {d["name"]: round(d["seconds"], 1) for d in documents if d.get("profile") == p} for p in profiles},
     }
 
 
 def _main(place: Path) -> int:
     paths = sorted(place.glob("*.json"))
-    made = collect([json.loads(path.read_text(encoding="utf-8")) for path in paths])
-    lacking = [what for what in ("methods", "validations") if not made[what]]
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    made = collect(documents, json.loads(FILE.read_text(encoding="utf-8")))
+    lacking = [
+        what
+        for key, what in (("evidence", "checks"), ("profile", "validations"))
+        if not any(key in d for d in documents)
+    ]
     if lacking:
         raise InputError(f"{str(place)!r} has no {' and no '.join(lacking)}: give the evidence of a whole reproduce")
     write(FILE, json.dumps(made, indent=1, ensure_ascii=False, sort_keys=True) + "\n")

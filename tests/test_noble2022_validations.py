@@ -151,11 +151,11 @@ def _context(profile: str, data: str | None = None) -> Any:
 @pytest.mark.parametrize(
     ("profile", "data", "scale", "images", "more", "words"),
     [
-        ("quick", None, "fewer users", False, "", ["fewer users"]),
-        ("full", None, "fewer users", False, "", []),
-        ("full", None, "", True, "", ["FEMNIST", "digits"]),
-        ("full", "mine.npz", "", True, "", ["FEMNIST", "--data"]),
-        ("quick", None, "fewer users", True, "assumed noise", ["assumed noise", "fewer users", "digits"]),
+        ("full", None, "fewer users", False, "", ["fewer users"]),
+        ("paper", None, "fewer users", False, "", []),
+        ("paper", None, "", True, "", ["FEMNIST", "digits"]),
+        ("paper", "mine.npz", "", True, "", ["FEMNIST", "--data"]),
+        ("full", None, "fewer users", True, "assumed noise", ["assumed noise", "fewer users", "digits"]),
     ],
 )
 def test_a_claim_that_fails_in_another_setting_does_not_carry_over(
@@ -198,7 +198,7 @@ def test_figures_of_digits_never_say_that_printed_points_of_femnist_fail(number:
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(script.tradeoffs, "compute", lambda *_, **__: {"panels": panels})
-        claims = script.compute(_context("quick"))["claims"]
+        claims = script.compute(_context("full"))["claims"]
     verdicts = [claim["verdict"] for claim in claims]
     assert "not-reproduced" not in verdicts
     assert verdicts.count("does-not-carry-over") >= 2

@@ -55,7 +55,7 @@ VALIDATION = {
     "caption": "What is drawn.",
     "source": {"paper": "das2022", "where": "Figure 0"},
     "command": "dpfl-theory validate das2022_figure0 --seed 0",
-    "profile": "quick",
+    "profile": "standard",
     "seed": 0,
     "device": "cpu, 2 cores",
     "versions": {"python": "3.11.0"},

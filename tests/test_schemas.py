@@ -39,7 +39,7 @@ VALIDATION = {
     "caption": "c",
     "source": {"paper": "mine"},
     "command": "dpfl-theory validate mine",
-    "profile": "quick",
+    "profile": "standard",
     "seed": 0,
     "device": "cpu",
     "versions": {},

@@ -30,8 +30,9 @@ def test_what_is_recorded_is_there() -> None:
         for name in names
     }
     assert len(named - known) <= 0.1 * len(named), sorted(named - known)
-    lacking = set(available()) ^ set(usual.recorded()["validations"])
-    assert len(lacking) <= 0.1 * len(available()), lacking
+    for profile in ("standard", "full"):
+        lacking = set(available()) ^ set(usual.recorded()["validations"][profile])
+        assert len(lacking) <= 0.1 * len(available()), lacking
 
 
 def test_a_check_counts_by_name_or_as_others_of_its_method() -> None:
@@ -41,10 +42,10 @@ def test_a_check_counts_by_name_or_as_others_of_its_method() -> None:
 
 def test_scripts_that_share_runs_take_their_sum() -> None:
     groups = together([load(path) for path in available().values()])
-    own = usual.recorded()["validations"]
     for group in groups:
-        assert seconds_of(group, "quick") == pytest.approx(sum(own[s.name] for s in group))
-        assert seconds_of(group, "full") == max(s.budget["full"] for s in group)
+        for profile, own in usual.recorded()["validations"].items():
+            assert seconds_of(group, profile) == pytest.approx(sum(own[s.name] for s in group))
+        assert seconds_of(group, "paper") == max(s.budget["paper"] for s in group)
     assert any(len(group) > 1 for group in groups)
 
 
@@ -60,7 +61,7 @@ def makespan(order: Sequence[int], cost: Sequence[float], cores: int) -> float:
 def test_no_core_idles_at_the_end(cores: int) -> None:
     pairs = plan(statements.all_statements())
     groups = together([load(path) for path in available().values()])
-    cost = [*usual_seconds(pairs), 1.0, *(seconds_of(group, "quick") for group in groups)]
+    cost = [*usual_seconds(pairs), 1.0, *(seconds_of(group, "standard") for group in groups)]
     order = order_of(pairs, cost)
     assert sorted(order) == list(range(len(cost)))
     assert order[0] == len(pairs), "kernels are compiled first"
@@ -78,16 +79,27 @@ def test_the_file_is_made_from_evidence(tmp_path: Path, monkeypatch: pytest.Monk
         return {"statement": "a.b", "method": "exact", "check": name, "seconds": seconds}
 
     monkeypatch.setattr(usual, "FILE", tmp_path / "usual.json")
+    (tmp_path / "usual.json").write_text(json.dumps({"methods": {}, "checks": {}, "validations": {}}))
     place = tmp_path / "evidence"
     place.mkdir()
     (place / "check.json").write_text(json.dumps({"evidence": [check("x", 0.1), check("y", 0.3), check("z", 2.04)]}))
     with pytest.raises(InputError, match="no validations: give the evidence of a whole reproduce"):
         usual._main(place)
-    (place / "v.json").write_text(json.dumps({"name": "v", "profile": "quick", "seconds": 3.21}))
-    (place / "w.json").write_text(json.dumps({"name": "w", "profile": "full", "seconds": 900.0}))
+    (place / "v.json").write_text(json.dumps({"name": "v", "profile": "standard", "seconds": 3.21}))
+    (place / "w.json").write_text(json.dumps({"name": "w", "profile": "paper", "seconds": 900.0}))
     assert usual._main(place) == 0
     made = json.loads(usual.FILE.read_text())
-    assert made == {"methods": {"exact": 0.2}, "checks": {"a.b": {"exact": {"z": 2.0}}}, "validations": {"v": 3.2}}
+    validations = {"standard": {"v": 3.2}}
+    assert made == {"methods": {"exact": 0.2}, "checks": {"a.b": {"exact": {"z": 2.0}}}, "validations": validations}
+
+    # A run of another profile, with fewer checks, leaves what it does not have.
+    (place / "check.json").write_text(json.dumps({"evidence": [check("y", 1.3)]}))
+    (place / "v.json").write_text(json.dumps({"name": "v", "profile": "full", "seconds": 7.0}))
+    assert usual._main(place) == 0
+    made = json.loads(usual.FILE.read_text())
+    assert made["checks"] == {"a.b": {"exact": {"y": 1.3, "z": 2.0}}}
+    assert made["methods"] == {"exact": 0.2}
+    assert made["validations"] == {"standard": {"v": 3.2}, "full": {"v": 7.0}}
 
 
 COMPILED = """

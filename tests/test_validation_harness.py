@@ -30,12 +30,12 @@ from dpfl_theory.validation import main
 TITLE = "Powers"
 CAPTION = "Powers of two."
 SOURCE = {"paper": "das2022", "where": "Figure 0"}
-BUDGET_SECONDS = {"quick": 1, "full": 2}
+BUDGET_SECONDS = {"full": 1, "paper": 2}
 
 def compute(context):
     import numpy as np
     from . import _late_helper
-    count = context.pick(quick=3, full=6)
+    count = context.pick(full=3, paper=6)
     values = np.random.default_rng(context.seed).normal() + 2.0 ** np.arange(count)
     context.progress(0.5)
     claims = [{"claim": "powers grow", "verdict": "reproduced", "paper": "yes", "measured": float(values[-1])}]
@@ -117,7 +117,7 @@ def test_what_scripts_share_is_made_once(scripts: Path, shares: str, times: int,
     names = ["powers", "sequel", "third", "other"]
     for name in names:
         without_figures(scripts / f"{name}.py")
-    options: dict[str, Any] = {"full": False, "output": "out", "seed": "0", "device": "cpu", "jobs": jobs}
+    options: dict[str, Any] = {"output": "out", "seed": "0", "device": "cpu", "jobs": jobs}
     assert validation.validate(names, place=scripts, **options) == 0
     assert [f for f in files(Path("out")) if f.endswith("json")] == sorted(f"evidence/{name}.json" for name in names)
     assert sorted(Path("made.txt").read_text().split()) == ["own"] + times * ["shared"]
@@ -126,10 +126,10 @@ def test_what_scripts_share_is_made_once(scripts: Path, shares: str, times: int,
 @pytest.mark.parametrize(("first", "names"), [(5.0, ["b", "a", "c"]), (50.0, ["a", "c", "b"])])
 def test_the_longest_group_of_scripts_begins(first: float, names: list[str]) -> None:
     def script(name: str, seconds: float, shares: str | None) -> Script:
-        return Script(name, Path(name), name, "", {}, dict, dict, {"quick": seconds}, shares=shares)  # type: ignore[arg-type]
+        return Script(name, Path(name), name, "", {}, dict, dict, {"full": seconds}, shares=shares)  # type: ignore[arg-type]
 
     groups = together([script("a", first, "runs"), script("b", 20.0, None), script("c", 3.0, "runs")])
-    assert [script.name for i in order_of(groups, "quick") for script in groups[i]] == names
+    assert [script.name for i in order_of(groups, "standard") for script in groups[i]] == names
 
 
 def test_a_run_leaves_evidence_and_figures(scripts: Path, capsys: Output) -> None:
@@ -139,13 +139,13 @@ def test_a_run_leaves_evidence_and_figures(scripts: Path, capsys: Output) -> Non
     )
     out, err = capsys.readouterr()
     assert out == ""
-    assert "powers: Powers (quick, about 1 s)" in err
+    assert "powers: Powers (standard, about 1 s)" in err
     assert "1 reproduced" in err
     assert files(Path("out")) == LEFT
     document = json.loads(Path("out/evidence/powers.json").read_text())
     assert document["schema"] == "dpfl-theory/validation/1"
     assert document["command"] == "dpfl-theory validate powers --seed 3"
-    assert (document["name"], document["profile"], document["seed"]) == ("powers", "quick", 3)
+    assert (document["name"], document["profile"], document["seed"]) == ("powers", "standard", 3)
     assert {"title", "caption", "source", "device", "versions", "seconds"} <= set(document)
     assert len(document["data"]["values"]) == 3
     assert document["data"]["odd"] == [None, None]
@@ -178,12 +178,12 @@ def test_scripts_beside_each_other_leave_what_they_leave_alone(scripts: Path, ca
     assert "the number of jobs 'none'" in capsys.readouterr().err
 
 
-def test_the_full_profile(scripts: Path) -> None:
+def test_the_paper_profile(scripts: Path) -> None:
     without_figures(scripts / "powers.py")
-    assert main(["validate", "--folder", "validations", "powers", "--full", "--output", "out", "--device", "cpu"]) == 0
+    assert main(["validate", "--folder", "validations", "powers", "--paper", "--output", "out", "--device", "cpu"]) == 0
     document = json.loads(Path("out/evidence/powers.json").read_text())
-    assert document["profile"] == "full"
-    assert document["command"] == "dpfl-theory validate powers --full --seed 0"
+    assert document["profile"] == "paper"
+    assert document["command"] == "dpfl-theory validate powers --paper --seed 0"
     assert len(document["data"]["values"]) == 6
 
 
@@ -499,8 +499,8 @@ def test_every_script_of_the_package_can_be_loaded(name: str) -> None:
     assert script.title
     assert len(script.caption) > 40
     assert {"paper", "where"} <= set(script.source)
-    assert 0 < script.budget["quick"] <= 120
-    assert script.budget["quick"] <= script.budget["full"]
+    assert 0 < script.budget["full"] <= 120
+    assert script.budget["full"] <= script.budget["paper"]
     assert script.shares is None or len(script.shares) > 10
     assert 'if __name__ == "__main__":\n    raise SystemExit(main(__file__))' in script.path.read_text()
 

@@ -29,7 +29,7 @@ SOURCE = {
     "paper": "zhang2021, hou2023, shulgin2025",
     "where": "zhang2021 Theorem 3.2; hou2023 Lemma 1; shulgin2025 Section 5",
 }
-BUDGET_SECONDS = {"quick": 12.0, "full": 300.0}
+BUDGET_SECONDS = {"full": 12.0, "paper": 300.0}
 
 ZHANG, HOU, SHULGIN = "zhang2021.theorem3.2", "hou2023.lemma1", "shulgin2025.noise"
 COHORT: dict[str, Any] = {"clients": 1920, "cohort": 80, "sampling": "fixed"}
@@ -40,7 +40,7 @@ ASSUMED_ROUNDS = 500
 ZHANG_ROUNDS = {100: 1.9, 500: 3.5, 2500: 6.0}
 """Rounds, and the epsilon at full participation up to which noise multipliers are tried: about 20 with sampling."""
 RUNGS = (5.0, 20.0, 80.0)
-"""epsilon = (P/N)^2 T; the quick profile leaves the last one out."""
+"""epsilon = (P/N)^2 T; the full profile leaves the last one out."""
 EXPECTED_ROUNDS = (1, 10)
 PROBABILITIES = (1.0, 0.1, 0.01)
 HOU_EPSILON = 1.0
@@ -51,9 +51,9 @@ FAR = 400.0
 
 
 def compute(context: Context) -> dict[str, Any]:
-    count = context.pick(quick=7, full=17)
+    count = context.pick(full=7, paper=17)
     points = [(rounds, z) for rounds, most in ZHANG_ROUNDS.items() for z in _noise_grid(rounds, most, count)]
-    rungs = RUNGS[: context.pick(quick=2, full=3)]
+    rungs = RUNGS[: context.pick(full=2, paper=3)]
     jobs = [
         *(partial(_zhang_rung, epsilon) for epsilon in rungs),
         *(partial(_zhang_own, epsilon) for epsilon in ZHANG_EPSILONS),
@@ -67,9 +67,9 @@ def compute(context: Context) -> dict[str, Any]:
         "hou_certified": [next(found) for _ in CERTIFIED],
         "zhang": shared.curves([next(found) for _ in points], "rounds"),
         "hou": [
-            _hou_curve(rounds, p, context.pick(quick=40, full=100)) for rounds in EXPECTED_ROUNDS for p in PROBABILITIES
+            _hou_curve(rounds, p, context.pick(full=40, paper=100)) for rounds in EXPECTED_ROUNDS for p in PROBABILITIES
         ],
-        "shulgin": [_shulgin_curve(delta, context.pick(quick=25, full=61)) for delta in DELTAS],
+        "shulgin": [_shulgin_curve(delta, context.pick(full=25, paper=61)) for delta in DELTAS],
     }
     return {
         "configuration": {

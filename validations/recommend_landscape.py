@@ -29,7 +29,7 @@ SOURCE = {
     "paper": "das2022, hou2023, shulgin2025, zhang2021",
     "where": "das2022 Theorem 4; hou2023 Corollary 1; shulgin2025 Corollary 2; zhang2021 Section 3.1",
 }
-BUDGET_SECONDS = {"quick": 60.0, "full": 14400.0}
+BUDGET_SECONDS = {"full": 60.0, "paper": 14400.0}
 DATA = "a CSV, Parquet, NPZ or LIBSVM file of records with two or more classes, as one more problem: mushrooms, say"
 
 QUICK = Plan(points=64, generations=5, finalists=12, second=8, best=4, third=32, last=64)
@@ -40,12 +40,12 @@ SURE = 3.0
 
 
 def compute(context: Context) -> dict[str, Any]:
-    cases = list(context.pick(quick=[landscape.CASES["breast-cancer-plain"]], full=list(landscape.CASES.values())))
+    cases = list(context.pick(full=[landscape.CASES["breast-cancer-plain"]], paper=list(landscape.CASES.values())))
     if context.data is not None:
         cases.append(landscape.own(context.data))
-    epsilons = context.pick(quick=(0.5, 3.3, 10.0), full=(0.5, 1.0, 2.0, 3.3, 5.0, 10.0))
-    names = context.pick(quick=["dp-fedavg", "dp-norm-ec"], full=landscape.algorithms())
-    plan = context.pick(quick=QUICK, full=Plan())
+    epsilons = context.pick(full=(0.5, 3.3, 10.0), paper=(0.5, 1.0, 2.0, 3.3, 5.0, 10.0))
+    names = context.pick(full=["dp-fedavg", "dp-norm-ec"], paper=landscape.algorithms())
+    plan = context.pick(full=QUICK, paper=Plan())
     work = landscape.jobs(cases, names, epsilons, ROUNDS, plan, context.seed)
     with one_thread():
         results = context.each(work, [f"{case.name}, {name}, epsilon {e:g}" for case, name, e in map(_of, work)])

@@ -21,9 +21,11 @@ __all__ = [
     "Folder",
     "Format",
     "Fresh",
+    "Full",
     "Jobs",
     "Kept",
     "Output",
+    "Paper",
     "Scheduler",
     "Schema",
     "Seed",
@@ -49,6 +51,10 @@ Output = Annotated[str, typer.Option(metavar="DIR", help="Folder for evidence, f
 Scheduler = Annotated[
     str | None,
     typer.Option(metavar="tcp://HOST:PORT", help="Do the work on the workers of this Dask cluster, not here."),
+]
+Full = Annotated[bool, typer.Option("--full", help="All checks and runs; without it, as many as decide every verdict.")]
+Paper = Annotated[
+    bool, typer.Option("--paper", help="As many runs and points as the papers have; some scripts take hours.")
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again, and store it.")]
 Kept = Annotated[

@@ -16,9 +16,11 @@ from dpfl_theory.cli._options import (
     Device,
     Folder,
     Fresh,
+    Full,
     Jobs,
     Kept,
     Output,
+    Paper,
     Scheduler,
     Schema,
     Seed,
@@ -45,7 +47,8 @@ def validate(
             autocompletion=_complete.validations,
         ),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="The full profile instead of the quick one.")] = False,
+    full: Full = False,
+    paper: Paper = False,
     output: Output = "reports",
     seed: Seed = "0",
     device: Device = "auto",
@@ -75,6 +78,7 @@ def validate(
         return validation.validate(
             names or [],
             full=full,
+            paper=paper,
             output=output,
             seed=seed,
             device=device,
@@ -88,7 +92,8 @@ def validate(
 
 @app.command()
 def reproduce(
-    full: Annotated[bool, typer.Option("--full", help="The full profile of the validations.")] = False,
+    full: Full = False,
+    paper: Paper = False,
     output: Output = "reports",
     alpha: Annotated[str, typer.Option(metavar="A", help="False-alarm probability of all checks.")] = "1e-6",
     seed: Seed = "0",
@@ -99,15 +104,18 @@ def reproduce(
     store: Kept = None,
     fresh: Fresh = False,
 ) -> int:
-    """Run every check of the catalogue and every validation, spread over the cores. The report is there after two
-    minutes and is renewed as results come; what has ended is kept when you interrupt."""
+    """Check every statement of the catalogue and run every validation, spread over the cores. The standard profile runs
+    the checks that decide; --full runs all. The report is there after a minute and is renewed as results come; what
+    has ended is kept when you interrupt."""
     from dpfl_theory import statements, validation
     from dpfl_theory.checks.runner import plan
     from dpfl_theory.reproduce import reproduce as run
     from dpfl_theory.validation.attempt import Run
     from dpfl_theory.validation.batch import default_jobs
 
-    context = validation.Context("full" if full else "quick", parse_seed(seed), choice("device", device, DEVICES))
+    context = validation.Context(
+        validation.profile_of(full, paper), parse_seed(seed), choice("device", device, DEVICES)
+    )
     share, target = parse_alpha(alpha), writable(output, folder=True)
     processes = parse_jobs(jobs) or default_jobs(device)
     place = validation.place_of(folder)

@@ -166,4 +166,4 @@ def kth_smallest(a: Any, k: int) -> float:
             low = i
         else:
             break
-    return a[k]
+    return float(a[k])

@@ -29,7 +29,7 @@ It ends with ``if __name__ == "__main__": raise SystemExit(main(__file__))`` and
 from dpfl_theory.validation.batch import main, validate
 from dpfl_theory.validation.claims import ANSWERS, CLAIM_VERDICTS, counted, elsewhere, ours
 from dpfl_theory.validation.run import SCHEMA, plain, redraw, run
-from dpfl_theory.validation.script import PROFILES, Context, Script, available, load, place_of
+from dpfl_theory.validation.script import PROFILES, Context, Script, available, load, place_of, profile_of
 
 __all__ = [
     "ANSWERS",
@@ -46,6 +46,7 @@ __all__ = [
     "ours",
     "place_of",
     "plain",
+    "profile_of",
     "redraw",
     "run",
     "validate",

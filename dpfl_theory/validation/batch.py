@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dpfl_theory.cli._options import Full, Paper
 from dpfl_theory.console import Progress, as_options, choice, parse_seed, run_app, say, time_left
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
@@ -20,7 +21,7 @@ from dpfl_theory.processes import several, spread
 from dpfl_theory.store import Store, reused
 from dpfl_theory.validation.attempt import Ending, Run, attempt, exit_code, tell
 from dpfl_theory.validation.pieces import Pieces, order_of, together
-from dpfl_theory.validation.script import Context, Script, available, folder, home, load
+from dpfl_theory.validation.script import Context, Script, available, folder, home, load, profile_of
 
 __all__ = ["default_jobs", "main", "run_all", "validate"]
 
@@ -52,7 +53,7 @@ def _told(ending: Ending, how: Run) -> Ending:
 
 
 def _alone(script: Script, how: Run) -> Ending:
-    budget = script.budget.get(how.context.profile)
+    budget = script.about(how.context.profile)
     say(f"{script.name}: {script.title} ({how.context.profile}{f', about {budget:g} s' if budget else ''})")
     with Progress(f"  {script.name}") as progress:
         ending = attempt(script, replace(how, context=replace(how.context, progress=progress)))
@@ -81,7 +82,8 @@ def _spread(groups: Sequence[Sequence[Script]], how: Run, jobs: int) -> list[End
 def validate(
     names: Sequence[str],
     *,
-    full: bool,
+    full: bool = False,
+    paper: bool = False,
     output: str,
     seed: str,
     device: str,
@@ -97,7 +99,7 @@ def validate(
     if not known:
         raise InputError(f"there is no validation script in {str(place or folder())!r}")
     chosen = _named(names, known)
-    context = Context("full" if full else "quick", parse_seed(seed), choice("device", device, DEVICES), data)
+    context = Context(profile_of(full, paper), parse_seed(seed), choice("device", device, DEVICES), data)
     target = writable(output, folder=True)
     scripts = [load(known[name], place) for name in chosen]
     if data is not None:
@@ -136,19 +138,29 @@ def _usable(data: str, names: Sequence[str], scripts: Sequence[Script]) -> None:
 
 
 def main(file: str, arguments: Sequence[str] | None = None) -> int:
-    """Run one script on its own: ``python -m validations.PAPER.NAME [--full] [--output DIR] [--seed N] [--device D]
-    [--data FILE]``, or ``python NAME.py`` for one that imports nothing beside it."""
+    """Run one script on its own: ``python -m validations.PAPER.NAME [--full | --paper] [--output DIR] [--seed N]
+    [--device D] [--data FILE]``, or ``python NAME.py`` for one that imports nothing beside it."""
     path = Path(file).resolve()
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
     @app.command(help=f"Run the validation {path.stem} and leave its evidence and figures in a folder.")
     def script(
-        full: Annotated[bool, typer.Option("--full", help="The full profile instead of the quick one.")] = False,
+        full: Full = False,
+        paper: Paper = False,
         output: Annotated[str, typer.Option(metavar="DIR", help="Folder for evidence and figures.")] = "reports",
         seed: Annotated[str, typer.Option(metavar="N", help="Seed of all randomness.")] = "0",
         device: Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where the kernels run.")] = "auto",
         data: Annotated[str | None, typer.Option(metavar="FILE", help="Your data, if the script takes any.")] = None,
     ) -> int:
-        return validate([path.stem], full=full, output=output, seed=seed, device=device, data=data, place=home(path))
+        return validate(
+            [path.stem],
+            full=full,
+            paper=paper,
+            output=output,
+            seed=seed,
+            device=device,
+            data=data,
+            place=home(path),
+        )
 
     return run_app(app, arguments, program=path.name)

@@ -47,7 +47,7 @@ class ValidationDocument(Table):
     caption: str = told("the figure's caption")
     source: dict[str, str] = told("where in the paper it stands")
     command: str = told("the command that repeats it")
-    profile: Literal["quick", "full"] = told("how much was computed")
+    profile: Literal["standard", "full", "paper"] = told("how much was computed")
     seed: int = told("the seed of all randomness")
     device: str = told("where it ran")
     versions: dict[str, str] = told("versions of Python and of the packages that numbers depend on", {})

@@ -28,8 +28,8 @@ def together(scripts: Sequence[Script]) -> list[list[Script]]:
 def seconds_of(group: Sequence[Script], profile: str) -> float:
     """What a list of scripts usually takes on one core; where that was not measured, at least as much as the longest
     one says of itself, which includes what it shares."""
-    usual = validation_seconds([script.name for script in group]) if profile == "quick" else None
-    return max(script.budget.get(profile, 0.0) for script in group) if usual is None else usual
+    usual = validation_seconds([script.name for script in group], profile)
+    return max(script.about(profile) or 0.0 for script in group) if usual is None else usual
 
 
 def order_of(groups: Sequence[Sequence[Script]], profile: str) -> list[int]:

@@ -31,9 +31,11 @@ __all__ = [
     "known_to_python",
     "load",
     "place_of",
+    "profile_of",
 ]
 
-PROFILES = ("quick", "full")
+PROFILES = ("standard", "full", "paper")
+"""How much is computed: enough runs for every verdict; all; as many points and runs as the paper has."""
 
 T = TypeVar("T")
 
@@ -44,23 +46,25 @@ def _silent(share: float) -> None:
 
 @dataclass(frozen=True)
 class Context:
-    """How a validation is to be run: profile ``quick`` or ``full``, seed of all randomness, device, the user's data
-    file for a script that takes one, what to call with the share of the work that is done, and the store."""
+    """How a validation is to be run: one of `PROFILES`, seed of all randomness, device, the user's data file for a
+    script that takes one, what to call with the share of the work that is done, and the store."""
 
-    profile: str = "quick"
+    profile: str = "standard"
     seed: int = 0
     device: str = "auto"
     data: str | None = None
     progress: Callable[[float], None] = _silent
     reuse: Reuse | None = None
 
-    def pick(self, *, quick: T, full: T) -> T:
-        """The value for this profile.
+    def pick(self, *, full: T, paper: T, standard: T | None = None) -> T:
+        """The value for this profile; that for ``full`` where ``standard`` has none of its own.
 
-        >>> Context(profile="full").pick(quick=3, full=64)
-        64
+        >>> Context(profile="paper").pick(full=3, paper=64), Context().pick(full=3, paper=64)
+        (64, 3)
         """
-        return full if self.profile == "full" else quick
+        if self.profile == "paper":
+            return paper
+        return full if self.profile == "full" or standard is None else standard
 
     def part(self, index: int, of: int) -> Callable[[float], None]:
         """The progress callback of part ``index`` (from 0) of ``of`` equal parts."""
@@ -111,6 +115,10 @@ class Script:
     """The name of the runs that it shares with other scripts; None when it has its own."""
     folder: Path | None = None
     """The folder of scripts that it was found in; None stands for the one that `home` says."""
+
+    def about(self, profile: str) -> float | None:
+        """The seconds that the script says it takes on one core; of a profile that it has none for, those of full."""
+        return self.budget.get(profile, self.budget.get("full"))
 
 
 def folder() -> Path:
@@ -212,6 +220,17 @@ def _remedy(error: Exception, path: Path) -> str:
     return f"; it lies beside the script: write `from . import {lacks}`" if beside else ""
 
 
+def profile_of(full: bool, paper: bool) -> str:
+    """The profile that the options --full and --paper choose. Raises InputError for both.
+
+    >>> profile_of(False, False), profile_of(False, True)
+    ('standard', 'paper')
+    """
+    if full and paper:
+        raise InputError("--full and --paper are two profiles: leave one out; --paper computes more")
+    return PROFILES[2 * paper or full]
+
+
 def command(name: str, context: Context) -> str:
     """The command that repeats a validation; of a data file it says the name, not the folder.
 
@@ -219,4 +238,5 @@ def command(name: str, context: Context) -> str:
     "dpfl-theory validate hou2023_figure12 --data 'my data.txt' --seed 0"
     """
     data = "" if context.data is None else f" --data {shlex.quote(Path(context.data).name)}"
-    return f"dpfl-theory validate {name}{context.pick(quick='', full=' --full')}{data} --seed {context.seed}"
+    size = "" if context.profile == PROFILES[0] else f" --{context.profile}"
+    return f"dpfl-theory validate {name}{size}{data} --seed {context.seed}"

@@ -30,7 +30,7 @@ CERTIFIED_Q = 1.738
 NOISE = (
     f"The paper does not print its q. The noise here has q = {Q:g}, which is less than (5, 1e-6) needs: q = "
     f"{CERTIFIED_Q:g} is certified to be enough, for neighbours one of which has a client's message replaced by noise "
-    f"only (zero-out). With q = {CERTIFIED_Q:g} the claims of Figures 2 to 4 get the same verdicts (quick profile)."
+    f"only (zero-out). With q = {CERTIFIED_Q:g} the claims of Figures 2 to 4 get the same verdicts (full profile)."
 )
 METHODS = {"clip": "Clip", "normalise": "Norm"}
 INITIALISATIONS = ("I1", "I2")
@@ -109,7 +109,7 @@ def run(
 
 def lanes_at(context: Context, threshold: float) -> int:
     """How many noise lanes there are on the first instance."""
-    return context.pick(quick=QUICK_LANES, full=FULL_LANES)[threshold]
+    return context.pick(full=QUICK_LANES, paper=FULL_LANES)[threshold]
 
 
 def series(context: Context, initialisation: str, threshold: float, method: str) -> dict[str, Any]:

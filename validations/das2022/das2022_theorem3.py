@@ -25,7 +25,7 @@ CAPTION = (
     "theorem allows for some u, the q below which nothing is enough grows with the number of rounds without end."
 )
 SOURCE = {"paper": "das2022", "where": "Theorem 3, Section 3"}
-BUDGET_SECONDS = {"quick": 27.0, "full": 300.0}
+BUDGET_SECONDS = {"full": 27.0, "paper": 300.0}
 
 STATEMENT = "das2022.theorem3"
 DELTAS = (1e-5, 1e-6)
@@ -39,7 +39,7 @@ SCHEMES: dict[str, dict[str, str]] = {
     "Poisson, noise from each client": {"sampling": "poisson", "noise": "per-client"},
 }
 OWN_F, OWN_G = (5.0, 1e-6), ((2.0, 1e-5), (5.0, 1e-5))
-"""The paper's own (epsilon, delta). The quick profile leaves Appendix G's smaller epsilon out, which needs less."""
+"""The paper's own (epsilon, delta). The full profile leaves Appendix G's smaller epsilon out, which needs less."""
 ENOUGH = {"zero-out": 4.0, "replace": 16.0}
 ROUNDS = (100, 200, 400)
 """What Appendix G's number of rounds may have been."""
@@ -49,11 +49,11 @@ RUNGS, LADDER_DELTA = (5.0, 20.0, 80.0, 320.0), 1e-5
 
 
 def compute(context: Context) -> dict[str, Any]:
-    full = [_full_curve(d, relation, context.pick(quick=25, full=61)) for d in DELTAS for relation in RELATIONS]
-    counts = {1e-5: context.pick(quick=6, full=17), 1e-6: context.pick(quick=4, full=17)}
+    full = [_full_curve(d, relation, context.pick(full=25, paper=61)) for d in DELTAS for relation in RELATIONS]
+    counts = {1e-5: context.pick(full=6, paper=17), 1e-6: context.pick(full=4, paper=17)}
     cases = [(scheme, relation) for scheme in SCHEMES for relation in RELATIONS]
     points = [(*case, d, z) for d in DELTAS for case in cases for z in _noise_grid(case[1], d, counts[d])]
-    own = [(*case, *at) for at in OWN_G[context.pick(quick=1, full=0) :] for case in cases]
+    own = [(*case, *at) for at in OWN_G[context.pick(full=1, paper=0) :] for case in cases]
     rungs = [(scheme, u, epsilon) for scheme, u in LADDERS for epsilon in RUNGS]
     jobs = [
         *(partial(_own, *at) for at in own),

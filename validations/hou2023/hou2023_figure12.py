@@ -33,16 +33,16 @@ CAPTION = (
     "and range differ."
 )
 SOURCE = {"paper": "hou2023", "where": "Figure 12, Appendix D (Corollary 1, Theorem 1)"}
-BUDGET_SECONDS = {"quick": 25.0, "full": 900.0}
+BUDGET_SECONDS = {"full": 25.0, "paper": 900.0}
 DATA = "the mushroom data in LIBSVM format, or any other LIBSVM or NPZ file with two labels"
 
 CLIENTS = 5
 CONDITION = 25.0  # 1/p* = 5
 EPSILONS = (500.0, 1000.0, 3000.0, 10000.0)
-EXPECTED_STEPS = {"quick": (1.0, 2.0, 5.0, 10.0, 20.0, 50.0), "full": (1.0, 2.0, 3.5, 5.0, 7.0, 10.0, 15.0, 20.0, 50.0)}
+EXPECTED_STEPS = {"full": (1.0, 2.0, 5.0, 10.0, 20.0, 50.0), "paper": (1.0, 2.0, 3.5, 5.0, 7.0, 10.0, 15.0, 20.0, 50.0)}
 ITERATIONS = {
-    "quick": (5, 10, 20, 40, 60, 80, 120, 160, 240),
-    "full": (5, 10, 20, 30, 40, 55, 75, 100, 120, 160, 240, 320),
+    "full": (5, 10, 20, 40, 60, 80, 120, 160, 240),
+    "paper": (5, 10, 20, 30, 40, 55, 75, 100, 120, 160, 240, 320),
 }
 FIXED = 120  # the T at which the best number of local steps is compared between epsilons
 
@@ -70,8 +70,8 @@ def _row(grid: hou.Grid, steps: float, iterations: Sequence[int]) -> Any:
 def compute(context: Context) -> dict[str, Any]:
     setting = _setting(context)
     theory = Theory(setting)
-    lanes = context.pick(quick=80, full=512)
-    expected_steps, iterations = EXPECTED_STEPS[context.profile], ITERATIONS[context.profile]
+    lanes = context.pick(full=80, paper=512)
+    expected_steps, iterations = context.pick(**EXPECTED_STEPS), context.pick(**ITERATIONS)
     grid = hou.Grid(setting, "scaffnew", setting.distance, lanes, context.seed, context.device)
     work = [partial(_row, grid, steps, iterations) for steps in expected_steps]
     rows = np.asarray(context.each(work, [f"{grid}, 1/p = {steps:g}" for steps in expected_steps]))

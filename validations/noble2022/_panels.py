@@ -26,10 +26,10 @@ FEDSGD = (
 )
 SCALE = (
     "Step sizes are eta_0/(sK), with eta_0 chosen by held-out accuracy at the lowest heterogeneity (one fold in the "
-    "quick profile, five in the full one; 20 rounds, in the full one 100). The warm start takes 4/l = 20 rounds, 10 in "
-    "the quick profile. "
+    "full profile, five in the paper profile; 20 rounds, in the paper profile 100). The warm start takes 4/l = 20 "
+    "rounds, 10 in the full profile. "
     + FEDSGD
-    + " The quick profile has 40 users with 250 records, 40 rounds, and the paper's noise in each local step; the full "
+    + " The full profile has 40 users with 250 records, 40 rounds, and the paper's noise in each local step; the paper "
     "profile 100 users with 5000 records and 400 rounds. The data hold the epsilon of each, were the threshold fixed. "
     + noble.PUBLISHED_CODE
 )
@@ -67,9 +67,9 @@ def compute(
     """The panels' curves, ends and privacy; ``printed``: the paper's sigma_g and its number R of a user's records."""
     base = {
         **BASE,
-        "rounds": context.pick(quick=40, full=400),
-        "lanes": context.pick(quick=4, full=5),
-        "every": context.pick(quick=2, full=8),
+        "rounds": context.pick(full=40, paper=400),
+        "lanes": context.pick(full=4, paper=5),
+        "every": context.pick(full=2, paper=8),
     }
     found = []
     for panel in _panels(context, cases, steps, base, printed):
@@ -121,10 +121,10 @@ def _panels(
     """All algorithms on all data and numbers of local steps.
 
     eta_0 is tuned on the first of the data (the lowest heterogeneity) with the first number of local steps, in the
-    quick profile on half the rounds, and kept, as in D.1.
+    full profile on half the rounds, and kept, as in D.1.
     """
-    folds = context.pick(quick=1, full=noble.FOLDS)
-    tuning = {**base, "rounds": context.pick(quick=base["rounds"] // 2, full=base["rounds"])}
+    folds = context.pick(full=1, paper=noble.FOLDS)
+    tuning = {**base, "rounds": context.pick(full=base["rounds"] // 2, paper=base["rounds"])}
     settings: dict[noble.Setting, noble.Setting] = {}
     for data in cases:
         noise = noble.noise_multiplier(printed[0], printed[1], noble.records_of(data, context.seed))
@@ -144,7 +144,7 @@ def _panels(
     runs = {}
     for setting, first in settings.items():
         for name in noble.ALGORITHMS:
-            lanes = context.pick(quick=2, full=setting.lanes) if name in noble.SHOWN_ALONE else setting.lanes
+            lanes = context.pick(full=2, paper=setting.lanes) if name in noble.SHOWN_ALONE else setting.lanes
             eta_0 = tuned[f"eta_0 of {name}", first]["eta_0"]
             own = replace(setting, lanes=lanes)
             runs[name, setting] = partial(noble.measured, name, own, eta_0, context.seed, context.device)

@@ -1,9 +1,9 @@
 """The experiments of noble2022 Section 5 and Appendix D.3, shared by the scripts of its figures and tables.
 
-The quick profile keeps what shapes a run and shrinks the data: fewer users, a twentieth of the records, and a twentieth
+The full profile keeps what shapes a run and shrinks the data: fewer users, a twentieth of the records, and a twentieth
 of the noise multiplier, so that the noise of one local step, 2C sigma_g/(sR), is the paper's. The privacy that goes
-with it is another, and is reported. The full profile is at the paper's scale; there the step size is tuned on the first
-`TUNING_ROUNDS` rounds.
+with it is another, and is reported. The paper profile is at the paper's scale; there the step size is tuned on the
+first `TUNING_ROUNDS` rounds.
 
 What the paper's FedSGD is stays open: Section 2 calls it "a single local update", Section 5 "FedAvg with Ks = 1" beside
 s = 0.2 "for all of the datasets", and the published code runs 1/s local steps. ``FedSGD`` is the latter, K = 1/s at
@@ -35,7 +35,7 @@ from dpfl_theory.validation import Context, elsewhere
 
 ONE_STEP = "DP-FedSGD-one-step"
 ALGORITHMS = ("FedAvg", "FedSGD", "SCAFFOLD-warm", "DP-FedAvg", "DP-FedSGD", ONE_STEP, "DP-SCAFFOLD-warm")
-SHOWN_ALONE = ("FedSGD", "SCAFFOLD-warm")  # no claim speaks of them: the quick profile shows two runs
+SHOWN_ALONE = ("FedSGD", "SCAFFOLD-warm")  # no claim speaks of them: the full profile shows two runs
 COLOURS = {
     "FedAvg": style.PALETTE[0],
     "FedSGD": style.PALETTE[4],
@@ -126,8 +126,8 @@ def points(context: Context, calls: Mapping[Name, partial[Any]], part: int, of: 
 
 
 def synthetic(context: Context, alpha: float, beta: float) -> Data:
-    """The D.2 data: M = 100 users with R = 5000 records each, or the quick profile's 40 with 250."""
-    users, records = context.pick(quick=(40, 250), full=(100, 5000))
+    """The D.2 data: M = 100 users with R = 5000 records each, or the full profile's 40 with 250."""
+    users, records = context.pick(full=(40, 250), paper=(100, 5000))
     return Data("synthetic", (alpha, beta), users, records)
 
 
@@ -144,12 +144,12 @@ def judged(
 ) -> list[dict[str, Any]]:
     """The paper's claims on accuracy or loss, with what differs from the paper's setting where something does.
 
-    synthetic: the quick profile's scale in words, where the claims concern synthetic data; images: whether they concern
+    synthetic: the full profile's scale in words, where the claims concern synthetic data; images: whether they concern
     image data; more: what differs in every profile.
     """
     differs = [more] if more else []
     if synthetic:
-        differs += context.pick(quick=[synthetic], full=[])
+        differs += context.pick(full=[synthetic], paper=[])
     if images and context.data is None:
         differs.append("scikit-learn's digits (1797 images of 10 classes) take the place of FEMNIST (47 classes)")
     elif images:
@@ -158,7 +158,7 @@ def judged(
 
 
 QUICK = "40 users with 250 records and 40 rounds, where the paper has 100 users with 5000 and 400 rounds"
-"""The quick profile of Figures 1 and 3 to 6."""
+"""The full profile of Figures 1 and 3 to 6."""
 
 
 def noise_multiplier(printed: float, printed_records: int, records: float) -> float:

@@ -30,15 +30,15 @@ def compute(
     context: Context, level: tuple[float, float], printed: Sequence[Sequence[tuple[float, float]]]
 ) -> dict[str, Any]:
     """The table's cells: T from the recipe for the paper's M and R, accuracy from runs."""
-    users, records = context.pick(quick=(USERS, 250), full=(USERS, RECORDS))
+    users, records = context.pick(full=(USERS, 250), paper=(USERS, RECORDS))
     data, lowest = (noble.Data("synthetic", pair, users, records) for pair in (level, (0.0, 0.0)))
     delta = 1.0 / (USERS * RECORDS * 0.8)
     scale = noble.noise_multiplier(1.0, RECORDS, records)
     first = noble.Setting(
         lowest, **RATES, local_steps=10, rounds=100, noise_multiplier=scale * NOISE[0], lanes=RUNS, every=4
     )
-    noise = context.pick(quick=NOISE[::2], full=NOISE)
-    folds = context.pick(quick=1, full=noble.FOLDS)
+    noise = context.pick(full=NOISE[::2], paper=NOISE)
+    folds = context.pick(full=1, paper=noble.FOLDS)
     tune = partial(noble.tuned, COLD, first, context.seed, folds, context.device)
     (choice,) = noble.points(context, {("eta_0", first): tune}, 0, 2).values()
     settings = {(sigma, K): _setting(first, data, scale, sigma, K, delta) for sigma in noise for K in STEPS}

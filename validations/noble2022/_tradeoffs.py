@@ -41,7 +41,7 @@ def compute(
 ) -> dict[str, Any]:
     """Both algorithms for every rate, on synthetic data of these levels and on image data; the digits of the default
     are spread over ``digits_users`` users."""
-    users = context.pick(quick=QUICK_USERS, full=SYNTHETIC["users"])
+    users = context.pick(full=QUICK_USERS, paper=SYNTHETIC["users"])
     images = [noble.real(context, gamma) for gamma in noble.SIMILARITIES]
     if context.data is None:
         images = [replace(data, users=digits_users) for data in images]
@@ -116,7 +116,7 @@ class _Panel:
             LOCAL_STEPS,
             rounds,
             noble.noise_multiplier(*noise, noble.records_of(data, context.seed)),
-            lanes=context.pick(quick=4, full=5),
+            lanes=context.pick(full=4, paper=5),
             every=max(1, rounds // 40),
         )
         # Each rate has its own step size, so that none is favoured; as in D.1 it is kept for higher heterogeneity.
@@ -126,8 +126,8 @@ class _Panel:
     def tuning(self) -> dict[tuple[str, noble.Setting], partial[Any]]:
         """The choice of each algorithm's step size."""
         c, rounds = self.context, self.setting.rounds
-        folds = c.pick(quick=1, full=noble.FOLDS)
-        tried = c.pick(quick=_around(self.setting.record_rate), full=range(len(STEP_GRID)))
+        folds = c.pick(full=1, paper=noble.FOLDS)
+        tried = c.pick(full=_around(self.setting.record_rate), paper=range(len(STEP_GRID)))
         return {
             (f"eta_0 of {name}", self.first): partial(
                 noble.tuned, name, self.first, c.seed, folds, c.device, STEP_GRID, rounds, tried

@@ -27,7 +27,7 @@ SURE = 5.0
 
 def steps(context: Context) -> list[float]:
     """The tuning grid, in the natural unit of the step size."""
-    return [float(s) for s in np.geomspace(1e-3, 10**1.5, context.pick(quick=10, full=19))]
+    return [float(s) for s in np.geomspace(1e-3, 10**1.5, context.pick(full=10, paper=19))]
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,8 @@ COMPUTED: Mapping[Key, Callable[[], float]] = {
     ("hou2023.overparameterised", "1.06"): _server,
 }
 
-_FIGURE12 = "hou2023_figure12, quick profile, seed 0: clipping on over off at the same noise"
-_OBSERVATION4 = "hou2023_observation4, quick profile, seed 0: quadratics, DP-FedAvg, C = D/4, epsilon = 10, on over off"
+_FIGURE12 = "hou2023_figure12, full profile, seed 0: clipping on over off at the same noise"
+_OBSERVATION4 = "hou2023_observation4, full profile, seed 0: quadratics, DP-FedAvg, C = D/4, epsilon = 10, on over off"
 
 GIVEN: Mapping[Key, str] = {
     ("hou2023.clip-inactive", "1.000"): _FIGURE12,
