@@ -1,15 +1,18 @@
-# make validate | test | check | check-theorems | docs | bench | soak | mutation | clean: each makes its own environment first.
+# make validate | test | check | check-theorems | docs | bench | soak | mutation | clean: each makes its own environment
+# first. make validate-full and test-full run everything.
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REPORTS := reports
+# Tried in this order for a new environment.
+PYTHONS ?= python3.11 python3.12 python3.13 python3
 
-.PHONY: validate test check check-theorems docs power bench-gpu bench soak mutation dist-check constraints clean
+.PHONY: validate validate-full test test-full check check-theorems docs power bench-gpu bench soak mutation dist-check constraints clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
 	@if ! test -x $(BIN)/python; then \
-	  for python in python3.11 python3.12 python3.13 python3; do \
+	  for python in $(PYTHONS); do \
 	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 	      echo "Making $(VENV) with $$python and the pinned packages; this takes a few minutes the first time."; \
 	      $$python -m venv $(VENV) && break || exit 1; \
@@ -21,11 +24,19 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
 	@touch $@
 
+# The standard profile: the checks and runs that decide. validate-full: all of them.
 validate: $(READY)
 	$(BIN)/dpfl-theory reproduce --output $(REPORTS)
 
+validate-full: $(READY)
+	$(BIN)/dpfl-theory reproduce --full --output $(REPORTS)
+
+# A sample of each law, and one run of each command. test-full: all cases of all tests.
 test: $(READY)
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+test-full: $(READY)
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --exhaustive
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -55,23 +66,24 @@ docs: $(READY)
 	$(BIN)/python -m docs --output build/docs
 
 # Measures what the checks of each statement could notice, from a whole check, and writes it down beside the statements;
-# so too where the decimals of errata come from.
+# so too where the decimals of errata come from, and which checks the standard profile leaves out.
 power: $(READY)
 	@mkdir -p build
 	$(BIN)/dpfl-theory check --format json --output build/check.json
 	$(BIN)/python -m dpfl_theory.checks.power build/check.json
 	$(BIN)/python -m dpfl_theory.checks.numbers build/check.json
+	$(BIN)/python -m dpfl_theory.checks.standard build/check.json
 
 # All cases of all tests, faults against running sweeps, thousands of inputs for everything that reads, implementations with
 # planted faults, and how distributed work grows: full counts, written to benchmarks/; some four hours.
 soak: $(READY)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[fuzz]' \
 	  || echo "atheris cannot be installed here: inputs are not guided by coverage." >&2
-	$(BIN)/python -m pytest -q -n auto --dist worksteal --exhaustive
+	$(MAKE) test-full
 	$(BIN)/python -m benchmarks.soak
 	$(BIN)/python -m benchmarks.fuzz --output benchmarks/fuzz/FUZZ.md
 	$(BIN)/python -m benchmarks.conform
-	$(BIN)/dpfl-theory reproduce --output $(REPORTS)
+	$(BIN)/dpfl-theory reproduce --full --output $(REPORTS)
 	$(BIN)/python -m benchmarks.growth $(REPORTS) .dpfl-theory/evidence.sqlite --output benchmarks/growth/GROWTH.md
 
 # Small changes of all code that turns numbers into a verdict or an epsilon, and which tests notice: for each night. It goes

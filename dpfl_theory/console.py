@@ -24,6 +24,7 @@ __all__ = [
     "parse_seed",
     "run_app",
     "say",
+    "seconds_left",
     "time_left",
 ]
 
@@ -178,10 +179,16 @@ def time_left(share: float, seconds: float) -> str:
     >>> time_left(0.25, 10.0), time_left(0.25, 100.0), time_left(0.0, 10.0)
     ('about 30 s left', 'about 5 min left', '')
     """
-    if share <= 0.0:
-        return ""
-    left = seconds * (1.0 - share) / share
-    return f"about {left:.0f} s left" if left < 90.0 else f"about {left / 60.0:.0f} min left"
+    return "" if share <= 0.0 else seconds_left(seconds * (1.0 - share) / share)
+
+
+def seconds_left(seconds: float) -> str:
+    """How long the rest takes, in words.
+
+    >>> seconds_left(61.0), seconds_left(600.0)
+    ('about 61 s left', 'about 10 min left')
+    """
+    return f"about {seconds:.0f} s left" if seconds < 90.0 else f"about {seconds / 60.0:.0f} min left"
 
 
 class Progress:

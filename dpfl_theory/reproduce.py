@@ -1,5 +1,5 @@
-"""Everything at once: every check of the catalogue and every validation, spread over processes, with a report that is
-there after two minutes and is renewed as results come.
+"""Everything at once: the checks of the catalogue and every validation, spread over processes, with a report that is
+there after a minute and is renewed as results come.
 
 What has ended is kept when the rest fails or is interrupted: each validation leaves its files itself, and the evidence
 of checks so far lies beside that of the last whole run until this one is whole.
@@ -16,9 +16,11 @@ from pathlib import Path
 from dpfl_theory import methods
 from dpfl_theory.checks.evidence import Evidence, exit_code, in_short
 from dpfl_theory.checks.runner import Pair, report_of, settings_of, tasks_of, usual_seconds
+from dpfl_theory.checks.standard import standard
 from dpfl_theory.checks.stored import places, taken
 from dpfl_theory.checks.workers import work_of
-from dpfl_theory.console import Progress, as_options, say, time_left
+from dpfl_theory.console import Progress, as_options, say, seconds_left
+from dpfl_theory.forecast import Forecast
 from dpfl_theory.output import write
 from dpfl_theory.processes import spread
 from dpfl_theory.report.build import build
@@ -33,21 +35,20 @@ from dpfl_theory.warm import compile_kernels
 
 __all__ = ["reproduce"]
 
-FIRST_PAGE_SECONDS = 120.0
+FIRST_PAGE_SECONDS = 45.0
 RENEWAL_SECONDS = 120.0
 """Making the pages takes several seconds of a core, which the work lacks meanwhile."""
 Result = Ended[Evidence] | list[Ending | Waiting] | Made | None
 """What pieces of work give: checks, scripts, their points, and the one that compiles kernels."""
-_SETTLED_SECONDS = 15.0
-"""After so long the speed of this machine is known well enough to say how long the rest takes."""
 
 
 def reproduce(pairs: Sequence[Pair], scripts: Sequence[Script], how: Run, *, alpha: float, jobs: int) -> int:
-    """Run these checks of the catalogue and these validations in ``jobs`` processes; leave evidence, figures and pages
-    in the output folder, and say on stderr what came out. What the store has is taken from there, and what ends is kept
-    there at once. Returns the exit code: that of the first script that failed, else 1 where something decided differs
+    """Run the checks that the profile chooses among these, and these validations, in ``jobs`` processes; leave
+    evidence, figures and pages in the output folder, and say on stderr what came out. What the store has is taken from
+    there, and what ends is kept there at once. All profiles split alpha over the same checks, so that these find the
+    same in each. Returns the exit code: that of the first script that failed, else 1 where something decided differs
     from its record, 3 where only undecided things do, 0 otherwise."""
-    work = _Work(pairs, scripts, how, alpha)
+    work = _Work(pairs, scripts, how, alpha, jobs)
     with Progress("reproduce") as progress:
         work.progress = progress
         try:
@@ -74,20 +75,23 @@ class _Work:
     """The pieces of work (checks, then scripts, then the compilation of kernels) and what came out of those that have
     ended."""
 
-    def __init__(self, pairs: Sequence[Pair], scripts: Sequence[Script], how: Run, alpha: float) -> None:
-        self.pairs, self.scripts, self.how, self.alpha = pairs, scripts, how, alpha
+    def __init__(self, pairs: Sequence[Pair], scripts: Sequence[Script], how: Run, alpha: float, jobs: int) -> None:
+        self.all, self.scripts, self.how, self.alpha = pairs, scripts, how, alpha
+        self.profile = "standard" if how.context.profile == "standard" else "full"
+        self.pairs = standard(pairs) if self.profile == "standard" else pairs
         self.output = how.output
         self.settings = settings_of(pairs, alpha, how.context.seed, how.context.device)
-        self.places = places(pairs, self.settings, how.store)
-        self.compiling = len(pairs)
+        self.places = places(self.pairs, self.settings, how.store)
+        self.compiling = len(self.pairs)
         """The number of the piece of work that compiles the kernels; checks have those before, scripts those after."""
-        self.figures = Pieces((), how, len(pairs) + 1)
+        self.figures = Pieces((), how, len(self.pairs) + 1)
         self.pieces: Sequence[Callable[[], Result]] = ()
         self.usual: list[float] = []
         self.order: list[int] = []
         self.ended: set[int] = set()
         self.evidence: dict[int, Evidence] = {}
         self.begun = time.monotonic()
+        self.forecast = Forecast(jobs, self.cost)
         self.next_page = self.begun + FIRST_PAGE_SECONDS
         self.progress: Progress | None = None
 
@@ -129,6 +133,7 @@ class _Work:
     def done(self, piece: int, result: Result) -> list[Callable[[], Result]]:
         """Keep what a piece of work returned; gives the pieces that it makes possible."""
         self.ended.add(piece)
+        self.forecast.ended(piece)
         if isinstance(result, Ended):
             self.evidence[piece] = result.result
             if self.how.store is not None:
@@ -139,7 +144,8 @@ class _Work:
         """Say how far the work is, and renew the pages from time to time."""
         open_, ended = (sum(map(self.cost, numbers)) for numbers in (left, self.ended))
         share = ended / max(1.0, open_ + ended + self.figures.pending)
-        rest = self.time_left(share)
+        seconds = self.forecast.left(left, self.figures.pending)
+        rest = "" if seconds is None else seconds_left(seconds)
         if self.progress is not None:
             self.progress(share, "; ".join(filter(None, (rest, self.label(left[0])))))
         if time.monotonic() >= self.next_page and (self.evidence or self.endings):
@@ -163,11 +169,6 @@ class _Work:
         checks = sum(i < len(self.pairs) for i in left)
         return f"{checks} checks and {len(self.scripts) - len(self.endings)} figures and tables are still to come"
 
-    def time_left(self, share: float) -> str:
-        """How long the rest takes at the speed so far, in words; nothing as long as that is not known."""
-        elapsed = time.monotonic() - self.begun
-        return "" if elapsed < _SETTLED_SECONDS else time_left(share, elapsed)
-
     def page(self, unfinished: str) -> Path:
         """Write the evidence so far and the pages from it."""
         if self.evidence:
@@ -182,6 +183,7 @@ class _Work:
             [self.evidence[i] for i in ended],
             self.alpha,
             time.monotonic() - self.begun,
+            self.profile if len(ended) == len(self.pairs) else "",
         )
         document = report.to_json()
         text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
@@ -202,6 +204,8 @@ class _Work:
         if self.pairs:
             summary = self.write_evidence("check")
             say(f"check: {in_short(summary)}")
+            if len(self.pairs) < len(self.all):
+                say(f"{len(self.all) - len(self.pairs)} of {len(self.all)} checks are left to `reproduce --full`")
             codes.append(exit_code(summary))
         (self.output / "evidence" / "check-so-far.json").unlink(missing_ok=True)
         page = build(self.output, say, redraw=False)

@@ -187,6 +187,7 @@ class CheckDocument(Table):
     summary: Summary = told("what all evidence comes to")
     evidence: list[Found] = told("one entry for each check")
     own: dict[str, Own] = told("statements of the user's own, by id: their file, words, formula and power", {})
+    profile: Literal["standard", "full"] | None = told("which profile chose the checks; null where somebody did", None)
     power: dict[str, Any] = open_("what the checks of each statement would notice, where that was measured", {})
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "exit_code",
     "in_short",
     "kind_of",
+    "not_met",
     "of_outcome",
     "outside",
     "statement_verdict",
@@ -170,9 +171,14 @@ def agreement(verdict: str, expected: str) -> str:
     return "undecided" if verdict == "inconclusive" else "differs"
 
 
+def not_met(hypothesis: str) -> str:
+    """How the reason of evidence begins whose instance does not meet a hypothesis."""
+    return f"the hypothesis '{hypothesis}' is not met"
+
+
 def outside(statement: Statement, check: Check, missing: tuple[str, str], seconds: float) -> Evidence:
     """The evidence of a check whose instance does not meet a hypothesis, which ``missing`` names, and how it fails."""
-    reason = f"the hypothesis '{missing[0]}' is not met: {missing[1]}"
+    reason = f"{not_met(missing[0])}: {missing[1]}"
     return Evidence(
         statement=statement.id,
         method=check.method,

@@ -61,12 +61,16 @@ class Report:
     power: dict[str, Power] = field(default_factory=dict)
     reused: int = 0
     """How many checks' evidence came from a store."""
+    profile: str = ""
+    """Which profile chose the checks (`dpfl_theory.checks.standard`); empty where somebody did."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of `check --format json`."""
         made = document(self.evidence, self.expected, self.alpha, self.seconds)
         for id_, reading in self.readings.items():
             made["summary"]["statements"][id_]["reading"] = reading
+        if self.profile:
+            made["profile"] = self.profile
         if self.power:
             made["power"] = {id_: power.to_json() for id_, power in self.power.items()}
         return made
@@ -192,10 +196,14 @@ def settings_of(pairs: Sequence[Pair], alpha: float, seed: int, device: str) -> 
     return Settings(seed, alpha / max(1, sum(known_methods.get(c.method).simulates for _, c in pairs)), device, None)
 
 
-def report_of(pairs: Sequence[Pair], evidence: Sequence[Evidence], alpha: float, seconds: float) -> Report:
-    """The report of these checks, one piece of evidence for each."""
+def report_of(
+    pairs: Sequence[Pair], evidence: Sequence[Evidence], alpha: float, seconds: float, profile: str = ""
+) -> Report:
+    """The report of these checks, one piece of evidence for each. profile: whose checks these are, all of them; each
+    statement is then expected to have its recorded verdict."""
     readings = {statement.id: statement.reading for statement, _ in pairs if statement.reading}
-    return Report(tuple(evidence), _expected(pairs), alpha, seconds, readings)
+    expected = {statement.id: statement.expected for statement, _ in pairs} if profile else _expected(pairs)
+    return Report(tuple(evidence), expected, alpha, seconds, readings, profile=profile)
 
 
 def _run_here(work: _Work, progress: Progress | None) -> list[Evidence]:

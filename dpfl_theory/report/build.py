@@ -97,6 +97,7 @@ def build(
         shows=shows,
         grades=GRADES,
         unfinished=unfinished,
+        profile=known.profile,
         alphas=known.alphas,
         versions=versions_of([*known.evidence, *validations]),
     )

@@ -37,6 +37,8 @@ class Documents:
     own: dict[str, dict[str, Any]]
     alphas: tuple[float, ...]
     validations: tuple[dict[str, Any], ...]
+    profile: str = ""
+    """Which profile chose the checks of the document that was written last; empty where somebody did."""
 
 
 def read(place: Path) -> Documents:
@@ -78,6 +80,7 @@ def read(place: Path) -> Documents:
         {id_: about for _, _, document in checks for id_, about in _own(document)},
         tuple(sorted({document["summary"]["alpha"] for _, _, document in checks})),
         tuple(validations),
+        max(checks, key=lambda known: known[0])[2].get("profile") or "" if checks else "",
     )
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import importlib
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from dpfl_theory import statements
+from dpfl_theory import methods, statements
 from dpfl_theory.checks.document import exponent_of
 from dpfl_theory.checks.evidence import kind_of, statement_verdict, verdict_of
+from dpfl_theory.checks.single import checks_of
 from dpfl_theory.report import formulas
 from dpfl_theory.report.own import shown_lines
-from dpfl_theory.statements.model import DERIVED, Statement
+from dpfl_theory.statements.model import DERIVED, Check, Statement
 from dpfl_theory.statements.power import Power, recorded
 
 __all__ = [
@@ -77,6 +78,17 @@ class Entry:
         if not self.evidence:
             return self.statement.expected if self.statement is not None else "-"
         return statement_verdict((kind_of(e["method"], e["check"]), e["expected"]) for e in self.evidence)
+
+    @cached_property
+    def checks(self) -> Sequence[Check]:
+        """The checks that the catalogue has of it; none of a user's own."""
+        return () if self.statement is None else checks_of(self.statement)
+
+    @property
+    def missing(self) -> int:
+        """How many of these were not run here."""
+        run = {(e["method"], e["check"]) for e in self.evidence}
+        return sum((c.method, c.name) not in run for c in self.checks)
 
     @property
     def surprising(self) -> bool:
@@ -191,9 +203,8 @@ class Entry:
         if not drawn:
             return check_command(self.id, file)
         # Each check keeps its share of the false-alarm budget, so that it stops after the same number of lanes.
-        return (
-            f"{check_command(self.id, file)} --seed {drawn[0]['seed']} --alpha {shared(drawn[0]['alpha'], len(drawn))}"
-        )
+        many = len(drawn) if self.statement is None else sum(methods.get(c.method).simulates for c in self.checks)
+        return f"{check_command(self.id, file)} --seed {drawn[0]['seed']} --alpha {shared(drawn[0]['alpha'], many)}"
 
     @cached_property
     def lines(self) -> list[formulas.Line]:

@@ -191,6 +191,7 @@ def counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) -
         "remarked": len(remarked),
         "surprising": sum(e.surprising for e in checked),
         "evidence": sum(len(e.evidence) for e in checked),
+        "missing": sum(e.missing for e in checked),
         "validations": len(validations),
         "claims": {v: n for v, n in found.items() if v in validation.CLAIM_VERDICTS},
         "questions": {v: n for v, n in found.items() if v in validation.ANSWERS},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from dpfl_theory.cli._options import Full, Paper
-from dpfl_theory.console import Progress, as_options, choice, parse_seed, run_app, say, time_left
+from dpfl_theory.console import Progress, as_options, choice, parse_seed, run_app, say, seconds_left
 from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.forecast import Forecast
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.output import writable
@@ -67,14 +67,16 @@ def _spread(groups: Sequence[Sequence[Script]], how: Run, jobs: int) -> list[End
         def waiting(left: list[int]) -> None:
             open_, ended = (sum(map(pieces.cost, numbers)) for numbers in (left, finished))
             share = ended / max(1.0, open_ + ended + pieces.pending)
-            told = (time_left(share, time.monotonic() - begun), f"waiting for {pieces.label(left[0])}")
+            seconds = forecast.left(left, pieces.pending)
+            told = (None if seconds is None else seconds_left(seconds), f"waiting for {pieces.label(left[0])}")
             progress(share, "; ".join(filter(None, told)))
 
         def done(piece: int, result: Any) -> list[Callable[[], Any]]:
             finished.append(piece)
+            forecast.ended(piece)
             return pieces.done(piece, result)
 
-        finished, begun = list[int](), time.monotonic()
+        finished, forecast = list[int](), Forecast(jobs, pieces.cost)
         spread(pieces.begin, jobs, order_of(groups, how.context.profile), done=done, waiting=waiting)
     return pieces.endings
 

@@ -1,0 +1,131 @@
+"""The standard profile: of each statement the checks that decide.
+
+    python -m dpfl_theory.checks.standard build/check.json
+
+reads the evidence of all checks of the catalogue and the measured power (`dpfl_theory.checks.power`), and writes
+`dpfl_theory/statements/standard.json`: the checks that the standard profile leaves out. It runs all others, so also
+those that are new. Of each statement these are chosen:
+
+* every check that is known to refute it, or to stay open, and every check of the smoke set;
+* for each method a check that notices the smallest changes, the fastest among those that notice as small ones;
+* for each term of the right side the check that notices its absence;
+* for each hypothesis the fastest instance that it excludes;
+* what else the statement's verdict needs, such as the other half of an equality.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory import statements as catalogue
+from dpfl_theory.checks.evidence import kind_of, not_met, verdict_of
+from dpfl_theory.output import write
+from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.power import Power
+from dpfl_theory.statements.power import recorded as recorded_power
+
+__all__ = ["FILE", "chosen", "left_out", "standard"]
+
+FILE = Path(catalogue.__file__).with_name("standard.json")
+TIERS = (0.001, 0.01, 0.1, 0.5, 1.0)
+"""Checks that notice changes up to the same one of these shares count as equal, and the fastest is chosen."""
+
+Key = tuple[str, str]
+"""A check's method and name."""
+Found = Mapping[Key, Mapping[str, Any]]
+"""Evidence as plain data, by method and name."""
+
+
+@cache
+def _file() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    found: dict[str, dict[str, list[str]]] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def standard(pairs: Sequence[tuple[Statement, Check]]) -> list[tuple[Statement, Check]]:
+    """Those of the planned checks that the standard profile runs.
+
+    >>> from dpfl_theory.checks.runner import plan
+    >>> every = plan([catalogue.get("das2022.theorem4a")])
+    >>> 0 < len(standard(every)) < len(every)
+    True
+    """
+    return [(s, c) for s, c in pairs if c.name not in _file().get(s.id, {}).get(c.method, ())]
+
+
+def left_out(pairs: Iterable[tuple[Statement, Check]], kept: Iterable[tuple[Statement, Check]]) -> dict[str, int]:
+    """How many of the planned checks of each statement were left out; none of these is 0."""
+    counts = Counter(s.id for s, _ in pairs)
+    counts.subtract(s.id for s, _ in kept)
+    return {id_: count for id_, count in counts.items() if count}
+
+
+def chosen(statement: Statement, checks: Sequence[Check], found: Found, power: Power) -> set[Key]:
+    """The checks of a statement that the standard profile runs, from the evidence and the power of all of them."""
+    keys = {(c.method, c.name): c for c in checks}
+    kept = {key for key, c in keys.items() if c.smoke or c.expected in ("violated", "inconclusive")}
+    for by in (power.ratio_by, *power.terms.values()):
+        method, _, name = by.partition(": ")
+        kept |= {(method, name)} & set(keys)
+
+    def fastest(among: Iterable[Key]) -> set[Key]:
+        candidates = sorted(among, key=lambda key: (found[key]["seconds"], key))
+        return set() if kept & set(candidates) else set(candidates[:1])
+
+    for assumption in statement.assumptions:
+        kept |= fastest(key for key, e in found.items() if e["reason"].startswith(not_met(assumption.text)))
+    inside = [key for key, c in keys.items() if c.expected == "holds"]
+    for method in dict.fromkeys(c.method for c in checks):
+        own = [key for key in inside if key[0] == method]
+        share, name = power.least.get(method, (None, ""))
+        if share is None:
+            kept |= fastest(own)
+            continue
+        tier = next(t for t in TIERS if share <= t)
+        kept |= fastest(key for key in own if key[1] == name or _share(statement, found[key]) <= tier)
+    for key in sorted(inside, key=lambda key: (found[key]["seconds"], key)):
+        if verdict_of([found[k] for k in kept]) == verdict_of(list(found.values())):
+            break
+        kept.add(key)
+    return kept
+
+
+def _share(statement: Statement, evidence: Mapping[str, Any]) -> float:
+    """The smallest share of the right side that evidence with limits notices; infinite where they do not say."""
+    from dpfl_theory.checks.power import margin
+
+    if kind_of(evidence["method"], evidence["check"]) == "algebra":
+        return math.inf
+    share = margin(evidence, statement.relation == "==")
+    return math.inf if share is None else share
+
+
+def main(path: str) -> None:
+    """Choose from a document of all checks, and write the file."""
+    from dpfl_theory.checks.runner import checks_of
+
+    found: dict[str, dict[Key, Mapping[str, Any]]] = {}
+    for e in json.loads(Path(path).read_text(encoding="utf-8"))["evidence"]:
+        found.setdefault(e["statement"], {})[e["method"], e["check"]] = e
+    made: dict[str, dict[str, list[str]]] = {}
+    for statement in catalogue.all_statements():
+        power = recorded_power(statement.id)
+        if power is None:
+            continue
+        checks = checks_of(statement)
+        kept = chosen(statement, checks, found[statement.id], power)
+        for c in checks:
+            if (c.method, c.name) not in kept:
+                made.setdefault(statement.id, {}).setdefault(c.method, []).append(c.name)
+    write(FILE, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

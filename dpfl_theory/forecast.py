@@ -1,0 +1,75 @@
+"""How long the rest of a run takes, from what this run has measured: recorded seconds only compare pieces of work.
+
+Under load, or on a slow machine, each piece takes longer than recorded by about the same factor. That factor is
+measured, over the second half of the time so far: the seconds that cores spent on pieces that have ended, over the
+recorded seconds of these. A piece that is late is expected to take as long again as it is late.
+"""
+
+from __future__ import annotations
+
+import bisect
+import time
+from collections.abc import Callable, Sequence
+
+__all__ = ["Forecast"]
+
+SETTLED_SECONDS = 15.0
+"""After so long the speed of this machine is known well enough."""
+
+
+class Forecast:
+    """What one run has measured so far.
+
+    jobs: how many pieces run at a time. cost: the recorded seconds of a piece, by its number, at any scale.
+
+    >>> now = [0.0]
+    >>> forecast = Forecast(1, {0: 1.0, 1: 2.0}.__getitem__, lambda: now[0])
+    >>> forecast.left([0, 1]) is None
+    True
+    >>> now[0] = 30.0  # the first piece took thirty times its cost
+    >>> forecast.ended(0)
+    >>> forecast.left([1])
+    60.0
+    """
+
+    def __init__(
+        self,
+        jobs: int,
+        cost: Callable[[int], float],
+        clock: Callable[[], float] = time.monotonic,
+        settled: float = SETTLED_SECONDS,
+    ) -> None:
+        self.jobs, self.cost, self.clock, self.settled = max(1, jobs), cost, clock, settled
+        self.begun = clock()
+        self.done = 0.0
+        """The recorded seconds of the pieces that have ended."""
+        self._since: dict[int, float] = {}
+        """When each piece that runs was first seen to run."""
+        self._history: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]
+        """Seconds since the begin, seconds spent on pieces that had ended, and what is recorded of these."""
+
+    def ended(self, piece: int) -> None:
+        """A piece has ended."""
+        self.done += self.cost(piece)
+        self._since.pop(piece, None)
+
+    def left(self, pieces: Sequence[int], pending: float = 0.0) -> float | None:
+        """The seconds that the rest takes; None where too little has been measured.
+
+        pieces: those that have not ended, in the order in which they begin. pending: the recorded seconds of pieces
+        that are not known yet.
+        """
+        now = self.clock()
+        running = pieces[: self.jobs]
+        self._since = {piece: self._since.get(piece, now) for piece in running}
+        elapsed = now - self.begun
+        spent = self.jobs * elapsed - sum(now - since for since in self._since.values())
+        if elapsed < self.settled or self.done <= 0.0 or spent <= 0.0:
+            return None
+        self._history.append((elapsed, spent, self.done))
+        _, before, ended = self._history[bisect.bisect(self._history, (0.5 * elapsed, 0.0, 0.0)) - 1]
+        recent = spent > before and self.done > ended
+        slowness = (spent - before) / (self.done - ended) if recent else spent / self.done
+        late = [abs(slowness * self.cost(piece) - (now - self._since[piece])) for piece in running]
+        queued = slowness * (pending + sum(self.cost(piece) for piece in pieces[self.jobs :]))
+        return max([*late, (sum(late) + queued) / self.jobs])
