@@ -304,6 +304,14 @@ def test_noise_without_sampling_is_raised_only_where_it_is_not_enough(
     assert found == (enough * (1 + 2e-15) if raised else enough)
 
 
+def test_from_which_epsilon_on_a_sentence_says_that_it_protects_nothing() -> None:
+    assert accounting.useless(50.0, "client") == ()
+    (said,) = accounting.useless(math.nextafter(50.0, math.inf), "client")
+    assert said.startswith("An epsilon above 50 protects nothing in practice: it allows outcomes to be e^50 times")
+    assert "one client's data" in said
+    assert 10**21 < math.exp(50.0) < 10**22
+
+
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 1.1, math.nan])
 def test_delta_out_of_range(delta: float) -> None:
     with pytest.raises(InputError, match=r"it must lie in \(0, 1\)"):
