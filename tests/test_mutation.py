@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import sys
 import types
 from collections.abc import Iterator
@@ -51,6 +52,11 @@ class Shape:
 
     def above(self):
         return self.area > LIMIT
+
+def __getattr__(name):
+    if name == "former":
+        return 7
+    raise AttributeError(name)
 
 TABLE = {"twice": twice}
 KINDS = (Shape,)
@@ -110,6 +116,16 @@ def test_a_change_is_in_place_where_the_module_was_imported(
         assert eval(expression, space.__dict__) == after
 
 
+def test_a_change_of_what_a_module_answers_for_names_that_it_lacks_is_in_place(module: types.ModuleType) -> None:
+    """Python calls the module's ``__getattr__`` for these; its other names with two underscores stay."""
+    assert module.former == 7
+    plant("planted_here", SOURCE.replace("return 7", "return 8").replace("A module with", "Another with"))
+    assert module.former == 8
+    assert module.__name__ == "planted_here"
+    assert module.__doc__ is not None
+    assert module.__doc__.startswith("A module with")
+
+
 def test_what_fails_on_import_is_raised(module: types.ModuleType) -> None:
     with pytest.raises(ZeroDivisionError):
         plant("planted_here", SOURCE.replace("LIMIT = 10.5", "LIMIT = 1 / 0"))
@@ -143,3 +159,46 @@ def test_the_lines_of_statements() -> None:
         "def f(x):\n    if (x and\n        y):\n        return (1 +\n            2)\n    for i in x:\n        pass\n"
     )
     assert set(_statements(ast.parse(source))) == {(2, 3), (4, 5), (6, 6), (7, 7)}
+
+
+def test_an_equivalent_that_is_no_mutant_is_dead() -> None:
+    pytest.importorskip("cosmic_ray")
+    from benchmarks.mutation.mutants import mutants
+    from benchmarks.mutation.run import dead
+
+    every = mutants("def f(x):\n    return x + 1\n")
+    lives, other = ("f", "return x + 1", "return x - 1"), ("f", "return x + 1", "return x * 1")
+    assert dead([lives], every) == []
+    moved, changed = ("g", *lives[1:]), ("f", "return x + 2", "return x - 2")
+    assert dead([moved, lives, changed, other], every) == [moved, changed, other]
+
+
+def test_each_equivalent_changes_a_line_that_its_function_has() -> None:
+    """What the line was is still in the module; that the change is a mutant is seen when they run."""
+    folder = Path(__file__).parents[1] / "benchmarks" / "mutation"
+    known = json.loads((folder / "equivalent.json").read_text())
+    assert len(known) > 10
+    for module, entries in known.items():
+        source = (folder.parents[1] / (module.replace(".", "/") + ".py")).read_text()
+        bodies = _bodies(ast.parse(source), source.splitlines())
+        for entry in entries:
+            assert entry["before"] in bodies[entry["function"]], (module, entry)
+            assert entry["after"]
+            assert entry["reason"]
+
+
+def _bodies(tree: ast.Module, lines: list[str]) -> dict[str, set[str]]:
+    """The lines of each function and class, by its qualified name, and those of the module."""
+    found = {"<module>": {line.strip() for line in lines}}
+
+    def visit(node: ast.AST, path: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+                name = f"{path}.{child.name}" if path else child.name
+                found[name] = {line.strip() for line in lines[child.lineno - 1 : child.end_lineno]}
+                visit(child, name)
+            else:
+                visit(child, path)
+
+    visit(tree, "")
+    return found

@@ -27,7 +27,7 @@ def plant(name: str, source: str) -> None:
     new.__dict__.update({k: v for k, v in vars(module).items() if k.startswith("__") and k != "__builtins__"})
     exec(compile(source, str(module.__file__), "exec"), new.__dict__)
     for key, value in list(vars(new).items()):
-        if key.startswith("__") or key not in vars(module):
+        if key not in vars(module) or (key.startswith("__") and not isinstance(value, types.FunctionType)):
             continue
         old = vars(module)[key]
         if isinstance(value, type) and value.__module__ == name:

@@ -16,7 +16,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from benchmarks.mutation.mutants import Mutant, mutants
 from benchmarks.mutation.plant import plant
 from benchmarks.mutation.targets import BUDGET, SECONDS, TARGETS
 
-__all__ = ["ALIVE", "STATE", "digest", "equivalent", "run", "source_of"]
+__all__ = ["ALIVE", "STATE", "dead", "digest", "equivalent", "run", "source_of"]
 
 STATE = Path("build/mutation")
 """Where the outcome of each mutant is kept, so that an interrupted run goes on where it ended."""
@@ -63,6 +63,12 @@ def equivalent(module: str) -> dict[tuple[str, str, str], str]:
     """The reason for each mutant of a module that is known to be equivalent."""
     entries = json.loads(EQUIVALENT.read_text()).get(module, []) if EQUIVALENT.exists() else []
     return {(e["function"], e["before"], after): e["reason"] for e in entries for after in e["after"]}
+
+
+def dead(known: Iterable[tuple[str, str, str]], every: Iterable[Mutant]) -> list[tuple[str, str, str]]:
+    """Known equivalents that are no mutant of the module any more."""
+    keys = {mutant.key for mutant in every}
+    return [key for key in known if key not in keys]
 
 
 def digest(source: str) -> str:
@@ -118,6 +124,10 @@ class _Runner:
 
         methods.known()
         source = self.file.read_text()
+        every, known = mutants(source), equivalent(self.module)
+        if gone := dead(known, every):
+            lines = "\n".join(f"{function}\n  - {before}\n  + {after}" for function, before, after in gone)
+            raise RuntimeError(f"{EQUIVALENT.name} has what is no mutant of {self.module} any more:\n{lines}")
         state = _State(self.module, source, self.fresh)
         tests = self._traced(items)
         gc.collect()
@@ -126,8 +136,6 @@ class _Runner:
         if control != "survived":
             raise RuntimeError(f"{self.module} itself, put in its own place, does not pass its tests: {control}")
         statements = _statements(ast.parse(source))
-        every = mutants(source)
-        known = equivalent(self.module)
         begun, ran = time.time(), 0
         for mutant in every:
             if state.killed(mutant):

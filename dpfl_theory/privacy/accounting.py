@@ -12,6 +12,7 @@ from dpfl_theory.lazy import optimize
 from dpfl_theory.privacy.events import Event, simplified
 from dpfl_theory.privacy.gaussian_inverse import gaussian_multiplier
 from dpfl_theory.privacy.mechanisms import Mechanism
+from dpfl_theory.privacy.mechanisms.base import LARGEST, SMALLEST
 from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_high, epsilon_limits, epsilon_low, one_gaussian
 from dpfl_theory.privacy.rdp import Moments, moments_bound
 
@@ -146,16 +147,23 @@ def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str 
         if _gaussian(mechanism.with_(noise_multiplier=found)) is not None:  # attacks may depend on the noise
             return found
 
-    def excess(log_z: float) -> float:
-        changed = mechanism.with_(noise_multiplier=math.exp(log_z))
-        spent = epsilon_high(changed.event(), delta) if limit == "high" else lowest_epsilon(changed, delta)
-        return math.log(max(min(spent / epsilon, 1e9), 1e-9))
+    def spent(log_z: float) -> float:
+        changed = mechanism.with_(noise_multiplier=_multiplier(log_z))
+        return epsilon_high(changed.event(), delta) if limit == "high" else lowest_epsilon(changed, delta)
 
-    low, high = _bracket(excess, math.log(start))
+    def excess(log_z: float) -> float:
+        return math.log(max(min(spent(log_z) / epsilon, 1e9), 1e-9))
+
+    low, high = _bracket(lambda log_z: spent(log_z) > epsilon, math.log(start))
     root = float(optimize.brentq(excess, low, high, xtol=PRECISION / 4))
-    while limit == "high" and excess(root) > 0:
+    while limit == "high" and spent(root) > epsilon:
         root += PRECISION / 2
-    return math.exp(root)
+    return _multiplier(root)
+
+
+def _multiplier(log_z: float) -> float:
+    """The noise multiplier with this logarithm, within those that are accounted for."""
+    return min(max(math.exp(log_z), SMALLEST), LARGEST)
 
 
 def _gaussian(mechanism: Mechanism) -> tuple[float, float] | None:
@@ -244,13 +252,19 @@ def lowest_delta(mechanism: Mechanism, epsilon: float) -> float:
     """The same for delta at an epsilon."""
     found = 0.0
     for event, failing in mechanism.attacks():
-        shown, lost = delta_limits(event, epsilon).low, (1 + math.exp(min(epsilon, 700.0))) * failing
-        if failing and epsilon > 700:
-            continue
+        shown, lost = delta_limits(event, epsilon).low, (1 + _exp(epsilon)) * failing if failing else 0.0
         found = max(found, shown - lost)
         if lost <= GIVEN_AWAY * shown:
             break
     return found
+
+
+def _exp(x: float) -> float:
+    """e^x, inf where no double is as large."""
+    try:
+        return math.exp(x)
+    except OverflowError:
+        return math.inf
 
 
 def checked_delta(delta: float) -> None:
@@ -275,21 +289,19 @@ def _with_low(found: Limits, low: float) -> Limits:
     return Limits(low, max(low, found.estimate), found.high)
 
 
-def _bracket(f: Callable[[float], float], start: float) -> tuple[float, float]:
-    """Arguments around the root of a falling function."""
-    step = 0.25
-    if f(start) > 0:
-        low, high = start, start + step
-        while f(high) > 0:
-            step *= 2
-            low, high = high, high + step
-            if high > 60:
-                raise InputError("no finite noise multiplier is certified: check the other parameters")
-        return low, high
-    low, high = start - step, start
-    while f(low) <= 0:
+def _bracket(too_much: Callable[[float], bool], start: float) -> tuple[float, float]:
+    """Logarithms of a noise multiplier that costs too much and of a larger one that does not, within those that are
+    accounted for."""
+    short = too_much(start)
+    end, step, nearer = (math.log(LARGEST), 0.25, min) if short else (math.log(SMALLEST), -0.25, max)
+    near, far = start, nearer(start + step, end)
+    while too_much(far) == short:
+        if far == end:
+            raise InputError(
+                "no finite noise multiplier is certified: check the other parameters"
+                if short
+                else "any noise is enough for this epsilon and delta: there is nothing to calibrate"
+            )
         step *= 2
-        low, high = low - step, low
-        if low < -230:
-            raise InputError("any noise is enough for this epsilon and delta: there is nothing to calibrate")
-    return low, high
+        near, far = far, nearer(far + step, end)
+    return min(near, far), max(near, far)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpfl_theory.privacy.tails import Tails
 
-__all__ = ["LARGEST", "Grid", "cells", "end"]
+__all__ = ["LARGEST", "Grid", "cells", "end", "mass"]
 
 Array = NDArray[np.float64]
 
@@ -41,11 +41,11 @@ class Grid:
 def end(tails: Tails, negligible: float) -> float:
     """A loss above which P's mass is at most this; at most `LARGEST`."""
     low, high = 0.0, 1e-9
-    while high < LARGEST and _mass(tails, high) > negligible:
+    while high < LARGEST and mass(tails, high) > negligible:
         low, high = high, 2 * high
     for _ in range(12):
         middle = (low + high) / 2
-        low, high = (middle, high) if _mass(tails, middle) > negligible else (low, middle)
+        low, high = (middle, high) if mass(tails, middle) > negligible else (low, middle)
     return min(high, LARGEST)
 
 
@@ -78,5 +78,6 @@ def _split(p: Array, q: Array, a: Array, h: float, upper: bool) -> tuple[Array, 
     return p - right, right
 
 
-def _mass(tails: Tails, epsilon: float) -> float:
-    return float(tails(np.array([epsilon]))[0][0])
+def mass(tails: Tails, epsilon: float) -> float:
+    """P's mass of losses above epsilon."""
+    return float(tails(np.array([epsilon]))[0].item())

@@ -23,7 +23,7 @@ from dpfl_theory.privacy.coarse import coarse_delta, coarse_high, coarse_low
 from dpfl_theory.privacy.convolution import self_convolved
 from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, leaf, leaves, plain, simplified
 from dpfl_theory.privacy.gaussian_inverse import gaussian_delta_limits, gaussian_epsilon
-from dpfl_theory.privacy.grid import LARGEST, Array, Grid, cells, end
+from dpfl_theory.privacy.grid import LARGEST, Array, Grid, cells, end, mass
 from dpfl_theory.privacy.tails import Tails
 
 __all__ = ["Limits", "delta_limits", "epsilon_high", "epsilon_limits", "epsilon_low", "one_gaussian"]
@@ -82,8 +82,7 @@ def epsilon_limits(event: Event, delta: float) -> Limits:
     """
     event = simplified(event)
     if (exact := one_gaussian(event)) is not None:
-        low, high = gaussian_epsilon(exact[0], delta, exact[1])
-        return Limits(low, low + (high - low) / 2, high)
+        return _around_the_middle(*gaussian_epsilon(exact[0], delta, exact[1]))
     high = _high(event, delta)
     lower = _lower(event, delta)
     low = _low(event, lower, delta)
@@ -116,8 +115,7 @@ def delta_limits(event: Event, epsilon: float) -> Limits:
     """
     event, guess = simplified(event), 1e-6
     if (exact := one_gaussian(event)) is not None:
-        low, high = gaussian_delta_limits(exact[0], epsilon, exact[1])
-        return Limits(low, low + (high - low) / 2, high)
+        return _around_the_middle(*gaussian_delta_limits(exact[0], epsilon, exact[1]))
     if _too_large(event, 0.25):
         low, high = coarse_delta(event, epsilon)
         return Limits(low, low, high)
@@ -131,6 +129,10 @@ def delta_limits(event: Event, epsilon: float) -> Limits:
     centre = max(curve.delta(epsilon) for curve in lower)
     low = min(max(0.0, low), high)
     return Limits(low, min(max(centre, low), high), high)
+
+
+def _around_the_middle(low: float, high: float) -> Limits:
+    return Limits(low, low + (high - low) / 2, high)
 
 
 def one_gaussian(event: Event) -> tuple[float, float] | None:
@@ -186,7 +188,7 @@ def _upper(event: Event, delta: float) -> list[_Curve]:
 def _too_large(event: Event, delta: float) -> bool:
     """Whether losses too large for double precision are more probable than delta allows."""
     release = leaf(event)
-    lost = max(float(p(np.array([LARGEST]))[0][0]) for p in (release.forward, release.backward))
+    lost = max(mass(p, LARGEST) for p in (release.forward, release.backward))
     return -math.expm1(leaves(event) * _chance(event) * math.log1p(-min(lost, 1 - 1e-16))) > 2 * delta
 
 
@@ -205,7 +207,7 @@ def _single(tails: Tails, chance: float, upper: bool) -> _Curve:
     numbers its term is left out of a curve from above, and all of P's is taken off a curve from below."""
 
     def delta(epsilon: float) -> float:
-        p, q = (float(tail[0]) for tail in tails(np.array([epsilon])))
+        p, q = (float(tail.item()) for tail in tails(np.array([epsilon])))
         if q > _SMALLEST:
             return chance * max(0.0, p - math.exp(min(epsilon + math.log(q), 700.0)))
         return chance * (p if upper or epsilon <= LARGEST else 0.0)

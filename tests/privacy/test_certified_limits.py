@@ -469,6 +469,57 @@ def test_the_estimate_of_one_gaussian_release_is_the_middle_of_its_limits() -> N
 
 
 def test_a_delta_below_double_precision_has_no_lower_limit_of_sampled_rounds() -> None:
-    event = Repeated(poisson(0.1, 2.0, False), 2)
+    event, curve = poisson(0.1, 2.0, False), pld._Curve(lambda epsilon: math.exp(-epsilon))
     assert epsilon_low(event, 1e-260) == 0.0
     assert epsilon_low(event, 1e-200) > 0.0
+    assert pld._low(event, [curve], 1e-250) == pytest.approx(250 * math.log(10), rel=1e-10)
+    assert pld._low(event, [curve], math.nextafter(1e-250, 0.0)) == 0.0
+
+
+# What is certified from below
+
+
+def test_what_the_lower_limit_gives_away_is_added_to_delta_and_taken_off_epsilon() -> None:
+    """With probability ``allowance`` a curve from below may be wrong by ``error``."""
+    event, delta = Repeated(poisson(0.1, 2.0, False), 2), 1e-3
+    curve = pld._Curve(lambda epsilon: math.exp(-epsilon), error=0.5, allowance=1e-3)
+    assert pld._low(event, [curve], delta) == pytest.approx(-math.log(2e-3) - 0.5, rel=1e-9)
+    assert pld._low(event, [pld._Curve(lambda epsilon: 0.0), curve], delta) == pld._low(event, [curve], delta)
+
+
+@pytest.mark.parametrize("chance", [1.0, 0.25])
+@pytest.mark.parametrize("epsilon", [590.0, 610.0, 650.0, 700.0])
+def test_no_lower_limit_of_one_release_lies_above_its_exact_profile(chance: float, epsilon: float) -> None:
+    """Losses have the mean 500 and the deviation 32. Beyond 600 the other tail has no digits, and to leave it out would
+    raise a curve from below: its root would exceed the truth. The lower limit is that of smaller losses."""
+    z = 1 / math.sqrt(1000.0)
+    event = WithProbability(Release(Plain(z), Plain(z), ((Plain(z), Plain(z)),)), chance)
+    assert pld.one_gaussian(event) is None  # a bound and what occurs, which here are the same
+    delta = chance * float(gaussian_delta(epsilon, z)[0])
+    for curve in pld._lower(event, delta):
+        assert curve.delta(epsilon) <= delta * (1 + 1e-9)
+    low = epsilon_low(event, delta)
+    assert 0.9 * min(epsilon, LARGEST) <= low <= epsilon * (1 + 1e-9)
+    assert low == pytest.approx(epsilon_limits(event, delta).low, rel=1e-12)
+    assert epsilon_high(event, delta) >= epsilon * (1 - 1e-9)
+
+
+def test_losses_that_no_grid_holds_have_sharp_limits() -> None:
+    """Ten rounds in which taking part is seen: delta is the probability of any, at each epsilon that is not as large as
+    the losses, and epsilon is about the loss of as many participations as delta allows."""
+    event = Repeated(poisson(0.1, 1e-3, False), 10)
+    limits = delta_limits(event, 100.0)
+    assert limits.low == pytest.approx(1 - 0.9**10, rel=1e-7)
+    assert limits.low <= 1 - 0.9**10 <= limits.high <= limits.low * (1 + 1e-7)
+    four = 4 / 2e-6
+    assert 0.9 * four < epsilon_low(event, 5e-3) <= epsilon_limits(event, 5e-3).high < 1.5 * four
+
+
+def test_losses_out_of_range_may_have_exactly_twice_delta() -> None:
+    def half(epsilon: Any) -> Any:
+        return np.full_like(epsilon, 0.5), np.zeros_like(epsilon)
+
+    event = Release(half, half)
+    assert -math.expm1(math.log1p(-0.5)) == 0.5
+    assert not pld._too_large(event, 0.25)
+    assert pld._too_large(event, math.nextafter(0.25, 0.0))

@@ -60,6 +60,7 @@ def test_other_readings_are_those_of_the_multiplier_and_of_who_adds_the_noise() 
     assert found["multiplier_of", "message"] == fedavg(noise_multiplier=5 * math.sqrt(8)).event()
     assert found["multiplier_of", "average"] == fedavg(noise_multiplier=40.0).event()
     assert found["noise", "average"] == fedavg(noise="average").event()
+    assert not any(a.bound for a in mechanism.alternatives(()))  # each is what is released, so it has a lower limit too
 
 
 def test_what_was_given_has_no_other_reading() -> None:

@@ -23,8 +23,10 @@ from dpfl_theory.privacy.accounting import (
     lowest_epsilon,
 )
 from dpfl_theory.privacy.events import Event, Repeated, gaussian
+from dpfl_theory.privacy.gaussian_inverse import gaussian_multiplier
 from dpfl_theory.privacy.mechanisms import Mechanism, get
-from dpfl_theory.privacy.pld import Limits
+from dpfl_theory.privacy.mechanisms.base import LARGEST, SMALLEST
+from dpfl_theory.privacy.pld import Limits, epsilon_high
 
 DELTA = 1e-5
 
@@ -123,6 +125,21 @@ def test_delta_that_attacks_show() -> None:
     assert lowest_delta(attacked(), epsilon) == 0.0
 
 
+def test_delta_that_attacks_show_at_an_epsilon_whose_power_is_no_double() -> None:
+    """A failure of any probability w > 0 may have the delta e^epsilon w, which is more than 1; the next attack counts,
+    and one that never fails loses nothing."""
+    sure, unsure = (1e-3, 0.0), (0.5e-3, 1e-300)
+    for epsilon in (800.0, 1e5):
+        assert lowest_delta(attacked(unsure), epsilon) == 0.0
+        assert lowest_delta(attacked(sure), epsilon) == pytest.approx(profile(epsilon, 1e-3), rel=1e-9)
+        assert lowest_delta(attacked(unsure, sure), epsilon) == pytest.approx(profile(epsilon, 1e-3), rel=1e-9)
+    # Before that what is lost is counted, also where it is all but everything.
+    for failing in (1e-307, 6e-307):
+        lost = failing * math.exp(705.0)
+        assert 0.1 < lost < 1.0
+        assert lowest_delta(attacked((1e-3, failing)), 705.0) == pytest.approx(1 - lost, rel=1e-9)
+
+
 def test_limits_of_an_account_come_from_attacks_below_and_the_event_above() -> None:
     run = attacked((2.0, 0.0))
     spent = epsilon_spent(run, DELTA)
@@ -204,33 +221,95 @@ def test_the_lower_multiplier_is_that_of_the_attacks() -> None:
 @pytest.mark.parametrize("start", [-8.0, -3.1, 0.0, 2.0])
 @pytest.mark.parametrize("root", [-12.0, -7.3, 0.0, 0.24, 0.26, 0.5, 20.0])
 def test_a_bracket_holds_the_root(start: float, root: float) -> None:
-    low, high = accounting._bracket(lambda x: root - x, start)
-    assert low <= root <= high
-    assert high - low <= max(0.25, 2 * abs(root - start) + 0.5)
+    """The steps double: the last one is as long as all before it and one more, and few are needed."""
+    asked: list[float] = []
+
+    def too_much(x: float) -> bool:
+        asked.append(x)
+        return x < root
+
+    low, high = accounting._bracket(too_much, start)
+    assert low < root <= high
+    assert high - low <= abs(root - start) + 0.25
+    assert len(asked) <= 3 + math.log2(1 + 4 * abs(root - start))
 
 
 def test_a_bracket_ends() -> None:
+    """Exactly the noise multipliers that are accounted for are looked through."""
+    least, most = math.log(SMALLEST), math.log(LARGEST)
     asked: list[float] = []
 
-    def never(x: float) -> float:
+    def same(x: float, answer: bool) -> bool:
         asked.append(x)
-        return 1.0
+        return answer
 
-    with pytest.raises(InputError, match="no finite noise multiplier is certified"):
-        accounting._bracket(never, 0.0)
-    assert 30 < max(asked) <= 60
-    asked.clear()
+    for start in (0.0, 0.5, -3.0, least, most):
+        with pytest.raises(InputError, match="no finite noise multiplier is certified"):
+            accounting._bracket(lambda x: same(x, True), start)
+        with pytest.raises(InputError, match="any noise is enough"):
+            accounting._bracket(lambda x: same(x, False), start)
+        assert (min(asked), max(asked)) == (least, most)
+        asked.clear()
+        for root in (least + 1e-9, most):
+            low, high = accounting._bracket(root.__gt__, start)
+            assert least <= low < root <= high <= most
+    for log_z, z in (
+        (least, SMALLEST),
+        (least - 1, SMALLEST),
+        (most, LARGEST),
+        (most + 1, LARGEST),
+        (0.5, math.e**0.5),
+    ):
+        assert SMALLEST <= accounting._multiplier(log_z) <= LARGEST
+        assert accounting._multiplier(log_z) == pytest.approx(z, rel=1e-12, abs=0)
 
-    def always(x: float) -> float:
-        asked.append(x)
-        return -1.0
 
-    with pytest.raises(InputError, match="any noise is enough"):
-        accounting._bracket(always, 0.0)
-    assert min(asked) >= math.log(1e-100)  # no smaller multiplier is accounted for
-    assert min(asked) < -math.log(2e100) / 2  # at delta 1/2 the largest epsilon, 1e100, has z = 1/sqrt(2e100)
-    low, high = accounting._bracket(lambda x: 0.0 if x >= 1 else 1.0, 0.0)  # zero is within the budget
-    assert low < 1 <= high
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e60, 1e-5), (1.0, 1e-5), (1e-6, 1e-10), (1e-9, 1e-17)])
+@pytest.mark.parametrize("start", [1e-40, 1.0, 1e12])
+def test_a_multiplier_of_any_size_is_found_from_anywhere(epsilon: float, delta: float, start: float) -> None:
+    """Also from where nothing at all is spent, and near the largest multiplier that is accounted for."""
+    found = calibrate(attacked((2.0, 0.0)), epsilon=epsilon, delta=delta, start=start)
+    least, enough = gaussian_multiplier(epsilon, delta)
+    assert least <= found <= enough * (1 + 1e-5)
+    assert epsilon_high(gaussian(found), delta) <= epsilon
+
+
+@pytest.mark.parametrize("error", [-0.99, 0.0, 0.99])
+def test_a_multiplier_is_certified_to_five_digits_wherever_the_solver_ends(
+    error: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A solver is right within its tolerance: from below the multiplier is raised, and never by more than 1e-5."""
+
+    class Solver:
+        @staticmethod
+        def brentq(f: Any, low: float, high: float, xtol: float) -> float:
+            return float(brentq(f, low, high, xtol=1e-13)) + error * xtol
+
+    monkeypatch.setattr(accounting, "optimize", Solver)
+    for epsilon in (0.1, 1.0, 7.0):
+        found = calibrate(attacked((2.0, 0.0)), epsilon=epsilon, delta=DELTA)
+        assert epsilon_high(gaussian(found), DELTA) <= epsilon
+        assert found <= gaussian_multiplier(epsilon, DELTA)[1] * (1 + 1e-5)
+
+
+@pytest.mark.parametrize(("spent", "raised"), [(1.0, 0), (math.nextafter(1.0, 2.0), 1)])
+def test_noise_without_sampling_is_raised_only_where_it_is_not_enough(
+    spent: float, raised: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A budget that is met exactly is met."""
+    costs = iter([spent])
+    monkeypatch.setattr(accounting, "epsilon_high", lambda event, delta: next(costs, 0.5))
+    found = calibrate(get("dp-norm-ec")(rounds=4), epsilon=1.0, delta=DELTA)
+    enough = gaussian_multiplier(1.0, DELTA, 1.0)[1] / 0.5
+    assert found == (enough * (1 + 2e-15) if raised else enough)
+
+
+def test_from_which_epsilon_on_a_sentence_says_that_it_protects_nothing() -> None:
+    assert accounting.useless(50.0, "client") == ()
+    (said,) = accounting.useless(math.nextafter(50.0, math.inf), "client")
+    assert said.startswith("An epsilon above 50 protects nothing in practice: it allows outcomes to be e^50 times")
+    assert "one client's data" in said
+    assert 10**21 < math.exp(50.0) < 10**22
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 1.1, math.nan])
