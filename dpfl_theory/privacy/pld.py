@@ -39,6 +39,9 @@ LONGEST = 1 << 22
 FAR = 1e5
 """An epsilon beyond which nothing is looked for."""
 
+_ROOT = 1e-11
+"""The share to which a root is known, which upper limits are raised by and lower ones lowered."""
+
 _SMALLEST = 1e-290
 """Tails below it may have lost digits."""
 
@@ -149,14 +152,14 @@ def one_gaussian(event: Event) -> tuple[float, float] | None:
 
 
 def _high(event: Event, delta: float) -> float:
-    high = max(_root(curve, delta) for curve in _upper(event, delta))
+    high = max(_root(curve, delta) * (1 + _ROOT) for curve in _upper(event, delta))
     return coarse_high(event, delta) if math.isinf(high) else high
 
 
 def _low(event: Event, lower: list[_Curve], delta: float) -> float:
     if delta < _SMALLEST_DELTA:
         return 0.0
-    low = max(0.0, *(_root(curve, delta + curve.allowance, FAR) - curve.error for curve in lower))
+    low = max(0.0, *(_root(curve, delta + curve.allowance, FAR) * (1 - _ROOT) - curve.error for curve in lower))
     return max(low, coarse_low(event, delta)) if _too_large(event, delta) else low
 
 
@@ -288,7 +291,8 @@ def _fold(event: Event, weighted: Grid, log_mass: float) -> tuple[Grid, float, f
 
 
 def _root(curve: _Curve, delta: float, beyond: float = math.inf) -> float:
-    """The smallest epsilon >= 0 at which a falling curve is at most delta; ``beyond`` when it is above `FAR`."""
+    """The smallest epsilon >= 0 at which a falling curve is at most delta, to a share of `_ROOT`; ``beyond`` when it is
+    above `FAR`."""
 
     def excess(epsilon: float) -> float:
         return math.log(max(curve.delta(epsilon), 1e-300) / delta)
@@ -307,7 +311,7 @@ def _root(curve: _Curve, delta: float, beyond: float = math.inf) -> float:
             low, high = high, 2 * high
             if high > FAR:
                 return beyond
-    return float(optimize.brentq(excess, low, high, xtol=1e-13)) * (1 + 1e-11)
+    return float(optimize.brentq(excess, low, high, xtol=1e-200, rtol=1e-13))
 
 
 def _weighted(grid: Grid, tilt: float) -> tuple[Grid, float]:

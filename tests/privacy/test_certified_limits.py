@@ -52,8 +52,17 @@ def test_the_root_of_a_curve(rate: float, delta: float) -> None:
     truth = math.log(1 / delta) / rate
     for near in (None, truth, 1.01 * truth, 1.5 * truth, 4.0 * truth, 1e6 * truth):
         found = pld._root(pld._Curve(falling(rate), near), delta)
-        # Rounded up: at the value returned the curve is not above delta.
-        assert truth <= found <= truth * (1 + 3e-11) + 1e-13
+        assert truth * (1 - 1e-12) <= found <= truth * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("rate", [0.01, 1.0, 30.0, 1e9])
+def test_limits_enclose_the_root(rate: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Roots are known to a share of 1e-13: the upper limit is rounded up, the lower one down."""
+    event, delta = Repeated(poisson(0.1, 2.0, False), 2), 1e-3
+    curve, truth = pld._Curve(falling(rate)), math.log(1 / delta) / rate
+    monkeypatch.setattr(pld, "_upper", lambda event, delta: [curve])
+    assert truth * (1 - 2e-11) <= pld._low(event, [curve], delta) < truth
+    assert truth < pld._high(event, delta) <= truth * (1 + 2e-11)
 
 
 def test_roots_at_the_ends() -> None:
@@ -499,7 +508,7 @@ def test_no_lower_limit_of_one_release_lies_above_its_exact_profile(chance: floa
     for curve in pld._lower(event, delta):
         assert curve.delta(epsilon) <= delta * (1 + 1e-9)
     low = epsilon_low(event, delta)
-    assert 0.9 * min(epsilon, LARGEST) <= low <= epsilon * (1 + 1e-9)
+    assert 0.9 * min(epsilon, LARGEST) <= low <= epsilon
     assert low == pytest.approx(epsilon_limits(event, delta).low, rel=1e-12)
     assert epsilon_high(event, delta) >= epsilon * (1 - 1e-9)
 
