@@ -47,6 +47,26 @@ STATEMENTS = (Statement("mine.far", "lemma", "t", Source("mine", "1"), "t", chec
 )
 
 
+OVERFLOWS = """
+import numpy as np
+from dpfl_theory.algorithms import FedAvg
+from dpfl_theory.problems import make
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
+def build(statement, instance):
+    far = [np.exp(x) for x in (np.float64(1e3), np.float64(1e4))] + [np.log(np.float64(-1.0))]
+    problem = make("quadratic", clients=4, dimension=3, seed=1)
+    return Experiment(problem, FedAvg(0.1), 2, np.zeros(3), {"B": 1e9 + float(np.exp(-far[0]))}, random=False)
+STATEMENTS = (
+    Statement(
+        "mine.far", "lemma", "t", Source("mine", "1"), "t", (Symbol("B", "a bound", (1, 0)),),
+        (Expected("E_gap", (("suboptimality", 1),), (1, 0), "E", "gap"),),
+        sides=lambda s: Sides(lhs={"gap": s.E_gap}, rhs={"B": s.B}), checks=(Check("monte-carlo", "c", build),),
+    ),
+)
+"""
+
+
 def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONWARNINGS"}
     command = [sys.executable, "-m", "dpfl_theory", *words]
@@ -65,6 +85,20 @@ def test_warnings_of_checks_are_in_their_evidence(jobs: str, tmp_path: Path) -> 
     assert "diverged in 2 of 2 lanes" in warned["text"]
     assert told["summary"]["counts"]["warnings"] == 1
     assert "1 warning recorded" in run(["check", "--file", "mine.py", "--jobs", jobs], tmp_path).stdout
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_warnings_of_builds_of_runs_are_in_their_evidence(jobs: str, tmp_path: Path) -> None:
+    """Overflow is no fault of a run that diverges; in what prepares the run it may be one."""
+    (tmp_path / "mine.py").write_text(OVERFLOWS)
+    done = run(["check", "--file", "mine.py", "--method", "monte-carlo", "--format", "json", "--jobs", jobs], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "RuntimeWarning" not in done.stderr
+    (evidence,) = json.loads(done.stdout)["evidence"]
+    assert [(one["text"], one["count"]) for one in evidence["warnings"]] == [
+        ("overflow encountered in exp", 1),
+        ("invalid value encountered in log", 1),
+    ]
 
 
 @pytest.mark.parametrize("words", [["--jobs", "1"], ["--jobs", "2"], ["--jobs", "2", "--store", "kept"]])
