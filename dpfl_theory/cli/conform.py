@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from dpfl_theory.cli._options import Format, Schema, Seed, give_schema, table
 from dpfl_theory.console import choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError
 from dpfl_theory.output import printed_aside, writable, write
+from dpfl_theory.warned import counted, recorded
 
 app = typer.Typer()
 
@@ -120,8 +122,10 @@ def _found(function: str, as_: str, sampler: str | None, whole: bool, **keywords
     from dpfl_theory.conform.loading import function_named
     from dpfl_theory.conform.run import conform as test
 
-    round_ = function_named(function)
-    found = test(round_, as_, sampler=None if sampler is None else function_named(sampler), **keywords)
+    with recorded() as warned:
+        round_ = function_named(function)
+        drawn = None if sampler is None else function_named(sampler)
+    found = replace(test(round_, as_, sampler=drawn, **keywords), warnings=counted(warned))
     return found.verdict, json.dumps(found.to_json(), indent=1, ensure_ascii=False) if whole else str(found)
 
 
