@@ -11,6 +11,7 @@ from dpfl_theory.cli._answer import laid_out
 from dpfl_theory.cli._options import number, table
 from dpfl_theory.console import emit, say
 from dpfl_theory.errors import InputError
+from dpfl_theory.numerals import number_of
 from dpfl_theory.output import writable
 from dpfl_theory.sweep.table import Table, checked
 
@@ -43,10 +44,7 @@ def target_of(output: str | None, named: str | None, folder: str) -> Path | None
 
 def seconds_of(text: str | None) -> float | None:
     """The seconds of --limit."""
-    try:
-        found = None if text is None else float(text)
-    except ValueError:
-        found = -1.0
+    found = None if text is None else number_of("--limit", text)
     if found is not None and not 0.0 < found < 1e9:
         raise InputError(f"--limit is {text!r}: give a positive number of seconds, like --limit 60")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ import typer
 from dpfl_theory.cli._options import Format, Schema, Seed, give_schema, table
 from dpfl_theory.console import choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError
+from dpfl_theory.numerals import number_of
 from dpfl_theory.output import printed_aside, writable, write
 from dpfl_theory.warned import counted, recorded
 
@@ -131,12 +133,10 @@ def _found(function: str, as_: str, sampler: str | None, whole: bool, **keywords
 
 def _assigned(text: str) -> tuple[str, float]:
     name, equals, value = text.partition("=")
-    try:
-        if not equals or not name.isidentifier():
-            raise ValueError
-        return name, float(value) if not value.lstrip("+-").isdigit() else int(value)
-    except ValueError:
-        raise InputError(f"--set {text!r} is no letter with a number: write it like --set eta=0.1") from None
+    found = number_of(f"--set {name}", value) if equals and name.isidentifier() else math.nan
+    if math.isnan(found):
+        raise InputError(f"--set {text!r} is no letter with a number: write it like --set eta=0.1")
+    return name, int(value) if value.lstrip("+-").isdigit() else found
 
 
 def _whole(name: str, text: str) -> int:
