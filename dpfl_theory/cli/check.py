@@ -118,7 +118,7 @@ def check(
     render = FORMATS[choice("format", format_, tuple(FORMATS))]
     seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), parse_jobs(jobs)
     most = parse_limit(limit, file)
-    target = None if output is None else writable(output, reads=file)
+    target = None if output is None else writable(output, reads=(file,))
     if choice("device", device, DEVICES) == "cuda":
         select(device)  # a missing GPU is told at once, not after the checks that need none
     if smoke and (file is not None or changed_since is not None):

@@ -77,7 +77,7 @@ def conform(
     from dpfl_theory.limited import OutOfTime, Vanished
 
     seconds = parse_budget(limit, "limit")
-    target = None if output is None else writable(output, reads=function.rpartition(":")[0])
+    target = None if output is None else writable(output, reads=(*_files(function), *_files(sampler)))
     letters = dict(_assigned(text) for text in assignments or [])
     counts = {"clients": _whole("clients", clients), "runs": _whole("runs", runs)}
     if cohort is not None:
@@ -137,6 +137,12 @@ def _assigned(text: str) -> tuple[str, float]:
     if math.isnan(found):
         raise InputError(f"--set {text!r} is no letter with a number: write it like --set eta=0.1")
     return name, int(value) if value.lstrip("+-").isdigit() else found
+
+
+def _files(named: str | None) -> tuple[str, str]:
+    """Where a function that is named MODULE:FUNCTION may lie."""
+    module = (named or "").rpartition(":")[0]
+    return module, f"{module.replace('.', '/')}.py"
 
 
 def _whole(name: str, text: str) -> int:

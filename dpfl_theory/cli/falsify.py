@@ -58,7 +58,7 @@ def falsify(
         return give_schema(search_document.schema)
     choice("format", format_, ("text", "json"))
     seconds, share, number_, count = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), _parse_count(instances)
-    target = None if output is None else writable(output, reads=file)
+    target = None if output is None else writable(output, reads=(file,))
     if choice("device", device, DEVICES) == "cuda":
         select(device)
     most = parse_limit(limit, file)

@@ -68,7 +68,7 @@ def plot(
     if target.suffix not in KINDS:
         raise InputError(f"the figure {str(target)!r} ends in none of {' and '.join(KINDS)}: call it FILE.svg")
     for suffix in (target.suffix, ".csv", ".json"):
-        writable(target.with_suffix(suffix))
+        writable(target.with_suffix(suffix), reads=(file, data))
     chosen = check_of(statement, check, method)
     if data is not None:
         chosen = _on(chosen, data, clients, ridge)
