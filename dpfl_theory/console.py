@@ -14,6 +14,7 @@ from typing import Any, TextIO
 from dpfl_theory.encoding import tolerant
 from dpfl_theory.errors import DpflError, EnvironmentFault, InputError, told, unknown_name
 from dpfl_theory.interrupts import heard
+from dpfl_theory.numerals import number_of
 
 __all__ = [
     "Progress",
@@ -164,10 +165,7 @@ def parse_seed(text: str) -> int:
 
 def parse_alpha(text: str) -> float:
     """A false-alarm probability in (0, 1)."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
+    value = number_of("the false-alarm probability", text)
     if not 0.0 < value < 1.0:
         raise InputError(f"the false-alarm probability {text!r} does not lie in (0, 1): write it like --alpha 1e-6")
     return value

@@ -14,18 +14,18 @@ from pathlib import Path
 from dpfl_theory.encoding import ESCAPED
 from dpfl_theory.errors import InputError
 
-__all__ = ["printed_aside", "writable", "write"]
+__all__ = ["apart", "printed_aside", "writable", "write"]
 
 _DESCRIPTORS = re.compile(r"/proc/\d+/fd")
 _LINKS = 40
 """More links one behind the other are a circle."""
 
 
-def writable(path: str | Path, folder: bool = False, reads: str | Path | None = None) -> Path:
+def writable(path: str | Path, folder: bool = False, reads: tuple[str | Path | None, ...] = ()) -> Path:
     """The path, if a file (or a folder of files) can be made there: told before the work begins, not after it.
 
     Folders that are missing on the way are made when it is written. Devices and FIFOs that may be written to can be; so
-    can what a link leads to, where its folder is there. reads: a file that the command reads, which is not overwritten.
+    can what a link leads to, where its folder is there. reads: files that the command reads, which are not overwritten.
     Raises InputError for the rest.
     """
     if path == "":
@@ -34,8 +34,7 @@ def writable(path: str | Path, folder: bool = False, reads: str | Path | None = 
     try:
         if not folder and _stream(path) is not None:
             return path
-        if reads is not None and path.exists() and Path(reads).exists() and path.samefile(reads):
-            raise InputError(f"{str(path)!r} is what the command reads, and would be overwritten: give another name")
+        apart(path, reads)
         place = path if folder else _end_of(path)
         if folder and path.exists() and not path.is_dir():
             wrong = "it is a file, and a folder is needed"
@@ -56,6 +55,13 @@ def writable(path: str | Path, folder: bool = False, reads: str | Path | None = 
     if wrong is not None:
         raise InputError(f"cannot write {str(path)!r}: {wrong}")
     return path
+
+
+def apart(path: Path, reads: tuple[str | Path | None, ...]) -> None:
+    """Raises InputError where the path is that of a file which the command reads."""
+    for name in reads:
+        if name and path.exists() and Path(name).exists() and path.samefile(name):
+            raise InputError(f"{str(path)!r} is what the command reads, and would be overwritten: give another name")
 
 
 def write(path: Path, content: str | bytes) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -14,10 +15,11 @@ Warned = Mapping[str, Any]
 
 
 @contextlib.contextmanager
-def recorded() -> Iterator[list[warnings.WarningMessage]]:
+def recorded(copy: bool = False) -> Iterator[list[warnings.WarningMessage]]:
     """Warnings that are given inside, in their order. Filters stay as they are: what is an error, or ignored, stays so.
 
-    What ends with an exception leaves no record: its warnings are then shown as usual.
+    What ends with an exception leaves no record: its warnings are then shown as usual. copy: whether that is in a copy
+    of a process. What records outside is then the original's, and would not see them: they go to stderr.
 
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("always")
@@ -36,7 +38,10 @@ def recorded() -> Iterator[list[warnings.WarningMessage]]:
                 found += log
     except Exception:
         for one in found:
-            warnings.showwarning(one.message, one.category, one.filename, one.lineno, one.file, one.line)
+            if copy:
+                sys.stderr.write(warnings.formatwarning(one.message, one.category, one.filename, one.lineno, one.line))
+            else:
+                warnings.showwarning(one.message, one.category, one.filename, one.lineno, one.file, one.line)
         raise
 
 

@@ -47,6 +47,34 @@ STATEMENTS = (Statement("mine.far", "lemma", "t", Source("mine", "1"), "t", chec
 )
 
 
+AT_IMPORT = """
+import warnings
+warnings.warn("mine is old", RuntimeWarning)
+"""
+ROUND = """
+def round(w, state, clients, cohort, rng, *, eta):
+    return w - eta * sum(clients[i].gradient(w) for i in cohort) / len(cohort), state
+"""
+OVERFLOWS = """
+import numpy as np
+from dpfl_theory.algorithms import FedAvg
+from dpfl_theory.problems import make
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
+def build(statement, instance):
+    far = [np.exp(x) for x in (np.float64(1e3), np.float64(1e4))] + [np.log(np.float64(-1.0))]
+    problem = make("quadratic", clients=4, dimension=3, seed=1)
+    return Experiment(problem, FedAvg(0.1), 2, np.zeros(3), {"B": 1e9 + float(np.exp(-far[0]))}, random=False)
+STATEMENTS = (
+    Statement(
+        "mine.far", "lemma", "t", Source("mine", "1"), "t", (Symbol("B", "a bound", (1, 0)),),
+        (Expected("E_gap", (("suboptimality", 1),), (1, 0), "E", "gap"),),
+        sides=lambda s: Sides(lhs={"gap": s.E_gap}, rhs={"B": s.B}), checks=(Check("monte-carlo", "c", build),),
+    ),
+)
+"""
+
+
 def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONWARNINGS"}
     command = [sys.executable, "-m", "dpfl_theory", *words]
@@ -67,6 +95,20 @@ def test_warnings_of_checks_are_in_their_evidence(jobs: str, tmp_path: Path) -> 
     assert "1 warning recorded" in run(["check", "--file", "mine.py", "--jobs", jobs], tmp_path).stdout
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_warnings_of_builds_of_runs_are_in_their_evidence(jobs: str, tmp_path: Path) -> None:
+    """Overflow is no fault of a run that diverges; in what prepares the run it may be one."""
+    (tmp_path / "mine.py").write_text(OVERFLOWS)
+    done = run(["check", "--file", "mine.py", "--method", "monte-carlo", "--format", "json", "--jobs", jobs], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "RuntimeWarning" not in done.stderr
+    (evidence,) = json.loads(done.stdout)["evidence"]
+    assert [(one["text"], one["count"]) for one in evidence["warnings"]] == [
+        ("overflow encountered in exp", 1),
+        ("invalid value encountered in log", 1),
+    ]
+
+
 @pytest.mark.parametrize("words", [["--jobs", "1"], ["--jobs", "2"], ["--jobs", "2", "--store", "kept"]])
 def test_warnings_of_validations_are_in_their_documents(words: list[str], tmp_path: Path) -> None:
     for name in ("first", "second"):
@@ -79,6 +121,41 @@ def test_warnings_of_validations_are_in_their_documents(words: list[str], tmp_pa
     for name in ("first", "second"):
         (warned,) = json.loads((tmp_path / "out" / "evidence" / f"{name}.json").read_text())["warnings"]
         assert "diverged in 2 of 2 lanes" in warned["text"]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_warnings_of_the_import_of_statements_are_in_the_first_evidence(jobs: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(AT_IMPORT + STATEMENTS)
+    done = run(["check", "--file", "mine.py", "--format", "json", "--jobs", jobs], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "mine is old" not in done.stderr
+    told = json.loads(done.stdout)
+    assert told["evidence"][0]["warnings"][0] == {"kind": "RuntimeWarning", "text": "mine is old", "count": 1}
+    assert told["summary"]["counts"]["warnings"] == 2
+
+
+def test_warnings_of_the_import_of_a_search_are_in_its_evidence(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(AT_IMPORT + OVERFLOWS)
+    done = run(["falsify", "--file", "mine.py", "--instances", "1", "--format", "json"], tmp_path)
+    assert "mine is old" not in done.stderr
+    assert json.loads(done.stdout)["evidence"]["warnings"][0]["text"] == "mine is old"
+
+
+def test_warnings_of_the_import_of_a_round_are_in_its_report(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(AT_IMPORT + ROUND)
+    words = ["conform", "mine:round", "--as", "fedavg"]
+    done = run([*words, "--format", "json"], tmp_path)
+    assert "mine is old" not in done.stderr
+    assert json.loads(done.stdout)["warnings"] == [{"kind": "RuntimeWarning", "text": "mine is old", "count": 1}]
+    assert "1 warning recorded" in run(words, tmp_path).stdout
+
+
+@pytest.mark.parametrize("words", [["check", "--file", "mine.py"], ["conform", "mine:round", "--as", "fedavg"]])
+def test_an_import_that_fails_shows_its_warnings_once(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(f"{AT_IMPORT}1 / 0")
+    done = run(words, tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count("RuntimeWarning: mine is old") == 1
 
 
 def test_what_fails_shows_its_warnings() -> None:

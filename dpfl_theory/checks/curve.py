@@ -18,6 +18,7 @@ from dpfl_theory.checks.single import cannot, run_one
 from dpfl_theory.checks.variation import numbers
 from dpfl_theory.errors import DpflError, InputError, told, unknown_name
 from dpfl_theory.limited import OutOfTime, Vanished, limited
+from dpfl_theory.numerals import number_of
 from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.model import Check, Statement
 
@@ -189,6 +190,7 @@ def _even(first: float, last: float, count: int) -> list[float]:
 
 
 def _fraction(text: str) -> Fraction:
+    number_of("one of `values`", text.strip())
     try:
         return Fraction(text.strip())
     except (ValueError, ZeroDivisionError):

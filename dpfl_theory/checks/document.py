@@ -69,7 +69,7 @@ class Found(Table):
         "what the method says beside the verdict; for a rate 'exponent', whose keys Exponent describes; for a worst "
         "case that was proved 'certificate', as verify_certificate.py reads it"
     )
-    warnings: list[GivenWarning] = told("warnings that were given while it ran", [])
+    warnings: list[GivenWarning] = told("warnings while it ran; the first check of a file has its import's too", [])
     seed: int | None = told("the seed of its randomness")
     replicates: int | None = told("the lanes of a Monte-Carlo check")
     alpha: Number = told("its share of the false-alarm probability")
@@ -103,7 +103,7 @@ class Counts(Table):
     statements: dict[str, int] = told("statements by verdict")
     as_expected: int = told("statements whose verdict is the recorded one")
     checks: Checks = told("checks by how they stand to their record")
-    warnings: int = told("warnings that were given while checks ran", 0)
+    warnings: int = told("warnings that were given at the import of a file and while checks ran", 0)
 
 
 class Summary(Table):

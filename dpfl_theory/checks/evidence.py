@@ -76,7 +76,8 @@ class Evidence:
     bound is above a trivial one (None where there is none); reason: one sentence; asymptotic: whether the verdict
     rests on a limit theorem instead of a finite-sample bound; detectable: the smallest violation factor that this
     check could have seen; part: which step of the statement the check decides, and what remains, where it does not
-    compare the statement's two sides; warnings: those that were given while it ran (`dpfl_theory.warned`).
+    compare the statement's two sides; warnings: those that were given while it ran, and, in the first check of a user's
+    file, at the file's import (`dpfl_theory.warned`).
     """
 
     statement: str

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +44,6 @@ _FIRST_BATCH = 128
 _COPIES = 2  # lanes of a run that draws nothing
 
 
-@np.errstate(over="ignore", invalid="ignore")  # a run that diverges is told of in the reason
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one Monte-Carlo check; ``check.build(instance)`` returns its `Experiment`."""
     begun = time.perf_counter()
@@ -79,7 +78,21 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     if missing is not None:
         return evidence("not-applicable", f"the hypothesis '{missing[0]}' is not met: {missing[1]}")
     complete(statement, experiment.values, expectations=False)
-    lhs, rhs = linearise(statement, experiment.values)
+    sides = linearise(statement, experiment.values)
+    with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges is told of in the reason
+        return _sampled(statement, experiment, sides, engine, settings, evidence)
+
+
+def _sampled(
+    statement: Statement,
+    experiment: Experiment,
+    sides: tuple[Linear, Linear],
+    engine: Any,
+    settings: Settings,
+    evidence: Callable[..., Evidence],
+) -> Evidence:
+    """What replicates of Z decide; ``evidence`` makes evidence of a verdict, its reason and the numbers."""
+    lhs, rhs = sides
     spoken = [(e, o) for e in statement.expectations for o, _ in e.parts]
     columns = {e.column(o): _Column(experiment.instead.get(o, o), e.when, e.rival) for e, o in spoken}
     sample = _Sample(experiment, lhs, rhs, columns, engine)

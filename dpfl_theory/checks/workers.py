@@ -21,6 +21,7 @@ from dpfl_theory.checks.stored import Place, kept
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.store import Ended
+from dpfl_theory.warned import recorded
 
 __all__ = ["Task", "name_of", "work_of"]
 
@@ -42,7 +43,8 @@ class Task:
 
 @functools.cache
 def _loaded(file: str) -> tuple[Statement, ...]:
-    return catalogue.load_file(file)
+    with recorded():  # the process that asks has them already
+        return catalogue.load_file(file)
 
 
 def name_of(statement: Statement, number: int, file: Path | None = None) -> Task:

@@ -27,7 +27,7 @@ def target_of(
     statements, where it cannot be written, or where none of these checks is a worst case."""
     if file is None:
         return None
-    target = writable(file, reads=reads)
+    target = writable(file, reads=(reads,))
     if output is not None and Path(output).resolve() == target.resolve():
         raise InputError("--certificate and --output name the same file: give each its own")
     if pairs and not any(check.method == METHOD for _, check in pairs):

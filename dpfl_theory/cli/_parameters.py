@@ -13,6 +13,7 @@ import typer
 
 from dpfl_theory.console import as_options, option
 from dpfl_theory.errors import InputError
+from dpfl_theory.numerals import number_of, vanishes
 from dpfl_theory.privacy.mechanisms import Mechanism
 
 __all__ = ["Parameter", "build", "number", "parameters", "takes", "with_options"]
@@ -129,11 +130,11 @@ def number(option: str, text: str, *, whole: bool = False) -> Any:
     try:
         value = int(text)
     except ValueError:
-        try:
-            above, _, below = text.partition("/")
-            value = float(above) / (float(below) if "/" in text else 1.0)
-        except (ValueError, ZeroDivisionError):
-            value = math.nan
+        above, slash, below = text.partition("/")
+        share, of = number_of(option, above), number_of(option, below) if slash else 1.0
+        value = share / of if of else math.nan
+        if share and value == 0.0:
+            raise vanishes(option, text) from None
     if not abs(value) <= LARGEST:
         raise InputError(f"{option} is {text!r}: give a number")
     return int(value) if whole and float(value).is_integer() else value

@@ -14,6 +14,7 @@ from dpfl_theory.cli._answer import laid_out
 from dpfl_theory.cli._confirm import lines as confirmed
 from dpfl_theory.console import as_options, option
 from dpfl_theory.errors import InputError
+from dpfl_theory.numerals import number_of
 from dpfl_theory.recommend import Setting
 
 __all__ = ["as_text", "certificate", "number", "parsed", "with_inputs"]
@@ -86,10 +87,7 @@ def number(option: str, text: str, kind: str) -> int | float:
     >>> number("--clients", "1e2", "count")
     100
     """
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = number_of(option, text)
     if not math.isfinite(value):
         raise InputError(f"{option} is {text!r}: give a number")
     return int(value) if kind == "count" and value.is_integer() else value

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.cli._answer import laid_out
 from dpfl_theory.cli._options import number, table
 from dpfl_theory.console import emit, say
 from dpfl_theory.errors import InputError
-from dpfl_theory.output import writable
-from dpfl_theory.sweep.table import Table, checked
+from dpfl_theory.numerals import number_of
+from dpfl_theory.output import apart, writable
+from dpfl_theory.sweep.table import Table, checked, of_rounds
+
+if TYPE_CHECKING:
+    from dpfl_theory.sweep.design import Design
 
 __all__ = ["as_lines", "as_summary", "give_schema", "seconds_of", "target_of", "tell_failures"]
 
@@ -30,23 +34,23 @@ def give_schema(sweep: bool) -> None:
     emit(json.dumps(schema(sweep), indent=1))
 
 
-def target_of(output: str | None, named: str | None, folder: str) -> Path | None:
-    """Where results go: the option's file, else the configuration's name within the folder."""
+def target_of(output: str | None, folder: str, config: str | None, design: Design) -> Path | None:
+    """Where results go: the option's file, else the design's name within the folder. Neither the file of the
+    configuration nor its data are overwritten."""
     from dpfl_theory.sweep.config import inside
+    from dpfl_theory.sweep.problems import DATA
 
-    if output is not None:
-        return checked(writable(output))
-    if named is None:
+    reads = (config, *{cell.problem.get(DATA) for cell in design.cells})
+    if output is None and design.output is None:
         return None
-    return checked(writable(inside(named, Path(folder))))
+    target = checked(writable(inside(design.output or "", Path(folder)) if output is None else output, reads=reads))
+    apart(of_rounds(target), reads)
+    return target
 
 
 def seconds_of(text: str | None) -> float | None:
     """The seconds of --limit."""
-    try:
-        found = None if text is None else float(text)
-    except ValueError:
-        found = -1.0
+    found = None if text is None else number_of("--limit", text)
     if found is not None and not 0.0 < found < 1e9:
         raise InputError(f"--limit is {text!r}: give a positive number of seconds, like --limit 60")
     return found

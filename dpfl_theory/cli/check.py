@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,6 +37,7 @@ from dpfl_theory.output import writable, write
 from dpfl_theory.processes import on
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.names import several
+from dpfl_theory.warned import Warned, counted, recorded
 
 if TYPE_CHECKING:
     from dpfl_theory.checks.runner import Report
@@ -116,13 +118,14 @@ def check(
     render = FORMATS[choice("format", format_, tuple(FORMATS))]
     seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), parse_jobs(jobs)
     most = parse_limit(limit, file)
-    target = None if output is None else writable(output, reads=file)
+    target = None if output is None else writable(output, reads=(file,))
     if choice("device", device, DEVICES) == "cuda":
         select(device)  # a missing GPU is told at once, not after the checks that need none
     if smoke and (file is not None or changed_since is not None):
         other = "--file" if file is not None else "--changed-since"
         raise InputError(f"--smoke is a fixed set of the catalogue's checks: leave {other} out, or run it on its own")
-    chosen = _chosen(tuple(ids or ()), paper, file, seconds, most)
+    with recorded() as warned:
+        chosen = _chosen(tuple(ids or ()), paper, file, seconds, most)
     if changed_since is not None:
         chosen = _changed(changed_since, chosen, file)
     pairs = _planned(chosen, tuple(method or ()), smoke)
@@ -152,6 +155,7 @@ def check(
             )
     if kept is not None and report.reused:
         say(as_options(reused(kept, report.reused, len(pairs), "checks")))
+    report = _with_import(report, counted(warned))
     begun = time.monotonic()
     if sensitivity:
         report = _with_power(report, chosen, processes)
@@ -204,10 +208,17 @@ def _changed(revision: str, chosen: Sequence[Statement], file: str | None) -> tu
     return change_since(revision).concerns(chosen, None if file is None else Path(file))
 
 
+def _with_import(report: Report, warned: Sequence[Warned]) -> Report:
+    """The report with the warnings of the file's import, in the evidence of the first check of its statements."""
+    evidence = list(report.evidence)
+    own = [i for i, e in enumerate(evidence) if statements.file_of(e.statement) is None]
+    for i in own[:1]:
+        evidence[i] = replace(evidence[i], warnings=(*warned, *evidence[i].warnings))
+    return replace(report, evidence=tuple(evidence))
+
+
 def _with_power(report: Report, chosen: Sequence[Statement], processes: int | None) -> Report:
     """The report with what its checks would notice, measured by checking stronger statements."""
-    from dataclasses import replace
-
     from dpfl_theory.checks.power import measure
     from dpfl_theory.kernels.threads import usable_cores
 

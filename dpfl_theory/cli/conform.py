@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +13,9 @@ import typer
 from dpfl_theory.cli._options import Format, Schema, Seed, give_schema, table
 from dpfl_theory.console import choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError
+from dpfl_theory.numerals import number_of
 from dpfl_theory.output import printed_aside, writable, write
+from dpfl_theory.warned import counted, recorded
 
 app = typer.Typer()
 
@@ -73,7 +77,7 @@ def conform(
     from dpfl_theory.limited import OutOfTime, Vanished
 
     seconds = parse_budget(limit, "limit")
-    target = None if output is None else writable(output, reads=function.rpartition(":")[0])
+    target = None if output is None else writable(output, reads=(*_files(function), *_files(sampler)))
     letters = dict(_assigned(text) for text in assignments or [])
     counts = {"clients": _whole("clients", clients), "runs": _whole("runs", runs)}
     if cohort is not None:
@@ -120,19 +124,25 @@ def _found(function: str, as_: str, sampler: str | None, whole: bool, **keywords
     from dpfl_theory.conform.loading import function_named
     from dpfl_theory.conform.run import conform as test
 
-    round_ = function_named(function)
-    found = test(round_, as_, sampler=None if sampler is None else function_named(sampler), **keywords)
+    with recorded() as warned:
+        round_ = function_named(function)
+        drawn = None if sampler is None else function_named(sampler)
+    found = replace(test(round_, as_, sampler=drawn, **keywords), warnings=counted(warned))
     return found.verdict, json.dumps(found.to_json(), indent=1, ensure_ascii=False) if whole else str(found)
 
 
 def _assigned(text: str) -> tuple[str, float]:
     name, equals, value = text.partition("=")
-    try:
-        if not equals or not name.isidentifier():
-            raise ValueError
-        return name, float(value) if not value.lstrip("+-").isdigit() else int(value)
-    except ValueError:
-        raise InputError(f"--set {text!r} is no letter with a number: write it like --set eta=0.1") from None
+    found = number_of(f"--set {name}", value) if equals and name.isidentifier() else math.nan
+    if math.isnan(found):
+        raise InputError(f"--set {text!r} is no letter with a number: write it like --set eta=0.1")
+    return name, int(value) if value.lstrip("+-").isdigit() else found
+
+
+def _files(named: str | None) -> tuple[str, str]:
+    """Where a function that is named MODULE:FUNCTION may lie."""
+    module = (named or "").rpartition(":")[0]
+    return module, f"{module.replace('.', '/')}.py"
 
 
 def _whole(name: str, text: str) -> int:

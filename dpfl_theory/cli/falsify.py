@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budge
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.output import writable, write
+from dpfl_theory.warned import counted, recorded
 
 app = typer.Typer()
 
@@ -56,11 +58,12 @@ def falsify(
         return give_schema(search_document.schema)
     choice("format", format_, ("text", "json"))
     seconds, share, number_, count = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), _parse_count(instances)
-    target = None if output is None else writable(output, reads=file)
+    target = None if output is None else writable(output, reads=(file,))
     if choice("device", device, DEVICES) == "cuda":
         select(device)
     most = parse_limit(limit, file)
-    statement = one_statement(id_, file, seconds, most)
+    with recorded() as warned:
+        statement = one_statement(id_, file, seconds, most)
     with Progress("falsify") as progress:
         found = search(
             statement,
@@ -74,6 +77,7 @@ def falsify(
                 min(1.0, share), f"{tried} instances, largest excess {largest:.3g}"
             ),
         )
+    found = replace(found, evidence=replace(found.evidence, warnings=(*counted(warned), *found.evidence.warnings)))
     document = {"schema": search_document.SCHEMA, "recorded_verdict": statement.expected, **found.to_json()}
     text = json.dumps(document, indent=1, ensure_ascii=False) if format_ == "json" else as_text(document)
     if target is None:

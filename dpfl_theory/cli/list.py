@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from dpfl_theory.cli import _complete, _listing, _paint, _things
 from dpfl_theory.cli._options import Format
 from dpfl_theory.console import choice, emit, say
 from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.numerals import number_of
 from dpfl_theory.statements import papers
 from dpfl_theory.statements.errata import GRADES
 from dpfl_theory.statements.model import KINDS, PROVENANCES, Statement
@@ -153,10 +155,10 @@ def _meant(words: list[str]) -> str:
 def _number(option: str, text: str | None) -> float | None:
     if text is None:
         return None
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{option} is {text!r}: give a number, like {option} 0.5") from None
+    found = number_of(option, text)
+    if math.isnan(found):
+        raise InputError(f"{option} is {text!r}: give a number, like {option} 0.5")
+    return found
 
 
 def _within(s: Statement, above: float | None, below: float | None) -> bool:

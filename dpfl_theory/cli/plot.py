@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from dpfl_theory.cli._options import Device, Seed, parse_limit
 from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_seed, say
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
+from dpfl_theory.numerals import number_of
 from dpfl_theory.output import writable, write
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ def plot(
     if target.suffix not in KINDS:
         raise InputError(f"the figure {str(target)!r} ends in none of {' and '.join(KINDS)}: call it FILE.svg")
     for suffix in (target.suffix, ".csv", ".json"):
-        writable(target.with_suffix(suffix))
+        writable(target.with_suffix(suffix), reads=(file, data))
     chosen = check_of(statement, check, method)
     if data is not None:
         chosen = _on(chosen, data, clients, ridge)
@@ -94,10 +96,9 @@ def _on(check: Check, data: str, clients: str | None, ridge: str) -> Check:
         raise InputError(f"the check {check.name!r} cannot be run on other data: {told}")
     if clients is not None and (not clients.isdigit() or int(clients) < 1):
         raise InputError(f"--clients is {clients!r}: give a whole number of at least 1")
-    try:
-        weight = float(ridge)
-    except ValueError:
-        raise InputError(f"--ridge is {ridge!r}: give a number of at least 0") from None
+    weight = number_of("--ridge", ridge)
+    if math.isnan(weight):
+        raise InputError(f"--ridge is {ridge!r}: give a number of at least 0")
     problem = Source(data, ridge=weight).problem(None if clients is None else int(clients))
     return replace(check, build=on(problem))
 

@@ -111,8 +111,8 @@ def recommend(
 
     form = choice("format", format_, ("text", "json"))
     given |= {"sampling": sampling}
-    target = None if output is None else writable(output)
-    picture = None if figure is None else writable(Path(figure))
+    target = None if output is None else writable(output, reads=(data,))
+    picture = None if figure is None else writable(Path(figure), reads=(data,))
     shape: dict[str, Any] = {
         name: number(option, text, kind)
         for name, option, text, kind in (

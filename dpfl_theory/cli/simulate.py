@@ -38,9 +38,10 @@ def simulate(
     from dpfl_theory.sweep.config import read, settled
     from dpfl_theory.sweep.run import planned, single
 
-    seconds, target = _sweep.seconds_of(limit), _sweep.target_of(output, None, ".")
+    seconds = _sweep.seconds_of(limit)
     settings = settled(read(config), assignments or [])
     design = planned(settings, config or "the configuration", sweep=False)
+    target = _sweep.target_of(output, ".", config, design)
     doing = f"{design.cells[0].common.rounds} rounds"
     if seconds is not None:
         with busy("simulate", doing):

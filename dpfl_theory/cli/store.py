@@ -50,8 +50,8 @@ def export(
     """Write entries as lines of JSON, to be merged elsewhere; those that were altered stay behind."""
     from dpfl_theory.store.entries import to_lines
 
-    target = writable(Path(file))
     with _there(store) as kept:
+        target = writable(Path(file), reads=(kept.path,))
         found = list(kept.entries(_kind(kind), about))
     sound = [e for e in found if e.sound]
     write(target, "".join(f"{line}\n" for line in to_lines(sound)))

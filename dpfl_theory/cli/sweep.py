@@ -73,7 +73,7 @@ def sweep(
     config = given[0] if given else None
     seconds, each, many = _sweep.seconds_of(limit), parse_jobs(jobs), _cells(pack)
     design = planned(settled(read(config), assignments or []), config or "the configuration")
-    target = _sweep.target_of(output, design.output, folder)
+    target = _sweep.target_of(output, folder, config, design)
     processes = min(each or (usable_cores() if worth(design.cells) else 1), len(design.cells))
     if dry_run:
         from dpfl_theory.cli._answer import laid_out
@@ -108,7 +108,7 @@ def _plot(words: list[str], output: str | None) -> int:
 
     if not words:
         raise InputError("plot needs results: write dpfl-theory sweep plot RESULTS x=eta y=suboptimality")
-    target = writable(Path(output or "sweep.svg"))
+    target = writable(Path(output or "sweep.svg"), reads=(words[0],))
     kind = target.suffix.removeprefix(".")
     if kind not in ("svg", "png"):
         raise InputError(f"a figure goes to a file that ends in .svg or .png, not {target.name!r}: rename it")

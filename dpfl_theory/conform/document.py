@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from dpfl_theory.conform.result import SCHEMA
-from dpfl_theory.schemas.models import Table, open_, published, told
+from dpfl_theory.schemas.models import GivenWarning, Table, open_, published, told
 
 __all__ = ["ConformDocument", "schema"]
 
@@ -56,6 +56,7 @@ class ConformDocument(Table):
     seed: int = told("the seed of its randomness")
     alpha: float = Field(gt=0, lt=1, description="error probability of all tests on samples")
     versions: dict[str, str] = told("versions of Python and of the packages that numbers depend on")
+    warnings: list[GivenWarning] = told("warnings that were given when the function's module was imported", [])
 
 
 def schema() -> dict[str, Any]:

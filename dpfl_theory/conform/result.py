@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.conform.lines import Line
+from dpfl_theory.warned import Warned, in_words, total
 
 __all__ = ["CONFORMS", "DIFFERS", "SCHEMA", "UNDECIDED", "Conformance", "Finding"]
 
@@ -71,7 +72,8 @@ class Conformance:
     function's randomness could not be heard, and samples did not decide);  reading: which of the algorithm's readings
     it is;  faults: what is wrong;  notes: what was not looked at, or deserves a word;  settings: the letters' values
     that were used;  privacy: of one round, see `README`;  compared: how many probes;  seconds;  assumed: the letters
-    that the function does not ask for and nobody gave, with the first of the values that they were taken to have.
+    that the function does not ask for and nobody gave, with the first of the values that they were taken to have;
+    warnings: those of the import of the function's module (`dpfl_theory.warned`).
     """
 
     algorithm: str
@@ -89,6 +91,7 @@ class Conformance:
     alpha: float = 1e-6
     versions: Mapping[str, str] = field(default_factory=dict)
     assumed: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[Warned, ...] = ()
 
     @property
     def conforms(self) -> bool:
@@ -114,6 +117,7 @@ class Conformance:
             "seed": self.seed,
             "alpha": self.alpha,
             "versions": dict(self.versions),
+            "warnings": list(self.warnings),
         }
 
     def __str__(self) -> str:
@@ -131,6 +135,7 @@ class Conformance:
         if self.privacy:
             lines.append(f"privacy of one round: {self.privacy['told']}")
         lines += [f"note: {note}" for note in self.notes]
+        lines += filter(None, [in_words(total(self.warnings))])
         below = "\n".join(_wrapped(line) for line in lines)
         return "\n\n".join([_wrapped(head), *map(str, self.faults), below])
 

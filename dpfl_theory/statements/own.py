@@ -15,6 +15,7 @@ from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.lines import line_of
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.valid import faults_of_file
+from dpfl_theory.warned import recorded
 
 __all__ = ["loaded"]
 
@@ -41,7 +42,7 @@ def _tried(file: Path, seconds: float) -> None:
     importlib.import_module("sympy")  # here, so that neither of the two has to
 
     def run() -> None:
-        with _told_as_import(file, alone=True):
+        with _told_as_import(file, alone=True), recorded(copy=True):  # they are given again below
             for statement in _executed(file):
                 for of in filter(callable, (statement.sides, statement.prescription)):
                     with contextlib.suppress(Exception):  # which `faults_of_file` tells

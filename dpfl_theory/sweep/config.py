@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, create_model
 from dpfl_theory import statements
 from dpfl_theory.algorithms.observables import catalogue
 from dpfl_theory.errors import InputError
+from dpfl_theory.numerals import number_of
 from dpfl_theory.schemas.faults import known_name
 from dpfl_theory.schemas.models import Count, Model, told
 from dpfl_theory.sweep.algorithms import Privacy, algorithms
@@ -114,7 +115,9 @@ def read(path: str | Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=_number)
+    except InputError as error:
+        raise InputError(f"{str(path)!r}: {error}") from None
     except UnicodeDecodeError:
         raise InputError(f"{str(path)!r} is no TOML file: it is not text in UTF-8") from None
     except OSError as error:
@@ -136,7 +139,9 @@ def settled(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, 
         if not sign or not all(path):
             raise InputError(f"`set` is {text!r}, which is no assignment: write it like algorithm.eta=0.1")
         try:
-            parsed = tomllib.loads(f"value = {value}")["value"]
+            parsed = tomllib.loads(f"value = {value}", parse_float=_number)["value"]
+        except InputError as error:
+            raise InputError(f"`set` is {text!r}: {error}") from None
         except (ValueError, RecursionError):
             parsed = value.strip()
         at = found
@@ -146,6 +151,10 @@ def settled(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, 
                 raise InputError(f"`set` is {text!r}, and {part!r} is no table: set {part} as a whole")
         at[path[-1]] = parsed
     return found
+
+
+def _number(text: str) -> float:
+    return number_of("one of its numbers", text)
 
 
 def _copied(value: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 from dpfl_theory.errors import InputError
 from dpfl_theory.output import write
 
-__all__ = ["ENDINGS", "Table", "checked", "finite", "load"]
+__all__ = ["ENDINGS", "Table", "checked", "finite", "load", "of_rounds"]
 
 ENDINGS = (".csv", ".parquet")
 META = "dpfl_theory"
@@ -65,12 +65,21 @@ class Table:
         written = [_written(path, self.rows, self.columns, self.metadata)]
         if lines := self.by_round():
             names = list(dict.fromkeys(name for line in lines for name in line))
-            written.append(_written(path.with_stem(f"{path.stem}-rounds"), lines, names, self.metadata))
+            written.append(_written(of_rounds(path), lines, names, self.metadata))
         return written
 
 
 _MOST = 2**64
 """Whole numbers below this one are seeds or counts; larger ones are read as floats."""
+
+
+def of_rounds(path: Path) -> Path:
+    """Where the rounds go that belong to results.
+
+    >>> of_rounds(Path("found.csv")).name
+    'found-rounds.csv'
+    """
+    return path.with_stem(f"{path.stem}-rounds")
 
 
 def checked(path: Path) -> Path:

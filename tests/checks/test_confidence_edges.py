@@ -38,7 +38,7 @@ def test_a_mean_of_zero_and_one_replicate() -> None:
     one = lower_limit(np.array([2.0]), 0.25)
     assert capital([2.0], one) == pytest.approx(4.0)
     tiny = lower_limit(np.full(40, 1e-300), 0.01)
-    assert tiny == pytest.approx(1e-300 * lower_limit(np.ones(40), 0.01), rel=1e-9)
+    assert tiny == pytest.approx(1e-300 * lower_limit(np.ones(40), 0.01), rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_limits_are_multiples_of_the_unit(power: int) -> None:
     x = np.array([0.0, 0.25, 3.0, 1.0, 0.5])
     low, high = asymptotic_limits(x, 0.1)
     unit = 2.0**power
-    assert asymptotic_limits(x * unit, 0.1) == pytest.approx((low * unit, high * unit), rel=1e-12)
+    assert asymptotic_limits(x * unit, 0.1) == pytest.approx((low * unit, high * unit), rel=1e-12, abs=0)
     assert math.isfinite(low * unit)
     assert low * unit != 0.0
-    assert asymptotic_limits(-x * unit, 0.1) == pytest.approx((-high * unit, -low * unit), rel=1e-12)
+    assert asymptotic_limits(-x * unit, 0.1) == pytest.approx((-high * unit, -low * unit), rel=1e-12, abs=0)
 
 
 def test_the_ends_of_double_precision() -> None:
@@ -142,5 +142,5 @@ def test_the_ends_of_double_precision() -> None:
     low, high = asymptotic_limits(x, 0.1)
     for unit in (2.0**-1070, 2.0**1020):
         found = asymptotic_limits(x * unit, 0.1)
-        assert found[1] == pytest.approx(high * unit, rel=1e-2)
-        assert found[0] == pytest.approx(low * unit, rel=0.3)
+        assert found[1] == pytest.approx(high * unit, rel=1e-2, abs=0)
+        assert found[0] == pytest.approx(low * unit, rel=0.3, abs=0)

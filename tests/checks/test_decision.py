@@ -342,22 +342,22 @@ def test_certain_values_differ_from_the_bound_by_more_than_rounding() -> None:
         (0.5, -4.0, 0.0, 4e-9),
     ):
         found = certain(np.array([value, value]), bound, scale)
-        assert found.low == pytest.approx(value - slack, rel=1e-14)
-        assert found.high == pytest.approx(value + slack, rel=1e-14)
+        assert found.low == pytest.approx(value - slack, rel=1e-14, abs=0)
+        assert found.high == pytest.approx(value + slack, rel=1e-14, abs=0)
         assert (found.asymptotic_low, found.asymptotic_high) == (found.low, found.high)
         assert (found.mean, found.lanes, found.broken, found.exact) == (value, 2, 0, True)
         assert (found.low_valid, found.high_valid, found.bound) == (True, True, bound)
     assert certain(np.array([3.0]), 3.0).verdict(0.0, cut=False)[0] == "inconclusive"
     assert certain(np.array([3.0 + 1e-8]), 3.0).verdict(0.0, cut=False)[0] == "violated"
     assert certain(np.array([3.0 - 1e-8]), 3.0).verdict(0.0, cut=False)[0] == "holds"
-    assert certain(np.array([2.0, 2.0 + 1e-9]), 0.0).mean == pytest.approx(2.0 + 5e-10, rel=1e-15)
+    assert certain(np.array([2.0, 2.0 + 1e-9]), 0.0).mean == pytest.approx(2.0 + 5e-10, rel=1e-15, abs=0)
     with pytest.raises(ValueError, match=r"gives both 2\.0 and 2\.00000001 in its lanes"):
         certain(np.array([2.0, 2.00000001]), 0.0)
     # Without any size there is no slack, and zero is at most zero.
     zero = certain(np.zeros(2), 0.0)
     assert (zero.low, zero.high) == (0.0, 0.0)
     assert zero.verdict(0.0, cut=False)[0] == zero.equality(0.0, 0.1, cut=False)[0] == "holds"
-    assert certain(np.array([1e-3]), 1e-3).high == pytest.approx(1e-3 + 1e-12, rel=1e-15)
+    assert certain(np.array([1e-3]), 1e-3).high == pytest.approx(1e-3 + 1e-12, rel=1e-15, abs=0)
     broken = certain(np.array([2.0, INF]), 3.0)
     assert (broken.broken, broken.infinite, broken.exact) == (1, 1, False)
     assert certain(np.array([2.0, NAN]), 3.0, stayed=np.array([True, True])).unbounded == 1

@@ -87,6 +87,7 @@ def descended(size: float) -> WorstCase:
 TRUE, FALSE = sp.Integer(1), sp.Rational(1, 1000)
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # of the build's constants, at 1e300
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("share", "sigma", "verdict"), [(TRUE, 0.0, "holds"), (FALSE, 0.0, "violated")])
 def test_runs_without_noise(size: float, share: Any, sigma: float, verdict: str) -> None:
@@ -94,6 +95,7 @@ def test_runs_without_noise(size: float, share: Any, sigma: float, verdict: str)
     assert found.verdict == verdict, found.reason
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # of the build's constants, at 1e300
 @pytest.mark.parametrize("size", SIZES)
 def test_runs_with_noise(size: float) -> None:
     """The same bits of the run, but for the size: so are the limits, and the ratio of the sides."""

@@ -143,7 +143,7 @@ def test_equal_arms_show_nothing() -> None:
 
 def test_gaussian_epsilon_inverts_the_exact_delta() -> None:
     for mu, delta in ((0.1, 1e-3), (0.268, 1e-5), (1.0, 1e-8), (3.0, 0.3)):
-        assert float(gaussian_delta(gaussian_epsilon(mu, delta), 1.0 / mu)[0]) == pytest.approx(delta, rel=1e-8)
+        assert float(gaussian_delta(gaussian_epsilon(mu, delta), 1.0 / mu)[0]) == pytest.approx(delta, rel=1e-8, abs=0)
     assert gaussian_epsilon(0.0, 0.1) == gaussian_epsilon(0.01, 0.9) == 0.0
     assert gaussian_epsilon(1.0, 0.0) == math.inf
 

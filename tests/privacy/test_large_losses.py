@@ -33,7 +33,7 @@ def test_the_gaussian_epsilon_is_certified(noise, delta):
         assert high <= low * (1 + 1e-9)
         least, enough = gaussian_multiplier(low, delta)
         assert least <= enough
-        assert enough == pytest.approx(noise, rel=1e-9)
+        assert enough == pytest.approx(noise, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("chance", [1e-3, 0.2])

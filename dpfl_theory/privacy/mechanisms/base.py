@@ -103,7 +103,8 @@ class Mechanism(ABC):
         self.positive("noise_multiplier")
         if self.noise_multiplier is not None and not SMALLEST <= self.noise_multiplier <= LARGEST:
             raise InputError(
-                f"`noise_multiplier` is {self.noise_multiplier}: give a number between {SMALLEST:g} and {LARGEST:g}"
+                f"`noise_multiplier` is {self.noise_multiplier}: give a number between {SMALLEST:g} and {LARGEST:g}, "
+                "beyond which double precision certifies no epsilon"
             )
         self.whole("rounds", 1)
         self.validate()

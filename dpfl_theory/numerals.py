@@ -1,0 +1,37 @@
+"""Numbers that are given as text, for the command line and configurations."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+from dpfl_theory.errors import InputError
+
+__all__ = ["number_of", "vanishes"]
+
+
+def number_of(what: str, text: str) -> float:
+    """The number that a text is, NaN where it is none. Raises InputError where a float would make it 0, or infinite.
+
+    >>> number_of("--delta", "1e-5"), number_of("--delta", "small"), number_of("--delta", "inf")
+    (1e-05, nan, inf)
+    >>> number_of("--delta", "1e-400")
+    Traceback (most recent call last):
+      ...
+    dpfl_theory.errors.InputError: --delta is '1e-400', which rounds to 0: give 0, or at least 2.2e-308 in size
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    digits = [int(c) for c in text.lower().partition("e")[0] if c.isdecimal()]
+    if value == 0.0 and any(digits):
+        raise vanishes(what, text)
+    if math.isinf(value) and digits:
+        raise InputError(f"{what} is {text!r}, which rounds to infinity: give at most {sys.float_info.max:.1e} in size")
+    return value
+
+
+def vanishes(what: str, text: str) -> InputError:
+    """The error for a number other than 0 that a float would make 0."""
+    return InputError(f"{what} is {text!r}, which rounds to 0: give 0, or at least {sys.float_info.min:.2g} in size")
