@@ -61,8 +61,8 @@ def script(place: Path, name: str, old: str = "", new: str = "") -> Script:
     return load(path)
 
 
-def run(place: Path, scripts: list[Script], jobs: int = 2) -> int:
-    context = Context(device="cpu", seed=3)
+def run(place: Path, scripts: list[Script], jobs: int = 2, profile: str = "full") -> int:
+    context = Context(profile, device="cpu", seed=3)
     return reproduce(PAIRS, scripts, Run(context, place / "out"), alpha=1e-6, jobs=jobs)
 
 
@@ -120,6 +120,36 @@ def test_it_finds_what_its_parts_find(tmp_path: Path, monkeypatch: pytest.Monkey
     said = capsys.readouterr().err
     assert "one: claims: 1 reproduced" in said
     assert "2 statements (2 holds), 2 as expected" in said
+
+
+def test_the_standard_profile_finds_what_the_full_one_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    """Fewer checks, each with the same evidence, the same verdict of each statement; and all of it is said."""
+    monkeypatch.setattr(module, "spread", here)
+    found = {}
+    for profile in ("full", "standard"):
+        place = tmp_path / profile
+        place.mkdir()
+        assert run(place, [script(tmp_path, "one")], profile=profile) == 0
+        document = json.loads((place / "out" / "evidence" / "check.json").read_text())
+        assert document["profile"] == profile
+        assert json.loads((place / "out" / "evidence" / "one.json").read_text())["profile"] == profile
+        found[profile] = {(e["statement"], e["method"], e["check"]): e for e in evidence(place)}
+        verdicts = {id_: s["verdict"] for id_, s in document["summary"]["statements"].items()}
+        assert verdicts == {s.id: s.expected for s, _ in PAIRS}
+    assert found["standard"] == {key: found["full"][key] for key in found["standard"]}, "the same share of alpha, too"
+    left = len(found["full"]) - len(found["standard"])
+    assert left > 0
+    assert f"{left} of {len(PAIRS)} checks are left to `reproduce --full`" in capsys.readouterr().err
+    pages = {profile: (tmp_path / profile / "out" / "index.html").read_text() for profile in found}
+    assert f"This is the standard profile: {len(found['standard'])} of {len(PAIRS)} checks" in pages["standard"]
+    assert "standard profile" not in pages["full"]
+    statement = (tmp_path / "standard" / "out" / "statements" / "das2022.lemma10.html").read_text()
+    own = sum(s == "das2022.lemma10" for s, _, _ in found["full"]) - sum(
+        s == "das2022.lemma10" for s, _, _ in found["standard"]
+    )
+    assert f"It runs {own} more check" in statement
 
 
 @pytest.mark.parametrize(
