@@ -43,22 +43,19 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# The smoke set; to a decision, all checks of privacy and the exponents of rates, which no test repeats; then what rests on
-# files that changed since CI_BASE (HEAD~1 where it is not set). A check that has begun is finished. Exit code 3 (undecided for lack of time) is told, no more.
-RATES := noble2022.theorem4.2.fedavg noble2022.theorem4.2.scaffold zhang2021.corollary3.2.1.repaired
+# The standard profile, to a decision; then all checks of what rests on files that changed since CI_BASE (HEAD~1 where it
+# is not set). A check that has begun is finished. Exit code 3 (undecided for lack of time) is told, no more.
 check-theorems: $(READY)
 	@run() { echo "$$*"; status=0; "$$@" || status=$$?; \
 	  if test $$status -eq 3; then echo "Some checks are undecided for lack of time, which is no failure."; \
 	  elif test $$status -ne 0; then exit $$status; fi; }; \
-	run $(BIN)/dpfl-theory check --smoke --budget 60s; \
-	run $(BIN)/dpfl-theory check --method privacy; \
-	run $(BIN)/dpfl-theory check $(RATES) --method monte-carlo; \
+	run $(BIN)/dpfl-theory check --standard; \
 	base=$${CI_BASE:-HEAD~1}; \
 	if git rev-parse --verify --quiet --end-of-options "$$base^{commit}" >/dev/null 2>&1 \
 	    && git ls-files --error-unmatch dpfl_theory/__init__.py >/dev/null 2>&1; then \
 	  run $(BIN)/dpfl-theory check "--changed-since=$$base" --budget 30s; \
 	else \
-	  echo "There is no revision $$base here: the smoke set is all that was checked."; \
+	  echo "There is no revision $$base here: the standard profile is all that was checked."; \
 	fi
 
 # The documentation as pages, every command and example in it run, and the reference of the Python interface.

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import child, machine, scaling, table
+from benchmarks import child, machine, scaling, start, table
 from benchmarks.harness import has_jax, names
 
 SPINNER = """
@@ -42,13 +42,13 @@ def busy() -> Iterator[None]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--output", type=Path, help="the Markdown file to write; standard output otherwise")
-    parser.add_argument("--only", help=f"some of {','.join(names())},scaling")
+    parser.add_argument("--only", help=f"some of {','.join(names())},scaling,start")
     parser.add_argument("--quick", action="store_true", help="smaller samples, and smaller sizes where runs are long")
     parser.add_argument("--quiet", action="store_true", help="without a busy process (the default)")
     parser.add_argument("--busy", action="store_true", help="beside a busy process")
     parser.add_argument("--repetitions", type=int, help="how often each contestant is timed, at least 5")
     given = parser.parse_args()
-    known = [*names(), "scaling"]
+    known = [*names(), "scaling", "start"]
     chosen = known if given.only is None else given.only.split(",")
     if not set(chosen) <= set(known):
         parser.error(f"--only {given.only}: choose some of {','.join(known)}")
@@ -60,12 +60,14 @@ def main() -> None:
     for mode in [name for name in ("quiet", "busy") if getattr(given, name)] or ["quiet"]:
         with busy() if mode == "busy" else contextlib.nullcontext():
             for letter in chosen:
-                if letter != "scaling":
+                if letter not in ("scaling", "start"):
                     parts += benchmark(letter, size, repetitions, target, mode)
             if "scaling" in chosen and mode == "quiet":
                 for letter in scaling.GRIDS:
                     print(f"scaling of {letter}", file=sys.stderr)
                     parts.append(table.scaling_of(letter, TITLES[letter], scaling.tables(letter)))
+            if "start" in chosen and mode == "quiet":
+                parts.append(start.section(repetitions))
     text = "\n".join(parts)
     if given.output is None:
         print(text)

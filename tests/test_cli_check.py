@@ -14,6 +14,7 @@ from dpfl_theory.checks import changed, runner
 from dpfl_theory.checks.changed import Change
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.checks.smoke import smoke_set
+from dpfl_theory.checks.standard import standard
 from dpfl_theory.cli import main
 
 PACKAGE = Path(dpfl_theory.__file__).resolve().parent
@@ -92,6 +93,16 @@ def test_the_smoke_set_alone_is_run(capsys: Output) -> None:
     evidence = json.loads(capsys.readouterr().out)["evidence"]
     expected = {(s.id, c.name) for s, c in smoke_set(plan(statements.all_statements(), ["exact"]))}
     assert {(e["statement"], e["check"]) for e in evidence} == expected
+
+
+def test_the_standard_profile_alone_is_run(capsys: Output) -> None:
+    arguments = ["check", "das2022.theorem4a", "das2022.eq12", "--method", "exact", "--format", "json"]
+    assert main([*arguments, "--standard"]) == 0
+    found = {(e["statement"], e["check"]) for e in json.loads(capsys.readouterr().out)["evidence"]}
+    every = plan([statements.get(id_) for id_ in arguments[1:3]], ["exact"])
+    assert found == {(s.id, c.name) for s, c in standard(every)}
+    assert len(found) < len(every)
+    assert "--smoke is part of --standard" in refused(capsys, "check", "--smoke", "--standard")
 
 
 def test_the_smoke_set_is_the_catalogues(capsys: Output) -> None:

@@ -50,7 +50,7 @@ class Change:
         unknown = own is not None and own not in self.files and not _git(self.package, "ls-files", "-z", "--", str(own))
         defined = _defining_modules(self.package.name)
         runner = graph.closure([graph.module(f"{self.package.name}.checks.runner")], computed=False)
-        touched = self._touched(graph)
+        touched = self.touched(graph)
         chosen = []
         for statement in statements:
             name = defined.get(statement)
@@ -63,7 +63,7 @@ class Change:
                 chosen.append(statement)
         return tuple(chosen)
 
-    def _touched(self, graph: Imports) -> frozenset[Path]:
+    def touched(self, graph: Imports) -> frozenset[Path]:
         """The modules that the changed files are, or concern without being imported."""
         touched: set[Path] = set()
         for path in self.files:

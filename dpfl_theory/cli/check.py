@@ -74,6 +74,9 @@ def check(
     smoke: Annotated[
         bool, typer.Option("--smoke", help="Only the smoke set: a few fast checks of everything.")
     ] = False,
+    standard: Annotated[
+        bool, typer.Option("--standard", help="Only the standard profile: the checks that decide.")
+    ] = False,
     sensitivity: Annotated[
         bool, typer.Option("--sensitivity", help="Also say which change of each formula its checks would notice.")
     ] = False,
@@ -121,6 +124,8 @@ def check(
     target = None if output is None else writable(output, reads=(file,))
     if choice("device", device, DEVICES) == "cuda":
         select(device)  # a missing GPU is told at once, not after the checks that need none
+    if smoke and standard:
+        raise InputError("--smoke is part of --standard: leave one out")
     if smoke and (file is not None or changed_since is not None):
         other = "--file" if file is not None else "--changed-since"
         raise InputError(f"--smoke is a fixed set of the catalogue's checks: leave {other} out, or run it on its own")
@@ -128,7 +133,7 @@ def check(
         chosen = _chosen(tuple(ids or ()), paper, file, seconds, most)
     if changed_since is not None:
         chosen = _changed(changed_since, chosen, file)
-    pairs = _planned(chosen, tuple(method or ()), smoke)
+    pairs = _planned(chosen, tuple(method or ()), smoke, standard)
     if not pairs and changed_since is not None:
         say(f"nothing changed since {changed_since} that these checks rest on")
     elif not pairs and smoke:
@@ -228,13 +233,16 @@ def _with_power(report: Report, chosen: Sequence[Statement], processes: int | No
         return replace(report, power=measure([e.to_json() for e in report.evidence], chosen, jobs, progress))
 
 
-def _planned(chosen: Sequence[Statement], methods: Sequence[str], smoke: bool) -> list[tuple[Statement, Check]]:
-    """The checks of the statements by the methods, or those of them that belong to the smoke set."""
+def _planned(
+    chosen: Sequence[Statement], methods: Sequence[str], smoke: bool, standard: bool
+) -> list[tuple[Statement, Check]]:
+    """The checks of the statements by the methods, or those of them that belong to the smoke set or the profile."""
     from dpfl_theory.checks.runner import plan
     from dpfl_theory.checks.smoke import smoke_set
+    from dpfl_theory.checks.standard import standard as of_profile
 
     pairs = plan(chosen, methods)
-    return smoke_set(pairs) if smoke else pairs
+    return smoke_set(pairs) if smoke else of_profile(pairs) if standard else pairs
 
 
 def as_json(report: Report, document: dict[str, Any]) -> str:

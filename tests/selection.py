@@ -1,0 +1,24 @@
+"""Which test files a change concerns: those whose imports reach a changed file, the most specific ones first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from dpfl_theory.checks.changed import Change
+from dpfl_theory.checks.imports import Imports
+
+__all__ = ["concerned"]
+
+
+def concerned(files: Iterable[Path], change: Change) -> list[Path]:
+    """Those of the test files that import a changed file, at any depth, or were changed themselves.
+
+    A file that reaches fewer modules comes first: it says more about the change. Imports by computed names do not
+    count: through the catalogue every test would reach every statement, whose own checks run all the same.
+    """
+    root = change.package.parent
+    graph = Imports(change.package, (root, root / "tests"))
+    touched = change.touched(graph)
+    reached = {file: frozenset(graph.closure([file], computed=False)) for file in dict.fromkeys(files)}
+    return sorted((file for file, rests in reached.items() if touched & rests), key=lambda f: (len(reached[f]), str(f)))
