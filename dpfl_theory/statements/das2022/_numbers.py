@@ -139,6 +139,7 @@ COMPUTED: Mapping[Key, Callable[[], float]] = {
     ("das2022.theorem4b", "0.69"): lambda: _density_at_minimisers() * math.log(10),
     ("das2022.theorem4b", "2.15"): lambda: _three_clients("normalise", 4),
     ("das2022.theorem4b", "0.08"): lambda: _three_clients("clip", 4),
+    ("das2022.theorem4b", "0.075"): lambda: 3 / 40,
     ("das2022.theorem4b", "5.06"): lambda: (3 / 40) ** 2 * 900,
     ("das2022.theorem4b", "3.647"): _entered,
     ("das2022.theorem4b", "3.633"): lambda: _constant("zero-out", 2.91),
@@ -153,8 +154,5 @@ GIVEN: Mapping[Key, str] = {
     ("das2022.section4.1", "0.436"): "the second client's direction, sqrt(1 - 0.9^2)",
     ("das2022.theorem3", "0.2"): "r/n of Appendix G",
     ("das2022.theorem3", "36.9"): "the counterexample's epsilon, just below u K = 37",
-    ("das2022.theorem4b", "0.02"): "rho, and the distance at the start",
     ("das2022.theorem4b", "9.8"): "the minimiser of f, at which the third client's slope is 0.1 + 0.1",
-    ("das2022.theorem4b", "0.075"): "r/n of three in forty clients",
-    ("das2022.theorem4b", "1e-6"): "a threshold of the counterexample",
 }

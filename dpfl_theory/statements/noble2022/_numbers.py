@@ -166,6 +166,7 @@ GIVEN: Mapping[Key, str] = {
         "noble2022.lemmaC.9",
         "1.005",
     ): "nu of the paper's softmax losses: 1 for records of unit length, 0.005 of the ridge",
+    ("noble2022.theoremC.1.strongly-convex", "0.05"): "the paper's l = 0.05",
     ("noble2022.theoremC.1.strongly-convex", "0.2"): "the paper's l = 0.2",
     ("noble2022.theoremC.2.convex", "-0.021"): "the instance's x^0",
     ("noble2022.theoremC.2.strongly-convex", "-0.021"): "the instance's x^0",
