@@ -170,8 +170,8 @@ B: Statement = Statement(
             "empty. The one with 40 lies inside the range that Theorem 3 prints: epsilon = 5 is below r^2 K/n^2 = "
             "5.06, and rho is that of q = 3.647, where 3.633 is certified to be enough by zero-out, by the command "
             "dpfl-theory privacy constant das2022.theorem3. Where the client's data are replaced (--relation replace) "
-            "9.576 is, and this run has too little noise. The condition r/n < 1/(16 z) of Abadi et al., which "
-            "Theorem 3 does not print, is not met there: r/n = 0.075, z = 2.92."
+            "at least 8.00 is needed, and this run has too little noise. The condition r/n < 1/(16 z) of Abadi et al., "
+            "which Theorem 3 does not print, is not met there: r/n = 0.075, z = 2.92."
         ),
         counterexample=(
             "d = 1, n = 100 Huber clients with common minimiser, one with threshold c = 1 and 99 with c = 1e-5, L = 1, "
