@@ -2,7 +2,7 @@
 
     python -m dpfl_theory.checks.numbers reports/evidence/check.json [--verify]
 
-reads the evidence of a check of the whole catalogue. Many numbers print alike by chance, so a decimal's source must be
+reads the evidence of a check of the whole catalogue. Many numbers agree by chance, so a decimal's source must be
 of its kind, in the evidence of its own statement or of one that its erratum, its remark or its text names:
 
 * what is printed as a letter's value (``s = 0.5``) may be that letter's value in an instance or in the settings that a
@@ -65,7 +65,7 @@ Found = Mapping[str, list[Mapping[str, Any]]]
 class Number:
     """A number within plain data: its place, the letter that it is a value of, and the value.
 
-    The letter is the last key on the way to it, or what stands before it in a text.
+    The letter is the last key on the way to it, or what precedes it in a text.
     """
 
     field: str
@@ -127,13 +127,13 @@ def _printed_by(paper: str, script: str) -> str:
 
 
 def _is_result(number: Number, settings: Collection[str]) -> bool:
-    """Whether a number is what a check found, and no letter's value that it reports beside that."""
+    """Whether a number is what a check found, and no letter's value that it reports with that."""
     root = re.split(r"[.\[#]", number.field)[0]
     return root in RESULTS and not (root == "notes" and number.letter in settings)
 
 
 def _settings(id_: str, piece: Mapping[str, Any]) -> set[str]:
-    """The letters and the keys of an instance, whose values a check reports beside what it found."""
+    """The letters and the keys of an instance, whose values a check reports with what it found."""
     keys = {n.letter for n in _leaves("instance", piece.get("instance") or {})}
     return keys | set(catalogue.get(id_).units) | {"candidates"}
 
@@ -221,7 +221,7 @@ def moved(evidence: Found) -> list[str]:
 
 
 def _renewed(evidence: Found) -> tuple[dict[Key, Source], list[Key]]:
-    """A source for every open decimal: the one on record where it still stands, else one that is searched for."""
+    """A source for every open decimal: the one on record where it still serves, else one that is searched for."""
     kept, missing = {}, []
     for statement, ways in open_decimals():
         key = statement.id, ways[0].printed

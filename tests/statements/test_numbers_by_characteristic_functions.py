@@ -88,14 +88,16 @@ def test_one_gaussian_release_of_many_rounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "told", "loose"), [((160.0, 1), "0.020", 1.002), ((10.0, 20), "1.72", 1.03)], ids=["least", "largest"]
+    ("at", "printed", "loose"), [((160.0, 1), "0.020", 1.002), ((10.0, 20), "1.72", 1.03)], ids=["least", "largest"]
 )
-def test_the_certified_epsilons_of_table_1_are_a_little_above(at: tuple[float, int], told: str, loose: float) -> None:
+def test_the_certified_epsilons_of_table_1_are_a_little_above(
+    at: tuple[float, int], printed: str, loose: float
+) -> None:
     ((setting, rounds),) = [run for run in RUNS if (run[0]["sigma_g"], run[0]["K"]) == at]
     true = _epsilon(_seen(setting), setting["K"], rounds, setting["delta"], 20.0 if at[0] == 10 else 2.0)
-    certified = computed("noble2022")["noble2022.theorem4.1.third-party", told]()
+    certified = computed("noble2022")["noble2022.theorem4.1.third-party", printed]()
     assert true <= certified < loose * true
-    assert Decimal(told).agrees(certified)
+    assert Decimal(printed).agrees(certified)
 
 
 def test_the_server_learns_a_small_share_of_what_the_order_grants() -> None:
@@ -118,8 +120,8 @@ def test_the_server_learns_a_small_share_of_what_the_order_grants() -> None:
 )
 def test_more_rounds_than_are_certified(steps: int, certified: int, most: int) -> None:
     release = [(0.05, 0.2, 10.0)]
-    told = get("noble2022.table1.rounds").source.note.replace("22 311", "22311").replace("21 181", "21181")
-    assert {str(certified), str(most)} <= set(told.replace(",", " ").split())
+    printed = get("noble2022.table1.rounds").source.note.replace("22 311", "22311").replace("21 181", "21181")
+    assert {str(certified), str(most)} <= set(printed.replace(",", " ").split())
     under = [_delta(3.0, _characteristic(release, steps, T, 24.0), 24.0) <= 1 / 400_000 for T in (most, most + 1)]
     assert under == [True, False]
 
@@ -140,15 +142,15 @@ def test_a_replaced_client_needs_a_larger_constant() -> None:
     assert "at least 8.00 is needed" in _erratum("das2022.theorem4b").why
 
 
-@pytest.mark.parametrize(("users", "told"), [(100, "1.33"), (1000, "4.30"), (10_000, "15.06")])
-def test_one_user_of_many(users: int, told: str) -> None:
+@pytest.mark.parametrize(("users", "printed"), [(100, "1.33"), (1000, "4.30"), (10_000, "15.06")])
+def test_one_user_of_many(users: int, printed: str) -> None:
     """T = 2 M^2 rounds, one user in each, s = 0.1, sigma_g as the order has it for epsilon = 0.5, delta = 1e-6."""
     rounds, delta, share = 2 * users**2, 1e-6, 0.1
     logs = math.log(2 * rounds / users / delta) * math.log(2 / delta)
     sigma = share * math.sqrt(rounds / users * logs / users) / 0.5
     true = _epsilon([(1 / users, share, sigma)], 1, rounds, delta, 60.0)
-    assert float(told) < true < 1.06 * float(told)
-    assert f"at least {told} " in _erratum("noble2022.theorem4.1.third-party").counterexample
+    assert float(printed) < true < 1.06 * float(printed)
+    assert f"at least {printed} " in _erratum("noble2022.theorem4.1.third-party").counterexample
 
 
 def _above(p: Any, q: Any, epsilon: float, cell: float) -> float:
@@ -178,7 +180,7 @@ def test_a_returning_user_in_the_plane() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "best", "parts", "deviation"),
+    ("printed", "best", "parts", "deviation"),
     [
         (
             "3.88",
@@ -202,19 +204,21 @@ def test_a_returning_user_in_the_plane() -> None:
     ],
     ids=["amplified", "contracted"],
 )
-def test_one_round_on_a_line(told: str, best: float, parts: list[tuple[float, float, float]], deviation: float) -> None:
+def test_one_round_on_a_line(
+    printed: str, best: float, parts: list[tuple[float, float, float]], deviation: float
+) -> None:
     """Half of the rounds have user 0. Amplified: gain 50 of two steps, R = 100 000, lM = 10, sigma_g = 1/2; contracted:
     1000 steps, each with probability 0.003 of the record, the noise of 499 + 1000 steps of 0.2."""
     x = np.linspace(-30 * deviation, 60 + 45 * deviation, 400_001)
     p, q = sum(w * norm.pdf(x, mean, dev) for w, mean, dev in parts), norm.pdf(x, 0, deviation)
     found = brentq(lambda e: 0.5 * _above(p, q, e, x[1] - x[0]) - 1e-6, 0.1, 20.0)
     assert found == pytest.approx(best, abs=2e-5)
-    assert found > float(told)
-    assert f"at least {told}" in _erratum("noble2022.theorem4.1.third-party").counterexample
+    assert found > float(printed)
+    assert f"at least {printed}" in _erratum("noble2022.theorem4.1.third-party").counterexample
 
 
-@pytest.mark.parametrize(("variance", "told"), [(100, "4.56"), (500, "4.45")])
-def test_the_repaired_formula_at_table_1(variance: int, told: str) -> None:
+@pytest.mark.parametrize(("variance", "printed"), [(100, "4.56"), (500, "4.45")])
+def test_the_repaired_formula_at_table_1(variance: int, printed: str) -> None:
     """sigma_g = 10, K = 1, T = 542: Lemma B.7 by its sums, at sigma_g^2, and at lM sigma_g^2 for DP-FedAvg."""
     found = []
     with mpmath.workdps(30):
@@ -225,5 +229,5 @@ def test_the_repaired_formula_at_table_1(variance: int, told: str) -> None:
                 moment += 2 * mpmath.binomial(order, j) * grown ** (mpmath.mpf(j * (j - 1)) / 2) / 5**j
             rounds = 542 * mpmath.log1p((moment - 1) / 20)
             found.append(float((rounds + mpmath.log(400_000)) / (order - 1)))
-    assert Decimal(told).agrees(min(found))
-    assert told in get("noble2022.theorem4.1.third-party.repaired").source.note
+    assert Decimal(printed).agrees(min(found))
+    assert printed in get("noble2022.theorem4.1.third-party.repaired").source.note

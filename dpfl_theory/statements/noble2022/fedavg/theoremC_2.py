@@ -107,7 +107,7 @@ STRONGLY_CONVEX: Statement = Statement(
         grade="false",
         effect=Effect(
             0.0,
-            "Nothing changes at the paper's numbers of rounds, 72 to 546: the two-slope instance asks for c >= 0.09 "
+            "Nothing changes at the paper's numbers of rounds, 72 to 546: the two-slope instance asks for c >= 0.089 "
             "at T = 546, which c = 1 covers; from T = 5850 on it does not, if the distance computed over 3000 rounds "
             "lasts.",
         ),
