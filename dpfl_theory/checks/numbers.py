@@ -2,9 +2,16 @@
 
     python -m dpfl_theory.checks.numbers reports/evidence/check.json [--verify]
 
-reads the evidence of a check of the whole catalogue. A decimal's source is looked for in the evidence of its own
-statement first, then in that of its siblings; in evidence that violates before other evidence; in results, which it
-may round, before parameters, which it must equal. What is on record and still there is kept.
+reads the evidence of a check of the whole catalogue. Many numbers agree by chance, so a decimal's source must be
+of its kind, in the evidence of its own statement or of one that its erratum, its remark or its text names:
+
+* what is printed as a letter's value (``s = 0.5``) may be that letter's value in an instance or in the settings that a
+  check reports: it is equal, or a value that the check computed and the prose rounds;
+* what is printed otherwise may be a result, which is rounded: a side, a term, the ratio or a note;
+* a decimal that many numbers print like, of one digit or a half or quarter of one, is no result. Its letter's value, a
+  line of the counterexample's script, a computation or a place in the paper may be its source.
+
+Evidence that violates comes before other evidence. What is on record and of its kind is kept.
 With ``--verify`` nothing is written: every source on record is compared with the evidence, and what moved is told.
 """
 
@@ -16,7 +23,8 @@ import json
 import re
 import runpy
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,9 +32,20 @@ from typing import Any
 from dpfl_theory import statements as catalogue
 from dpfl_theory.output import write
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.statements.numbers import FILE, Decimal, Key, Source, computed, decimals, given, prose, recorded
+from dpfl_theory.statements.numbers import (
+    FILE,
+    Decimal,
+    Key,
+    Source,
+    computed,
+    given,
+    letter_of,
+    occurrences,
+    prose,
+    recorded,
+)
 
-__all__ = ["moved", "open_decimals", "search", "values_of"]
+__all__ = ["Number", "explains", "moved", "named_by", "open_decimals", "same_letter", "search", "values_of"]
 
 RESULTS = ("ratio", "lhs", "rhs", "notes", "terms")
 PARAMETERS = ("check", "instance")
@@ -35,44 +54,66 @@ INCIDENTAL = ("worst_function", "lane_seconds", "problem")
 """Notes whose numbers nobody would quote."""
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?:/\d+)?(?![\w])")
 
+WRITTEN_OUT = {"|w_0 - w*|": "distance", "c": "thresholds"}
+"""Letters of the prose for which instances have words."""
+
 Found = Mapping[str, list[Mapping[str, Any]]]
 """Evidence as plain data, by statement."""
 
 
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, float]]:
-    """The numbers within plain data, each with its place."""
+@dataclass(frozen=True)
+class Number:
+    """A number within plain data: its place, the letter that it is a value of, and the value.
+
+    The letter is the last key on the way to it, or what precedes it in a text.
+    """
+
+    field: str
+    letter: str
+    value: float
+
+
+def _leaves(name: str, value: Any, letter: str = "") -> Iterator[Number]:
+    """The numbers within plain data.
+
+    >>> [(n.field, n.letter, n.value) for n in _leaves("instance", {"s": ["1/4"], "at": "E = 2, rho = 0.1"})]
+    [('instance.s[0]#0', 's', 0.25), ('instance.at#0', 'E', 2.0), ('instance.at#1', 'rho', 0.1)]
+    """
     if isinstance(value, Mapping):
         for key, part in value.items():
-            yield from _leaves(f"{name}.{key}", part)
+            yield from _leaves(f"{name}.{key}", part, str(key))
     elif isinstance(value, (list, tuple)):
         for i, part in enumerate(value):
-            yield from _leaves(f"{name}[{i}]", part)
+            yield from _leaves(f"{name}[{i}]", part, letter)
     elif isinstance(value, str):
         for i, match in enumerate(_NUMBER.finditer(value)):
             top, _, bottom = match.group(0).partition("/")
             with contextlib.suppress(OverflowError, ZeroDivisionError, ValueError):
-                yield f"{name}#{i}", int(top) / int(bottom) if bottom else float(top)
+                number = int(top) / int(bottom) if bottom else float(top)
+                yield Number(f"{name}#{i}", letter_of(value[: match.start()]) or letter, number)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        yield name, float(value)
+        yield Number(name, letter, float(value))
 
 
-def values_of(evidence: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """The numbers of a piece of evidence, each with its field, results first."""
+def values_of(evidence: Mapping[str, Any]) -> Iterator[Number]:
+    """The numbers of a piece of evidence, results first."""
     for field in (*RESULTS, *PARAMETERS):
         value = evidence.get(field)
-        if isinstance(value, Mapping):
-            value = {name: part for name, part in value.items() if name not in INCIDENTAL}
+        if field == "notes":
+            value = {name: part for name, part in (value or {}).items() if name not in INCIDENTAL}
         yield from _leaves(field, value)
 
 
-def _family(statement: Statement) -> list[str]:
-    """The statements in whose evidence the numbers of one are looked for: its own, what repairs it, its siblings."""
+def named_by(statement: Statement) -> list[str]:
+    """The statements in whose evidence the numbers of one are looked for: its own, and those that its erratum, its
+    remark or its text names."""
     ids = [statement.id]
     if statement.erratum is not None:
         ids.append(statement.erratum.repaired)
     if statement.remark is not None:
         ids += [statement.remark.shown_by, statement.remark.repaired]
-    ids += [s.id for s in catalogue.all_statements() if s.id.startswith(f"{statement.id}.")]
+    words = {word for _, text in prose(statement) for word in re.findall(r"[a-z]+20\d\d\.[\w.-]*\w", text)}
+    ids += [s.id for s in catalogue.all_statements() if s.id in words]
     return list(dict.fromkeys(filter(None, ids)))
 
 
@@ -85,72 +126,110 @@ def _printed_by(paper: str, script: str) -> str:
     return out.getvalue()
 
 
-def _is_result(field: str) -> bool:
-    return re.split(r"[.\[#]", field)[0] in RESULTS
+def _is_result(number: Number, settings: Collection[str]) -> bool:
+    """Whether a number is what a check found, and no letter's value that it reports with that."""
+    root = re.split(r"[.\[#]", number.field)[0]
+    return root in RESULTS and not (root == "notes" and number.letter in settings)
 
 
-def search(statement: Statement, decimal: Decimal, evidence: Found) -> Source | None:
-    """The first number of the evidence, or of the counterexample's script, that is what a decimal prints: an equal one,
-    or else a result that is rounded to it."""
-    pieces = [
-        (id_, piece)
-        for id_ in _family(statement)
-        for piece in sorted(evidence.get(id_, ()), key=lambda piece: piece.get("verdict") != "violated")
-        if piece["check"] != "units"
-    ]
-    for equal in (True, False):
-        for id_, piece in pieces:
-            for field, value in values_of(piece):
-                same = abs(value) == abs(float(decimal.printed))
-                if same if equal else decimal.agrees(value) and _is_result(field):
-                    return Source(id_, f"{piece['method']}: {piece['check']}", field, value)
-    if (e := statement.erratum) is not None:
-        for field, value in _leaves("printed", _printed_by(e.cause.paper, e.cause.script)):
-            if decimal.agrees(value):
-                return Source(statement.id, e.cause.script, field, value)
-    return None
+def _settings(id_: str, piece: Mapping[str, Any]) -> set[str]:
+    """The letters and the keys of an instance, whose values a check reports with what it found."""
+    keys = {n.letter for n in _leaves("instance", piece.get("instance") or {})}
+    return keys | set(catalogue.get(id_).units) | {"candidates"}
 
 
-def open_decimals() -> Iterator[tuple[Statement, Decimal]]:
+def same_letter(printed: str, reported: str) -> bool:
+    """Whether two names are one letter's: instances may list its values, and give it in units of something.
+
+    >>> same_letter("epsilon", "epsilons"), same_letter("C", "C/||u||"), same_letter("s", "sigma_g")
+    (True, True, False)
+    """
+    names = (printed, f"{printed}s", WRITTEN_OUT.get(printed, printed))
+    return bool(printed) and (reported in names or reported.startswith(f"{printed}/"))
+
+
+def explains(decimals: Sequence[Decimal], number: Number, settings: Collection[str]) -> bool:
+    """Whether a number of some evidence is what a decimal prints wherever it occurs, and of its kind."""
+    first = decimals[0]
+    equal = abs(number.value) == abs(float(first.printed))
+    if not (equal or all(d.agrees(number.value) for d in decimals)):
+        return False
+    if any(same_letter(d.letter, number.letter) for d in decimals):
+        return equal or not first.common
+    return not first.common and _is_result(number, settings)
+
+
+def _checked(statement: Statement, evidence: Found) -> Iterator[tuple[str, Mapping[str, Any], set[str]]]:
+    """The pieces of evidence in which a statement's numbers are looked for, and what is no result in them."""
+    for id_ in named_by(statement):
+        for piece in sorted(evidence.get(id_, ()), key=lambda piece: piece.get("verdict") != "violated"):
+            if piece["check"] != "units":
+                yield id_, piece, _settings(id_, piece)
+
+
+def search(statement: Statement, decimals: Sequence[Decimal], evidence: Found) -> Source | None:
+    """The first number that explains a decimal: of the evidence an equal one, or else a line of the counterexample's
+    script, or else one of the evidence that is rounded."""
+    pieces = list(_checked(statement, evidence))
+    rounded = None
+    for id_, piece, settings in pieces:
+        for number in values_of(piece):
+            if explains(decimals, number, settings):
+                source = Source(id_, f"{piece['method']}: {piece['check']}", number.field, number.value)
+                if abs(number.value) == abs(float(decimals[0].printed)):
+                    return source
+                rounded = rounded or source
+    if (e := statement.erratum) is not None and (rounded is None or rounded.statement != statement.id):
+        for number in _leaves("printed", _printed_by(e.cause.paper, e.cause.script)):
+            equal = abs(number.value) == abs(float(decimals[0].printed))
+            if equal or (not decimals[0].common and all(d.agrees(number.value) for d in decimals)):
+                return Source(statement.id, e.cause.script, number.field, number.value)
+    return rounded
+
+
+def open_decimals() -> Iterator[tuple[Statement, tuple[Decimal, ...]]]:
     """The decimals of the catalogue's prose for which a source must be on record: neither computed nor given."""
     for statement in catalogue.all_statements():
         known = {*computed(statement.paper), *given(statement.paper)}
-        for decimal in dict.fromkeys(d for _, text in prose(statement) for d in decimals(text)):
-            if (statement.id, decimal.printed) not in known:
-                yield statement, decimal
+        for printed, ways in occurrences(statement).items():
+            if (statement.id, printed) not in known:
+                yield statement, ways
 
 
-def _value(source: Source, evidence: Found) -> float | None:
-    """What a source's place holds in some evidence; None where it is not there."""
+def _number(source: Source, evidence: Found) -> tuple[Number, set[str]] | None:
+    """What a source's place holds in some evidence, and what is no result there; None where it is not there."""
     for found in evidence.get(source.statement, ()):
         if f"{found['method']}: {found['check']}" == source.check:
-            return dict(values_of(found)).get(source.field)
+            for number in values_of(found):
+                if number.field == source.field:
+                    return number, _settings(source.statement, found)
     return None
 
 
 def moved(evidence: Found) -> list[str]:
     """A sentence for each source on record that the evidence has, with a value that its decimal no longer prints."""
-    limits = {(s.id, d.printed): d for s, d in open_decimals()}
+    printed = {(s.id, ways[0].printed): ways for s, ways in open_decimals()}
     told = []
     for key, source in recorded().items():
-        value = _value(source, evidence)
-        if value is not None and key in limits and not limits[key].agrees(value):
+        found = _number(source, evidence)
+        if found is not None and key in printed and not all(d.agrees(found[0].value) for d in printed[key]):
             told.append(
-                f"{key[0]} prints {key[1]}, and {source.check} ({source.field}) of {source.statement} gives {value:.6g}"
+                f"{key[0]} prints {key[1]}, and {source.check} ({source.field}) of {source.statement} gives "
+                f"{found[0].value:.6g}"
             )
     return told
 
 
 def _renewed(evidence: Found) -> tuple[dict[Key, Source], list[Key]]:
-    """A source for every open decimal: the one on record where it still stands, else one that is searched for."""
+    """A source for every open decimal: the one on record where it still serves, else one that is searched for."""
     kept, missing = {}, []
-    for statement, decimal in open_decimals():
-        key = statement.id, decimal.printed
+    for statement, ways in open_decimals():
+        key = statement.id, ways[0].printed
         old = recorded().get(key)
-        value = None if old is None else _value(old, evidence)
-        if old is not None and value is not None and decimal.agrees(value):
-            kept[key] = Source(old.statement, old.check, old.field, value)
-        elif (new := search(statement, decimal, evidence)) is not None:
+        found = None if old is None else _number(old, evidence)
+        if old is not None and found and old.statement in named_by(statement) and explains(ways, *found):
+            kept[key] = Source(old.statement, old.check, old.field, found[0].value)
+        elif (new := search(statement, ways, evidence)) is not None:
             kept[key] = new
         else:
             missing.append(key)

@@ -19,7 +19,19 @@ from typing import Any
 
 from dpfl_theory.statements.model import Statement
 
-__all__ = ["FILE", "Decimal", "Key", "Source", "computed", "decimals", "given", "prose", "recorded"]
+__all__ = [
+    "FILE",
+    "Decimal",
+    "Key",
+    "Source",
+    "computed",
+    "decimals",
+    "given",
+    "letter_of",
+    "occurrences",
+    "prose",
+    "recorded",
+]
 
 FILE = Path(__file__).with_name("numbers.json")
 
@@ -34,34 +46,53 @@ _REFERENCE = re.compile(
 _DECIMAL = re.compile(r"(?<![\w.^/])-?(?:\d+\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w/]|\.\d)")
 _AT_LEAST = re.compile(r"(at least|above|exceeds?|more than|over|>=?)\s*$")
 _AT_MOST = re.compile(r"(at most|below|less than|under|<=?)\s*$")
+_NAMED = re.compile(
+    r"(\|[^|]+\||[^\s,;:()=<>]+)\s*(?:=|<=?|>=?)\s*(?:-?[\d.]+(?:e[-+]?\d+)?(?:/\d+)?(?:,| and|, and| or| to)\s+)*$"
+)
+"""A letter and its relation, with the values before in a list: ``delta = 1e-6, 1e-30, ``."""
+_HALVES = ("15", "25", "75")
 
 
 @dataclass(frozen=True)
 class Decimal:
-    """A decimal of the prose: as printed, and whether it is said to be a limit from below (``least``) or above.
+    """A decimal of the prose: as printed, whether it is said to be a limit from below (``least``) or above, and the
+    letter that it is a value of, where one is printed.
 
-    >>> found = decimals("By Theorem 4.1 it is at least 0.38, and 0.4 times 2.")
-    >>> [(d.printed, d.limit) for d in found]
-    [('0.38', 'least'), ('0.4', '')]
+    >>> found = decimals("By Theorem 4.1 it is at least 0.38, and 0.4 times 2 for s = 0.1.")
+    >>> [(d.printed, d.limit, d.letter) for d in found]
+    [('0.38', 'least', ''), ('0.4', '', ''), ('0.1', '', 's')]
     """
 
     printed: str
     limit: str = ""
+    letter: str = ""
 
     def agrees(self, value: float) -> bool:
         """Whether a value, up to its sign, is what is printed: rounded, or cut off on the safe side for a limit.
 
         >>> Decimal("1.12").agrees(1.1249), Decimal("1.12").agrees(1.1251), Decimal("3e-5").agrees(-2.96e-5)
         (True, False, True)
+        >>> Decimal("1.12", "least").agrees(1.1299), Decimal("1.12", "least").agrees(1.1199)
+        (True, False)
         """
         low, high = _interval(self.printed)
-        unit = high - low
-        size, printed = abs(value), (low + high) / 2
-        if low <= size <= high:
-            return True
-        return {"least": printed <= size <= printed + unit, "most": printed - unit <= size <= printed}.get(
-            self.limit, False
-        )
+        if self.limit:
+            middle, half = (low + high) / 2, (high - low) / 2
+            slack = half * 1e-6
+            outward = (self.limit == "least") != self.printed.startswith("-")
+            low, high = (middle - slack, middle + 2 * half) if outward else (middle - 2 * half, middle + slack)
+        return low <= abs(value) <= high
+
+    @property
+    def common(self) -> bool:
+        """Whether so many numbers print like this one that a result which does tells nothing of where it is from: one
+        digit, or a half or a quarter of one.
+
+        >>> [Decimal(printed).common for printed in ("0.5", "1e-6", "1.5", "0.25", "0.50", "1.9")]
+        [True, True, True, True, False, False]
+        """
+        digits = self.printed.lstrip("-").partition("e")[0].replace(".", "").lstrip("0")
+        return len(digits) == 1 or digits in _HALVES
 
 
 @dataclass(frozen=True)
@@ -92,8 +123,27 @@ def decimals(text: str) -> tuple[Decimal, ...]:
     for match in _DECIMAL.finditer(text):
         before = text[: match.start()]
         limit = "least" if _AT_LEAST.search(before) else "most" if _AT_MOST.search(before) else ""
-        found.append(Decimal(match.group(0), limit))
+        found.append(Decimal(match.group(0), limit, letter_of(before)))
     return tuple(found)
+
+
+def letter_of(before: str) -> str:
+    """The letter that a number is a value of, from the text before it; empty where none is printed.
+
+    >>> letter_of("at s = 1/15, 1/70, delta = 1e-6, "), letter_of("|w_0 - w*| = "), letter_of("s = 2 it is ")
+    ('delta', '|w_0 - w*|', '')
+    """
+    match = _NAMED.search(before)
+    return match.group(1) if match else ""
+
+
+def occurrences(statement: Statement) -> Mapping[str, tuple[Decimal, ...]]:
+    """The decimals of a statement's prose by how they are printed, each with every way in which it occurs."""
+    found: dict[str, dict[Decimal, None]] = {}
+    for _, text in prose(statement):
+        for decimal in decimals(text):
+            found.setdefault(decimal.printed, {})[decimal] = None
+    return {printed: tuple(ways) for printed, ways in found.items()}
 
 
 def prose(statement: Statement) -> Iterator[tuple[str, str]]:

@@ -379,9 +379,11 @@ def test_the_nine_pairs_of_cohorts():
         assert squared_distance(run.views(False)[1]) == Fraction(fedavg[-1])
     assert np.round(found, 12).tolist() == [1, 1.4, 0.6, 1.4, 1, 0.6, 0.4, 0.4, 0]
     text = get("noble2022.claim4.1.third-party").erratum.counterexample
-    for epsilon, told in ((1, ("0.005685", "0.003213")), (2, ("3.42e-5", "4.20e-6"))):
+    for epsilon, told in ((1, ("0.00568", "0.00322")), (2, ("3.41e-5", "4.20e-6"))):
         ours, theirs = (np.mean([gaussian_delta(epsilon, math.sqrt(x) / 2) for x in row]) for row in (found, fedavg))
-        assert [float(x) for x in told] == pytest.approx([ours, theirs], rel=2e-3)
+        low, high = (float(x) for x in told)
+        assert 0.996 * ours < low <= ours
+        assert theirs <= high < 1.004 * theirs
         assert all(x in text for x in told)
 
 

@@ -170,16 +170,16 @@ B: Statement = Statement(
             "empty. The one with 40 lies inside the range that Theorem 3 prints: epsilon = 5 is below r^2 K/n^2 = "
             "5.06, and rho is that of q = 3.647, where 3.633 is certified to be enough by zero-out, by the command "
             "dpfl-theory privacy constant das2022.theorem3. Where the client's data are replaced (--relation replace) "
-            "9.576 is, and this run has too little noise. The condition r/n < 1/(16 z) of Abadi et al., which "
-            "Theorem 3 does not print, is not met there: r/n = 0.075, z = 2.92."
+            "at least 8.00 is needed, and this run has too little noise. The condition r/n < 1/(16 z) of Abadi et al., "
+            "which Theorem 3 does not print, is not met there: r/n = 0.075, z = 2.92."
         ),
         counterexample=(
-            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, G = 1, "
-            "E = 1, r = 1, rho = 0.02, alpha = 1, K = 100, |w_0 - w*| = 0.02: the left side is 1.890 times the right "
-            "side. With exactly one client the same run obeys (3). Within the range that Theorem 3 prints: n = 40 "
-            "clients, one with threshold 1 and 39 with 1e-6, r = 3, epsilon = 5, delta = 1e-5, rho = 0.0324, K = 900, "
-            "|w_0 - w*| = 0.02: 1.142 times. Both are computed from the density of w_k on a grid, to the digits "
-            "printed; 200000 and 20000 simulated runs agree within one standard error"
+            "d = 1, n = 100 Huber clients with common minimiser, one with threshold c = 1 and 99 with c = 1e-5, L = 1, "
+            "G = 1, E = 1, r = 1, rho = 0.02, alpha = 1, K = 100, |w_0 - w*| = 0.02: the left side is 1.890 times the "
+            "right side. With exactly one client the same run obeys (3). Within the range that Theorem 3 prints: n = "
+            "40 clients, one with threshold c = 1 and 39 with c = 1e-6, r = 3, epsilon = 5, delta = 1e-5, rho = "
+            "0.0324, K = 900, |w_0 - w*| = 0.02: 1.142 times. Both are computed from the density of w_k on a grid, to "
+            "the digits printed; 200000 and 20000 simulated runs agree within one standard error"
         ),
         repaired="das2022.theorem4b.repaired",
         survives=NOT_TOUCHED,

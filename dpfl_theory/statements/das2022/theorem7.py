@@ -170,8 +170,9 @@ GENERAL: Statement = Statement(
         printed="The normalisation term is E[unclipped share] gamma C_hat/(L K rho).",
         true="With independent clients the share must be increased by kappa = (1/r)(1 - r/n).",
         counterexample=(
-            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, C_hat = "
-            "1, E = 1, r = 1, rho = 0.02, eta L = 0.01, K = 100: the left side is about 1.9 times the right side"
+            "d = 1, n = 100 Huber clients with common minimiser, one with threshold c = 1 and 99 with c = 1e-5, L = 1, "
+            "C_hat = 1, E = 1, r = 1, rho = 0.02, eta L = 0.01, K = 100: the left side is about 1.9 times the right "
+            "side"
         ),
         repaired="das2022.theorem7.repaired",
         affects=("das2022.theorem7.alpha", "das2022.theorem4b"),
@@ -213,8 +214,8 @@ ALPHA: Statement = Statement(
         printed="The normalisation term is (E/alpha)(C_hat^2/(2L)) rho.",
         true="With independent clients it is (E/alpha)(C_hat^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n).",
         counterexample=(
-            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, C_hat = "
-            "1, E = 1, r = 1, rho = 0.02, alpha = 1, K = 100: the left side is about 1.9 times the right side"
+            "d = 1, n = 100 Huber clients with common minimiser, one with threshold c = 1 and 99 with c = 1e-5, L = 1, "
+            "C_hat = 1, E = 1, r = 1, rho = 0.02, alpha = 1, K = 100: the left side is about 1.9 times the right side"
         ),
         repaired="das2022.theorem7.alpha.repaired",
         affects=("das2022.theorem4b",),

@@ -63,16 +63,19 @@ COMPUTED: Mapping[Key, Callable[[], float]] = {
 }
 
 _FIGURE12 = "hou2023_figure12, full profile, seed 0: clipping on over off at the same noise"
-_OBSERVATION4 = "hou2023_observation4, full profile, seed 0: quadratics, DP-FedAvg, C = D/4, epsilon = 10, on over off"
+_OBSERVATION4 = (
+    "hou2023_observation4, full profile, problems of seed 0, 4000 lanes of seed 1: quadratics, DP-FedAvg, C = D/4, "
+    "epsilon = 10, on over off"
+)
 
 GIVEN: Mapping[Key, str] = {
     ("hou2023.clip-inactive", "1.000"): _FIGURE12,
     ("hou2023.clip-inactive", "1.005"): _FIGURE12,
     ("hou2023.clip-inactive", "0.988"): f"{_FIGURE12}, lower limit",
     ("hou2023.clip-inactive", "1.023"): f"{_FIGURE12}, upper limit",
-    ("hou2023.clip-inactive", "4.6"): _OBSERVATION4,
-    ("hou2023.clip-inactive", "2.6"): f"{_OBSERVATION4}, lower limit",
-    ("hou2023.clip-inactive", "8.4"): f"{_OBSERVATION4}, upper limit",
+    ("hou2023.clip-inactive", "4.7"): _OBSERVATION4,
+    ("hou2023.clip-inactive", "4.5"): f"{_OBSERVATION4}, lower limit",
+    ("hou2023.clip-inactive", "5.0"): f"{_OBSERVATION4}, upper limit",
     ("hou2023.clip-inactive", "0.5"): "the paper's smallest epsilon",
     ("hou2023.clip-inactive", "1e5"): "1/delta",
     ("hou2023.lemma1", "3.3"): "the paper's largest epsilon",

@@ -172,7 +172,7 @@ INACTIVE: Statement = Statement(
             "That clipping changes little held in some of our own runs. On breast-cancer data, C = ||x_0 - x*|| and "
             "epsilon = 500, 1000, 3000, 10000, E[f - f*] with clipping over that without is 1.000, 1.005 (0.988 to "
             "1.023), 1.000, 1.000 (hou2023_figure12). At that C and epsilon = 10 to 300 it is at most 2 "
-            "(hou2023_observation4). With a quarter of that C and epsilon = 10, it is 4.6 (2.6 to 8.4) for DP-FedAvg "
+            "(hou2023_observation4). With a quarter of that C and epsilon = 10, it is 4.7 (4.5 to 5.0) for DP-FedAvg "
             "on quadratics. The repaired form is for p = 1 only; for p < 1 a message adds up several local steps, and "
             "we give no bound."
         ),

@@ -217,7 +217,7 @@ COROLLARY1: Statement = Statement(
             "and delta = 1e-5 is at least 11.18 sqrt(d) C/||x_0 - x*||, whatever L/mu. So at Section 3's epsilon <= "
             "3.3 T* is below 1 unless x_0 is 3.39 sqrt(d) C or more from x*: on logistic regression with d = 31, L/mu "
             "= 25 (breast-cancer data with ridge) and C = ||x_0 - x*||, T* = -198 at epsilon = 3.3, and T* >= 1 takes "
-            "epsilon >= 190.9."
+            "epsilon >= 190.8."
         ),
         why=(
             "Graded as an inference: what B.2 shows, that theta^T and p^2/(1 - theta) are least at eta* and p*, is "

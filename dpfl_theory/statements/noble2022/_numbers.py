@@ -134,7 +134,7 @@ COMPUTED: Mapping[Key, Callable[[], float]] = {
     ("noble2022.lemmaC.8", "1.6"): _start_factor,
     ("noble2022.lemmaC.9", "0.0025"): lambda: math.sqrt(1.005) - 1,
     ("noble2022.theoremC.1.non-convex", "0.41"): lambda: _non_convex_constant(theoremC_1.NON_CONVEX, 1 / 24),
-    ("noble2022.theoremC.2.strongly-convex", "0.09"): lambda: _needed(
+    ("noble2022.theoremC.2.strongly-convex", "0.089"): lambda: _needed(
         theoremC_2.STRONGLY_CONVEX, _C2_STEP, {"D0": 0.021, "T": 546}
     ),
     ("noble2022.lemmaC.4", "3.2"): lambda: 0.08 * 40,
@@ -166,6 +166,7 @@ GIVEN: Mapping[Key, str] = {
         "noble2022.lemmaC.9",
         "1.005",
     ): "nu of the paper's softmax losses: 1 for records of unit length, 0.005 of the ridge",
+    ("noble2022.theoremC.1.strongly-convex", "0.05"): "the paper's l = 0.05",
     ("noble2022.theoremC.1.strongly-convex", "0.2"): "the paper's l = 0.2",
     ("noble2022.theoremC.2.convex", "-0.021"): "the instance's x^0",
     ("noble2022.theoremC.2.strongly-convex", "-0.021"): "the instance's x^0",

@@ -91,5 +91,4 @@ COMPUTED: Mapping[Key, Callable[[], float]] = {
 GIVEN: Mapping[Key, str] = {
     ("zhang2021.eq15", "7.75"): "the theorem's limit of the local step, 1/(7.75 QL)",
     ("zhang2021.eq17", "0.129"): "the counterexample's eta_l Q L, just below 1/sqrt(60)",
-    ("zhang2021.eq19", "0.129"): "the counterexample's eta_l Q L, just below 1/sqrt(60)",
 }

@@ -186,7 +186,7 @@ THEOREM: Statement = Statement(
         ),
         counterexample=(
             "f_i = (x +- 1)^2/2, N = 2, P = Q = 1, x^0 = 0, eta_l = 1/1000, eta_g = 20, T = 3, no noise, no clipping: "
-            "the left side is 3.95e-4, the right side 7.5e-5. Also N = P = Q = 1, f = 100 x^2, eta_g eta_l = 1/48: a "
+            "the left side is 3.95e-4, the right side 7.50e-5. Also N = P = Q = 1, f = 100 x^2, eta_g eta_l = 1/48: a "
             "round multiplies x by -3.17"
         ),
         repaired="zhang2021.theorem3.1.repaired",

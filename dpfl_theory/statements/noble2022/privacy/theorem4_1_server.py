@@ -179,7 +179,7 @@ SERVER: Statement = Statement(
             "u = v = 1, M = 2, l = 1/2, K = 1, epsilon = 0.5, so that eps_s = 1. At fixed delta = 1e-6 and T = 2/s "
             "sigma_g tends to 0 with s: R = 1/s = 4096, T = 8192: sigma_g = 0.402, and the true epsilon is at least "
             "6.01. One round, sigma_g = 1, R = 1/s = "
-            "15, 70, 231, delta = 1e-6, 1e-30, 1e-100: the true epsilon at delta_s = 1.5 delta is 1.53, 7.02, 15.87"
+            "15, 70, 231, delta = 1e-6, 1e-30, 1e-100: the true epsilon at delta_s = (3/2) delta is 1.53, 7.02, 15.87"
         ),
         repaired="noble2022.theorem4.1.server.repaired",
         survives=order.SURVIVES,

@@ -260,7 +260,7 @@ COROLLARY: Statement = Statement(
             "c is at least 1.0209 V/2. For convex F, the Huber loss with |F'| <= 6 nu from its minimum and eta_l nu = "
             "3, it is at least 2.45 V/2 (5V/4 without noise). Convex and eta_l nu = 2, but with c_i^{t-1} random: "
             "first round after the warm start, x^0 = 0, M = K = 2, lM = 1, F_1 the Huber loss with |F_1'| <= 6 nu, F_2 "
-            "= 0, errors +-1 and little noise: at least 1.47 V/2 (3V/4 without noise; while the clip does not act, F_1 "
+            "= 0, errors +-1 and little noise: at least 1.46 V/2 (3V/4 without noise; while the clip does not act, F_1 "
             "breaks the bound where (1 - h)^2 + h^2 (1 - 1/M)/2 > 1, h = eta_l nu, that is h > 4/(3 - 1/M)). Third "
             "display with E[c^t] over the cohorts, against the head: M = K = 2, lM = 1, x^0 = 1, F_1 the Huber loss "
             "with |F_1'| <= 2 nu and its minimum at 0, F_2 = 0, first round, eta_l nu = 1/48, V = nu^2/10^6: at least "

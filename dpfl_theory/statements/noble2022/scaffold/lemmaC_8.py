@@ -203,7 +203,7 @@ LEMMA: Statement = Statement(
         ),
         counterexample=(
             "F(x) = nu x^2/2 up to |x| = D_0, linear beyond (gradients of at most nu D_0), x^0 = D_0, M = l = K = "
-            "eta_g = 1, Sigma_g = nu D_0/(100 c), T = 100 c, eta_l = 1/(1000 nu T): the excess stays above 0.499 nu "
+            "eta_g = 1, Sigma_g = nu D_0/(100 c), T = 100 c, eta_l = 1/(1000 nu T): the excess stays above 0.498 nu "
             "D_0^2 for all weights, the right side is below 0.012 nu D_0^2. From x^0 = x* the first step of any length "
             "already refutes it: the right side is 0"
         ),

@@ -247,10 +247,11 @@ NON_CONVEX: Statement = Statement(
         ),
         why="The first term also lacks sqrt(nu), as in Lemma C.9; with it the theorem fails all the same.",
         counterexample=(
-            "d = 1, M = l = K = s = 1, F(x) = nu x^2/2, linear far from x* = 0, V = Sigma_g^2/2, x^0 = eta~ "
-            "sqrt(V): E||grad F||^2 >= 0.999 Sigma_g^2/1152 at x^0 and at every x^t, so for all weights and T, "
-            "while the right side tends to 0. Over x^1, ..., x^T, as printed, one step refutes it: x^0 = x*, T = 1, "
-            "the left side is Sigma_g^2/(1152 M) > 0, the right side 0 for every constant"
+            "d = 1, M = l = K = s = 1, F(x) = nu x^2/2, linear far from x* = 0, V = Sigma_g^2/2, x^0 = eta~ sqrt(V): "
+            "E||grad F||^2 >= Sigma_g^2/1152, up to what the linear part takes, as little as one likes, at x^0 and at "
+            "every x^t, so for all weights and T, while the right side tends to 0. Over x^1, ..., x^T, as printed, one "
+            "step refutes it: x^0 = x*, T = 1, the left side is Sigma_g^2/(1152 M) > 0, the right side 0 for every "
+            "constant"
         ),
         repaired="noble2022.theoremC.1.non-convex.repaired",
     ),
