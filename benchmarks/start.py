@@ -56,8 +56,8 @@ def section(repetitions: int) -> str:
     lines = [
         "### Start of a command",
         "",
-        f"CPU seconds of whole processes, medians of {repetitions} in turns. The last rows begin with an empty folder of "
-        "machine code (`dpfl_theory/kernels/compiled.py`): what the first run on a machine takes more than later ones.",
+        f"CPU seconds of whole processes, medians of {repetitions} in turns. The last rows begin with an empty folder "
+        "of machine code (`dpfl_theory/kernels/compiled.py`): what a first run takes more than later ones.",
         "",
         "|  | seconds | more than `import numpy` | ratio |",
         "| --- | ---: | ---: | ---: |",
