@@ -17,6 +17,8 @@ from dpfl_theory.interrupts import heard
 from dpfl_theory.numerals import number_of
 
 __all__ = [
+    "FULL",
+    "PAPER",
     "Progress",
     "choice",
     "emit",
@@ -29,6 +31,9 @@ __all__ = [
     "time_left",
 ]
 
+FULL = "All checks and runs; without it, as many as decide every verdict."
+PAPER = "As many runs and points as the papers have; some scripts take hours."
+"""What the options of a profile say."""
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 INTERNAL = 70

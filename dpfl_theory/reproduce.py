@@ -205,7 +205,8 @@ class _Work:
             summary = self.write_evidence("check")
             say(f"check: {in_short(summary)}")
             if len(self.pairs) < len(self.all):
-                say(f"{len(self.all) - len(self.pairs)} of {len(self.all)} checks are left to `reproduce --full`")
+                left = len(self.all) - len(self.pairs)
+                say(as_options(f"{left} of {len(self.all)} checks are left out: `full` runs all"))
             codes.append(exit_code(summary))
         (self.output / "evidence" / "check-so-far.json").unlink(missing_ok=True)
         page = build(self.output, say, redraw=False)

@@ -141,7 +141,7 @@ def test_the_standard_profile_finds_what_the_full_one_finds(
     assert found["standard"] == {key: found["full"][key] for key in found["standard"]}, "the same share of alpha, too"
     left = len(found["full"]) - len(found["standard"])
     assert left > 0
-    assert f"{left} of {len(PAIRS)} checks are left to `reproduce --full`" in capsys.readouterr().err
+    assert f"{left} of {len(PAIRS)} checks are left out: --full runs all" in capsys.readouterr().err
     pages = {profile: (tmp_path / profile / "out" / "index.html").read_text() for profile in found}
     assert f"This is the standard profile: {len(found['standard'])} of {len(PAIRS)} checks" in pages["standard"]
     assert "standard profile" not in pages["full"]

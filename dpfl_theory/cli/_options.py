@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpfl_theory.console import emit, parse_budget
+from dpfl_theory.console import FULL, PAPER, emit, parse_budget
 from dpfl_theory.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,10 +52,8 @@ Scheduler = Annotated[
     str | None,
     typer.Option(metavar="tcp://HOST:PORT", help="Do the work on the workers of this Dask cluster, not here."),
 ]
-Full = Annotated[bool, typer.Option("--full", help="All checks and runs; without it, as many as decide every verdict.")]
-Paper = Annotated[
-    bool, typer.Option("--paper", help="As many runs and points as the papers have; some scripts take hours.")
-]
+Full = Annotated[bool, typer.Option("--full", help=FULL)]
+Paper = Annotated[bool, typer.Option("--paper", help=PAPER)]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again, and store it.")]
 Kept = Annotated[
     str | None,

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.cli._options import Full, Paper
-from dpfl_theory.console import Progress, as_options, choice, parse_seed, run_app, say, seconds_left
+from dpfl_theory.console import FULL, PAPER, Progress, as_options, choice, parse_seed, run_app, say, seconds_left
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.forecast import Forecast
 from dpfl_theory.kernels import DEVICES, select
@@ -147,8 +146,8 @@ def main(file: str, arguments: Sequence[str] | None = None) -> int:
 
     @app.command(help=f"Run the validation {path.stem} and leave its evidence and figures in a folder.")
     def script(
-        full: Full = False,
-        paper: Paper = False,
+        full: Annotated[bool, typer.Option("--full", help=FULL)] = False,
+        paper: Annotated[bool, typer.Option("--paper", help=PAPER)] = False,
         output: Annotated[str, typer.Option(metavar="DIR", help="Folder for evidence and figures.")] = "reports",
         seed: Annotated[str, typer.Option(metavar="N", help="Seed of all randomness.")] = "0",
         device: Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where the kernels run.")] = "auto",

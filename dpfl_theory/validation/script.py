@@ -221,13 +221,13 @@ def _remedy(error: Exception, path: Path) -> str:
 
 
 def profile_of(full: bool, paper: bool) -> str:
-    """The profile that the options --full and --paper choose. Raises InputError for both.
+    """The profile that these options choose. Raises InputError for both.
 
     >>> profile_of(False, False), profile_of(False, True)
     ('standard', 'paper')
     """
     if full and paper:
-        raise InputError("--full and --paper are two profiles: leave one out; --paper computes more")
+        raise InputError("`full` and `paper` are two profiles: leave one out; `paper` computes more")
     return PROFILES[2 * paper or full]
 
 
