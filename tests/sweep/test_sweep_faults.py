@@ -203,7 +203,7 @@ sys.exit(main(sys.argv[1:]))
 @pytest.mark.slow
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--set=problem.name=quadratic", "--set=algorithm.name=dp-fedavg", "--set=algorithm.sigma=0.1"]
-    words += ["--set=rounds=30000", "--set=lanes=8", f"--set=grid.seed={list(range(9))}", "--pack=1", "--jobs=1"]
+    words += ["--set=rounds=300", "--set=lanes=8", f"--set=grid.seed={list(range(9))}", "--pack=1", "--jobs=1"]
     killed, whole, kept = tmp_path / "killed.csv", tmp_path / "whole.csv", tmp_path / "kept.sqlite"
     command = [sys.executable, "-c", KILLED, "sweep", *words, "--output", str(killed), "--store", str(kept)]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=HANGS, check=False)
