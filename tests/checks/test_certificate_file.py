@@ -367,6 +367,7 @@ CATALOGUE = [
 ]
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(("id_", "name"), CATALOGUE)
 def test_a_proof_of_each_paper_is_verified_and_a_smaller_bound_is_not(id_: str, name: str) -> None:
     statement = get(id_)

@@ -46,6 +46,7 @@ def planted() -> Statement:
     return faulty
 
 
+@pytest.mark.slow
 def test_a_planted_fault_that_the_recorded_run_cannot_see_is_found() -> None:
     found = falsify(planted(), instances=150, seed=2, device="cpu")
     assert found.recorded < 0.0
@@ -66,6 +67,7 @@ def test_the_true_theorem_withstands_the_same_search() -> None:
     assert found.inside + sum(found.outside.values()) == found.tried == 150
 
 
+@pytest.mark.slow
 def test_a_number_of_instances_always_finds_the_same() -> None:
     first, second = (falsify(planted(), instances=30, seed=4, device="cpu").to_json() for _ in range(2))
     for found in (first, second):
@@ -82,7 +84,7 @@ def test_where_only_existence_is_claimed_nothing_is_searched(name: str) -> None:
         falsify(statements.get(name), instances=1)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "instances"), [("noble2022.lemmaC.8.repaired", 16), ("noble2022.lemmaC.9.repaired", 36)]
 )

@@ -76,6 +76,7 @@ def test_a_users_file_is_loaded_by_the_processes() -> None:
     assert plain(run_plan(pairs, device="cpu", jobs=3, file=EXAMPLE)) == plain(run_plan(pairs, device="cpu"))
 
 
+@pytest.mark.slow
 def test_they_are_other_processes(tmp_path: Path) -> None:
     file = mine(tmp_path, "*[lambda s, i: Outcome(True, str(os.getpid()))] * 2")
     evidence = run_plan(plan(statements.load_file(file)), jobs=2, file=file).evidence
@@ -118,6 +119,7 @@ def test_a_process_that_dies_is_told(tmp_path: Path) -> None:
         run_plan(plan(statements.load_file(file)), jobs=2, file=file)
 
 
+@pytest.mark.slow
 def test_a_spent_budget_is_spent_everywhere() -> None:
     pairs = plan([statements.get("das2022.lemma9")], ["worst-case"])
     report = run_plan(pairs, jobs=2, budget=1e-6)
@@ -166,7 +168,7 @@ def test_every_check_has_one_thread() -> None:
     assert threads() == before
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX systems")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_is_left_behind(tmp_path: Path, stop: signal.Signals) -> None:

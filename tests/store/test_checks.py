@@ -133,6 +133,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     return Sources(package)
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize(
     ("method", "changed", "reused"),
     [
