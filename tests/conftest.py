@@ -6,11 +6,17 @@ import os
 import zlib
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# The same examples on every run; HYPOTHESIS_PROFILE=explore looks for new ones.
-settings.register_profile("derandomised", derandomize=True, deadline=None, database=None, max_examples=30)
-settings.register_profile("explore", deadline=None, max_examples=500)
+from dpfl_theory import console
+
+# The same examples on every run; HYPOTHESIS_PROFILE=explore looks for new ones. No example fails for want of time: that
+# examples are made slowly says more of the machine than of the test.
+UNTIMED = [HealthCheck.too_slow]
+settings.register_profile(
+    "derandomised", derandomize=True, deadline=None, database=None, max_examples=30, suppress_health_check=UNTIMED
+)
+settings.register_profile("explore", deadline=None, max_examples=500, suppress_health_check=UNTIMED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "derandomised"))
 
 pytest_plugins = ["pytester"]  # for the tests of the plugin
@@ -21,10 +27,14 @@ os.environ["DPFL_THEORY_STORE"] = "off"
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Some look at what stands on stderr, and kernels may be compiled while they do.
 os.environ["DPFL_THEORY_HINTS"] = "off"
+# So, too, is the progress of work that takes two seconds: on a busy machine that is any work.
+USUAL_QUIET, console.QUIET_SECONDS = console.QUIET_SECONDS, 1e9
 
 
 SHARE = 8
 """Of the cases of an exhaustive test, how many there are to one that every run has; ``--exhaustive`` runs all."""
+FAULTS = "build/planted-faults.txt"
+"""The table of planted faults and what noticed them."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,37 +51,47 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print which check killed which planted fault (recorded by tests as the property ``kill``)."""
-    rows = [
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Write down which check killed which planted fault (recorded by tests as the property ``kill``)."""
+    rows = sorted(
         value
         for reports in terminalreporter.stats.values()
         for report in reports
         for name, value in getattr(report, "user_properties", [])
         if name == "kill" and getattr(report, "when", "") == "call"
-    ]
+    )
     if rows:
-        terminalreporter.write_sep("-", "planted faults and what noticed them")
+        file = config.rootpath / FAULTS
+        file.parent.mkdir(exist_ok=True)
         width = max(len(fault) for fault, _ in rows)
-        for fault, killers in rows:
-            terminalreporter.write_line(f"{fault:<{width}}  {killers}")
+        file.write_text("".join(f"{fault:<{width}}  {killers}\n" for fault, killers in rows), encoding="utf-8")
+        terminalreporter.write_line(f"{len(rows)} planted faults and what noticed them: {FAULTS}")
+
+
+@pytest.fixture
+def usual_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress is told after two seconds, as where no tests run."""
+    monkeypatch.setattr(console, "QUIET_SECONDS", USUAL_QUIET)
 
 
 def _keep_a_part(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that are marked ``slow`` are left out; of one that is marked ``exhaustive``, one case in ``SHARE`` is kept,
-    and always one, the same in every run."""
+    or as many as its mark says (``keep=2``), and always one, the same in every run."""
     if config.getoption("--exhaustive") or config.getoption("keyword") or any("::" in word for word in config.args):
         return
     cases: dict[str, list[pytest.Item]] = {}
+    keep: dict[str, int] = {}
     left = set[pytest.Item]()
     for item in items:
         if item.get_closest_marker("slow"):
             left.add(item)
-        elif item.get_closest_marker("exhaustive"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for several in cases.values():
+        elif mark := item.get_closest_marker("exhaustive"):
+            test = item.nodeid.partition("[")[0]
+            cases.setdefault(test, []).append(item)
+            keep[test] = mark.kwargs.get("keep", 0)
+    for test, several in cases.items():
         ordered = sorted(several, key=lambda item: zlib.crc32(item.nodeid.encode()))
-        left |= set(ordered[max(1, len(ordered) // SHARE) :])
+        left |= set(ordered[keep[test] or max(1, len(ordered) // SHARE) :])
     if left:
         config.hook.pytest_deselected(items=list(left))
         items[:] = [item for item in items if item not in left]

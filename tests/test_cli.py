@@ -12,6 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from patience import HANGS
 
 import dpfl_theory
 from dpfl_theory.checks import runner
@@ -42,7 +43,7 @@ def refused(capsys: Output, *arguments: str, code: int = 2) -> str:
 def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
     """A command in a process of its own."""
     command = [sys.executable, "-m", "dpfl_theory", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)  # type: ignore[call-overload,no-any-return]
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False, **options)  # type: ignore[call-overload,no-any-return]
 
 
 # list and show
@@ -77,14 +78,14 @@ def test_list_imports_nothing_heavy() -> None:
         "import sys; from dpfl_theory.cli import main; code = main(['list']);"
         f"print(code, [m for m in {heavy} if m in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=HANGS)
     assert done.stderr.strip() == "0 []"
     assert ID in done.stdout
 
 
 def test_importing_the_package_imports_nothing_else() -> None:
     code = "import sys, dpfl_theory; print(sorted(m for m in sys.modules if m.startswith(('dpfl', 'numpy', 'typer'))))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=HANGS)
     assert done.stdout.strip() == "['dpfl_theory']"
 
 
@@ -392,7 +393,7 @@ def test_a_closed_pipe_ends_quietly() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "dpfl_theory", "list"]
-    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=HANGS, check=False)
     os.close(writing)
     assert done.stderr == ""
     assert done.returncode == 141
@@ -430,6 +431,7 @@ def test_budget(text: str | None, seconds: float | None) -> None:
     assert parse_budget(text) == seconds
 
 
+@pytest.mark.usefixtures("usual_quiet")
 def test_progress_is_silent_at_first_then_sparse() -> None:
     stream, now = io.StringIO(), [0.0]
     with Progress("work", stream, lambda: now[0]) as progress:
@@ -441,6 +443,7 @@ def test_progress_is_silent_at_first_then_sparse() -> None:
     assert [line.split()[-1] for line in lines] == ["2", "12", "22"]
 
 
+@pytest.mark.usefixtures("usual_quiet")
 def test_progress_on_a_terminal_is_a_bar_that_does_not_fall_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")  # a dumb terminal gets no bar
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from patience import HANGS
 
 import dpfl_theory
 from dpfl_theory import statements
@@ -33,7 +34,7 @@ def asked(words: str, shell: str = "bash", **more: str) -> list[str]:
     if shell != "bash":
         del environment["COMP_WORDS"]
     command = [sys.executable, "-m", "dpfl_theory"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS, check=True)
     assert done.stderr == ""
     return done.stdout.splitlines()
 
@@ -79,7 +80,7 @@ def test_what_is_completed_is_found_without_heavy_imports() -> None:
     for words in ("dpfl-theory show das2022.theorem4", "dpfl-theory check das2022.theorem4", "dpfl-theory list das20"):
         environment = {**os.environ, "_DPFL_THEORY_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "2"}
         done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=True
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=HANGS, check=True
         )
         assert "das2022" in done.stdout
         assert done.stderr.strip() == "[]", words
@@ -90,7 +91,7 @@ def test_completion_can_be_installed() -> None:
     environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     for shell in ("bash", "zsh", "fish"):
         command = [sys.executable, "-m", "dpfl_theory", "--show-completion", shell]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS, check=True)
         assert f"_DPFL_THEORY_COMPLETE=complete_{shell}" in done.stdout
         assert "dpfl-theory" in done.stdout
 

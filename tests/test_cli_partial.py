@@ -6,10 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from patience import HANGS, comes
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = (ROOT / "examples" / "my_statements.py").read_text(encoding="utf-8")
@@ -43,11 +43,9 @@ def interrupted(file: Path, *more: str) -> tuple[int, str, str]:
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=file.parent, start_new_session=True
     ) as process:
-        ends = time.monotonic() + 90
-        while not file.with_suffix(".begun").exists() and time.monotonic() < ends:
-            time.sleep(0.05)
+        assert comes(file.with_suffix(".begun").exists)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=HANGS)
     file.with_suffix(".begun").unlink(missing_ok=True)
     assert "Traceback" not in err
     return process.returncode, out, err
@@ -69,7 +67,7 @@ def test_what_has_ended_is_shown_and_the_same_command_goes_on(waiting: Path) -> 
     assert err.endswith(told)
     waiting.with_suffix(".go").touch()
     command = [sys.executable, "-m", "dpfl_theory", "check", "--file", str(waiting), "--device", "cpu", "--jobs", "1"]
-    done = subprocess.run([*command, *store], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([*command, *store], capture_output=True, text=True, timeout=HANGS, check=False)
     assert done.returncode == 0
     assert "1 of 3 checks" in done.stderr
     assert "not whole" not in done.stdout

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -16,6 +15,7 @@ from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
+from patience import HANGS
 
 from dpfl_theory import cluster
 from dpfl_theory.cli import main
@@ -83,7 +83,7 @@ class Local:
         return [int(pid) for pid in self._process.stdout.readline().split()]  # type: ignore[union-attr]
 
     def close(self) -> None:
-        self._process.communicate(timeout=60)
+        self._process.communicate(timeout=HANGS)
 
 
 @pytest.fixture(scope="module")
@@ -157,24 +157,17 @@ def test_a_piece_that_loses_its_worker_is_begun_again(local: Local, tmp_path: Pa
 
 
 def test_killed_workers_cost_nothing_but_time(local: Local) -> None:
-    """Every half second some worker is killed, five times in all; Dask's nannies begin others."""
-    stop, killed = threading.Event(), list[int]()
+    """With each tenth piece that is done some worker is killed, five in all; Dask's nannies begin others."""
+    killed, told = list[int](), list[int]()
 
-    def kill() -> None:
-        while not stop.wait(0.5) and len(killed) < 5:
-            if workers := local.workers():
-                killed.append(workers[len(killed) % len(workers)])
-                os.kill(killed[-1], signal.SIGKILL)
+    def done(i: int, _: int) -> None:
+        told.append(i)
+        if len(told) >= 10 * (len(killed) + 1) and len(killed) < 5 and (workers := local.workers()):
+            killed.append(workers[len(killed) % len(workers)])
+            os.kill(killed[-1], signal.SIGKILL)
 
-    told = list[int]()
-    thread = threading.Thread(target=kill)
     with on(local.scheduler_address):
-        thread.start()
-        try:
-            found = spread([partial(slow, k) for k in range(60)], 1, done=lambda i, _: told.append(i))
-        finally:
-            stop.set()
-            thread.join()
+        found = spread([partial(slow, k) for k in range(60)], 1, done=done)
     assert found == list(range(60))
     assert sorted(told) == list(range(60))
     assert len(killed) >= 3

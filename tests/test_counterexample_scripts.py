@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import HANGS
 
 from dpfl_theory import statements
 from dpfl_theory.statements.errata import Cause
@@ -60,7 +61,9 @@ def told() -> dict[str, Any]:
     texts = {cause.id: script_of(cause).read_text() for cause in CAUSES.values()}
     sources = {**texts, **{f"{name} turned": turned(text) for name, text in texts.items()}}
     command = [sys.executable, "-I", "-c", RUNNER]
-    done = subprocess.run(command, input=json.dumps(sources), capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, input=json.dumps(sources), capture_output=True, text=True, timeout=HANGS, check=False
+    )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import HANGS
 
 from benchmarks.distribution import stranger
 from benchmarks.distribution.workflow import steps
@@ -29,7 +30,7 @@ def build(source: Path, kind: str, target: Path) -> Path:
     """The distribution that a folder of sources makes, without anything that lies in this environment's source tree."""
     target.mkdir(exist_ok=True)
     command = [sys.executable, "-c", BUILD, f"build_{kind}", str(target)]
-    done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=HANGS, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return target / done.stdout.splitlines()[-1]
 
@@ -39,7 +40,7 @@ def tracked() -> list[str]:
     """What git has, or would have with the next commit."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANGS, check=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("this is no git checkout: what the distributions must hold is not known")
     return [name for name in done.stdout.splitlines() if (ROOT / name).is_file()]

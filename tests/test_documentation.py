@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from pages import Page, broken_links, pages_of
+from patience import HANGS
 
 from docs import build as builder
 from docs import reference, search, snippets
@@ -90,7 +91,7 @@ def test_the_search_works_as_a_file_in_a_browser(site: Path) -> None:
         """What the page tells, and the names of the rows that can be seen, in their order."""
         command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
         address = f"{(site / search.PAGE).as_uri()}{asked}"
-        done = subprocess.run([*command, address], capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run([*command, address], capture_output=True, text=True, timeout=HANGS, check=True)
         rows = re.findall(r"<li(?![^>]*\bhidden)[^>]*><(?:a|b)[^>]*>(.*?)</", done.stdout)
         return re.findall(r"<output[^>]*>(.*?)</output>", done.stdout)[0], rows
 

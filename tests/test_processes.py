@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from patience import HANGS
+
 from dpfl_theory.limited import limited
 from dpfl_theory.processes import spread, without_interrupts
 
@@ -33,7 +35,7 @@ def test_workers_are_started_so() -> None:
 
 
 def test_work_with_a_limit_of_time_is_started_so() -> None:
-    assert limited(blocked, 60.0)
+    assert limited(blocked, HANGS)
     assert not blocked()
 
 
@@ -44,5 +46,5 @@ def test_a_script_that_is_not_guarded_runs_once(tmp_path: Path) -> None:
         "from dpfl_theory.processes import spread\n"
         "print(len(set(spread([os.getpid] * 8, 2)) - {os.getpid()}) > 0)\n"
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=HANGS)
     assert (done.returncode, done.stdout, done.stderr) == (0, "begun\nTrue\n", "")

@@ -64,6 +64,7 @@ def agree(algorithms: Sequence[Any], kind: str, rounds: int = 4) -> None:
         assert wrong == [], (name, algorithm.describe())
 
 
+@pytest.mark.exhaustive(keep=2)
 @every_gradient
 def test_two_sided_fedavg(kind: str) -> None:
     """zhang2021 Algorithms 1 to 3; constant steps, schedules and tables, for all lanes and for each."""
@@ -78,12 +79,14 @@ def test_two_sided_fedavg(kind: str) -> None:
     )
 
 
+@pytest.mark.exhaustive(keep=2)
 @every_gradient
 def test_model_clipping(kind: str) -> None:
     cases = itertools.product(COHORTS, ([0.5, 2.0, 5.0], 1.0), (1, 3))
     agree([ModelClippedFedAvg([0.3, 0.2, 0.1], c, Q, 0.2, cohort, GRADIENTS[kind]) for cohort, c, Q in cases], kind)
 
 
+@pytest.mark.exhaustive(keep=2)
 @every_gradient
 def test_dp_sgd(kind: str) -> None:
     """shulgin2025 equation (2)."""
@@ -91,6 +94,7 @@ def test_dp_sgd(kind: str) -> None:
     agree([DPSGD(Schedule(0.4, 0.9), psi, [0.0, 0.1, 0.3], cohort, GRADIENTS[kind]) for cohort, psi in cases], kind)
 
 
+@pytest.mark.exhaustive(keep=2)
 @every_gradient
 def test_ef21(kind: str) -> None:
     """shulgin2025 Algorithm 1. With alpha = 0 the rounding of a zero difference would be stretched to length 1, so
@@ -106,6 +110,7 @@ def test_ef21(kind: str) -> None:
     agree(algorithms, kind, 5)
 
 
+@pytest.mark.exhaustive(keep=2)
 @every_gradient
 def test_scaffold(kind: str) -> None:
     """noble2022 Algorithm 1: server's and users' control variates, too; cold and warm starts."""
@@ -120,6 +125,7 @@ def test_scaffold(kind: str) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.exhaustive(keep=2)
 @every_gradient
 def test_scaffnew_with_any_gradient(kind: str) -> None:
     agree([ScaffNew([0.3, 0.2, 0.1], p, C, 0.1, GRADIENTS[kind]) for p in (0.3, 1.0) for C in (None, 0.7)], kind, 6)

@@ -32,6 +32,7 @@ def both(monkeypatch: pytest.MonkeyPatch, algorithm: Any, problem: Any, bad: flo
     return found[0], found[1]
 
 
+@pytest.mark.exhaustive(keep=20)
 @every_algorithm
 @pytest.mark.parametrize("name", ["dense", "huber", "logistic", "softmax", "unequal"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])

@@ -33,6 +33,7 @@ def first_norms(problem: Any, eta: float, steps: int) -> np.ndarray:
     return play(FedAvg(eta, steps), problem, 1, starting_points(problem, LANES)).rounds[0].update_norms
 
 
+@pytest.mark.exhaustive(keep=15)
 @pytest.mark.parametrize("bounding", ["none", "clip", "normalise"])
 @pytest.mark.parametrize("scheme", COHORTS)
 @pytest.mark.parametrize("noise", ["per-client", "average"])

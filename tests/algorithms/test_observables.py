@@ -234,6 +234,7 @@ def facts_of(problem: Problem, run: Play, algorithm: FedAvg, k: int, s: int) -> 
     )
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 @pytest.mark.parametrize("bounding", ["clip", "normalise"])
 @pytest.mark.parametrize("name", ["dense", "low-rank", "huber", "logistic", "softmax"])
@@ -535,6 +536,7 @@ def share_beyond(algorithm: FedAvg, rounds: int, factor: float, monkeypatch: pyt
     return float(np.mean(farthest > factor * reach.radius)), 4000
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("noise", ["per-client", "average"])
 @pytest.mark.parametrize("cohort", [Cohort(), Cohort("poisson", 1.5), Cohort("fixed", 2)])
 def test_the_reach_fails_no_more_often_than_stated(noise: str, cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:

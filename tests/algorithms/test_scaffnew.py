@@ -18,6 +18,7 @@ from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
 
 
+@pytest.mark.exhaustive(keep=10)
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 @pytest.mark.parametrize("clip", [False, True])
 @pytest.mark.parametrize("p", [0.3, 1.0])

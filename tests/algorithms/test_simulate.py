@@ -257,6 +257,7 @@ BLOCKED = {
 }
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("cohort", [Cohort(), Cohort("fixed", 5)], ids=["everyone", "few"])
 @pytest.mark.parametrize("name", BLOCKED)
 def test_the_number_of_threads_changes_no_bit(name: str, cohort: Cohort) -> None:

@@ -110,6 +110,7 @@ def problem_of(name: str) -> Any:
     return make(family, **parameters, **({} if family in ("huber-scalar", "huber-planes") else {"seed": 1}))
 
 
+@pytest.mark.exhaustive(keep=20)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_every_algorithm_is_played_as_it_is_written(problem: str, algorithm: str) -> None:

@@ -246,6 +246,7 @@ LIMITS = [
 ]
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("fault", LIMITS, ids=lambda f: f[0])
 def test_limits_at_another_alpha_are_noticed(fault: Any, monkeypatch: pytest.MonkeyPatch, record_property: Any) -> None:
     name, module, old, new = fault

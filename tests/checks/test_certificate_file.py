@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patience import HANGS
 from planted import PROBLEMS, TIGHT, certificate, changed, places
 
 from dpfl_theory import verify_certificate as script
@@ -255,7 +256,7 @@ def run(file: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     alone.mkdir(exist_ok=True)
     shutil.copy(SCRIPT, alone / "verify.py")
     command = [sys.executable, "-I", "-S", "verify.py", str(file)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=alone, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, cwd=alone, timeout=HANGS, check=False)
 
 
 @pytest.mark.parametrize("label", ["énoncé", "\ud800"])
@@ -266,7 +267,7 @@ def test_the_script_does_not_fail_on_a_terminal_that_cannot_show_a_label(
     (tmp_path / "c.json").write_text(json.dumps({"format": FORMAT, "certificates": [made]}))
     command = [sys.executable, str(SCRIPT), str(tmp_path / "c.json")]
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert label.encode("ascii", "backslashreplace").decode() in done.stdout
 
@@ -366,6 +367,7 @@ CATALOGUE = [
 ]
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(("id_", "name"), CATALOGUE)
 def test_a_proof_of_each_paper_is_verified_and_a_smaller_bound_is_not(id_: str, name: str) -> None:
     statement = get(id_)

@@ -43,6 +43,7 @@ def papers_of(ids: set[str]) -> set[str]:
 # what rests on a file
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("paper", ["das2022", "shulgin2025"])
 def test_a_papers_letters_concern_that_paper_alone(paper: str) -> None:
     chosen = concerned(f"statements/{paper}/_letters.py")
@@ -57,11 +58,13 @@ def test_a_module_of_statements_concerns_them_and_who_imports_it() -> None:
     assert "das2022.fact1" not in chosen
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("name", ["kernels/philox.py", "checks/runner.py", "checks/evidence.py", "statements/model.py"])
 def test_kernels_and_what_runs_checks_concern_everything(name: str) -> None:
     assert concerned(name) == {s.id for s in ALL}
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("method", ["worst-case", "exact", "monte-carlo", "privacy"])
 def test_a_method_concerns_whom_it_checks(method: str) -> None:
     chosen = concerned(f"checks/{method.replace('-', '_')}.py")
@@ -99,6 +102,7 @@ def test_what_no_verdict_rests_on_concerns_nothing(name: str) -> None:
     assert concerned(name) == set()
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("name", ["../constraints.txt", "../pyproject.toml", "py.typed"])
 def test_versions_and_data_for_all_concern_everything(name: str) -> None:
     assert concerned(name) == {s.id for s in ALL}

@@ -160,6 +160,7 @@ def with_a_unit(K: int, rate: float) -> Performance:
     return replace(made, right=rate * unit**2)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("K", [1, 2, 5])
 def test_the_remedy_tells_the_true_rate_from_the_false_one(K: int) -> None:
     assert checked(lambda: with_a_unit(K, 1.000001 / (4 * K + 2))).verdict == "holds"
@@ -168,6 +169,7 @@ def test_the_remedy_tells_the_true_rate_from_the_false_one(K: int) -> None:
     assert found.lhs.estimate == pytest.approx((4 * K + 4) / (4 * K + 2), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_no_problem_of_the_catalogue_has_a_constant() -> None:
     """One of each build; `check` looks at all of them."""
     seen: set[Any] = set()

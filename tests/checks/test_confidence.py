@@ -15,7 +15,7 @@ DISTRIBUTIONS = {
 }
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_lower_limit_covers_at_all_sample_sizes(name: str) -> None:
     """At alpha = 0.05 at most 5% of sequences may ever exceed the mean: of 120 sequences, each looked at 5 times,

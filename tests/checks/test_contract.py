@@ -152,6 +152,7 @@ def command(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     return made
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize(
     ("name", "options", "code"),
     [

@@ -74,6 +74,7 @@ def bent(low: Fraction, high: Fraction) -> Callable[[Fraction], tuple[Fraction, 
 numbers = st.fractions(-4, 4, max_denominator=8)
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("kind", CLASSES)
 @given(share=st.fractions(0, 1, max_denominator=8), b=numbers, x=numbers, y=numbers)
 def test_functions_of_the_class_satisfy_it(kind: str, share: Fraction, b: Fraction, x: Fraction, y: Fraction) -> None:
@@ -84,6 +85,7 @@ def test_functions_of_the_class_satisfy_it(kind: str, share: Fraction, b: Fracti
     assert value(kind, bent(most, low), x, y) <= 0
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("kind", CLASSES)
 @given(off=st.fractions(F(1, 100), 3), b=numbers, x=numbers, y=numbers)
 def test_functions_outside_of_the_class_do_not(kind: str, off: Fraction, b: Fraction, x: Fraction, y: Fraction) -> None:

@@ -74,6 +74,7 @@ def test_domains():
         gaussian_delta(1, 0)
 
 
+@pytest.mark.slow
 def test_every_check_of_definition5_gives_the_recorded_verdict():
     report = run_plan(plan(definition5.STATEMENTS))
     assert [e.check for e in report.evidence if e.verdict != e.expected] == []

@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import HANGS, comes
 from threadpoolctl import threadpool_info
 
 from dpfl_theory import check, methods, statements
@@ -76,6 +76,7 @@ def test_a_users_file_is_loaded_by_the_processes() -> None:
     assert plain(run_plan(pairs, device="cpu", jobs=3, file=EXAMPLE)) == plain(run_plan(pairs, device="cpu"))
 
 
+@pytest.mark.slow
 def test_they_are_other_processes(tmp_path: Path) -> None:
     file = mine(tmp_path, "*[lambda s, i: Outcome(True, str(os.getpid()))] * 2")
     evidence = run_plan(plan(statements.load_file(file)), jobs=2, file=file).evidence
@@ -118,6 +119,7 @@ def test_a_process_that_dies_is_told(tmp_path: Path) -> None:
         run_plan(plan(statements.load_file(file)), jobs=2, file=file)
 
 
+@pytest.mark.slow
 def test_a_spent_budget_is_spent_everywhere() -> None:
     pairs = plan([statements.get("das2022.lemma9")], ["worst-case"])
     report = run_plan(pairs, jobs=2, budget=1e-6)
@@ -166,13 +168,13 @@ def test_every_check_has_one_thread() -> None:
     assert threads() == before
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX systems")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_is_left_behind(tmp_path: Path, stop: signal.Signals) -> None:
     """Ctrl-C, which a terminal sends to all of them, and a command that is killed."""
     (tmp_path / "pids").mkdir()
-    wait = f"open(f'{tmp_path}/pids/{{os.getpid()}}', 'w').close() or __import__('time').sleep(300)"
+    wait = f"open(f'{tmp_path}/pids/{{os.getpid()}}', 'w').close() or __import__('time').sleep(999)"
     file = mine(tmp_path, f"*[lambda s, i: {wait}] * 2")
     command = [sys.executable, "-m", "dpfl_theory", "check", "--file", str(file), "--jobs", "2"]
     # A shell's background job ignores SIGINT, and its children inherit that.
@@ -185,29 +187,22 @@ def test_no_process_is_left_behind(tmp_path: Path, stop: signal.Signals) -> None
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
-        assert _comes(lambda: len(list((tmp_path / "pids").iterdir())) == 2), "the workers never began"
+        assert comes(lambda: len(list((tmp_path / "pids").iterdir())) == 2), "the workers never began"
         workers = [int(p.name) for p in (tmp_path / "pids").iterdir()]
         if stop == signal.SIGINT:
             os.killpg(process.pid, stop)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=HANGS)
             assert process.returncode == 130
             assert out == ""
             assert err.splitlines()[-1] == "dpfl-theory: interrupted"
             assert "Traceback" not in err
         else:
             process.kill()
-            process.communicate(timeout=60)
-        assert _comes(lambda: not any(_runs(pid) for pid in workers)), "a worker outlives the command"
+            process.communicate(timeout=HANGS)
+        assert comes(lambda: not any(_runs(pid) for pid in workers)), "a worker outlives the command"
     finally:
         process.kill()
         process.communicate()
-
-
-def _comes(what: Callable[[], bool], seconds: float = 90.0) -> bool:
-    ends = time.monotonic() + seconds
-    while not (true := what()) and time.monotonic() < ends:
-        time.sleep(0.1)
-    return true
 
 
 def _runs(pid: int) -> bool:

@@ -65,7 +65,7 @@ def step(class_, product):
     return {"class": class_, "eta L": product, "L": "1"}
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [lemma8, lemma9, lemma10, facts], ids=lambda m: m.__name__.rpartition(".")[2])
 def test_every_check_of_appendix_e_gives_the_recorded_verdict(module):
     report = run_plan(plan(module.STATEMENTS))
@@ -91,6 +91,7 @@ def test_scaling_the_function_changes_nothing():
     assert one.ratio == pytest.approx(four.ratio, rel=1e-5)
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("tau", [1, 2, 3, 4])
 @pytest.mark.parametrize("conclusion", [1, 2])
 def test_lemma9_worst_ratios_at_the_largest_step(tau, conclusion):
@@ -136,6 +137,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_planted_faults_are_found(name):
     statement, build, instance = MUTANTS[name]

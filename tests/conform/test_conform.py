@@ -101,6 +101,7 @@ def test_letters_that_are_not_asked_for_are_built_in() -> None:
     assert [fault.name for fault in found.faults] == ["a single local step", "fails without clients"][:1]
 
 
+@pytest.mark.slow
 def test_noise_that_is_not_heard_is_tested_on_samples() -> None:
     """Two functions, each tested with an error probability of 1e-6."""
     found = dpfl_theory.conform(function_of("own_generator"), "dp-fedavg", runs=800)
@@ -112,6 +113,7 @@ def test_noise_that_is_not_heard_is_tested_on_samples() -> None:
     assert [fault.name for fault in wrong.faults] == ["half the sensitivity"]
 
 
+@pytest.mark.slow
 def test_what_only_live_runs_show_is_shown() -> None:
     """Noise that is another one only when the generator really draws, all numbers at once."""
 
@@ -132,6 +134,7 @@ def test_what_only_live_runs_show_is_shown() -> None:
     assert found.faults[0].name in ("refuted by the audit", "randomness that is not heard")
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize(
     ("sampler", "sampling", "name"),
     [
@@ -205,6 +208,7 @@ def test_a_function_that_fails_in_some_rounds_alone_is_told() -> None:
     assert "noise" in found.faults[0].told
 
 
+@pytest.mark.slow
 def test_more_noise_than_can_be_taken_apart_is_refused() -> None:
     with pytest.raises(InputError, match="give fewer clients or local steps"):
         dpfl_theory.conform(function_of("dp_scaffold"), "dp-scaffold", K=100, clients=50, runs=0)

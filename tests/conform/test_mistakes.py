@@ -95,6 +95,7 @@ def test_a_clipped_difference_is_the_algorithm_with_other_letters(fault: Any) ->
         assert np.allclose(found, there, rtol=1e-6, atol=1e-9 * there.max())
 
 
+@pytest.mark.slow
 def test_a_division_by_those_that_take_part_conforms_where_their_number_is_fixed_alone() -> None:
     """Under independent sampling 1/|S| is as large as 1, and the declared sensitivity is c/r."""
     assert conform(textbook(members=True), "dp-fedavg-two-sided", eta_g=1.0, runs=0).verdict == "conforms"

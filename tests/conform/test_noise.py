@@ -68,7 +68,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize(("round", "note"), RIGHT.values(), ids=RIGHT)
 def test_what_is_right_is_not_accused(round: Any, note: str) -> None:
     """The last five are tested on samples, each with an error probability of 1e-6."""
@@ -155,6 +155,7 @@ def test_noise_that_only_looks_right_is_named(noise: Noise, names: set[str]) -> 
     assert found.privacy.get("epsilon") is None
 
 
+@pytest.mark.slow
 def test_one_number_for_all_coordinates_leaves_no_epsilon() -> None:
     """Data that move coordinates apart from each other are not covered by it."""
 
@@ -166,6 +167,7 @@ def test_one_number_for_all_coordinates_leaves_no_epsilon() -> None:
     assert found.privacy["epsilon"] is None
 
 
+@pytest.mark.slow
 def test_the_epsilon_is_that_of_the_worst_setting() -> None:
     """Noise that forgets the threshold is too much for a small one and too little for a large one."""
 
@@ -179,6 +181,7 @@ def test_the_epsilon_is_that_of_the_worst_setting() -> None:
     assert found.privacy["epsilon"] > found.privacy["epsilon_claimed"]
 
 
+@pytest.mark.slow
 def test_a_client_alone_counts_where_cohorts_are_independent() -> None:
     """Division by |S| is the largest then: C and not C/r."""
 

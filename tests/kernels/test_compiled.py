@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import HANGS
 
 import dpfl_theory
 from dpfl_theory.kernels import compiled, elementary
@@ -30,7 +31,7 @@ def start(folder: Path, cache: Path) -> subprocess.Popen[str]:
 
 
 def compilations(*running: subprocess.Popen[str]) -> list[int]:
-    return [int(process.communicate(timeout=300)[0]) for process in running]
+    return [int(process.communicate(timeout=HANGS)[0]) for process in running]
 
 
 def checkout(place: Path) -> Path:

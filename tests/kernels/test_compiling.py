@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from patience import HANGS
 
 from dpfl_theory.kernels import compiling, once
 
@@ -32,7 +34,9 @@ def test_a_cold_cache_is_told_and_a_warm_one_is_not(tmp_path: Path) -> None:
     said = []
     for more in ({}, {}, {"NUMBA_CACHE_DIR": str(tmp_path / "other"), "DPFL_THEORY_HINTS": "off"}):
         command = [sys.executable, "-c", SMALLEST]
-        done = subprocess.run(command, env=environment | more, capture_output=True, text=True, timeout=120, check=True)
+        done = subprocess.run(
+            command, env=environment | more, capture_output=True, text=True, timeout=HANGS, check=True
+        )
         assert done.stdout == "1713891541\n"  # the published vector; and no word more
         said.append(done.stderr)
     assert said == [f"{compiling.SENTENCE}\n", "", ""]
@@ -47,39 +51,73 @@ def kernel(module: str = "dpfl_theory.kernels.philox", cached: bool = True) -> A
     )
 
 
-def heard(monkeypatch: pytest.MonkeyPatch, long_seconds: float) -> tuple[compiling.Hint, list[str]]:
+class Clock:
+    """A clock that goes on when it is asked to, and rings the alarms that are set by it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.alarms: list[Clock.Alarm] = []
+
+    class Alarm:
+        def __init__(self, clock: Clock, seconds: float, ring: Callable[[], None]) -> None:
+            self.clock, self.seconds, self.ring = clock, seconds, ring
+            self.at, self.daemon = math.inf, False
+
+        def start(self) -> None:
+            assert self.daemon, "an alarm would keep the process"
+            self.at = self.clock.now + self.seconds
+            self.clock.alarms.append(self)
+
+        def cancel(self) -> None:
+            self.at = math.inf
+
+    def timer(self, seconds: float, ring: Callable[[], None]) -> Clock.Alarm:
+        return Clock.Alarm(self, seconds, ring)
+
+    def goes_on(self, seconds: float) -> None:
+        self.now += seconds
+        for alarm in self.alarms:
+            if alarm.at <= self.now:
+                alarm.cancel()
+                alarm.ring()
+
+
+def heard(monkeypatch: pytest.MonkeyPatch, long_seconds: float) -> tuple[compiling.Hint, list[str], Clock]:
     monkeypatch.setattr(compiling, "LONG_SECONDS", long_seconds)
-    told: list[str] = []
-    return compiling.Hint(lambda: told.append("told")), told
+    told, clock = list[str](), Clock()
+    monkeypatch.setattr(compiling, "threading", SimpleNamespace(Timer=clock.timer))
+    return compiling.Hint(lambda: told.append("told"), lambda: clock.now), told, clock
 
 
 def test_short_compilations_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    hint, told = heard(monkeypatch, 0.5)
+    """Of eight, of an eighth of a second each, the fourth is told where 7/16 of a second are long."""
+    hint, told, clock = heard(monkeypatch, 0.4375)
     for number in range(8):
         hint.on_start(kernel())
         hint.on_start(kernel())  # one within another does not count twice
-        time.sleep(0.05)
+        clock.goes_on(0.0625)
         hint.on_end(kernel())
-        time.sleep(0.05)
+        clock.goes_on(0.0625)
         hint.on_end(kernel())
-        if number == 2:
-            assert told == []
-    assert told != []
+        clock.goes_on(5.0)  # what is between them does not count
+        assert bool(told) == (number >= 3)
 
 
 def test_what_is_short_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    hint, told = heard(monkeypatch, 5.0)
+    hint, told, clock = heard(monkeypatch, 5.0)
     hint.on_start(kernel())
+    clock.goes_on(4.9)
     hint.on_end(kernel())
+    clock.goes_on(5.0)
     assert told == []
     assert hint.timer is None
 
 
 @pytest.mark.parametrize("other", [kernel(module="somebody.else"), kernel(cached=False), SimpleNamespace(data=None)])
 def test_kernels_of_others_do_not_count(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
-    hint, told = heard(monkeypatch, 0.0)
+    hint, told, clock = heard(monkeypatch, 0.0)
     hint.on_start(other)
-    time.sleep(0.1)
+    clock.goes_on(0.1)
     hint.on_end(other)
     assert told == []
 

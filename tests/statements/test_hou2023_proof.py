@@ -322,6 +322,7 @@ def outside() -> list[tuple[Statement, Check]]:
     return [(s, c) for s in all_statements() if s.paper in papers for c in s.checks if c.expected == "not-applicable"]
 
 
+@pytest.mark.exhaustive(keep=12)
 @pytest.mark.parametrize(("statement", "check"), outside(), ids=lambda x: getattr(x, "id", None) or x.name)
 def test_an_instance_just_outside_meets_all_hypotheses_but_those_it_names(statement: Statement, check: Check) -> None:
     """Without the hypothesis that it fails, and those that follow from it, it is decided, so that who relaxes the
@@ -344,6 +345,7 @@ TERMS = [
 ]
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(("statement", "term"), TERMS, ids=[f"{s.id} {name}" for s, name in TERMS])
 def test_each_term_of_a_bound_decides_somewhere(statement: Statement, term: str) -> None:
     """Some check notices that a term of the right side is left out. That of eq3 is 0, and has no term to leave out."""

@@ -107,6 +107,7 @@ def test_the_start_at_the_minimiser_by_simulation(name: str) -> None:
     assert algebra.run(statement, check, Settings()).verdict == "violated"
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(("name", "eta"), [("C.1", 1 / 240), ("C.2", 1 / 160)])
 def test_the_floor_of_a_constant_step_by_simulation(name: str, eta: float) -> None:
     """x' = x - eta F'(x) + eta xi with slopes 10 and 1: the mean of every iterate lies below -a, and no average of

@@ -82,14 +82,14 @@ LONG, NOISY = "256 users, long", "300 users, noise dominates"
 EVERY = ("theoremC.1.explicit", "theoremC.1.explicit.sharpened", "lemmaC.8.repaired", "lemmaC.9.repaired")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("id_", EVERY)
 def test_a_lost_global_step_is_refuted(id_: str) -> None:
     """The lower limit is 1.22 times the right side at least."""
     assert verdict(get(f"noble2022.{id_}"), LONG, without_the_global_step, lanes=48) == "violated"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("id_", EVERY)
 def test_noise_that_is_not_averaged_is_refuted(id_: str) -> None:
     assert verdict(get(f"noble2022.{id_}"), NOISY, noise_not_averaged, lanes=64) == "violated"
@@ -136,6 +136,7 @@ def test_the_strongly_convex_runs_notice_a_lost_global_step(part: str) -> None:
     assert verdict(strong, "256 users, with a ridge", lost) == "violated"
 
 
+@pytest.mark.slow
 def test_the_strongly_convex_runs_of_dp_fedavg_notice_noise_that_is_not_averaged() -> None:
     strong = get("noble2022.theoremC.2.strongly-convex.repaired")
     shared = lambda a: replace(a, algorithm=noise_not_averaged(a.algorithm))  # noqa: E731
@@ -276,6 +277,7 @@ def test_the_first_step_from_the_minimiser_is_refuted_by_run_and_worst_case(name
             assert worst_case.run(statement, check, Settings()).verdict == "violated"
 
 
+@pytest.mark.slow
 def test_the_printed_lemma_c9_is_refuted_by_runs() -> None:
     statement = get("noble2022.lemmaC.9")
     runs = [c for c in statement.checks if c.method == "monte-carlo"]
@@ -295,6 +297,7 @@ def test_the_worst_case_of_the_descent_notices_wrong_constants(gain: Fraction, n
     assert worst_case.solve(built).refuted is not None
 
 
+@pytest.mark.slow
 def test_the_combination_of_the_descent_notices_a_wrong_share_of_z() -> None:
     """z = lM/eta_g^2 has no upper end: 5/2 + z/5 exceeds 19/8 + z/4 up to z = 5/2 alone."""
     lemma = lemmaC_9.REPAIRED
@@ -321,7 +324,7 @@ def test_a_third_of_the_repaired_lemmas_is_noticed_by_rounds_and_algebra() -> No
             assert exact.run(weak, check, Settings()).verdict == "violated"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("lemma", [lemmaC_8.REPAIRED, lemmaC_9.REPAIRED], ids=lambda s: s.id)
 def test_the_edges_of_the_repaired_lemmas(lemma: Statement) -> None:
     edges = [c for c in lemma.checks if c.name.startswith("just ") and c.method == "exact"]
@@ -365,6 +368,7 @@ def test_standing_still_fails_in_fractions(theorem: Statement, monkeypatch: pyte
         assert all(exact.compared(theorem, values).excess <= 0 for values in found) is fine
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("theorem", theoremC_1_explicit.STATEMENTS, ids=lambda s: s.id)
 def test_a_thousandth_of_the_explicit_theorem_is_noticed(theorem: Statement) -> None:
     weak = theorem
@@ -413,6 +417,7 @@ def changed(statement: Statement, term: str, factor: Fraction) -> Statement:
     return replace(statement, sides=sides)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("part", ["convex", "non-convex"])
 @pytest.mark.parametrize("term", ["noise", "start"])
 def test_a_changed_constant_of_theorem_c1_repaired_is_noticed(part: str, term: str) -> None:

@@ -34,7 +34,7 @@ def refuted(performance: Performance) -> bool:
     return solve(performance).refuted is not None
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_proof_of_a_round_has_little_to_spare(kind: str) -> None:
     """What it leaves at most: 1/24 of the gain, 1/50 of another coefficient."""
@@ -85,6 +85,7 @@ def test_the_least_dissimilarity_is_that_of_a_grid() -> None:
         _moments.dissimilarity(users, Fraction(1))
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("part", ["convex", "strongly-convex", "non-convex"])
 def test_exact_rounds_refute_a_fifth_of_the_bound(part: str) -> None:
     """All rounds on quadratics use up to 0.33 of it (0.26 for strong convexity), one user alone after 32 rounds as much
@@ -96,6 +97,7 @@ def test_exact_rounds_refute_a_fifth_of_the_bound(part: str) -> None:
     assert exact.run(weaker(statement, Fraction(1, 5)), one, Settings()).verdict == "violated"
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_worst_cases_of_a_round_refute_smaller_coefficients(kind: str) -> None:
     one = {"class": kind, "M": 1, "size": 1, "K": 1, "B": 1, "step": "1", **_round._MORE[kind]}
@@ -107,6 +109,7 @@ def test_worst_cases_of_a_round_refute_smaller_coefficients(kind: str) -> None:
     assert refuted(_round.performance(theorem(kind), one, replace(claim, gain=gain[kind])))
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_from_a_free_point_costs_at_least_half_of_what_the_proof_says(kind: str) -> None:
     """21/16 for convex, 29/16 for strongly convex (mu = 1/2), 11/16 for smooth functions, at the longest step."""
@@ -124,6 +127,7 @@ def test_worst_cases_of_a_round_need_the_drift() -> None:
     assert refuted(_round.performance(theorem("convex"), instance, claim))
 
 
+@pytest.mark.slow
 def test_the_sums_over_the_rounds_read_the_entered_terms() -> None:
     """Any term a hundredth smaller, and the algebra fails."""
     for kind in KINDS:

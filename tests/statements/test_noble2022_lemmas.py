@@ -237,6 +237,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     ("lemma", "factors", "power", "step"),
     SMALL,
@@ -271,6 +272,7 @@ def progress(constants: lemmaC_7.Constants) -> Statement:
     return replace(lemmaC_7.LEMMA, sides=lambda s: lemmaC_7._sides(s, constants))
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     ("alone", "users", "ratio"), [(0, "four", 2.883), (0, "eight", 3.070), (1, "four", 1.109), (1, "eight", 1.181)]
 )
@@ -303,6 +305,7 @@ def test_an_irrational_right_side_of_lemma_c7_is_enclosed() -> None:
 EDGES = [(lemmaC_4.C4, 1), (lemmaC_5.C5, 3), (lemmaC_6.C6, 2), (lemmaC_7.LEMMA, 3)]
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(("lemma", "number"), EDGES, ids=["C.4", "C.5", "C.6", "C.7"])
 def test_a_hypothesis_relaxed_by_five_percent_turns_a_verdict(lemma: Statement, number: int) -> None:
     """Each instance just outside is there for one hypothesis, and is decided where that one is left out."""
@@ -316,6 +319,7 @@ def test_a_hypothesis_relaxed_by_five_percent_turns_a_verdict(lemma: Statement, 
         assert rational.run(relaxed, check, Settings()).verdict != "not-applicable", check.name
 
 
+@pytest.mark.slow
 def test_constants_that_do_not_follow_from_the_lemmas_are_not_proved() -> None:
     follows = lemmaC_7._combination(lemmaC_4.C4, lemmaC_5.C5, lemmaC_6.C6)
     good = (Fraction(1339, 960), Fraction(315, 32), Fraction(27, 40))

@@ -263,6 +263,7 @@ def test_what_lemma_c4_needs_when_the_rest_is_as_printed(factors: dict[str, str]
     assert one_round(planted, step="1/10")
 
 
+@pytest.mark.slow
 def test_lemma_c4_needs_its_drift_where_local_steps_are_long() -> None:
     """M = 1, K = 3, eta~ nu = 1, eta_g = 1/12 on a quadratic: a factor of 0.0131 for 4, but none; M = 2, K = 2 likewise
     in the worst case."""
@@ -281,6 +282,7 @@ def test_lemma_c5_needs_noise_where_the_global_step_is_long() -> None:
         assert one_round(scaled(lemmaC_5.C5, noise=noise, drift=drift), M=5, power="1/2", eta_g="10") is too_little
 
 
+@pytest.mark.slow
 def test_what_lemma_c5_needs_when_the_rest_is_as_printed() -> None:
     """1 - 0.97 l for the lag, or a fifteenth of the excess, are too little for M = 5, lM = 1."""
     forgets = (1 - Fraction("0.97") / 5) / (1 - Fraction(17, 36) / 5)

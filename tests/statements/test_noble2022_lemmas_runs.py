@@ -190,6 +190,7 @@ FAULTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("case", FAULTS, ids=[case[0] for case in FAULTS])
 def test_a_fault_is_noticed(case: tuple[str, Statement, str, dict[str, Any], Callable[[Any], Any]]) -> None:
     """What holds for Algorithm 1 is not said to hold for the faulty one: its mean lies above the bound."""

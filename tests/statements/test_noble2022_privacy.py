@@ -240,6 +240,7 @@ def planted_verdict(id_, name, factor):
     return privacy.run(planted(statement, factor), check, Settings())
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("id_", ["lemmaB.7", "eq8"])
 def test_a_smaller_bound_than_lemma_b7_is_refuted(id_):
     """The tightest points need 0.9749 of Lemma B.7's right side and 0.9695 of equation (8)'s; planted is 0.95."""
@@ -280,6 +281,7 @@ def test_a_smaller_delta_of_the_lemma_is_refuted(id_):
     )
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("id_", [i for i in IDS if any("just " in c.name for c in get(i).checks)])
 def test_the_edges_of_the_hypotheses(id_):
     for check in get(id_).checks:
@@ -418,6 +420,7 @@ def test_a_returning_user_in_closed_form(size, overlap):
     assert float(expected) / (2 / size) <= 2.5
 
 
+@pytest.mark.slow
 def test_a_third_party_that_sees_fedavg_is_not_accused(monkeypatch):
     """The check with DP-FedAvg's view in place of DP-SCAFFOLD's: nothing is refuted."""
     monkeypatch.setattr(Run, "views", lambda self, scaffold, views=Run.views: views(self, False))
@@ -425,6 +428,7 @@ def test_a_third_party_that_sees_fedavg_is_not_accused(monkeypatch):
         assert the_verdict("claim4.1.third-party", name).verdict == "inconclusive"
 
 
+@pytest.mark.slow
 def test_lower_limits_stay_below_the_truth_and_above_the_claim():
     for name in ("s = 1", "s < 1"):
         for p in the_points("claim4.1.third-party", f"a user that returns in another cohort, {name}"):
@@ -466,7 +470,7 @@ def data_of_the_claim(rate, record, rng):
     return gradient
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "sigma", "claimed", "runs"), [(1.0, 2.0, 0.003213, 100_000), (0.5, 1.0, 0.010282, 200_000)]
 )
@@ -601,6 +605,7 @@ def test_attacks_stay_below_what_is_certified(steps, gain):
         assert 0 < attacks.renyi_low(masses, order) < steps * subsampled_cgf(order, 0.01, 0.6)[1] / (order - 1)
 
 
+@pytest.mark.slow
 def test_formulas_that_are_enough_are_not_refuted(monkeypatch):
     """The repaired formula in place of the printed ones: no attack exceeds it."""
     repaired = theorem4_1_repaired.REPAIRED
@@ -623,7 +628,7 @@ def test_the_order_with_the_lost_root_of_l_is_not_refuted():
     assert mended.high < mended.claimed == 0.5 < printed.low
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["third-party", "server"])
 def test_the_order_fails_at_the_recorded_instance(view):
     """u = v = 1, s = 1/R, T = 2R: the event that one of T numbers exceeds a, by the smallest a that delta allows.
@@ -654,7 +659,7 @@ def test_the_order_fails_at_the_recorded_instance(view):
     assert f"at least {math.floor(100 * recorded.low) / 100}" in told
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["third-party", "server"])
 def test_the_order_fails_without_small_noise(view):
     """One round at sigma_g = 1 by the closed form in 120 digits: with probability 1/2 user 0's message is seen, and s =
@@ -756,6 +761,7 @@ def test_the_entry_that_is_one_too_small():
     assert "2.99956" in get("noble2022.table1.rounds").erratum.counterexample
 
 
+@pytest.mark.slow
 def test_many_more_rounds_are_certified():
     described = mechanism("dp-scaffold")
     run = described(users=100, records=4000, user_rate=0.05, record_rate=0.2, local_steps=40, noise_multiplier=10.0)
@@ -764,6 +770,7 @@ def test_many_more_rounds_are_certified():
     assert high < 1.32
 
 
+@pytest.mark.slow
 def test_the_last_model_shows_all_rounds_only_where_they_are_enlarged_and_never_clipped() -> None:
     from dpfl_theory.statements.noble2022.privacy import _formulas, _order
 

@@ -40,7 +40,7 @@ def scaled(statement: Statement, term: str, factor: float) -> Statement:
     return replace(statement, sides=lambda s: Sides(sides.lhs, right))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHARP)
 def test_the_proofs_prove_what_is_stated_and_nothing_less(name: str) -> None:
     prove, statement, factors = SHARP[name]
@@ -64,6 +64,7 @@ PRINTED = [(lemmaC_4.C4, lemmaC_4.C4_SHARPENED), (lemmaC_5.C5, lemmaC_5.C5_SHARP
            (lemmaC_6.C6, lemmaC_6.C6_SHARPENED)]  # fmt: skip
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(("printed", "sharp"), PRINTED, ids=["C.4", "C.5", "C.6"])
 def test_the_printed_form_follows_from_the_sharpened_one_and_no_smaller_excess_does(
     printed: Statement, sharp: Statement

@@ -69,7 +69,7 @@ def complaints(found: dict[str, Any], regime: dict[str, Any]) -> list[str]:
     return [name for name, is_wrong in wrong.items() if is_wrong]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("regime", [r for r in _rates.REGIMES if r["letter"] == "epsilon"], ids=lambda r: r["method"])
 def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
     """The other letters' slopes are checks of Theorem 4.2, of which what this demands beyond a verdict is a record."""
@@ -89,7 +89,7 @@ def sound_runs(at: int) -> list[Experiment]:
     return [_private_runs.experiment(_rates.at(regime, v), STATEMENT[regime["method"]]) for v in regime["grid"]]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["absent", "never averaged"])
 @pytest.mark.parametrize("regime", PRIVATE, ids=[f"{r['method']}-{r['letter']}" for r in PRIVATE])
 def test_the_fit_notices_noise_that_is_absent_or_not_averaged(regime: dict[str, Any], fault: str) -> None:
@@ -108,7 +108,7 @@ def test_the_fit_notices_noise_that_is_absent_or_not_averaged(regime: dict[str, 
         assert "slope" in wrong or "constants" in wrong
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [k for k, r in enumerate(_rates.REGIMES) if r["letter"] == "T" and r["claimed"] != "0"])
 def test_a_step_of_a_wrong_power_of_t_is_noticed(at: int) -> None:
     """At the far end, where the grid has grown by four: a step four times too short loses a power of T where the start
@@ -199,7 +199,7 @@ def test_the_hypothesis_on_delta_is_needed(method: str) -> None:
     assert theorem4_2.SMALL.test(None, {**values, "delta": 0.5}) is None
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [theorem4_2_every_delta.SURE, theorem4_2_every_delta.RARE])
 @pytest.mark.parametrize("method", LITERAL)
 def test_no_constant_saves_the_printed_bound(method: str, family: str) -> None:

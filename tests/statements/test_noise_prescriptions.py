@@ -54,7 +54,7 @@ def privacy_verdict(statement, check):
     return privacy.run(statement, check, Settings())
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "z"), [(0.3, 1.5), (1.0, 0.9)])
 def test_two_releases_are_one_with_half_the_variance(epsilon, z):
     """The plane's integral of max(p p' - e^epsilon q q', 0), by columns, against one of multiplier z/sqrt(2)."""
@@ -132,6 +132,7 @@ def test_the_returned_iterate_shows_at_least_what_is_said(rounds, epsilon, z):
     assert rounds < 8 or bound > 0.4  # the bound says something
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     ("rounds", "epsilon", "z", "rate"), [(6, 1.0, 0.5, 0.5), (40, 5.0, 0.2, 0.5), (90, 3.0, 1.0, 0.3)]
 )
@@ -395,6 +396,7 @@ def test_hypotheses_name_what_fails():
         assert any(s is not None and told in s for s in said), said
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     ("rounds", "epsilon", "enough"), [(1, "3.3", "4.33"), (4, "3.3", "2.55"), (1, "0.5", "2.56"), (4, "0.5", "1.6")]
 )

@@ -119,6 +119,7 @@ def instance(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_theorem_1_survives_a_search_although_lemma_2_fails() -> None:
     """400 instances, K + 1 = 40 rounds: the bound holds after every round; residuals before the update exceed R in some
     instances (Lemma 2 says never), and residuals after it in none."""

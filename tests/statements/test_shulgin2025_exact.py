@@ -139,6 +139,7 @@ def test_noise_plays_a_part_in_the_whole_runs() -> None:
     assert max(more for _, _, more in rows) > 1.5
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     ("id_", "name"),
     [
@@ -236,6 +237,7 @@ def test_algebra_is_about_the_restored_form_that_it_is_compared_with(
     assert run(id_, name, algebra).verdict == "violated"
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("id_", "letter", "name"),
     [

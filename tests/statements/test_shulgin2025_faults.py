@@ -172,6 +172,7 @@ RUNS = {
 }
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize(("id_", "name"), RUNS)
 def test_the_runs_notice_a_factor(id_: str, name: str) -> None:
     statement = get(id_)

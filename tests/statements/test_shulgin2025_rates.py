@@ -78,6 +78,7 @@ def faulty(regime: dict[str, Any], fault: Callable[[Any, Experiment], Any]) -> d
     return _rates.fitted(regime, wrong, COROLLARY2)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("regime", PRIVATE[:3], ids=[r["letter"] for r in PRIVATE[:3]])
 def test_the_fit_notices_noise_of_a_wrong_power(regime: dict[str, Any]) -> None:
     """Noise that does not fall with epsilon, is never averaged over the clients, or does not get shorter with d."""

@@ -58,6 +58,7 @@ def instance(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_the_repaired_lemma_2_and_the_sharpened_theorem_1_survive_a_search() -> None:
     """300 instances of 40 rounds: residuals stay within the repaired radius, come near it, and often exceed R; after
     each update they are at most A, and often A itself; the sharpened bound holds after every round."""

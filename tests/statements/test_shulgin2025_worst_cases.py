@@ -58,7 +58,7 @@ def several_rounds(id_: str) -> list[Any]:
     return [c for c in found if len(c.instance["estimates"]) > 1]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("tie", [anywhere, away])
 @pytest.mark.parametrize("id_", MANY)
 def test_every_check_of_many_rounds_needs_the_algorithm(id_: str, tie: Callable[..., Any]) -> None:
@@ -70,13 +70,14 @@ def test_every_check_of_many_rounds_needs_the_algorithm(id_: str, tie: Callable[
         assert evidence.verdict == "violated", check.name
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("id_", ["theorem1", "corollary1"])
 def test_half_of_the_bound_is_refuted(id_: str) -> None:
     for check in several_rounds(id_):
         assert solved(id_, many.rounds, check.instance, times=Fraction(1, 2)).refuted is not None
 
 
+@pytest.mark.slow
 def test_the_sharpened_bound_needs_its_leg() -> None:
     """Estimates at the largest angle: with A/2 in place of A, sqrt(min ||grad f||^2 - A^2) grows from 1 to 1.19."""
     found = {"class": "non-convex", "L": "1", "gradient": "5/4", "error": "3/4", "estimates": ["1", "1", "1"]}
@@ -116,6 +117,7 @@ def checks_of(id_: str, words: str) -> list[Mapping[str, Any]]:
     return [c.instance for c in found]
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("instance", checks_of("lemma1", "(8)"), ids=str)
 def test_each_half_of_8_needs_the_right_alpha(instance: Mapping[str, Any]) -> None:
     """An operator with alpha raised, or lowered, by 1/8 breaks the half that it must."""

@@ -85,6 +85,7 @@ def test_every_domain_has_points_and_no_point_leaves_it() -> None:
     assert any(p[letters["real"]] < 0 for p in points)
 
 
+@pytest.mark.slow
 def test_the_catalogues_counterexamples_lie_in_the_letters_domains() -> None:
     seen = []
     for statement in all_statements():

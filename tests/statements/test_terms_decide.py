@@ -32,6 +32,7 @@ DECIDES = (
 )
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize(("id_", "term", "check"), DECIDES, ids=[f"{id_}-{term}" for id_, term, _ in DECIDES])
 def test_without_the_term_the_instance_refutes_the_bound(id_: str, term: str, check: str) -> None:
     statement = get(id_)

@@ -41,7 +41,7 @@ def fitted(regime: dict[str, Any], fault: Callable[[Any, Experiment, Experiment]
     return _rate.fitted(regime, wrong, STATEMENT)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("regime", _rate.REGIMES[:1], ids=lambda r: r["letter"])
 def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
     """Both terms of the bound are attained up to one constant, so that the interval contains the claimed exponent; the
@@ -69,7 +69,7 @@ FAULTS: dict[str, Callable[[Any, Experiment, Experiment], Any]] = {
 }
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("letter", FAULTS)
 def test_the_fit_notices_noise_of_a_wrong_power(letter: str) -> None:
     """Noise that does not fall with epsilon, falls with sqrt(N) alone, or grows with d: intervals from 0.36 in place of

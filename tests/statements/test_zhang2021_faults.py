@@ -145,7 +145,7 @@ def test_a_wrong_step_is_refuted_in_the_worst_case(id_: str, changes: Any, more:
 CLIPPED_STEPS = ("zhang2021.eq13", "zhang2021.eq16")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "field"), [("zhang2021.eq13", "threshold"), ("zhang2021.eq14.repaired", "local_step")]
 )
@@ -202,6 +202,7 @@ def instances_of(statement: Statement, check: Check) -> list[tuple[Mapping[str, 
     return [(values.letters, None) for values in built]
 
 
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize(("statement", "check"), OUTSIDE, ids=[f"{s.id} {c.name}" for s, c in OUTSIDE])
 def test_a_hypothesis_that_is_relaxed_by_a_twentieth_turns_a_verdict(statement: Statement, check: Check) -> None:
     """The instance just outside is within the relaxed hypotheses, and so would be decided."""

@@ -167,7 +167,7 @@ FAULTS: dict[str, tuple[str, dict[str, Callable[[Any], Any]]]] = {
 }
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_wrong_constant_is_noticed(name: str) -> None:
     """The exact checks of the wrong statement find a case that fails; those of the right one do not."""
@@ -189,6 +189,7 @@ def _worst(statement: Statement, build: Callable[[Any, Mapping[str, Any]], Any],
     return worst_case.run(statement, check, Settings()).verdict
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("middle", [False, True])
 def test_a_tenth_of_the_drift_is_refuted_in_the_worst_case(middle: bool) -> None:
     statement = get("zhang2021.eq15.sharpened")
@@ -205,6 +206,7 @@ def test_a_fifth_of_the_squared_updates_is_refuted_in_the_worst_case() -> None:
     assert _worst(fifth, eq19.local_sum, instance) == "violated"
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     ("id_", "limits", "Q", "divisor"),
     [
@@ -221,6 +223,7 @@ def test_a_round_without_the_sampling_term_is_refuted_in_the_worst_case(
     assert _worst(_with(statement, sampling=lambda t: t / divisor), one_round, instance) == "violated"
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("P", [1, 2])
 def test_a_sharpened_round_with_a_fifth_of_the_start_fails(P: int) -> None:
     """The step is at its limit for both P, and the worst case reads the term of the start."""

@@ -52,6 +52,7 @@ def test_the_terms_of_9_vanish_faster_than_the_gradient() -> None:
         assert sums[0] > 9 * sums[1] > 81 * sums[2]
 
 
+@pytest.mark.slow
 def test_with_q_in_its_third_term_9_is_not_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not _rate.no_constant(get("zhang2021.corollary3.2.1"), {}).true
     printed = _rate.printed_terms

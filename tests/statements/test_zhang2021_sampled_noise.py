@@ -63,7 +63,7 @@ def with_noise(factor: Any) -> Statement:
     return replace(true, sides=lambda _: Sides(sides.lhs, {name: factor * term for name, term in sides.rhs.items()}))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["independent clients", "cohorts of fixed size"])
 def test_too_little_noise_is_found(name: str) -> None:
     """2/5 of the variance; every point with the fixed size is certified to fail, or not to hold."""
@@ -85,6 +85,7 @@ def test_the_paper_s_larger_budget_is_outside() -> None:
     assert point.low > 6.75
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("name", ["independent clients", "cohorts of fixed size"])
 def test_where_a_data_set_is_replaced_four_is_not_enough(name: str) -> None:
     """v = 4 gives more than 1.73 at P = 80, N = 1920, T = 1000 and epsilon = 1.5; v = 16 is certified."""
@@ -103,6 +104,7 @@ def test_where_a_data_set_is_replaced_four_is_not_enough_for_all_clients_in_all_
     assert float(true) == pytest.approx(1.3726e-4, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_an_observer_who_knows_the_cohorts_learns_more() -> None:
     """The slip at Theorem 3.2, by another way: the mean over k of releases of multiplier z/sqrt(k)."""
     from scipy import stats

@@ -212,6 +212,7 @@ def test_the_printed_loss_is_refuted_by_its_units_and_its_derivative() -> None:
     assert algebra.homogeneous(get("zhang2021.eq7.repaired")).true is True
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("seed", range(6))
 def test_every_round_leads_nearer_from_everywhere(seed: int) -> None:
     """Claim 2.2's first sentence in plain NumPy: singular clients, starts far away in all directions, clipped runs.

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import HANGS
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.store import Store, key, place
@@ -71,7 +72,7 @@ def test_what_is_put_is_got_again_by_everyone(path: Path) -> None:
 def test_two_processes_write_at_once(path: Path) -> None:
     processes = [writer(path, name) for name in ("one", "two")]
     for process in processes:
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=HANGS)
         assert (process.returncode, said) == (0, "")
     with Store(path) as store:
         found = list(store.entries())
@@ -86,7 +87,7 @@ def test_a_writer_that_is_killed_loses_nothing_that_it_put(path: Path) -> None:
     assert process.stdout is not None
     put = [int(process.stdout.readline()) for _ in range(50)]
     process.send_signal(signal.SIGKILL)
-    put += map(int, process.communicate(timeout=60)[0].split())
+    put += map(int, process.communicate(timeout=HANGS)[0].split())
     with Store(path) as store:
         texts = [store.get(key("cell", {"writer": "one", "i": i})) for i in put]
         assert len(list(store.entries())) in (len(put), len(put) + 1)
@@ -203,7 +204,7 @@ LIMIT = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 20
 def test_a_full_disk_ends_nothing(path: Path) -> None:
     """The system refuses to let files grow: one sentence, and the work goes on to its end."""
     process = writer(path, "one", before=LIMIT)
-    out, said = process.communicate(timeout=60)
+    out, said = process.communicate(timeout=HANGS)
     assert process.returncode == 0
     assert len(out.split()) == 200
     assert said.count("\n") == 1, said
@@ -316,7 +317,7 @@ def test_two_processes_may_begin_one_store_at_once(tmp_path: Path) -> None:
     for process in both:
         process.stdin.write("go\n")  # type: ignore[union-attr]
         process.stdin.flush()  # type: ignore[union-attr]
-    assert [process.communicate(timeout=120)[0] for process in both] == ["", ""]
+    assert [process.communicate(timeout=HANGS)[0] for process in both] == ["", ""]
     for k in range(40):
         with Store(tmp_path / f"{k}.sqlite") as store:
             assert [entry.key for entry in store.entries()] == ["one", "two"]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import HANGS, given_time
 
 from dpfl_theory.cli import main
 from dpfl_theory.errors import EnvironmentFault, InputError
@@ -100,7 +101,7 @@ def _planted(monkeypatch: pytest.MonkeyPatch, of_seed: int, fault: Any) -> None:
     ("fault", "cause"),
     [
         (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
-        (lambda: time.sleep(60), "it took longer than 0.5 s and was ended"),
+        (lambda: time.sleep(HANGS), "it took longer than {} s and was ended"),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), "its process ended with code -9, perhaps for want of memory"),
         (lambda: (_ for _ in ()).throw(MemoryError()), "MemoryError without a message in "),
     ],
@@ -108,33 +109,41 @@ def _planted(monkeypatch: pytest.MonkeyPatch, of_seed: int, fault: Any) -> None:
 def test_one_cell_of_a_pack_fails_alone(monkeypatch: pytest.MonkeyPatch, fault: Any, cause: str) -> None:
     undisturbed = by_seed(BASE)
     _planted(monkeypatch, 4, fault)
-    rows = by_seed(BASE, limit=0.5)
-    assert rows[4]["status"] == "failed"
-    assert rows[4]["cause"].startswith(cause)
-    assert (rows[4]["seed"], rows[4]["algorithm"]) == (4, "dp-fedavg")
-    assert [row for row in rows if row["cell"] != 4] == [row for row in undisturbed if row["cell"] != 4]
+
+    def alone(seconds: float) -> None:
+        rows = by_seed(BASE, limit=seconds)
+        assert rows[4]["status"] == "failed"
+        assert rows[4]["cause"].startswith(cause.format(f"{seconds:g}"))
+        assert (rows[4]["seed"], rows[4]["algorithm"]) == (4, "dp-fedavg")
+        assert [row for row in rows if row["cell"] != 4] == [row for row in undisturbed if row["cell"] != 4]
+
+    given_time(alone, 0.5)
 
 
-def test_nothing_that_the_clock_decided_is_kept(store: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patched:
-        _planted(patched, 1, lambda: time.sleep(60))
-        rows = by_seed(BASE, 3, limit=0.3, store=store)
-    assert [row["status"] for row in rows] == ["done", "failed", "done"]
-    assert len(store.keys) == 2
-    again = by_seed(BASE, 3, store=store, resume=True)
-    assert [row["status"] for row in again] == ["done"] * 3
-    assert again == by_seed(BASE, 3)
-    assert store.put_again == 0
+def test_nothing_that_the_clock_decided_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def decided(seconds: float) -> None:
+        with Kept(tmp_path / f"{seconds:g}.sqlite") as store:
+            with monkeypatch.context() as patched:
+                _planted(patched, 1, lambda: time.sleep(HANGS))
+                rows = by_seed(BASE, 3, limit=seconds, store=store)
+            assert [row["status"] for row in rows] == ["done", "failed", "done"]
+            assert len(store.keys) == 2
+            again = by_seed(BASE, 3, store=store, resume=True)
+            assert [row["status"] for row in again] == ["done"] * 3
+            assert again == by_seed(BASE, 3)
+            assert store.put_again == 0
+
+    given_time(decided, 0.3)
 
 
 def test_a_limit_hands_on_results_and_errors() -> None:
-    assert limited(lambda: [1, 2], 20.0) == [1, 2]
+    assert limited(lambda: [1, 2], HANGS) == [1, 2]
     with pytest.raises(InputError, match="no such thing"):
-        limited(lambda: (_ for _ in ()).throw(InputError("no such thing")), 20.0)
+        limited(lambda: (_ for _ in ()).throw(InputError("no such thing")), HANGS)
     with pytest.raises(OutOfTime):
-        limited(lambda: time.sleep(60), 0.1)
+        limited(lambda: time.sleep(HANGS), 0.1)
     with pytest.raises(EnvironmentFault, match="ended with code 3"):
-        limited(lambda: os._exit(3), 20.0)
+        limited(lambda: os._exit(3), HANGS)
 
 
 def test_an_interrupted_sweep_keeps_its_cells_and_says_how_to_go_on(
@@ -172,20 +181,33 @@ def test_kept_texts_that_are_no_rows_are_run_again(store: Kept, monkeypatch: pyt
     assert by_seed(BASE, 3, store=store, resume=True) == first
 
 
+KILLED = """
+import os, signal, sys
+from dpfl_theory.cli import main
+from dpfl_theory.sweep import pack
+
+rows, left = pack._rows, [4]
+
+def played(cells, *more):
+    left[0] -= 1
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return rows(cells, *more)
+
+pack._rows = played
+sys.exit(main(sys.argv[1:]))
+"""
+"""The command, killed (kill -9) where its fourth cell begins."""
+
+
 @pytest.mark.slow
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--set=problem.name=quadratic", "--set=algorithm.name=dp-fedavg", "--set=algorithm.sigma=0.1"]
-    words += ["--set=rounds=30000", "--set=lanes=8", f"--set=grid.seed={list(range(9))}", "--pack=1", "--jobs=1"]
+    words += ["--set=rounds=300", "--set=lanes=8", f"--set=grid.seed={list(range(9))}", "--pack=1", "--jobs=1"]
     killed, whole, kept = tmp_path / "killed.csv", tmp_path / "whole.csv", tmp_path / "kept.sqlite"
-    command = [sys.executable, "-m", "dpfl_theory", "sweep", *words, "--output", str(killed), "--store", str(kept)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        end = time.monotonic() + 60
-        while time.monotonic() < end and not (kept.exists() and _count(kept) >= 2):
-            time.sleep(0.01)
-    finally:
-        process.kill()
-        process.wait()
+    command = [sys.executable, "-c", KILLED, "sweep", *words, "--output", str(killed), "--store", str(kept)]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=HANGS, check=False)
+    assert done.returncode == -signal.SIGKILL
     finished = _count(kept)
     assert 2 <= finished < 9
     assert not killed.exists()

@@ -70,6 +70,7 @@ def test_packings_change_no_number(undisturbed: list[str], size: int) -> None:
     assert texts(CONFIG, pack=size) == undisturbed
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(("jobs", "size"), [(2, 2), (4, 5)])
 def test_processes_change_no_number(undisturbed: list[str], jobs: int, size: int) -> None:
     assert texts(CONFIG, jobs=jobs, pack=size, over=forked) == undisturbed
@@ -181,6 +182,7 @@ def test_parts_of_a_batch_draw_what_they_draw_alone() -> None:
         assert np.array_equal(together, np.concatenate(alone, axis=axis))
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("rounds", [6, 70])
 def test_the_numbers_are_those_of_simulate(rounds: int) -> None:
     problem = make("logistic-synthetic", clients=5, ridge=0.1)
