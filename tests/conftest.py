@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 import zlib
+from collections.abc import Collection
 
 import pytest
 from hypothesis import HealthCheck, settings
+from selection import concerned
 
 from dpfl_theory import console
 
@@ -33,6 +36,7 @@ USUAL_QUIET, console.QUIET_SECONDS = console.QUIET_SECONDS, 1e9
 
 SHARE = 8
 """Of the cases of an exhaustive test, how many there are to one that every run has; ``--exhaustive`` runs all."""
+BEGUN = pytest.StashKey[float]()
 FAULTS = "build/planted-faults.txt"
 """The table of planted faults and what noticed them."""
 
@@ -49,6 +53,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help=f"slow tests too, and all cases of those that are marked exhaustive, not one in {SHARE}",
     )
+    parser.addoption(
+        "--left-out-since",
+        metavar="REV",
+        help="of what is left out without --exhaustive the tests that a change since this revision concerns, no others",
+    )
+    parser.addoption(
+        "--seconds",
+        type=float,
+        default=float("inf"),
+        help="begin no test after so many seconds: it is skipped",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[BEGUN] = time.monotonic()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if time.monotonic() - item.config.stash[BEGUN] > item.config.getoption("seconds"):
+        pytest.skip("no time is left: make test-full runs it")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -92,9 +116,27 @@ def _keep_a_part(config: pytest.Config, items: list[pytest.Item]) -> None:
     for test, several in cases.items():
         ordered = sorted(several, key=lambda item: zlib.crc32(item.nodeid.encode()))
         left |= set(ordered[keep[test] or max(1, len(ordered) // SHARE) :])
-    if left:
-        config.hook.pytest_deselected(items=list(left))
-        items[:] = [item for item in items if item not in left]
+    chosen = [item for item in items if item not in left]
+    if revision := config.getoption("left_out_since"):
+        chosen = _concerned(left, revision)
+    if len(chosen) < len(items):
+        kept = set(chosen)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = chosen
+
+
+def _concerned(items: Collection[pytest.Item], revision: str) -> list[pytest.Item]:
+    """Those of the tests that a change concerns, by file, the most specific ones first."""
+    from dpfl_theory.checks.changed import change_since
+    from dpfl_theory.errors import InputError
+
+    try:
+        files = concerned({item.path for item in items}, change_since(revision))
+    except InputError as error:
+        raise pytest.UsageError(str(error)) from error
+    order = {file: number for number, file in enumerate(files)}
+    chosen = [item for item in items if item.path in order]
+    return sorted(chosen, key=lambda item: (order[item.path], item.nodeid))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -44,3 +44,54 @@ def test_the_most_specific_files_come_first(name: str) -> None:
     found = concerned(EVERY, Change(PACKAGE, (PACKAGE.parent / name,)))
     folder = Path(name).parts[1]
     assert found[0].parent.name == folder, [f.name for f in found[:5]]
+
+
+CONFTEST = (TESTS / "conftest.py").read_text()
+MARKED = """
+import time
+import pytest
+
+@pytest.mark.slow
+def test_slow():
+    {body}
+
+def test_quick():
+    pass
+"""
+
+
+def options(pytester: pytest.Pytester, revision: str, *arguments: str, body: str = "pass") -> dict[str, int]:
+    """How many tests of a file outside of the repository had which outcome, with this repository's conftest."""
+    pytester.makeconftest(CONFTEST.replace('pytest_plugins = ["pytester"]', ""))
+    pytester.makeini("[pytest]\nmarkers =\n    slow: slow\n    exhaustive: exhaustive\n")
+    pytester.makepyfile(test_marked=MARKED.format(body=body), selection=(TESTS / "selection.py").read_text())
+    found = pytester.runpytest(
+        "-p", "no:cacheprovider", *([f"--left-out-since={revision}"] * bool(revision)), *arguments
+    )
+    return dict(found.parseoutcomes())
+
+
+def test_what_is_left_out_is_run_where_the_change_concerns_it(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dpfl_theory.checks import changed
+
+    assert options(pytester, "") == {"passed": 1, "deselected": 1}
+    assert options(pytester, "", "--exhaustive") == {"passed": 2}
+
+    own = pytester.path / "test_marked.py"
+    monkeypatch.setattr(changed, "change_since", lambda revision: Change(PACKAGE, (own,)))
+    assert options(pytester, "HEAD") == {"passed": 1, "deselected": 1}
+    assert options(pytester, "HEAD", "--seconds=-1") == {"skipped": 1, "deselected": 1}
+    assert options(pytester, "HEAD", body="assert False") == {"failed": 1, "deselected": 1}
+
+    monkeypatch.setattr(changed, "change_since", lambda revision: Change(PACKAGE, (PACKAGE / "report" / "prose.py",)))
+    assert options(pytester, "HEAD") == {"deselected": 2}
+
+
+def test_a_revision_that_is_none_is_said(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(CONFTEST.replace('pytest_plugins = ["pytester"]', ""))
+    pytester.makeini("[pytest]\nmarkers =\n    slow: slow\n    exhaustive: exhaustive\n")
+    pytester.makepyfile(test_marked=MARKED.format(body="pass"), selection=(TESTS / "selection.py").read_text())
+    found = pytester.runpytest("--left-out-since=no-such-revision")
+    found.stderr.fnmatch_lines(["*'no-such-revision' is no revision*"])
