@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REPORTS := reports
+# Bytecode is kept also where the surroundings say otherwise: a run starts hundreds of processes, and tests are rewritten.
+export PYTHONDONTWRITEBYTECODE :=
 # Tried in this order for a new environment.
 PYTHONS ?= python3.11 python3.12 python3.13 python3
 
