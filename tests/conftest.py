@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import zlib
-from collections.abc import Collection
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -37,6 +37,8 @@ USUAL_QUIET, console.QUIET_SECONDS = console.QUIET_SECONDS, 1e9
 SHARE = 8
 """Of the cases of an exhaustive test, how many there are to one that every run has; ``--exhaustive`` runs all."""
 BEGUN = pytest.StashKey[float]()
+CONCERNED = pytest.StashKey[dict[Path, int] | None]()
+"""The test files that a change concerns, in the order in which they are run; None where no change is asked about."""
 FAULTS = "build/planted-faults.txt"
 """The table of planted faults and what noticed them."""
 
@@ -68,6 +70,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[BEGUN] = time.monotonic()
+    config.stash[CONCERNED] = None
+    if revision := config.getoption("left_out_since"):
+        from dpfl_theory.checks.changed import change_since
+        from dpfl_theory.errors import InputError
+
+        try:
+            files = concerned(Path(__file__).parent.rglob("test_*.py"), change_since(revision))
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from error
+        config.stash[CONCERNED] = {file: number for number, file in enumerate(files)}
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    chosen = config.stash[CONCERNED]
+    return None if chosen is None or collection_path.is_dir() or collection_path in chosen else True
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -117,26 +134,12 @@ def _keep_a_part(config: pytest.Config, items: list[pytest.Item]) -> None:
         ordered = sorted(several, key=lambda item: zlib.crc32(item.nodeid.encode()))
         left |= set(ordered[keep[test] or max(1, len(ordered) // SHARE) :])
     chosen = [item for item in items if item not in left]
-    if revision := config.getoption("left_out_since"):
-        chosen = _concerned(left, revision)
+    if (order := config.stash[CONCERNED]) is not None:
+        chosen = sorted(left, key=lambda item: (order[item.path], item.nodeid))
     if len(chosen) < len(items):
         kept = set(chosen)
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = chosen
-
-
-def _concerned(items: Collection[pytest.Item], revision: str) -> list[pytest.Item]:
-    """Those of the tests that a change concerns, by file, the most specific ones first."""
-    from dpfl_theory.checks.changed import change_since
-    from dpfl_theory.errors import InputError
-
-    try:
-        files = concerned({item.path for item in items}, change_since(revision))
-    except InputError as error:
-        raise pytest.UsageError(str(error)) from error
-    order = {file: number for number, file in enumerate(files)}
-    chosen = [item for item in items if item.path in order]
-    return sorted(chosen, key=lambda item: (order[item.path], item.nodeid))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
