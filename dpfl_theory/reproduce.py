@@ -35,7 +35,7 @@ from dpfl_theory.warm import compile_kernels
 
 __all__ = ["reproduce"]
 
-FIRST_PAGE_SECONDS = 45.0
+FIRST_PAGE_SECONDS = 40.0
 RENEWAL_SECONDS = 120.0
 """Making the pages takes several seconds of a core, which the work lacks meanwhile."""
 Result = Ended[Evidence] | list[Ending | Waiting] | Made | None
