@@ -141,8 +141,8 @@ class _Kept(FunctionCache):  # type: ignore[misc]
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError):
                 time.sleep(_POLL_SECONDS)
             except OSError:  # a file system without locks
                 break

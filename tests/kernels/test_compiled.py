@@ -77,7 +77,7 @@ def test_a_process_that_waited_long_enough_compiles_itself(tmp_path: Path, monke
     monkeypatch.setattr(kept, "_cache_path", str(tmp_path))
     monkeypatch.setattr(compiled, "PATIENCE_SECONDS", 0.2)
     lock = tmp_path / f"{kept._impl.filename_base}.lock"
-    holding = "import fcntl, sys; f = open(sys.argv[1], 'wb'); fcntl.flock(f, 2); print('held', flush=True); input()"
+    holding = "import fcntl, sys; f = open(sys.argv[1], 'wb'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", holding, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
