@@ -83,6 +83,7 @@ def test_it_stands_alone_and_is_short(cause: Cause) -> None:
     assert len(code) <= 30
 
 
+@pytest.mark.exhaustive(keep=6)
 @every
 def test_it_runs_and_prints_the_numbers_of_the_letter(cause: Cause, told: dict[str, Any]) -> None:
     assert told[cause.id]["error"] == ""
