@@ -126,10 +126,10 @@ def _keep_a_part(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("slow"):
             left.add(item)
-        elif mark := item.get_closest_marker("exhaustive"):
+        elif marks := list(item.iter_markers("exhaustive")):
             test = item.nodeid.partition("[")[0]
             cases.setdefault(test, []).append(item)
-            keep[test] = mark.kwargs.get("keep", 0)
+            keep[test] = max(mark.kwargs.get("keep", 0) for mark in marks)
     for test, several in cases.items():
         ordered = sorted(several, key=lambda item: zlib.crc32(item.nodeid.encode()))
         left |= set(ordered[keep[test] or max(1, len(ordered) // SHARE) :])

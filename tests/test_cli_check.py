@@ -156,6 +156,7 @@ STATEMENTS = (Statement("mine.one", "lemma", "t", Source("mine", "here"), "text"
 """
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("verdict", "expected", "code"),
     [

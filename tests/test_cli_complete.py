@@ -62,6 +62,7 @@ def test_values_of_options() -> None:
     assert asked("dpfl-theory privacy account --algorithm dp-fedavg-") != []
 
 
+@pytest.mark.slow
 def test_validations_in_zsh_and_fish() -> None:
     names = [name for name in available() if name.startswith("das2022_f")]
     assert asked("dpfl-theory validate das2022_f") == names

@@ -187,6 +187,7 @@ def test_what_is_not_finite_is_null_with_a_warning(capsys: Output) -> None:
     assert "\nwarning " in text
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("noise", ["1e-3", "1e-5", "1e-30", "1e-100"])
 def test_little_noise_has_a_large_epsilon_that_protects_nothing(capsys: Output, noise: str) -> None:
     values = {**FULL, "noise_multiplier": noise}
@@ -208,6 +209,7 @@ def test_little_noise_has_a_large_epsilon_that_protects_nothing(capsys: Output, 
 SETTING = {"unit", "neighbours", "multiplier", "sampling", "observer", "noise"}
 
 
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize("algorithm", sorted(NEEDED))
 @pytest.mark.parametrize("command", ["account", "calibrate", "rounds"])
 def test_every_answer_says_what_it_is_about(capsys: Output, command: str, algorithm: str) -> None:
@@ -250,6 +252,7 @@ def test_the_observer_decides_whose_noise_counts(capsys: Output) -> None:
     assert "the multiplier of one message is 1" in server["setting"]["noise"]
 
 
+@pytest.mark.slow
 def test_what_was_not_given_is_assumed_and_told_otherwise(capsys: Output) -> None:
     values = {"clients": 100, "cohort": 10, "sampling": "poisson", "noise_multiplier": 3.0, "rounds": 20}
     common = ("account", "--algorithm", "dp-fedavg", "--delta", "1e-5")

@@ -51,6 +51,7 @@ def refused(capsys: Output, *command: str) -> str:
     return err
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("algorithm", sorted(INPUTS))
 def test_json_is_the_packages_answer(capsys: Output, monkeypatch: pytest.MonkeyPatch, algorithm: str) -> None:
     monkeypatch.setattr(_answer, "QUIET_SECONDS", 600.0)
@@ -61,6 +62,7 @@ def test_json_is_the_packages_answer(capsys: Output, monkeypatch: pytest.MonkeyP
     assert json.loads(out) == {**json.loads(as_options(json.dumps(expected))), "schema": "dpfl-theory/recommend/1"}
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("algorithm", sorted(INPUTS))
 def test_the_least_bound(capsys: Output, monkeypatch: pytest.MonkeyPatch, algorithm: str) -> None:
     monkeypatch.setattr(_answer, "QUIET_SECONDS", 600.0)

@@ -1,4 +1,4 @@
-"""Work on a Dask cluster of four workers on this machine gives what one process gives, and outlives its workers."""
+"""Work on a Dask cluster of workers on this machine gives what one process gives, and outlives its workers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpfl_theory.store import Store
 
 pytest.importorskip("distributed", reason="Dask is not installed (pip install 'dpfl-theory[cluster]')")
 
-WORKERS = 4
+WORKERS = 2
 Output = pytest.CaptureFixture[str]
 
 
@@ -88,7 +88,7 @@ class Local:
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[Local]:
-    """Four workers with one thread each."""
+    """Workers with one thread each."""
     made = Local(WORKERS, 1)
     yield made
     made.close()
@@ -148,6 +148,7 @@ def test_a_time_out_of_a_piece_is_its_failure(local: Local) -> None:
         spread([late], 1, None)
 
 
+@pytest.mark.slow
 def test_a_piece_that_loses_its_worker_is_begun_again(local: Local, tmp_path: Path) -> None:
     told = list[int]()
     work = [partial(deadly, tmp_path / "died"), *(partial(slow, k) for k in range(8))]
@@ -156,6 +157,7 @@ def test_a_piece_that_loses_its_worker_is_begun_again(local: Local, tmp_path: Pa
     assert sorted(told) == list(range(9)), "each result exactly once"
 
 
+@pytest.mark.slow
 def test_killed_workers_cost_nothing_but_time(local: Local) -> None:
     """With each tenth piece that is done some worker is killed, five in all; Dask's nannies begin others."""
     killed, told = list[int](), list[int]()
@@ -277,6 +279,7 @@ def test_a_sweep_gives_the_same_file_with_the_same_cell_that_fails(local: Local,
     assert here.read_text().count("rank 9 is larger than the dimension") == 2
 
 
+@pytest.mark.slow
 def test_a_piece_that_always_kills_its_worker_is_given_up(local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last test here: the nannies may not begin all of the workers again that it takes."""
     monkeypatch.setattr(cluster, "LIVES", 1)

@@ -51,6 +51,7 @@ def test_the_tour_in_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
         assert found.ratio == pytest.approx(1.0, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCREENS)
 def test_a_picture_shows_what_the_commands_print(name: str) -> None:
     """But for digits, which another machine may round otherwise."""

@@ -43,6 +43,7 @@ def pages(site: Path) -> dict[str, Page]:
     return pages_of(site)
 
 
+@pytest.mark.slow
 def test_links_lead_somewhere(site: Path, pages: dict[str, Page]) -> None:
     assert [link for link in broken_links(site, pages) if not link[1].startswith("https://")] == []
     assert sum(len(page.all("a")) for page in pages.values()) >= 100
@@ -54,6 +55,7 @@ def test_links_lead_somewhere(site: Path, pages: dict[str, Page]) -> None:
     assert all(any((site / to).resolve() == (site / name).resolve() for to in reached) for name in pages)
 
 
+@pytest.mark.slow
 def test_pages_are_small_and_need_no_network(site: Path, pages: dict[str, Page]) -> None:
     for name, page in pages.items():
         assert (site / name).stat().st_size <= builder.LARGEST
@@ -64,6 +66,7 @@ def test_pages_are_small_and_need_no_network(site: Path, pages: dict[str, Page])
         assert len(page.ids) == len(set(page.ids)), name
 
 
+@pytest.mark.slow
 def test_the_search_has_every_page_heading_and_statement(site: Path, pages: dict[str, Page]) -> None:
     """And leads to each of them; that its links lead somewhere is another test."""
     page = pages[search.PAGE]
@@ -85,6 +88,7 @@ def test_the_search_has_every_page_heading_and_statement(site: Path, pages: dict
 CHROMIUM = os.environ.get("DPFL_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="the search is not tried in a browser: there is no Chromium")
 def test_the_search_works_as_a_file_in_a_browser(site: Path) -> None:
     def found(asked: str) -> tuple[str, list[str]]:
@@ -104,6 +108,7 @@ def test_the_search_works_as_a_file_in_a_browser(site: Path) -> None:
     assert found("")[1] == []
 
 
+@pytest.mark.slow
 def test_every_method_has_a_tutorial_with_a_fault_that_it_finds(pages: dict[str, Page]) -> None:
     tutorials = {name: page for name, page in pages.items() if name.startswith("tutorial/") and "index" not in name}
     assert {Path(name).stem for name in tutorials} == {*known(), "your-code"}
@@ -112,6 +117,7 @@ def test_every_method_has_a_tutorial_with_a_fault_that_it_finds(pages: dict[str,
         assert [a for a in page.all("pre") if a["class"] == "console" or a["class"] == "printed"]
 
 
+@pytest.mark.slow
 def test_all_mistakes_are_listed_with_their_sentences(pages: dict[str, Page]) -> None:
     told = pages["pitfalls.html"].told
     mistakes = {(f.name, f.told) for kind in references().values() for f in kind.faults()}
@@ -122,6 +128,7 @@ def test_all_mistakes_are_listed_with_their_sentences(pages: dict[str, Page]) ->
     assert set(faults.known()) == set(faults.NAMES)
 
 
+@pytest.mark.slow
 def test_all_algorithms_are_listed(pages: dict[str, Page]) -> None:
     page = pages["algorithms.html"]
     for name, model in algorithms().items():
@@ -129,6 +136,7 @@ def test_all_algorithms_are_listed(pages: dict[str, Page]) -> None:
         assert set(model.model_fields) - {"name"} <= set(page.told.split())
 
 
+@pytest.mark.slow
 def test_the_gallery_has_every_example_with_formula_and_planted_faults(site: Path, pages: dict[str, Page]) -> None:
     page = pages["gallery.html"]
     files = sorted((builder.ROOT / "examples").glob("*.py"))

@@ -80,6 +80,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("poor", [name for name in POOR if name != "the C locale"])  # whose streams are UTF-8
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_print_what_the_terminal_lacks_as_escapes(command: str, poor: str, folder: Path) -> None:
@@ -90,6 +91,7 @@ def test_commands_print_what_the_terminal_lacks_as_escapes(command: str, poor: s
     assert told in (out + err).decode()
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("poor", POOR)
 def test_json_stays_json_and_files_are_utf_8(poor: str, folder: Path) -> None:
     words = ["check", "--file", "sätze.py", "--format", "json", "--jobs", "1"]

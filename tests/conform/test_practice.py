@@ -63,6 +63,7 @@ def adaptive(noise: Callable[[Any], float], rate: float, q: float, scale: float 
     return round
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     ("noise", "rate", "q"),
     [
@@ -79,7 +80,7 @@ def test_a_noisy_count_is_not_said_to_have_no_noise(noise: Any, rate: float, q: 
     assert one.privacy["epsilon"] == pytest.approx(one.privacy["epsilon_claimed"], rel=1e-3)
 
 
-@MORE
+@pytest.mark.slow
 def test_a_count_without_noise_and_too_little_noise_are_told() -> None:
     silent = found(adaptive(lambda rng: 0.0, 0.3, 0.8), **TWO_SIDED)
     assert names(silent) == ["a clip level that learns from data without noise"]
@@ -109,6 +110,7 @@ def weighted(updates: bool, factor: Callable[[Any], float]) -> Round:
     return round
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given",
     [
@@ -174,6 +176,7 @@ def local_private(updates: bool) -> Round:
     return round
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "also"),
     [
@@ -204,6 +207,7 @@ def after_the_steps(deviation: Callable[..., float]) -> Round:
     return round
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "deviation",
     [
@@ -252,6 +256,7 @@ def anew(R: int, b: int, rng: Any, *_: Any) -> Any:
     return rng.choice(R, b, replace=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "name"),
     [
@@ -263,6 +268,7 @@ def test_large_gaussian_noise_is_gaussian(noise: Any, name: str) -> None:
     assert names(found(batched(anew, noise), **RECORD)) == [name]
 
 
+@pytest.mark.slow
 def test_noise_that_goes_with_that_of_the_round_before_is_not_said_to_be_too_little() -> None:
     def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any) -> Any:
         total = sum(clip(steps(w, clients[i], lr, epochs) - w, c) for i in cohort)
@@ -293,6 +299,7 @@ def epochs_shuffled(R: int, b: int, rng: Any, kept: Any, i: int, *_: Any) -> Any
     return left[:b]
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     ("draw", "name"),
     [
@@ -358,6 +365,7 @@ def lots(factor: float, over: bool) -> Round:
     return round
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("factor", "given"),
     [
@@ -404,10 +412,12 @@ def record_by_record(poisson: bool) -> Round:
     return round
 
 
+@pytest.mark.slow
 def test_a_small_share_of_records_leaves_no_batch_empty() -> None:
     assert names(found(batched(anew), **RECORD, share=0.3)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("poisson", "name"), [(False, []), pytest.param(True, ["lots of records that are drawn independently"], marks=MORE)]
 )
@@ -446,6 +456,7 @@ def of_all(noise: float) -> Round:
     return round
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "given", "name"),
     [
@@ -464,6 +475,7 @@ def test_records_that_cannot_be_seen_are_not_another_round(noise: float, given: 
 # Pairs of data sets
 
 
+@pytest.mark.slow
 def test_weight_decay_is_no_greater_sensitivity() -> None:
     def round(
         w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any, eta_g: Any
@@ -482,6 +494,7 @@ def test_weight_decay_is_no_greater_sensitivity() -> None:
     assert one.privacy["epsilon"] == pytest.approx(one.privacy["epsilon_claimed"], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_adam_on_the_server_costs_no_privacy() -> None:
     def round(
         w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any, eta_g: Any
@@ -499,6 +512,7 @@ def test_adam_on_the_server_costs_no_privacy() -> None:
     assert "no linear function" in str(one)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("z", [1e-12, 1e-200])
 def test_very_little_noise_is_a_claim_and_not_a_fixed_seed(z: float) -> None:
     def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any) -> Any:
@@ -543,6 +557,7 @@ def independently(n: int, rng: Any) -> Any:
     return np.flatnonzero(rng.random(n) < 0.5)
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("sampler", "scheme", "name"),
     [
@@ -655,6 +670,7 @@ def unequal(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) ->
     return np.mean([steps(w, clients[i], lr, K * len(clients[i])) for i in cohort], axis=0), state
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("way", "name", "told"),
     [
@@ -690,6 +706,7 @@ def scaffold(weights: bool = False, at_model: bool = False, own: float = 1.0, de
     return round
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -706,6 +723,7 @@ def test_weights_and_beginnings_of_scaffold(given: Any, expected: set[str]) -> N
     assert set(names(found(scaffold(**given), as_="scaffold"))) == expected
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     "given",
     [

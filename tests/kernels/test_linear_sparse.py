@@ -45,7 +45,7 @@ def differing(engine: Engine, dense: LinearData, thin: LinearData) -> set[str]:
     return {kind for (kind, a), (_, b) in pairs if not np.allclose(a, b, rtol=1e-12, atol=1e-13)}
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)

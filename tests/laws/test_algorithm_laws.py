@@ -401,6 +401,7 @@ def tiny_runs() -> dict[str, list[Any]]:
     return runs
 
 
+@pytest.mark.slow
 def test_without_the_compiler_the_numbers_are_the_same() -> None:
     here = Path(__file__).parent
     program = f"import sys, json, numba; sys.path[:0] = [{str(here)!r}, {str(here.parent)!r}]\n"

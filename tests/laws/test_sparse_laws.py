@@ -29,6 +29,7 @@ def differing(cls: type, name: str, dense: LinearModel, thin: LinearModel, engin
     return differs("the run", run(cls, name, thin, engine), expected, float(np.max(np.abs(expected - expected[0]))))
 
 
+@pytest.mark.exhaustive(keep=16)
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 @pytest.mark.parametrize(("cls", "name"), CASES, ids=[f"{cls.__name__}-{name}" for cls, name in CASES])
 def test_sparse_records_run_as_dense_ones(cls: type, name: str, engine: Any) -> None:

@@ -48,6 +48,7 @@ def divergence(
     return sum(quad(gain, a, b, epsabs=1e-14, epsrel=1e-10, limit=200)[0] for a, b in itertools.pairwise(points))
 
 
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize(("q", "z"), [(0.01, 0.7), (0.2, 2.0), (0.9, 0.4), (0.5, 10.0)])
 def test_tails_are_those_of_the_mixtures(name: str, q: float, z: float) -> None:

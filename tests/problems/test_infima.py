@@ -78,6 +78,7 @@ def test_a_minimum_that_is_too_high_is_told(name: str, share: float, engine: str
         problem.kernels(ENGINES[engine]).suboptimality(near(problem))
 
 
+@pytest.mark.exhaustive(keep=8)
 @every_engine
 @pytest.mark.parametrize("name", POSITIVE)
 def test_a_run_on_a_minimum_that_is_too_high_ends(name: str, engine: str) -> None:

@@ -62,7 +62,7 @@ COMPUTED: Mapping[Key, Callable[[], float]] = {
     ("hou2023.overparameterised", "1.06"): _server,
 }
 
-_FIGURE12 = "hou2023_figure12, full profile, seed 0: clipping on over off at the same noise"
+_FIGURE12 = "hou2023_figure12, full profile, seeds 0 to 4: clipping on over off at the same noise"
 _OBSERVATION4 = (
     "hou2023_observation4, full profile, problems of seed 0, 4000 lanes of seed 1: quadratics, DP-FedAvg, C = D/4, "
     "epsilon = 10, on over off"
@@ -71,8 +71,6 @@ _OBSERVATION4 = (
 GIVEN: Mapping[Key, str] = {
     ("hou2023.clip-inactive", "1.000"): _FIGURE12,
     ("hou2023.clip-inactive", "1.005"): _FIGURE12,
-    ("hou2023.clip-inactive", "0.988"): f"{_FIGURE12}, lower limit",
-    ("hou2023.clip-inactive", "1.023"): f"{_FIGURE12}, upper limit",
     ("hou2023.clip-inactive", "4.7"): _OBSERVATION4,
     ("hou2023.clip-inactive", "4.5"): f"{_OBSERVATION4}, lower limit",
     ("hou2023.clip-inactive", "5.0"): f"{_OBSERVATION4}, upper limit",
