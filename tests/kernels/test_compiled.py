@@ -23,6 +23,16 @@ print(sum(philox.philox4x32.stats.cache_misses.values()))
 """Calls the smallest kernel, and says how often this process compiled it."""
 
 
+HOLDING = """
+import fcntl, sys
+file = open(sys.argv[1], "wb")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print("held", flush=True)
+input()
+"""
+"""Holds a lock until a line comes."""
+
+
 def start(folder: Path, cache: Path) -> subprocess.Popen[str]:
     """Run in a checkout's folder with this folder for machine code."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(folder)}
@@ -77,10 +87,8 @@ def test_a_process_that_waited_long_enough_compiles_itself(tmp_path: Path, monke
     monkeypatch.setattr(kept, "_cache_path", str(tmp_path))
     monkeypatch.setattr(compiled, "PATIENCE_SECONDS", 0.2)
     lock = tmp_path / f"{kept._impl.filename_base}.lock"
-    holding = "import fcntl, sys; f = open(sys.argv[1], 'wb'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); input()"
-    with subprocess.Popen(
-        [sys.executable, "-c", holding, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
+    command = [sys.executable, "-c", HOLDING, str(lock)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
         assert not kept._acquire()
