@@ -149,7 +149,7 @@ def test_the_standard_profile_finds_what_the_full_one_finds(
     own = sum(s == "das2022.lemma10" for s, _, _ in found["full"]) - sum(
         s == "das2022.lemma10" for s, _, _ in found["standard"]
     )
-    assert f"It runs {own} more check" in statement
+    assert f"the command runs {own} more check" in statement
 
 
 @pytest.mark.parametrize(
