@@ -34,6 +34,7 @@ def budget(run):
     return BUDGETS.get(run, (1.5, 1e-5))
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("run", RUNS)
 def test_a_calibrated_multiplier_is_certified_and_a_little_less_is_not(run):
     mechanism, (epsilon, delta) = RUNS[run], budget(run)
