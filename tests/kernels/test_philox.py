@@ -78,7 +78,11 @@ def test_lanes_that_draw_nothing_have_zeros_and_the_others_their_numbers(
 
 
 GROUPS = {
-    "the first group's names again": ("clients, first, lanes, 0,", "clients, 0, lanes, 0,", (1, 300, 1)),
+    "the first group's names again": (
+        "clients, first, lanes, np.int64(0),",
+        "clients, np.int64(0), lanes, np.int64(0),",
+        (1, 300, 1),
+    ),
     "the first group's blocks again": (
         "_blocks_of(names, first, each, begin,",
         "_blocks_of(names, first, each, 0,",

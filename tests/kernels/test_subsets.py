@@ -78,7 +78,7 @@ def test_a_large_subset_is_that_of_its_address() -> None:
 
 
 FAULTS = {
-    "the first in its bucket": ("np.partition(spare[:few], k - 1)[k - 1]", "np.min(spare[:few])"),
+    "the first in its bucket": ("kth_smallest(spare[:few], k - 1)", "np.min(spare[:few])"),
     "counted among all keys": ("k -= tally[own]", "k -= 0"),
     "a bucket too far": ("while k > tally[own]", "while k >= tally[own]"),
     "the keys of all buckets": ("few += int(keys[j] * buckets) == own", "few += 1"),
