@@ -10,7 +10,7 @@ import dpfl_theory
 
 ROOT = Path(dpfl_theory.__file__).parent
 LAYERS = (
-    ("encoding", "errors", "lazy", "interrupts", "patterns", "verify_certificate", "warned"),
+    ("encoding", "errors", "forecast", "interrupts", "lazy", "numerals", "patterns", "verify_certificate", "warned"),
     ("kernels", "console", "methods", "output", "schemas"),
     ("processes", "cluster", "usual", "store", "limited", "installed"),
     ("problems",),
