@@ -99,6 +99,7 @@ RECORDS = "DP-SCAFFOLD, records, 1 of 3 users, K = 2, eta_g = 3/2, 1 round"
 LINE = "alpha-NormEC, n = 3, d = 1, K = 5, beta = 1/2"
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize(
     ("name", "fault"),
     [

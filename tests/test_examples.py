@@ -77,6 +77,7 @@ def test_it_holds_by_every_method(name: str) -> None:
     assert {e.verdict for e in found} <= {"holds", "not-applicable"}
 
 
+@pytest.mark.exhaustive(keep=5)
 @pytest.mark.parametrize(("name", "number"), [(name, i) for name, own in FAULTS.items() for i in range(len(own))])
 def test_a_planted_fault_is_found(name: str, number: int, tmp_path: Path) -> None:
     text = (EXAMPLES / name).read_text()
@@ -148,6 +149,7 @@ def test_the_two_rounds_are_told_apart() -> None:
         assert lines[name] == set(wrong)
 
 
+@pytest.mark.slow
 def test_the_third_mistake_is_named_once_the_others_are_mended(tmp_path: Path) -> None:
     rounds, file = EXAMPLES / "rounds", tmp_path / "halfway.py"
     right, wrong = "rng.normal(0.0, noise_multiplier * clip_norm,", "rng.normal(0.0, noise_multiplier,"

@@ -171,6 +171,7 @@ def test_the_shares_that_are_told_turn_the_verdict() -> None:
             assert found == verdict or (term is not None and factor < 1.0), (term, factor)
 
 
+@pytest.mark.slow
 def test_terms_that_no_check_would_miss_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     """Of local gradient descent's two small terms, either could be left out, at twenty times what is seen; and of
     private gradient descent's none."""

@@ -97,6 +97,7 @@ def validate(scripts: Path, place: Path, *more: str) -> dict[str, Any]:
     return {n: json.loads((place / "evidence" / f"{n}.json").read_text())["data"] for n in ("one", "two")}
 
 
+@pytest.mark.slow
 def test_points_are_made_once_and_give_what_one_process_gives(scripts: Path, tmp_path: Path) -> None:
     alone = validate(scripts, tmp_path / "alone", "--jobs", "1", "--store", "off")
     calls(scripts)

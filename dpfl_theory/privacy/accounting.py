@@ -221,6 +221,8 @@ def largest(cost: Callable[[int], float], budget: float) -> int:
         if not halve and low > 0 and 0 < paid < due < math.inf:
             # Log-log interpolation; halving every other time bounds the search however the cost jumps.
             share = math.log(budget / paid) / math.log(due / paid)
+            if math.isnan(share):  # both ratios are beyond the largest double
+                share = 0.5
             middle = min(max(round(low * (high / low) ** share), low + 1), high - 1)
         halve = not halve
         now = cost(middle)

@@ -608,6 +608,7 @@ def server_noise(
     return w + (total + rng.normal(0.0, z * c, w.shape)) / len(cohort), state
 
 
+@pytest.mark.slow
 def test_a_claim_that_is_no_protection_is_told_and_no_round_is_blamed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -670,7 +671,7 @@ def unequal(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) ->
     return np.mean([steps(w, clients[i], lr, K * len(clients[i])) for i in cohort], axis=0), state
 
 
-@pytest.mark.exhaustive(keep=2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "name", "told"),
     [
@@ -723,7 +724,7 @@ def test_weights_and_beginnings_of_scaffold(given: Any, expected: set[str]) -> N
     assert set(names(found(scaffold(**given), as_="scaffold"))) == expected
 
 
-@pytest.mark.exhaustive(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given",
     [

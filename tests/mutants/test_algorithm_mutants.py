@@ -125,7 +125,7 @@ RECORD_FAULTS = [
     ("pairs of records share a key", PHILOX, "keys[2 * block + 1] = v", "keys[2 * block + 1] = u"),
     ("first lane forgotten in subsets", PHILOX, "(first_lane + s)", "(s)"),
     ("slots for clients in normals", PHILOX, "clients[a // lanes, s] if clients.size > 0 else i", "i"),
-    ("one subset for all rounds", PHILOX, "blocks, 0, blocks, round_, w", "blocks, 0, blocks, 0, w"),
+    ("one subset for all rounds", PHILOX, "np.int64(0), blocks, round_, w", "np.int64(0), blocks, 0, w"),
 ]  # fmt: skip
 
 ACCURACY_FAULTS = [

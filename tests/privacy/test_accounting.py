@@ -353,6 +353,7 @@ def test_missing_and_contradictory_requests() -> None:
         constant("das2022.theorem4", epsilon=1.0, delta=1e-5, clients=2, rounds=1)
 
 
+@pytest.mark.slow
 def test_too_little_noise_has_a_large_epsilon_with_two_limits() -> None:
     found = account(get("dp-fedavg")(clients=10, noise_multiplier=0.01, rounds=5), delta=1e-5)
     assert (
@@ -380,6 +381,7 @@ def test_what_hardly_ever_happens_costs_nothing() -> None:
     assert epsilon_limits(WithProbability(gaussian(1.0), 1e-12), 1e-5).high == 0
 
 
+@pytest.mark.slow
 def test_very_many_rounds() -> None:
     """10^5 rounds: the limits stay close to those of 10^3 with the noise scaled."""
     many, few = (

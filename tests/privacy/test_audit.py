@@ -236,6 +236,7 @@ def test_the_discriminant_finds_noise_that_cancels() -> None:
 CLIPPED = FedAvg(0.5, bounding=Clip(1.0), sigma=0.5, noise="average")  # two clients: noise multiplier 1
 
 
+@pytest.mark.slow
 def test_epsilon_1_at_delta_1e_5_is_reached_to_four_fifths_by_running_code() -> None:
     """One release, everybody takes part. The limits fail to hold with probability at most 1e-6. That they are this
     close to the truth is the seed's luck as well: over seeds epsilon_low is 0.83 with standard deviation 0.02."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpfl_theory.errors import InputError
@@ -34,6 +34,7 @@ def budget(run):
     return BUDGETS.get(run, (1.5, 1e-5))
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("run", RUNS)
 def test_a_calibrated_multiplier_is_certified_and_a_little_less_is_not(run):
     mechanism, (epsilon, delta) = RUNS[run], budget(run)
@@ -152,6 +153,7 @@ def test_the_largest_number_within_the_budget(cost, last):
     st.floats(1e-3, 3),
     st.integers(2, 5000),
 )
+@example([(1, 5e-324), (2, 2.0)], 1.0, 5)  # costs whose ratio is no double
 def test_the_largest_number_for_any_stairs(steps, level, wall):
     """Each step adds its height at its place, and everything is infinite behind the wall."""
 

@@ -373,6 +373,7 @@ PRESENT = (Present(0.3, 1.0), Absent(0.3, 1.0))
 ABSENT = PRESENT[::-1]
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("delta", [1e-2, 1e-4])
 def test_the_worse_of_two_orders_decides(delta: float) -> None:
     limits = epsilon_limits(ASYMMETRIC, delta)

@@ -51,6 +51,7 @@ def test_full_participation_has_closed_forms(epsilon, delta, clients, rounds):
     assert replaced == pytest.approx(2 * math.sqrt(expected), rel=3e-5)
 
 
+@pytest.mark.slow
 def test_zhang_and_das_mean_the_same_noise():
     """das2022's sigma is that of the average, zhang2021's that of one message; their prescriptions differ by that."""
     for parameters in (POISSON, {"clients": 60, "cohort": 6, "sampling": "fixed"}):
@@ -161,6 +162,7 @@ def test_what_has_no_constant_is_refused():
         constant(DAS, epsilon=1.0, delta=1, clients=3, rounds=3)
 
 
+@pytest.mark.slow
 def test_the_lower_limit_of_a_constant_is_another_calibration():
     """For a cohort of fixed size the bound is not one pair's, so that what is known from below is less by per cents."""
     found = constant(DAS, epsilon=2.0, delta=1e-5, rounds=40, clients=60, cohort=6, sampling="fixed")

@@ -159,6 +159,7 @@ ON_THE_GRID = [
 ]
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("event", ON_THE_GRID)
 def test_the_limits_enclose_those_of_the_grid(event):
     limits = epsilon_limits(event, 1e-5)

@@ -316,7 +316,7 @@ def searched(case: str) -> tuple[Any, Any, float]:
     return setting, found, min(tried)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("case", SEARCHED)
 def test_no_choice_that_is_tried_beats_it(case: str) -> None:
     setting, found, least = searched(case)

@@ -86,6 +86,7 @@ def test_another_relation_or_view_is_noticed() -> None:
     assert from_sizes(seen, "zero-out", "server", 8, 8) > 1.5 * EPSILON
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("sampling", ["poisson", "fixed", "with-replacement"])
 @pytest.mark.parametrize("name", ["dp-fedavg", "dp-fedavg-two-sided"])
 def test_what_runs_is_what_was_accounted_for(name: str, sampling: str) -> None:

@@ -138,6 +138,7 @@ def test_a_run_that_diverges_is_no_choice() -> None:
     assert measure(one, [values], 2, 0)[0].mean > search(one, 0, SMALL).mean
 
 
+@pytest.mark.slow
 def test_a_comparison_says_what_to_take() -> None:
     found = compare(PROBLEM, BUDGET, plan=SMALL)
     means = [row["suboptimality"]["mean"] for row in found["algorithms"]]

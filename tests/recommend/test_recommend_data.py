@@ -81,6 +81,7 @@ def plain(ridge: float) -> dict[str, float]:
     }
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("algorithm", sorted(REST))
 def test_the_constants_are_those_of_a_plain_computation(algorithm: str) -> None:
     given = REST[algorithm]

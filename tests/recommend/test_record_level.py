@@ -183,6 +183,7 @@ def test_a_cohort_of_clients_that_differ_is_certified_from_above_alone(cohort: f
     assert sigma_g * math.sqrt(hidden) == pytest.approx(calibrate(seen, epsilon=EPSILON, delta=DELTA), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_each_unit_has_a_recommendation_of_its_own() -> None:
     found = compare(ALIKE, Budget(EPSILON, DELTA, rounds=32), plan=TINY)
     units = [row["protects"] for row in found["algorithms"]]

@@ -41,6 +41,7 @@ def larger(id_: str, term: str, factor: float) -> Statement:
     )
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("id_", "build", "instance", "term", "factor"),
     [
@@ -112,6 +113,7 @@ def test_a_round_notices_noise_that_is_counted_twice() -> None:
     assert worst_ratio(eq35_to_39.EQ35, _one_round.one_round, instance) <= 1.0 + 1e-6
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("term", ["distance", "clipped", "unclipped", "heterogeneity"])
 def test_a_round_reads_each_term_of_35(term: str) -> None:
     """A term that is a hundred times better breaks a round that keeps (35) as it is printed."""
