@@ -49,15 +49,12 @@ Samples = dict[tuple[str, str], dict[str, list[float]]]
 
 def compute(context: Context) -> dict[str, Any]:
     count = context.pick(full=10, paper=32, standard=8)
-    fewer = context.pick(full=count, paper=count, standard=6)  # of the kinds that are in the correlations alone
     cases = [(key, kind) for key in KEYS for kind in PARTITIONS]
     samples: Samples = {case: {} for case in cases}
     shown: dict[tuple[str, str], list[Updates]] = {case: [] for case in cases}
     for number in range(count):
         drawn = draws(context.seed, number)
         for part, (key, kind) in enumerate(cases):
-            if number >= fewer and kind not in ("iid", NON_IID):
-                continue
             values, updates = _measure(context, drawn[key], kind, number)
             for what, value in values.items():
                 samples[key, kind].setdefault(what, []).append(value)
@@ -77,9 +74,7 @@ def compute(context: Context) -> dict[str, Any]:
             "round shown": SHOWN,
             "threshold": "half of the mean length over clients and rounds of the run without clipping",
             "kinds of partition": PARTITIONS,
-            "independent partitions of each kind": count
-            if fewer == count
-            else {"i.i.d., 2 shards": count, "others": fewer},
+            "independent partitions of each kind": count,
             "runs of a partition": "one with and one without clipping",
             "drawn anew for each partition": "synthetic records, and the fifth that is held out; the kinds share them",
             "false-alarm probability of a claim": FALSE_ALARM,
@@ -246,8 +241,7 @@ def _correlation(samples: Samples, what: str, meaning: str) -> dict[str, Any]:
 
 def _ranks(samples: Samples, cases: list[tuple[str, str]], what: str) -> list[float]:
     """Spearman's rank correlation of the drop with what was measured over these settings, for each partition."""
-    shared = min(len(samples[case]["drop"]) for case in cases)
-    drop, value = (np.array([samples[case][name][:shared] for case in cases]) for name in ("drop", what))
+    drop, value = (np.array([samples[case][name] for case in cases]) for name in ("drop", what))
     return [float(stats.spearmanr(value[:, j], drop[:, j]).statistic) for j in range(drop.shape[1])]
 
 
