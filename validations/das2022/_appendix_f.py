@@ -88,12 +88,11 @@ def run(
     progress: Callable[[float], None] | None = None,
 ) -> Run:
     """One run of Algorithm 1 with every round kept; both methods of one (seed, instance) share their noise."""
-    alone = isinstance(threshold, float)
     algorithm = FedAvg(
         local_step=step,
         local_steps=LOCAL_STEPS,
         bounding=bounding_of(method, threshold),
-        sigma=sigma(threshold) if alone else [sigma(c) for c in threshold],
+        sigma=sigma(threshold) if isinstance(threshold, float) else [sigma(c) for c in threshold],
         noise="average",
     )
     start = appendix_f_start(problem, initialisation, seed + instance)
