@@ -121,7 +121,7 @@ def test_every_comparison_is_as_precise_as_it_says(exact: Any, monkeypatch: pyte
     """At a tenth of the script's precision: the pilot's deviation is right within a fifth for all, so the lanes too."""
     monkeypatch.setattr(exact.script, "PILOT", 5000)
     monkeypatch.setattr(exact.script, "PRECISION", 0.016)
-    for found in exact.script.compute(Profile())["comparisons"]:
+    for found in exact.script.compute(Profile(profile="full"))["comparisons"]:
         reached = found["standard_error"] / found["exact"]
         assert reached < 1.2 * 0.016, found["name"]
         assert found["lanes"] == 5000 or reached > 0.8 * 0.016, found["name"]
@@ -134,6 +134,6 @@ def test_a_wrong_value_is_noticed(exact: Any, monkeypatch: pytest.MonkeyPatch) -
     for factor, verdict in ((1, "yes"), (2, "no")):
         one = replace(comparison, exact=comparison.exact * factor)
         monkeypatch.setattr(exact.moments, "comparisons", lambda iterations, one=one: iter([one]))
-        data = exact.script.compute(Profile())
+        data = exact.script.compute(Profile(profile="full"))
         assert [claim["verdict"] for claim in data["claims"]] == [verdict]
         assert exact.script.draw(data)[""].axes

@@ -101,6 +101,7 @@ def found(case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: 
     }
 
 
+@cache  # a search starts from what the figure shows as well
 def ruled(case: Case, name: str, epsilon: float, rounds: int, seed: int) -> list[dict[str, Any]]:
     """What each rule's recommendation for an algorithm reaches."""
     one = tuned()[name](_made(case)[0], Budget(epsilon, DELTA, rounds=rounds))

@@ -51,7 +51,7 @@ FAR = 400.0
 
 
 def compute(context: Context) -> dict[str, Any]:
-    count = context.pick(full=7, paper=17)
+    count = context.pick(full=7, paper=17, standard=5)
     points = [(rounds, z) for rounds, most in ZHANG_ROUNDS.items() for z in _noise_grid(rounds, most, count)]
     rungs = RUNGS[: context.pick(full=2, paper=3)]
     jobs = [
@@ -67,9 +67,11 @@ def compute(context: Context) -> dict[str, Any]:
         "hou_certified": [next(found) for _ in CERTIFIED],
         "zhang": shared.curves([next(found) for _ in points], "rounds"),
         "hou": [
-            _hou_curve(rounds, p, context.pick(full=40, paper=100)) for rounds in EXPECTED_ROUNDS for p in PROBABILITIES
+            _hou_curve(rounds, p, context.pick(full=40, paper=100, standard=15))
+            for rounds in EXPECTED_ROUNDS
+            for p in PROBABILITIES
         ],
-        "shulgin": [_shulgin_curve(delta, context.pick(full=25, paper=61)) for delta in DELTAS],
+        "shulgin": [_shulgin_curve(delta, context.pick(full=25, paper=61, standard=13)) for delta in DELTAS],
     }
     return {
         "configuration": {

@@ -43,7 +43,7 @@ def compute(context: Context) -> dict[str, Any]:
     cases = list(context.pick(full=[landscape.CASES["breast-cancer-plain"]], paper=list(landscape.CASES.values())))
     if context.data is not None:
         cases.append(landscape.own(context.data))
-    epsilons = context.pick(full=(0.5, 3.3, 10.0), paper=(0.5, 1.0, 2.0, 3.3, 5.0, 10.0))
+    epsilons = context.pick(full=(0.5, 3.3, 10.0), paper=(0.5, 1.0, 2.0, 3.3, 5.0, 10.0), standard=(0.5, 10.0))
     names = context.pick(full=["dp-fedavg", "dp-norm-ec"], paper=landscape.algorithms())
     plan = context.pick(full=QUICK, paper=Plan())
     work = landscape.jobs(cases, names, epsilons, ROUNDS, plan, context.seed)

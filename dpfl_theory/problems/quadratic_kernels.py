@@ -11,9 +11,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from dpfl_theory.kernels.engine import Engine
+from dpfl_theory.kernels.traced import traced
 from dpfl_theory.problems.base import Array, Constants
 
 __all__ = ["QuadraticKernels", "Spectral", "SpectralPhase"]
+
+
+_MOST_AT_ONCE = 2**17
+"""How many numbers (n, S, d) have the gradients of all clients in one product: more would leave the cache."""
 
 
 class Spectral(Protocol):
@@ -59,6 +64,17 @@ class QuadraticKernels:
         self.hessian = engine.asarray(problem.hessian)
         self.minima = engine.asarray(c.f_i_star)
         self._factors: tuple[bytes, int, Any, Any] | None = None
+        self._blocks: tuple[Any, ...] | None = None
+        """The clients' bases, shifts and eigenvalues one above the other, where all have equally many."""
+        ranks = {b - a for a, b in self.ranges}
+        if len(ranks) == 1:
+            n, d, rank = problem.n, len(c.w_star), ranks.pop()
+            self._blocks = (
+                self.basis_t.reshape(d, n, rank).transpose(1, 0, 2),
+                self.shift.reshape(n, 1, rank),
+                self.eigenvalues.reshape(n, 1, rank),
+                self.basis.reshape(n, rank, d),
+            )
 
     def _coordinates(self, w: Any) -> Any:
         return (w - self.w_star) @ self.basis_t - self.shift
@@ -93,6 +109,9 @@ class QuadraticKernels:
         return SpectralPhase(self, z, norms)
 
     def client_gradients(self, w: Any) -> Any:
+        if self._blocks is not None and not traced(w) and w.size <= _MOST_AT_ONCE:
+            basis_t, shift, eigenvalues, basis = self._blocks
+            return (eigenvalues * ((w - self.w_star) @ basis_t - shift)) @ basis
         gradients = []
         for i, (a, b) in enumerate(self.ranges):
             y = (w[i] - self.w_star) @ self.basis_t[:, a:b] - self.shift[a:b]

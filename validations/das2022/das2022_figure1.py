@@ -14,10 +14,11 @@ from . import _appendix_f as setting
 TITLE = "Suboptimality and trajectories: clipping against normalisation"
 CAPTION = (
     "Left: suboptimality on Appendix F quadratics with C = 100, step 0.001, start I1. Lines: median, bands: 10% to 90% "
-    "quantiles, both of the same 24 noise lanes on the first instance; the mean of one run on each of three instances, "
-    "which the paper draws, is in the data. Right: the first run, projected onto the plane of w_0 - w* and the part of "
-    "grad f(w_0) orthogonal to it, smoothed by a moving mean over 25 rounds; the optimum is at the origin. The claims "
-    f"compare the 24 lanes of the first instance. {setting.NOISE}"
+    "quantiles, both of the same noise lanes on the first instance, 24 in the full profile and 8 in the standard one; "
+    "the mean of one run on each of three instances, which the paper draws, is in the data. Right: the first run, "
+    "projected onto the plane of w_0 - w* and the part of grad f(w_0) orthogonal to it, smoothed by a moving mean over "
+    "25 rounds; the optimum is at the origin. The claims compare the noise lanes of the first instance. "
+    f"{setting.NOISE}"
 )
 SOURCE = {"paper": "das2022", "where": "Figure 1, Section 1 (setting of Appendix F)"}
 BUDGET_SECONDS = {"full": 15.0, "paper": 100.0}

@@ -14,8 +14,8 @@ from . import _appendix_f as setting
 TITLE = "Suboptimality over rounds: DP-FedAvg with clipping against DP-NormFedAvg"
 CAPTION = (
     "Suboptimality f(w_k) - f(w*) on the quadratics of Appendix F for initialisations I1 (top) and I2 (bottom) "
-    "and three thresholds C. Lines: median, bands: 10% to 90% quantiles, both of the same 24 noise lanes on the "
-    "first instance, 64 where C = 40; the mean of one run on each of three instances, which the paper draws, is "
+    "and three thresholds C. Lines: median, bands: 10% to 90% quantiles, both of the same noise lanes on the first "
+    f"instance ({setting.LANES}); the mean of one run on each of three instances, which the paper draws, is "
     f"in the data. Both methods see the same noise. {setting.NOISE}"
 )
 SOURCE = {"paper": "das2022", "where": "Figure 2, Appendix F"}

@@ -14,8 +14,8 @@ from . import _appendix_f as setting
 TITLE = "Signal-to-noise ratio over rounds: clipping against normalisation"
 CAPTION = (
     "Length of the average of the bounded updates over the length of the average noise, in the setting of Figure "
-    "2 with one step size for each C. Lines: median, bands: 10% to 90% quantiles, both of the same 24 noise lanes "
-    "on the first instance, 64 where C = 40; the mean of one run on each of three instances, which the paper "
+    "2 with one step size for each C. Lines: median, bands: 10% to 90% quantiles, both of the same noise lanes "
+    f"on the first instance ({setting.LANES}); the mean of one run on each of three instances, which the paper "
     f"draws, is in the data. Both methods see the same noise. {setting.NOISE}"
 )
 SOURCE = {"paper": "das2022", "where": "Figure 3, Appendix F"}

@@ -68,7 +68,7 @@ def _plane(trajectories: list[Any]) -> tuple[Any, float]:
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes = context.pick(full=16, paper=256)
+    lanes = context.pick(full=16, paper=256, standard=6)
     problems = setting.problems(context.seed)
     jobs = [(case, index, method) for case in CASES for index in range(len(problems)) for method in setting.METHODS]
     paths, curves, comparison = [], [], []

@@ -52,6 +52,21 @@ SWEEPS: dict[str, dict[str, tuple[float, ...]]] = {
         "heterogeneity": (0.0, 0.25, 0.5, 0.75, 1.0),
     },
 }
+# The standard profile's: the ends, but for the smallest rho and the largest alpha, which need the most rounds.
+STANDARD_SWEEPS: dict[str, dict[str, tuple[float, ...]]] = {
+    "huber": {
+        "rho": (0.1, 0.2, 0.4),
+        "alpha": (1.0, 2.0, 4.0),
+        "E": (2, 5, 20),
+        "heterogeneity": (0.0, 0.5, 2.0),
+    },
+    "logistic": {
+        "rho": (0.03, 0.06, 0.24),
+        "alpha": (1.0, 2.0),
+        "E": (4, 8, 16),
+        "heterogeneity": (0.0, 0.5, 1.0),
+    },
+}
 LABELS = {"rho": r"$\rho$", "alpha": r"$\alpha$", "E": "$E$"}
 HETEROGENEITY = {"huber": "distance of the clients' optima", "logistic": "share of records sorted by label"}
 PROBLEMS = {"huber": "Huber regression", "logistic": "logistic, breast cancer"}
@@ -98,8 +113,9 @@ def _instance(family: str, setting: Mapping[str, float], lanes: int) -> dict[str
 
 def compute(context: Context) -> dict[str, Any]:
     lanes = context.pick(full=32, paper=1024)
+    sweeps = context.pick(full=SWEEPS, paper=SWEEPS, standard=STANDARD_SWEEPS)
     cases = [
-        (family, name, value) for family in PROBLEMS for name, values in SWEEPS[family].items() for value in values
+        (family, name, value) for family in PROBLEMS for name, values in sweeps[family].items() for value in values
     ]
     points: list[dict[str, Any]] = []
     known: dict[str, dict[str, Any]] = {}

@@ -16,6 +16,7 @@ from ._limits import optimum
 from ._setting import ALGORITHMS, INFINITE, Grid, Noise, label
 
 FLOOR = 1e-12  # of f(x_0) - f*
+POWERS_OF_TWO = tuple(2**k for k in range(11))
 ROUND_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 
 
@@ -99,9 +100,10 @@ def iteration_sweep(
     epsilons: Sequence[float],
     noise: Noise,
     grids: int = 1,
+    counts: Sequence[int] = ROUND_COUNTS,
 ) -> list[dict[str, Any]]:
     """The number of iterations is varied, from one round on; the number of local steps is fixed."""
-    iterations = [tau * r for r in ROUND_COUNTS if tau * r <= max(most, 2 * tau)]
+    iterations = [tau * r for r in counts if tau * r <= max(most, 2 * tau)]
     return sweep(grid, [(tau, T) for T in iterations], iterations, epsilons, noise, grids)
 
 
@@ -112,13 +114,19 @@ def tuned_sweep(
     epsilons: Sequence[float],
     noise: Noise,
     grids: int = 1,
+    counts: Sequence[int] = ROUND_COUNTS,
 ) -> list[dict[str, Any]]:
     """`iteration_sweep` with a number of local steps for each epsilon, in the order of the epsilons."""
     found: dict[str, dict[str, Any]] = {}
     for tau in dict.fromkeys(taus):
         own = [e for e, t in zip(epsilons, taus) if t == tau]
-        found.update((e["epsilon"], e) for e in iteration_sweep(grid, tau, most, own, noise, grids))
+        found.update((e["epsilon"], e) for e in iteration_sweep(grid, tau, most, own, noise, grids, counts))
     return [found[label(e)] for e in epsilons]
+
+
+def counts(context: Context) -> tuple[int, ...]:
+    """Of how many rounds the runs of a sweep over iterations are."""
+    return context.pick(full=ROUND_COUNTS, paper=ROUND_COUNTS, standard=POWERS_OF_TWO)
 
 
 def significant(values: Any, digits: int = 4) -> list[float]:

@@ -70,7 +70,7 @@ def _row(grid: hou.Grid, steps: float, iterations: Sequence[int]) -> Any:
 def compute(context: Context) -> dict[str, Any]:
     setting = _setting(context)
     theory = Theory(setting)
-    lanes = context.pick(full=80, paper=512)
+    lanes = context.pick(full=80, paper=512, standard=24)
     expected_steps, iterations = context.pick(**EXPECTED_STEPS), context.pick(**ITERATIONS)
     grid = hou.Grid(setting, "scaffnew", setting.distance, lanes, context.seed, context.device)
     work = [partial(_row, grid, steps, iterations) for steps in expected_steps]

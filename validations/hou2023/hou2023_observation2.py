@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -29,7 +30,7 @@ CAPTION = (
 SOURCE = {"paper": "hou2023", "where": "Observation 2 and Figure 3, Section 3.1"}
 BUDGET_SECONDS = {"full": 33.0, "paper": 900.0}
 
-TAUS = (1, 2, 4, 8, 12, 20, 30, 60, 120)
+TAUS, STANDARD_TAUS = (1, 2, 4, 8, 12, 20, 30, 60, 120), (1, 2, 4, 12, 30, 60, 120)
 CHOICE = 240  # the T at which the number of local steps is chosen
 MOST = {"full": 960, "paper": 3840}
 SHARE = 0.25
@@ -39,15 +40,15 @@ UNCLIPPED = (math.inf, 300.0, 10.0)
 GRIDS = 4 * (len(EPSILONS) - 1)  # optima that a claim speaks of: two problems, two algorithms
 
 
-def _runs(grid: hou.Grid, clipping: bool, most: int) -> Any:
+def _runs(grid: hou.Grid, clipping: bool, taus: Sequence[int], most: int, counts: Sequence[int]) -> Any:
     """The sweep that chooses the local steps, and the one over iterations with these; without clipping the noise is
     the same."""
     assert grid.threshold is not None
     noise = hou.printed_noise(grid.threshold)
     own, epsilons = (grid, EPSILONS) if clipping else (grid.with_(threshold=None), UNCLIPPED)
-    tuned = sweeps.tau_sweep(own, TAUS, CHOICE, epsilons, noise)
+    tuned = sweeps.tau_sweep(own, taus, CHOICE, epsilons, noise)
     best = [int(entry["optimum"]["best"]) for entry in tuned]
-    return tuned, sweeps.tuned_sweep(own, best, most, epsilons, noise, GRIDS)
+    return tuned, sweeps.tuned_sweep(own, best, most, epsilons, noise, GRIDS, counts)
 
 
 def compute(context: Context) -> dict[str, Any]:
@@ -59,8 +60,11 @@ def compute(context: Context) -> dict[str, Any]:
         for algorithm in hou.ALGORITHMS
     ]
     most = context.pick(**MOST)
+    counts, taus = sweeps.counts(context), context.pick(full=TAUS, paper=TAUS, standard=STANDARD_TAUS)
     work = {
-        f"{grid}, clipping {how}": partial(_runs, grid, how == "on", most) for grid in grids for how in ("on", "off")
+        f"{grid}, clipping {how}": partial(_runs, grid, how == "on", taus, most, counts)
+        for grid in grids
+        for how in ("on", "off")
     }
     runs = dict(zip(work, sweeps.each(context, work)))
     found: dict[str, list[dict[str, Any]]] = {"on": [], "off": []}

@@ -25,6 +25,7 @@ SOURCE = {"paper": "hou2023", "where": "Observation 3 and Figures 2 and 3, Secti
 BUDGET_SECONDS = {"full": 30.0, "paper": 1500.0}
 
 TAUS = {
+    "standard": (1, 2, 4, 8, 20, 60, 240),
     "full": (1, 2, 4, 8, 12, 20, 30, 60, 120, 240),
     "paper": (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 30, 40, 60, 80, 120, 240),
 }
@@ -36,7 +37,7 @@ EPSILONS = (3.3, 10.0, 30.0, 100.0, 300.0)
 GRIDS = 4 * len(EPSILONS)  # optima that a claim speaks of: two problems, two algorithms
 
 
-def _runs(grid: hou.Grid, taus: Sequence[int], most: int) -> Any:
+def _runs(grid: hou.Grid, taus: Sequence[int], most: int, counts: Sequence[int]) -> Any:
     """The sweeps over local steps, over iterations with each epsilon's best ones, and over iterations with the same."""
     assert grid.threshold is not None
     noise = hou.printed_noise(grid.threshold)
@@ -44,21 +45,21 @@ def _runs(grid: hou.Grid, taus: Sequence[int], most: int) -> Any:
     best = [int(entry["optimum"]["best"]) for entry in tuned]
     return (
         tuned,
-        sweeps.tuned_sweep(grid, best, most, EPSILONS, noise, GRIDS),
-        sweeps.iteration_sweep(grid, COMMON, most, EPSILONS, noise, GRIDS),
+        sweeps.tuned_sweep(grid, best, most, EPSILONS, noise, GRIDS, counts),
+        sweeps.iteration_sweep(grid, COMMON, most, EPSILONS, noise, GRIDS, counts),
     )
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes = context.pick(full=32, paper=256)
+    lanes = context.pick(full=32, paper=256, standard=16)
     taus, most = context.pick(**TAUS), context.pick(**MOST)
-    settings = hou.settings(context.seed)
+    counts, settings = sweeps.counts(context), hou.settings(context.seed)
     grids = [
         hou.Grid(setting, algorithm, SHARE * setting.distance, lanes, context.seed, context.device)
         for setting in settings
         for algorithm in hou.ALGORITHMS
     ]
-    found = sweeps.each(context, {str(grid): partial(_runs, grid, taus, most) for grid in grids})
+    found = sweeps.each(context, {str(grid): partial(_runs, grid, taus, most, counts) for grid in grids})
     steps, own, common = ([entry for runs in found for entry in runs[k]] for k in (0, 1, 2))
     return {
         "configuration": {

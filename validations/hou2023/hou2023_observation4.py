@@ -30,6 +30,7 @@ SOURCE = {"paper": "hou2023", "where": "Observation 4, Figures 4 and 5, Section 
 BUDGET_SECONDS = {"full": 42.0, "paper": 900.0}
 
 TAUS = {
+    "standard": (2, 4, 8, 20, 60, 120, 240),
     "full": (2, 4, 8, 12, 20, 30, 60, 120, 240),
     "paper": (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 30, 40, 60, 80, 120, 240),
 }
@@ -56,7 +57,7 @@ def _runs(grid: hou.Grid, taus: Sequence[int], share: float) -> Any:
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes = context.pick(full=40, paper=256)
+    lanes = context.pick(full=40, paper=256, standard=16)
     taus = context.pick(**TAUS)
     settings = hou.settings(context.seed)
     work = {}

@@ -29,7 +29,7 @@ QUICK = "50 users with 250 records in the first row, where the paper has 100 wit
 QUICK_USERS = 50
 # A local step adds noise eta_0 2C sigma_g/(s^2 R K): small s needs smaller steps than the other figures' grid has.
 STEP_GRID = tuple(float(x) for x in np.geomspace(0.002, 4.0, 10))
-QUICK_STEPS = 5
+QUICK_STEPS, STANDARD_STEPS = 5, 3
 
 
 def compute(
@@ -82,15 +82,15 @@ def _affordable(**rates: Any) -> tuple[int, dict[str, float]]:
     return rounds, vars(account(get("dp-scaffold")(**told, rounds=rounds), delta=delta).epsilon)
 
 
-def _around(record_rate: float) -> range:
+def _around(record_rate: float, count: int = QUICK_STEPS) -> range:
     """Those values of the grid which give a local step's noise about the same size for every s: eta_0 about 4 s^2.
 
     >>> [round(STEP_GRID[i], 4) for i in _around(0.2)]
     [0.0252, 0.0586, 0.1364, 0.3175, 0.7388]
     """
     middle = int(np.argmin(np.abs(np.log(STEP_GRID) - np.log(4.0 * record_rate**2))))
-    first = max(0, middle - QUICK_STEPS // 2)
-    return range(first, first + QUICK_STEPS)
+    first = max(0, middle - count // 2)
+    return range(first, first + count)
 
 
 class _Panel:
@@ -127,7 +127,8 @@ class _Panel:
         """The choice of each algorithm's step size."""
         c, rounds = self.context, self.setting.rounds
         folds = c.pick(full=1, paper=noble.FOLDS)
-        tried = c.pick(full=_around(self.setting.record_rate), paper=range(len(STEP_GRID)))
+        own = self.setting.record_rate
+        tried = c.pick(full=_around(own), paper=range(len(STEP_GRID)), standard=_around(own, STANDARD_STEPS))
         return {
             (f"eta_0 of {name}", self.first): partial(
                 noble.tuned, name, self.first, c.seed, folds, c.device, STEP_GRID, rounds, tried

@@ -57,7 +57,9 @@ def _dissimilarity() -> dict[str, list[float]]:
 
 def _small(alpha: float, seed: int) -> LinearModel:
     # The same seed for two values of alpha would share its normal numbers: draws are independent.
-    return synthetic_split(clients=20, records=100, alpha=alpha, seed=1000 + 100 * int(alpha) + seed).train
+    return noble.Train(
+        synthetic_split(clients=20, records=100, alpha=alpha, seed=1000 + 100 * int(alpha) + seed).train.data
+    )
 
 
 def _alpha_matters(found: dict[str, list[float]]) -> dict[str, Any]:

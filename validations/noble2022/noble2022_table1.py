@@ -16,9 +16,9 @@ CAPTION = (
     "synthetic data with (alpha, beta) = (5, 5), l = 0.05, s = 0.2, averaged over the last tenth of the rounds: "
     "measured (left) and printed (right). T is the largest number of rounds that the recipe of Appendix B affords for "
     "epsilon = 3, delta = 1/(MR), M = 100 and R = 4000 training records. Gradients are clipped at the median of their "
-    "lengths; eta_0 by cross-validation at (0, 0), K = 10, sigma_g = 10. The full profile gives each user 250 records "
-    "instead of 5000 and scales sigma_g, so that the noise of a local step is the paper's. Bold: the best of a row. "
-    + noble.PUBLISHED_CODE
+    "lengths; eta_0 by cross-validation at (0, 0), K = 10, sigma_g = 10. Below the paper profile each user has 250 "
+    "records instead of 5000 and sigma_g is scaled, so that the noise of a local step is the paper's. Bold: the best "
+    "of a row. " + noble.PUBLISHED_CODE
 )
 SOURCE = {"paper": "noble2022", "where": "Table 1, Section 5"}
 BUDGET_SECONDS = {"full": 53.0, "paper": 1800.0}

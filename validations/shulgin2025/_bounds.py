@@ -60,7 +60,7 @@ def terms(task: setting.Task, case: Case, noise: float) -> dict[str, float]:
 def _letters(task: setting.Task, case: Case, noise: float) -> Mapping[str, Any]:
     c, problem = task.problem.constants, task.problem
     return {
-        "gap": problem.value(task.starts(1, 0)[0]) - c.f_star,
+        "gap": task.gap,
         "gamma": step(task, case),
         "K": setting.ROUNDS - 1,
         "R": case.residual * task.scale,

@@ -86,6 +86,11 @@ class Task:
         """G_0: the mean length of the clients' gradients at the start of lane 0 [F/X]."""
         return float(np.mean([np.linalg.norm(g) for g in self.gradients(self.starts(1, 0)[0])]))
 
+    @cached_property
+    def gap(self) -> float:
+        """f(x^0) - f* at the start of lane 0 [F]."""
+        return self.problem.value(self.starts(1, 0)[0]) - self.problem.constants.f_star
+
     def gradients(self, w: Array) -> Array:
         """All clients' gradients at w, (n, d)."""
         return np.stack([self.problem.client_gradient(i, w) for i in range(self.problem.n)])

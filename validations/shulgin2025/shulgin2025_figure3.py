@@ -36,7 +36,7 @@ MIDDLE = 0.1
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes, trials = context.pick(full=16, paper=64), context.pick(full=1, paper=4)
+    lanes, trials = context.pick(full=16, paper=64, standard=12), context.pick(full=1, paper=4)
     grid = runs.steps(context)
     tasks = setting.tasks(context.seed)
     data = [_task(context, task, grid, lanes, trials, part / len(tasks)) for part, task in enumerate(tasks)]

@@ -53,7 +53,7 @@ def entry(clients: ScalarQuadratics, reading: str, q: str, step: Fraction) -> di
 
 def over_steps(clients: ScalarQuadratics, context: Context) -> list[dict[str, Any]]:
     """Q = 1: the attracting stationary point against the local step."""
-    steps = [F(k, 400) for k in range(1, context.pick(full=161, paper=401), context.pick(full=2, paper=1))]
+    steps = [F(k, 400) for k in range(1, context.pick(full=161, paper=401), context.pick(full=2, paper=1, standard=4))]
     curves = []
     for reading in ("none", "gradient", "difference", "model"):
         found = []
@@ -68,7 +68,7 @@ def over_local_steps(clients: ScalarQuadratics, context: Context) -> list[dict[s
     """The stationary point at one local step against Q, and at Q = infinity."""
     curves = []
     for reading in ("none", "gradient", "difference", "model"):
-        most = context.pick(full=100, paper=200) if reading == "gradient" else MANY[-1]
+        most = context.pick(full=100, paper=200, standard=50) if reading == "gradient" else MANY[-1]
         counts: list[float] = [*(q for q in MANY if q <= most), math.inf]
         c = None if reading == "none" else C
         found = [shared.attracting(shared.stationary(clients, reading, SHOWN, q, c)) for q in counts]
