@@ -256,7 +256,7 @@ def test_a_check_that_never_ends_is_ended_and_the_others_are_there(
             del first[name], second[name]
         assert first == second, "what had ended is taken from the store"
 
-    given_time(both, 2.0)
+    given_time(both, 4.0)
 
 
 def test_a_budget_ends_what_a_users_file_has_begun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,6 +81,7 @@ def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_warnings_of_checks_are_in_their_evidence(jobs: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(STATEMENTS)
@@ -95,6 +96,7 @@ def test_warnings_of_checks_are_in_their_evidence(jobs: str, tmp_path: Path) -> 
     assert "1 warning recorded" in run(["check", "--file", "mine.py", "--jobs", jobs], tmp_path).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_warnings_of_builds_of_runs_are_in_their_evidence(jobs: str, tmp_path: Path) -> None:
     """Overflow is no fault of a run that diverges; in what prepares the run it may be one."""
@@ -109,6 +111,7 @@ def test_warnings_of_builds_of_runs_are_in_their_evidence(jobs: str, tmp_path: P
     ]
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("words", [["--jobs", "1"], ["--jobs", "2"], ["--jobs", "2", "--store", "kept"]])
 def test_warnings_of_validations_are_in_their_documents(words: list[str], tmp_path: Path) -> None:
     for name in ("first", "second"):
@@ -123,6 +126,7 @@ def test_warnings_of_validations_are_in_their_documents(words: list[str], tmp_pa
         assert "diverged in 2 of 2 lanes" in warned["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_warnings_of_the_import_of_statements_are_in_the_first_evidence(jobs: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(AT_IMPORT + STATEMENTS)
@@ -141,6 +145,7 @@ def test_warnings_of_the_import_of_a_search_are_in_its_evidence(tmp_path: Path) 
     assert json.loads(done.stdout)["evidence"]["warnings"][0]["text"] == "mine is old"
 
 
+@pytest.mark.slow
 def test_warnings_of_the_import_of_a_round_are_in_its_report(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(AT_IMPORT + ROUND)
     words = ["conform", "mine:round", "--as", "fedavg"]

@@ -203,7 +203,8 @@ class Entry:
         if not drawn:
             return check_command(self.id, file)
         # Each check keeps its share of the false-alarm budget, so that it stops after the same number of lanes.
-        many = len(drawn) if self.statement is None else sum(methods.get(c.method).simulates for c in self.checks)
+        many = sum(methods.get(c.method).simulates for c in self.checks) if self.statement is not None else 0
+        many = many or len(drawn)  # evidence from a file may say that what draws nothing has drawn
         return f"{check_command(self.id, file)} --seed {drawn[0]['seed']} --alpha {shared(drawn[0]['alpha'], many)}"
 
     @cached_property

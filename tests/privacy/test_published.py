@@ -65,7 +65,7 @@ def witness(case: Published) -> float:
     return float(accountant.get_epsilon(case.delta))
 
 
-@pytest.mark.exhaustive(keep=4)
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("case", PUBLISHED, ids=lambda case: case.source)
 def test_published_epsilons_of_dp_sgd(case: Published) -> None:
     found = account(run(case), delta=case.delta).epsilon
