@@ -52,7 +52,7 @@ SWEEPS: dict[str, dict[str, tuple[float, ...]]] = {
         "heterogeneity": (0.0, 0.25, 0.5, 0.75, 1.0),
     },
 }
-# The standard profile's: the ends, but for the smallest rho and the largest alpha, which need the most rounds.
+# The standard profile's: fewer, without the smallest rho and the largest alpha, which need the most rounds.
 STANDARD_SWEEPS: dict[str, dict[str, tuple[float, ...]]] = {
     "huber": {
         "rho": (0.1, 0.2, 0.4),
@@ -61,7 +61,7 @@ STANDARD_SWEEPS: dict[str, dict[str, tuple[float, ...]]] = {
         "heterogeneity": (0.0, 0.5, 2.0),
     },
     "logistic": {
-        "rho": (0.03, 0.06, 0.24),
+        "rho": (0.03, 0.06, 0.12),
         "alpha": (1.0, 2.0),
         "E": (4, 8, 16),
         "heterogeneity": (0.0, 0.5, 1.0),

@@ -48,7 +48,7 @@ Samples = dict[tuple[str, str], dict[str, list[float]]]
 
 
 def compute(context: Context) -> dict[str, Any]:
-    count = context.pick(full=10, paper=32, standard=8)
+    count = context.pick(full=10, paper=32)
     cases = [(key, kind) for key in KEYS for kind in PARTITIONS]
     samples: Samples = {case: {} for case in cases}
     shown: dict[tuple[str, str], list[Updates]] = {case: [] for case in cases}
