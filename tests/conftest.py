@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 import zlib
 from pathlib import Path
@@ -33,6 +34,9 @@ os.environ["DPFL_THEORY_HINTS"] = "off"
 # So, too, is the progress of work that takes two seconds: on a busy machine that is any work.
 USUAL_QUIET, console.QUIET_SECONDS = console.QUIET_SECONDS, 1e9
 
+# A shell without job control has what it starts in the background ignore Ctrl-C, and so would all that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARE = 8
 """Of the cases of an exhaustive test, how many there are to one that every run has; ``--exhaustive`` runs all."""
