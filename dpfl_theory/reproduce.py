@@ -133,7 +133,10 @@ class _Work:
     def done(self, piece: int, result: Result) -> list[Callable[[], Result]]:
         """Keep what a piece of work returned; gives the pieces that it makes possible."""
         self.ended.add(piece)
-        self.forecast.ended(piece)
+        if piece == self.compiling:  # takes a moment, or long on a new machine, which says nothing of the others
+            self.forecast = Forecast(self.forecast.jobs, self.cost)
+        else:
+            self.forecast.ended(piece)
         if isinstance(result, Ended):
             self.evidence[piece] = result.result
             if self.how.store is not None:
