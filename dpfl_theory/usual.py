@@ -68,12 +68,15 @@ def collect(documents: Sequence[Mapping[str, Any]], known: Mapping[str, Any]) ->
         else:
             short.setdefault(e["method"], []).append(e["seconds"])
     named_ = {id_: {m: names for m, names in methods.items() if names} for id_, methods in checks.items()}
-    profiles = {d["profile"] for d in documents if "profile" in d} - {"paper"}
+    scripts = [d for d in documents if "name" in d and d["profile"] != "paper"]
     return {
         "methods": known["methods"] | {m: round(sum(seconds) / len(seconds), 3) for m, seconds in short.items()},
         "checks": {id_: methods for id_, methods in named_.items() if methods},
         "validations": known["validations"]
-        | {p: {d["name"]: round(d["seconds"], 1) for d in documents if d.get("profile") == p} for p in profiles},
+        | {
+            profile: {d["name"]: round(d["seconds"], 1) for d in scripts if d["profile"] == profile}
+            for profile in {d["profile"] for d in scripts}
+        },
     }
 
 
@@ -82,9 +85,7 @@ def _main(place: Path) -> int:
     documents = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     made = collect(documents, json.loads(FILE.read_text(encoding="utf-8")))
     lacking = [
-        what
-        for key, what in (("evidence", "checks"), ("profile", "validations"))
-        if not any(key in d for d in documents)
+        what for key, what in (("evidence", "checks"), ("name", "validations")) if not any(key in d for d in documents)
     ]
     if lacking:
         raise InputError(f"{str(place)!r} has no {' and no '.join(lacking)}: give the evidence of a whole reproduce")

@@ -1,8 +1,7 @@
 """Compiles the kernels before many processes need them.
 
 A new machine has no compiled kernels, and processes that begin at the same time would wait for the same ones.
-One process compiles them here, while others do what needs none, and all find them on
-disk later.
+One process compiles them here, while others do what needs none, and all find them on disk later.
 """
 
 from __future__ import annotations

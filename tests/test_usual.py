@@ -82,7 +82,9 @@ def test_the_file_is_made_from_evidence(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "usual.json").write_text(json.dumps({"methods": {}, "checks": {}, "validations": {}}))
     place = tmp_path / "evidence"
     place.mkdir()
-    (place / "check.json").write_text(json.dumps({"evidence": [check("x", 0.1), check("y", 0.3), check("z", 2.04)]}))
+    (place / "check.json").write_text(
+        json.dumps({"profile": "standard", "evidence": [check("x", 0.1), check("y", 0.3), check("z", 2.04)]})
+    )
     with pytest.raises(InputError, match="no validations: give the evidence of a whole reproduce"):
         usual._main(place)
     (place / "v.json").write_text(json.dumps({"name": "v", "profile": "standard", "seconds": 3.21}))

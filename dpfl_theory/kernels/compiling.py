@@ -1,5 +1,5 @@
-"""One sentence on stderr where kernels are compiled for longer than a moment: the first run on a machine takes some
-twenty seconds more than the next ones, and nothing else would say why.
+"""One sentence on stderr where kernels are compiled for longer than a moment: the first run on a machine takes up to a
+minute more than the next ones, and nothing else would say why.
 
 Numba tells when it begins to compile and when it has ended, which it does not where it finds a kernel in its cache. The
 variable ``DPFL_THEORY_HINTS=off`` keeps it quiet.
@@ -22,7 +22,7 @@ __all__ = ["LONG_SECONDS", "SENTENCE", "Hint", "listen"]
 
 LONG_SECONDS = 2.0
 """Compilation that takes longer in all is told."""
-SENTENCE = "compiling the kernels (once on this machine; some twenty seconds)"
+SENTENCE = "compiling the kernels (once on this machine; up to a minute)"
 _PACKAGE = __name__.partition(".")[0]
 
 
