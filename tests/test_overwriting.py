@@ -38,10 +38,10 @@ def test_what_is_read_is_not_overwritten(
     for file in ("mine.py", "example.py"):
         Path(file).write_text(EXAMPLE.read_text())
     Path("link.csv").symlink_to("mine.csv")
-    before = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    before = {path.name: path.read_text() for path in tmp_path.iterdir() if path.is_file()}
     assert main(shlex.split(command.format(name))) == 2
     assert "is what the command reads, and would be overwritten: give another name" in capsys.readouterr().err
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
+    assert {path.name: path.read_text() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
 def test_a_store_is_not_overwritten_by_its_export(

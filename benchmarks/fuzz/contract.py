@@ -75,8 +75,9 @@ def _in_time(seconds: float) -> Iterator[None]:
 
 
 def _kept(folder: Path) -> dict[str, Any]:
-    """What lies in a folder."""
-    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+    """What lies in a folder, but for Python's bytecode."""
+    found = (path for path in folder.rglob("*") if "__pycache__" not in path.parts)
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}
 
 
 def command(arguments: Sequence[str], folder: Path, own: Sequence[str] = (), seconds: float = MUCH) -> str:

@@ -199,11 +199,9 @@ def settings_of(pairs: Sequence[Pair], alpha: float, seed: int, device: str) -> 
 def report_of(
     pairs: Sequence[Pair], evidence: Sequence[Evidence], alpha: float, seconds: float, profile: str = ""
 ) -> Report:
-    """The report of these checks, one piece of evidence for each. profile: whose checks these are, all of them; each
-    statement is then expected to have its recorded verdict."""
+    """The report of these checks, one piece of evidence for each. profile: which one chose them, if one did."""
     readings = {statement.id: statement.reading for statement, _ in pairs if statement.reading}
-    expected = {statement.id: statement.expected for statement, _ in pairs} if profile else _expected(pairs)
-    return Report(tuple(evidence), expected, alpha, seconds, readings, profile=profile)
+    return Report(tuple(evidence), _expected(pairs), alpha, seconds, readings, profile=profile)
 
 
 def _run_here(work: _Work, progress: Progress | None) -> list[Evidence]:

@@ -168,7 +168,7 @@ def test_the_second_reproduce_computes_nothing(
     found = []
     with Store(tmp_path / "kept.sqlite") as store:
         for name in ("first", "second"):
-            how = Run(Context(device="cpu"), tmp_path / name, store)
+            how = Run(Context("full", device="cpu"), tmp_path / name, store)
             own = [load(scripts / f"{script}.py", scripts) for script in ("one", "two")]
             assert reproduce(pairs, own, how, alpha=1e-6, jobs=2) == 0
             made = files(tmp_path / name)

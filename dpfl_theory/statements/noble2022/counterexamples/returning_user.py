@@ -3,7 +3,7 @@
 # r1 = a_i + a_j, r2 = b of the second cohort less a of those who return. The cohorts count as seen: further
 # coordinates, where the other users' gradients differ, show who takes part; R is large.
 from itertools import combinations, product
-from math import erfc, exp, sqrt
+from math import ceil, erfc, exp, floor, sqrt
 
 import numpy as np
 
@@ -25,5 +25,5 @@ for first, second in product(combinations(range(3), 2), repeat=2):
     fedavg.append(((0 in first) + (0 in second)) / 2)
 print("mu^2 of DP-SCAFFOLD", *(f"{x:g}" for x in scaffold), "and of DP-FedAvg at most", *(f"{x:g}" for x in fedavg))
 ours, theirs = (np.mean([delta(1.0, sqrt(x) / 2) for x in row]) for row in (scaffold, fedavg))
-print(f"delta at epsilon = 1: {ours:.4f} and {theirs:.4f}")
+print(f"delta at epsilon = 1: at least {floor(1e4 * ours) / 1e4} and at most {ceil(1e4 * theirs) / 1e4}")
 assert ours > 1.7 * theirs
