@@ -83,7 +83,7 @@ def test_the_file_is_made_from_evidence(tmp_path: Path, monkeypatch: pytest.Monk
     place = tmp_path / "evidence"
     place.mkdir()
     (place / "check.json").write_text(
-        json.dumps({"profile": "standard", "evidence": [check("x", 0.1), check("y", 0.3), check("z", 2.04)]})
+        json.dumps({"profile": "full", "evidence": [check("x", 0.1), check("y", 0.3), check("z", 2.04)]})
     )
     with pytest.raises(InputError, match="no validations: give the evidence of a whole reproduce"):
         usual._main(place)
@@ -95,7 +95,9 @@ def test_the_file_is_made_from_evidence(tmp_path: Path, monkeypatch: pytest.Monk
     assert made == {"methods": {"exact": 0.2}, "checks": {"a.b": {"exact": {"z": 2.0}}}, "validations": validations}
 
     # A run of another profile, with fewer checks, leaves what it does not have.
-    (place / "check.json").write_text(json.dumps({"evidence": [check("y", 1.3)]}))
+    (place / "check.json").write_text(
+        json.dumps({"profile": "standard", "evidence": [check("x", 0.7), check("y", 1.3)]})
+    )
     (place / "v.json").write_text(json.dumps({"name": "v", "profile": "full", "seconds": 7.0}))
     assert usual._main(place) == 0
     made = json.loads(usual.FILE.read_text())
