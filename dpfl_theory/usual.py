@@ -60,12 +60,12 @@ def collect(documents: Sequence[Mapping[str, Any]], known: Mapping[str, Any]) ->
     is ``known``: a profile has not all checks."""
     checks: dict[str, dict[str, dict[str, float]]] = copy.deepcopy(known["checks"])
     short: dict[str, list[float]] = {}
-    for d, e in ((d, e) for d in documents for e in d.get("evidence", [])):
+    for profile, e in ((d.get("profile"), e) for d in documents for e in d.get("evidence", [])):
         named = checks.setdefault(e["statement"], {}).setdefault(e["method"], {})
         named.pop(e["check"], None)
         if e["seconds"] >= LONG_SECONDS:
             named[e["check"]] = round(e["seconds"], 1)
-        elif d.get("profile") != "standard":  # which has the fastest checks, so that its means are not those of others
+        elif profile != "standard":  # which has the fastest checks, so that its means are not those of others
             short.setdefault(e["method"], []).append(e["seconds"])
     named_ = {id_: {m: names for m, names in methods.items() if names} for id_, methods in checks.items()}
     scripts = [d for d in documents if "name" in d and d["profile"] != "paper"]
