@@ -67,11 +67,11 @@ def collect(documents: Sequence[Mapping[str, Any]], known: Mapping[str, Any]) ->
             named[e["check"]] = round(e["seconds"], 1)
         elif profile != "standard":  # which has the fastest checks, so that its means are not those of others
             short.setdefault(e["method"], []).append(e["seconds"])
-    named_ = {id_: {m: names for m, names in methods.items() if names} for id_, methods in checks.items()}
+    long = {id_: {m: names for m, names in methods.items() if names} for id_, methods in checks.items()}
     scripts = [d for d in documents if "name" in d and d["profile"] != "paper"]
     return {
         "methods": known["methods"] | {m: round(sum(seconds) / len(seconds), 3) for m, seconds in short.items()},
-        "checks": {id_: methods for id_, methods in named_.items() if methods},
+        "checks": {id_: methods for id_, methods in long.items() if methods},
         "validations": known["validations"]
         | {
             profile: {d["name"]: round(d["seconds"], 1) for d in scripts if d["profile"] == profile}

@@ -21,7 +21,7 @@ def forecasts(
     forecast = Forecast(jobs, recorded.__getitem__, lambda: now[0], settled=15.0)
     running: list[tuple[float, int]] = []
     queue = list(range(len(true)))
-    told: list[tuple[float, float]] = []
+    found: list[tuple[float, float]] = []
     tick = 0.0
     while queue or running:
         while queue and len(running) < jobs:
@@ -31,16 +31,16 @@ def forecasts(
             now[0] = max(now[0], tick)
             left = forecast.left(sorted(p for _, p in running) + queue)
             if left is not None:
-                told.append((now[0], left))
+                found.append((now[0], left))
             tick += 1.0
         now[0], piece = heapq.heappop(running)
         forecast.ended(piece)
-    return told, now[0]
+    return found, now[0]
 
 
-def worst(told: list[tuple[float, float]], end: float, after: float) -> tuple[float, float]:
+def worst(found: list[tuple[float, float]], end: float, after: float) -> tuple[float, float]:
     """The smallest and the largest ratio of the forecast to the truth, while some share of the run is over."""
-    ratios = [left / (end - at) for at, left in told if after * end <= at <= 0.9 * end]
+    ratios = [left / (end - at) for at, left in found if after * end <= at <= 0.9 * end]
     return min(ratios), max(ratios)
 
 
@@ -50,23 +50,23 @@ PIECES = [8.0, 6.0, 5.0, *[2.0] * 20, *[0.5] * 60]
 @pytest.mark.parametrize("slow", [0.5, 1.0, 7.0, 25.0])
 @pytest.mark.parametrize("jobs", [1, 2, 4])
 def test_recorded_seconds_need_not_be_this_machines(slow: float, jobs: int) -> None:
-    told, end = forecasts(PIECES, PIECES, jobs, 4.0 * slow)
-    low, high = worst(told, end, 0.3)
+    found, end = forecasts(PIECES, PIECES, jobs, 4.0 * slow)
+    low, high = worst(found, end, 0.3)
     assert 0.7 < low <= high < 1.4
 
 
 def test_load_that_begins_in_the_middle_is_noticed() -> None:
     """Pieces of the second half take five times as long: the forecast is wrong before, and right once it is seen."""
     true = [cost * (1.0 if i < 40 else 5.0) for i, cost in enumerate(PIECES)]
-    told, end = forecasts(PIECES, true, 2, 4.0)
-    assert worst(told, end, 0.7)[0] > 0.4
+    found, end = forecasts(PIECES, true, 2, 4.0)
+    assert worst(found, end, 0.7)[0] > 0.4
 
 
 def test_a_last_piece_that_does_not_end_is_not_about_to_end() -> None:
     """One piece takes a hundred times what is recorded. A forecast from shares alone would stay at some seconds."""
     recorded = [1.0] * 40
-    told, end = forecasts(recorded, [1.0] * 39 + [100.0], 2, 2.0)
-    late = [(at, left) for at, left in told if at > 0.5 * end]
+    found, end = forecasts(recorded, [1.0] * 39 + [100.0], 2, 2.0)
+    late = [(at, left) for at, left in found if at > 0.5 * end]
     assert all(left > 0.4 * at for at, left in late)
 
     def by_share(at: float) -> float:
@@ -78,8 +78,8 @@ def test_a_last_piece_that_does_not_end_is_not_about_to_end() -> None:
 def test_one_process_at_the_end_is_not_two() -> None:
     """The longest piece begins last: while it runs, the other core is idle."""
     pieces = [1.0] * 40 + [30.0]
-    told, end = forecasts(pieces, pieces, 2, 1.0)
-    assert worst(told, end, 0.4)[0] > 0.7
+    found, end = forecasts(pieces, pieces, 2, 1.0)
+    assert worst(found, end, 0.4)[0] > 0.7
 
 
 def test_nothing_is_said_before_anything_was_measured() -> None:

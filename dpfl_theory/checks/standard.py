@@ -26,6 +26,7 @@ from typing import Any
 
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import kind_of, not_met, verdict_of
+from dpfl_theory.checks.single import checks_of
 from dpfl_theory.output import write
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.power import Power
@@ -109,8 +110,6 @@ def _share(statement: Statement, evidence: Mapping[str, Any]) -> float:
 
 def main(path: str) -> None:
     """Choose from a document of all checks, and write the file."""
-    from dpfl_theory.checks.runner import checks_of
-
     found: dict[str, dict[Key, Mapping[str, Any]]] = {}
     for e in json.loads(Path(path).read_text(encoding="utf-8"))["evidence"]:
         found.setdefault(e["statement"], {})[e["method"], e["check"]] = e

@@ -133,7 +133,7 @@ class _Kept(FunctionCache):  # type: ignore[misc]
             self._release()
 
     def _acquire(self) -> bool:
-        """Whether this process waited for another one, or is to compile now and others shall wait."""
+        """Take the kernel's lock, after a process that holds it; False where there is no lock to take."""
         try:
             lock = Path(self.cache_path, f"{self._impl.filename_base}.lock").open("wb")  # noqa: SIM115  closed in _release
         except OSError:
