@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import numba
+import numpy as np
 from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCacheLocator
 
-__all__ = ["kernel", "place"]
+__all__ = ["kernel", "place", "writable"]
 
 KEPT = 8
 """How many folders are kept, for as many versions of the kernels; the oldest ones go."""
@@ -37,8 +38,9 @@ _POLL_SECONDS = 0.05
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function on its first call, without Python's global lock, and keep the machine code.
 
-    options: of `numba.njit`. A whole number in a call of another kernel is written ``np.int64(0)``: for a literal Numba
-    compiles that kernel once more.
+    options: of `numba.njit`. Numba compiles a kernel once more for a literal number, so a call of another kernel has
+    ``np.int64(0)``; for an array that may not be written, see `writable`; and for five seconds wherever an array is
+    assigned to a part of another one, so kernels do that in a loop.
 
     >>> @kernel()
     ... def twice(x: float) -> float:
@@ -48,12 +50,22 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = numba.njit(nogil=True, **options)(function)
+        dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
         with contextlib.suppress(RuntimeError):  # a function without a file, such as one of a doctest, is not kept
             dispatcher._cache = _Kept(function)
         return dispatcher
 
     return decorate
+
+
+def writable(x: Any, dtype: Any = np.float64) -> Any:
+    """The numbers without gaps, in an array that may be written; a copy only where x has gaps or may not.
+
+    >>> fixed = np.broadcast_to(1.0, (2, 2))
+    >>> writable(fixed).flags.writeable
+    True
+    """
+    return np.require(x, dtype, ["C", "W"])
 
 
 @functools.cache

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpfl_theory.kernels.compiled import kernel
 
-__all__ = ["cosine_sine", "exp", "exp_all", "kth_smallest", "log", "log1p"]
+__all__ = ["cosine_sine", "exp", "exp_all", "kth_smallest", "log", "log1p", "median"]
 
 _ROUND = 6755399441055744.0
 """1.5 * 2^52: adding it rounds to a whole number, and leaves that number in the low bits."""
@@ -167,3 +167,18 @@ def kth_smallest(a: Any, k: int) -> float:
         else:
             break
     return float(a[k])
+
+
+@kernel()
+def median(a: Any) -> float:
+    """`numpy.median` of a vector that is not empty, whose order changes; NaN where an entry is NaN."""
+    half = len(a) // 2
+    high: float = kth_smallest(a, half)
+    if a[-1] != a[-1]:
+        return math.nan
+    if len(a) % 2 == 1:
+        return high
+    low = a[0]
+    for j in range(1, half):
+        low = max(low, a[j])
+    return float((low + high) / 2.0)

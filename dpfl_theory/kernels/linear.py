@@ -21,7 +21,7 @@ import scipy.linalg.cython_blas  # noqa: F401  (Numba's np.dot: it must be loade
 from numpy.typing import NDArray
 
 from dpfl_theory.kernels import linear_sparse
-from dpfl_theory.kernels.compiled import kernel
+from dpfl_theory.kernels.compiled import kernel, writable
 from dpfl_theory.kernels.linear_losses import HUBER, losses, slopes
 
 __all__ = ["LOSSES", "LinearData", "linear_block", "linear_gradients", "linear_local_phase", "linear_values"]
@@ -166,9 +166,18 @@ def local_phase_into(
         pace = step[r0 // classes : r1 // classes].copy()
         total = out[i, r0:r1]
         if cohort.size > 0:
-            taking = np.nonzero(cohort[r0 // classes : r1 // classes, i])[0]
-            at = at.reshape(len(pace), classes * features)[taking].reshape(len(taking) * classes, features)
-            pace = pace[taking]
+            taking = np.empty(len(pace), dtype=np.int64)
+            few = 0
+            for s in range(len(pace)):
+                if cohort[r0 // classes + s, i] != 0.0:
+                    taking[few] = s
+                    pace[few] = pace[s]
+                    few += 1
+            pace = pace[:few]
+            for r in range(few * classes):
+                for k in range(features):
+                    at[r, k] = at[taking[r // classes] * classes + r % classes, k]
+            at = at[: few * classes]
             total = np.empty(at.shape)
         if len(pace) == 0:
             continue
@@ -189,7 +198,9 @@ def local_phase_into(
                         total[r, k] += slope
         if cohort.size > 0:
             for r in range(len(at)):
-                out[i, r0 + taking[r // classes] * classes + r % classes] = total[r]
+                whole = out[i, r0 + taking[r // classes] * classes + r % classes]
+                for k in range(features):
+                    whole[k] = total[r, k]
 
 
 @kernel()
@@ -299,8 +310,8 @@ def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int, coho
     lanes, d = w.shape
     shape = (data.clients, lanes * data.classes, d // data.classes)
     out = np.empty(shape) if cohort is None else np.zeros(shape)
-    at = np.ascontiguousarray(w, dtype=np.float64).reshape(lanes * data.classes, -1)
-    pace = np.ascontiguousarray(step, dtype=np.float64)
+    at = writable(w).reshape(lanes * data.classes, -1)
+    pace = writable(step)
     who = np.empty((0, 0)) if cohort is None else np.ascontiguousarray(cohort)
     if data.sparse:
         linear_sparse.local_phase_into(*_records(data), at, pace, steps, who, out)
@@ -318,7 +329,7 @@ def linear_gradients(data: LinearData, w: Array) -> Array:
     """
     n, lanes, d = w.shape
     out = np.empty((n, lanes * data.classes, d // data.classes))
-    at = np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape)
+    at = writable(w).reshape(out.shape)
     if data.sparse:
         linear_sparse.gradients_into(*_records(data), at, out)
     else:
@@ -335,7 +346,7 @@ def linear_values(data: LinearData, w: Array) -> Array:
     """
     lanes = w.shape[0]
     out = np.empty((data.clients, lanes))
-    at = np.ascontiguousarray(w, dtype=np.float64).reshape(lanes * data.classes, -1)
+    at = writable(w).reshape(lanes * data.classes, -1)
     if data.sparse:
         linear_sparse.values_into(*_records(data), at, out)
     else:

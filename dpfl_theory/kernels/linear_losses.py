@@ -28,7 +28,8 @@ def slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) 
         other = np.empty(m)
         for lane in range(rows // classes):
             own = p[lane * classes : (lane + 1) * classes]
-            other[:] = own[0]
+            for j in range(m):
+                other[j] = own[0, j]
             for c in range(1, classes):
                 for j in range(m):
                     other[j] = max(other[j], own[c, j])
@@ -36,7 +37,8 @@ def slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) 
                 for j in range(m):
                     own[c, j] -= other[j]
             exp_all(own.reshape(own.size))
-            other[:] = own[0]
+            for j in range(m):
+                other[j] = own[0, j]
             for c in range(1, classes):
                 for j in range(m):
                     other[j] += own[c, j]
@@ -80,7 +82,8 @@ def losses(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int, 
         total = 0.0
         if code == SOFTMAX:
             largest = e
-            largest[:] = z
+            for j in range(m):
+                largest[j] = z[j]
             for c in range(1, classes):
                 for j in range(m):
                     largest[j] = max(largest[j], own[c, j])

@@ -16,7 +16,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dpfl_theory.kernels.compiled import kernel
+from dpfl_theory.kernels.compiled import kernel, writable
+from dpfl_theory.kernels.elementary import median as middle
 from dpfl_theory.kernels.linear import LOSSES, LinearData
 from dpfl_theory.kernels.linear_losses import slopes
 
@@ -48,7 +49,7 @@ def clipped(
             along += p[c, j] * logits[c, j]
         length[j] = math.sqrt(max(steep * qs[j] + 2.0 * ridge * along + ridge * ridge * square, 0.0))
     if median:
-        bound = np.median(length) if m > 0 else 0.0
+        bound = middle(length.copy()) if m > 0 else 0.0
     weight = 0.0
     for j in range(m):
         factor = bound / length[j] if length[j] > bound else 1.0
@@ -154,7 +155,9 @@ def linear_record_sums(
     out = np.empty((slots, lanes, data.classes, d // data.classes))
     used = np.empty((slots, lanes))
     told = (squares, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes)
-    at = np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape)
+    at = writable(w).reshape(out.shape)
     some = np.empty((slots, lanes, 0), dtype=np.int64) if chosen is None else chosen
-    into(*(records or (data.x,)), *told, at, clients, some, chosen is None, limits, median, out, used)
+    into(
+        *(records or (data.x,)), *told, at, writable(clients, np.int64), some, chosen is None, limits, median, out, used
+    )
     return out.reshape(slots, lanes, d), used

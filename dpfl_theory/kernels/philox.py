@@ -192,9 +192,14 @@ def normals_where(out: Any, names: Any, where: Any, first: int, round_: int) -> 
         else:
             out[j] = 0.0
     part = np.empty((count, out.shape[1]))
-    normals(part, names[chosen[:count]], round_)
+    drawn = np.empty((count, names.shape[1]), dtype=np.uint64)
     for j in range(count):
-        out[chosen[j]] = part[j]
+        for n in range(names.shape[1]):
+            drawn[j, n] = names[chosen[j], n]
+    normals(part, drawn, round_)
+    for j in range(count):
+        for n in range(out.shape[1]):
+            out[chosen[j], n] = part[j, n]
 
 
 @kernel()
@@ -287,7 +292,8 @@ def fill_subsets(
         size = sizes[i]
         count = counts[i]
         chosen = out[a, s]
-        chosen[:] = -1
+        for j in range(len(chosen)):
+            chosen[j] = -1
         if count >= size:
             for j in range(size):
                 chosen[j] = j
@@ -305,4 +311,5 @@ def fill_subsets(
             for j in range(size):  # without a branch: which records are drawn cannot be foreseen
                 places[found] = j
                 found += keys[j] <= bound
-            chosen[:count] = places[:count]
+            for j in range(count):
+                chosen[j] = places[j]

@@ -256,7 +256,7 @@ def _noise(row: Any, m: Any, names: Any, k: int) -> None:
         philox.normals(m[z : z + jobs * width].reshape(jobs, width), own, k)
     else:
         where = m[row[5] : row[5] + row[6]]
-        philox.normals_where(m[z : z + jobs * width].reshape(jobs, width), own, where, 0, k)
+        philox.normals_where(m[z : z + jobs * width].reshape(jobs, width), own, where, np.int64(0), k)
 
 
 @kernel()
@@ -317,34 +317,6 @@ def _linear(row: Any, m: Any, data: Any) -> None:
 
 
 @kernel()
-def _run(code: Any, first: int, last: int, m: Any, ints: Any, names: Any, data: Any, k: int) -> bool:
-    """Operations first to last - 1 of round k; False where a guard is not met."""
-    for i in range(first, last):
-        row = code[i]
-        what = row[0]
-        if what <= 20:
-            _elementwise(row, m)
-        elif what <= 34:
-            _reduce(row, m)
-        elif what == 40:
-            _matmul(row, m)
-        elif what == 41:
-            _select(row, m)
-        elif what == 47:
-            if (m[row[1]] != 0.0) != (row[2] == 1):
-                return False
-        elif what <= 49:
-            _noise(row, m, names, k)
-        elif what <= 52:
-            _segments(row, m, ints)
-        elif what <= 54:
-            _combination(row, m)
-        else:
-            _linear(row, m, data)
-    return True
-
-
-@kernel()
 def play(
     code: Any,
     always: int,
@@ -371,11 +343,30 @@ def play(
     lanes = total.shape[1]
     seen = 0
     for k in range(first, end):
-        if not _run(code, np.int64(0), always, m, ints, names, data, k):
-            return k
-        if k % every == 0:
-            if not _run(code, always, code.shape[0], m, ints, names, data, k):
-                return k
+        watched = k % every == 0
+        for i in range(code.shape[0] if watched else always):
+            row = code[i]
+            what = row[0]
+            if what <= 20:
+                _elementwise(row, m)
+            elif what <= 34:
+                _reduce(row, m)
+            elif what == 40:
+                _matmul(row, m)
+            elif what == 41:
+                _select(row, m)
+            elif what == 47:
+                if (m[row[1]] != 0.0) != (row[2] == 1):
+                    return k
+            elif what <= 49:
+                _noise(row, m, names, k)
+            elif what <= 52:
+                _segments(row, m, ints)
+            elif what <= 54:
+                _combination(row, m)
+            else:
+                _linear(row, m, data)
+        if watched:
             for o in range(values.size):
                 at = values[o]
                 for s in range(lanes):

@@ -49,11 +49,11 @@ def kernel_agrees(module: ModuleType) -> bool:
 
 
 FAULTS = {
-    "steps of the first lanes": ("pace = pace[taking]", "pace = pace[: len(taking)]"),
+    "steps of the first lanes": ("pace[few] = pace[s]", "pace[few] = pace[few]"),
     "updates go to the first lanes": ("taking[r // classes] * classes", "r // classes * classes"),
     "one class gets them all": ("* classes + r % classes]", "* classes]"),
-    "the first client's cohort": ("r1 // classes, i])[0]", "r1 // classes, 0])[0]"),
-    "the first block's lanes": ("cohort[r0 // classes :", "cohort[: (r1 - r0) // classes][0 :"),
+    "the first client's cohort": ("classes + s, i] !=", "classes + s, 0] !="),
+    "the first block's lanes": ("cohort[r0 // classes + s", "cohort[s"),
 }
 
 

@@ -231,8 +231,8 @@ def test_an_observable_that_is_no_function_of_its_round_is_not_played() -> None:
 
 FAULTS = {
     "the recorded round's noise again": ("player", "own, k)", "own, 2)"),
-    "only the first rounds observed": ("player", "if k % every == 0", "if k < 9 and k % every == 0"),
-    "guards passed": ("player", "return False", "return True"),
+    "only the first rounds observed": ("player", "watched = k % every", "watched = k < 9 and k % every"),
+    "guards passed": ("player", "return k\n", "continue\n"),
     "the smallest value is the first": ("player", "if value < smallest[o, s]", "if k < 3 and value < smallest[o, s]"),
     "places given away too early": ("assembly", "if last[x] == index and", "if last[x] <= index + 1 and"),
     "sums in another order": ("player", "if n < 8:", "if n < 80:"),

@@ -113,3 +113,17 @@ def test_loops_become_vectors() -> None:
     assert not _vectors(_by_libm, "float64[::1]")
     assert _vectors(elementary.exp_all, "float64[::1]")
     assert _vectors(philox._box_muller, "float64[::1]", "float64[::1]", "int64")
+
+
+def test_order_statistics_are_numpys() -> None:
+    """With equal numbers, infinities and NaN, of odd and even counts."""
+    rng = np.random.default_rng(11)
+    for size in (1, 2, 3, 4, 7, 8, 33, 64):
+        for values in (rng.normal(size=size), rng.integers(0, 3, size).astype(float), np.full(size, np.inf)):
+            for nan in (False, True):
+                a = values.copy()
+                a[rng.integers(size)] = np.nan if nan else a[0]
+                with np.errstate(invalid="ignore"):
+                    np.testing.assert_array_equal(elementary.median(a.copy()), np.median(a))
+                for k in {0, size // 2, size - 1}:
+                    np.testing.assert_array_equal(elementary.kth_smallest(a.copy(), k), np.partition(a, k)[k])

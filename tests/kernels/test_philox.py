@@ -94,7 +94,7 @@ GROUPS = {
 
 LANES = {
     "the first group's lanes again": ("where[(first + j) % len(where)]", "where[j % len(where)]"),
-    "numbers in order of drawing": ("out[chosen[j]] = part[j]", "out[j] = part[j]"),
+    "numbers in order of drawing": ("out[chosen[j], n] = part[j, n]", "out[j, n] = part[j, n]"),
     "ones for zeros": ("out[j] = 0.0", "out[j] = 1.0"),
     "the other lanes": ("% len(where)] != 0", "% len(where)] == 0"),
 }
