@@ -118,6 +118,7 @@ def test_account_of_delta_at_an_epsilon(capsys: Output) -> None:
     assert document["epsilon"] == {"low": 1, "estimate": 1, "high": 1}
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("algorithm", sorted(NEEDED))
 def test_every_algorithm_can_be_accounted_for(capsys: Output, algorithm: str) -> None:
     values = {**NEEDED[algorithm], "noise_multiplier": 20.0, "rounds": 3}
@@ -209,7 +210,7 @@ def test_little_noise_has_a_large_epsilon_that_protects_nothing(capsys: Output, 
 SETTING = {"unit", "neighbours", "multiplier", "sampling", "observer", "noise"}
 
 
-@pytest.mark.exhaustive(keep=6)
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("algorithm", sorted(NEEDED))
 @pytest.mark.parametrize("command", ["account", "calibrate", "rounds"])
 def test_every_answer_says_what_it_is_about(capsys: Output, command: str, algorithm: str) -> None:

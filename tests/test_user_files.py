@@ -125,6 +125,7 @@ SLIPS = {
 }
 
 
+@pytest.mark.exhaustive(keep=10)
 @pytest.mark.parametrize(("change", "told"), SLIPS.values(), ids=SLIPS)
 def test_a_slip_is_told_with_its_line(tmp_path: Path, change: tuple[str, str], told: str) -> None:
     """Each slip planted in the example, at one place or at all."""
@@ -256,7 +257,7 @@ def test_a_check_that_never_ends_is_ended_and_the_others_are_there(
             del first[name], second[name]
         assert first == second, "what had ended is taken from the store"
 
-    given_time(both, 4.0)
+    given_time(both, 2.0)
 
 
 def test_a_budget_ends_what_a_users_file_has_begun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -269,7 +270,7 @@ def test_a_budget_ends_what_a_users_file_has_begun(tmp_path: Path, capsys: pytes
         assert len(reasons) >= 2
         assert any("and was ended" in reason for reason in reasons)
 
-    given_time(ended, 2.0)
+    given_time(ended, 1.2)
 
 
 def test_a_file_whose_import_never_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,6 +342,7 @@ BUILDS = {
 }
 
 
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize(("build", "told"), BUILDS.values(), ids=BUILDS)
 def test_what_a_build_cannot_return_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], build: str, told: str
@@ -400,6 +402,7 @@ def test_an_instance_outside_the_hypotheses_may_lie_outside_the_domains(tmp_path
     assert run_plan(plan(load_file(file), ["exact"])).evidence[0].verdict == "not-applicable"
 
 
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize("relation", ["<=", "==", ">=", "claim", "exists"])
 @pytest.mark.parametrize("method", ["exact", "monte-carlo", "worst-case"])
 def test_every_method_compares_by_a_relation_or_refuses_it(tmp_path: Path, method: str, relation: str) -> None:
@@ -412,6 +415,7 @@ def test_every_method_compares_by_a_relation_or_refuses_it(tmp_path: Path, metho
         load_file(file)
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("place", ["import", "build"])
 @pytest.mark.parametrize("how", ["print('HELLO')", "os.write(1, b'HELLO\\n')", "os.system('echo HELLO')"])
 def test_what_a_file_prints_is_no_data(tmp_path: Path, capfd: pytest.CaptureFixture[str], place: str, how: str) -> None:

@@ -74,7 +74,7 @@ def outcome(killer: tuple[str, str]) -> str:
     return "" if verdict == c.expected else verdict
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize(("fault", "killer"), KILLS, ids=[fault for fault, _ in KILLS])
 def test_a_fault_in_an_algorithm_is_noticed(
     fault: str, killer: tuple[str, str], monkeypatch: pytest.MonkeyPatch, record_property: Any

@@ -35,7 +35,6 @@ HANDFUL = {
     "das2022.theorem4b": "units",
     "das2022.eq12": "independent sampling, half a client expected",
     "das2022.lemma9": "conclusion 2, convex, tau = 1, eta L = 1",
-    "hou2023.theorem1": "breast cancer with ridge, sorted by label",
     "shulgin2025.theorem2": "quadratics, noise dominates",
     "noble2022.claim4.1.server": "the worst data at s = 1",
 }

@@ -158,7 +158,7 @@ IMPLIED: dict[str, dict[str, str]] = {
 """Hypotheses that others of the statement contain, so that none fails alone: nothing is just outside of these."""
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("statement", HOLDING, ids=lambda s: s.id)
 def test_every_hypothesis_on_letters_has_an_instance_just_outside(statement: Statement) -> None:
     found = uncovered(statement)
@@ -183,7 +183,7 @@ def silent(statement: Statement) -> list[str]:
     ]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("statement", HOLDING, ids=lambda s: s.id)
 def test_every_hypothesis_excludes_an_instance_or_says_why_none_is_outside(statement: Statement) -> None:
     assert not silent(statement)

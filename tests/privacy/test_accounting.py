@@ -48,7 +48,7 @@ def divergence(
     return sum(quad(gain, a, b, epsabs=1e-14, epsrel=1e-10, limit=200)[0] for a, b in itertools.pairwise(points))
 
 
-@pytest.mark.exhaustive(keep=6)
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize(("q", "z"), [(0.01, 0.7), (0.2, 2.0), (0.9, 0.4), (0.5, 10.0)])
 def test_tails_are_those_of_the_mixtures(name: str, q: float, z: float) -> None:
@@ -124,6 +124,7 @@ def mixture_delta(epsilon: float, rounds: int, p: float, z: float) -> float:
         )
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize(("rounds", "p", "z"), [(50, 0.2, 3.0), (100, 0.05, 0.5), (10, 0.1, 300.0), (60, 0.9, 1.0)])
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12])
 def test_a_random_number_of_rounds_lies_within_the_limits(rounds: int, p: float, z: float, delta: float) -> None:
@@ -238,6 +239,7 @@ GROWS = {
 }
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_epsilon_is_monotone_in_every_argument(name: str) -> None:
     mechanism = get(name.split()[0])(**SETTINGS[name])

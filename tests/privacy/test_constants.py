@@ -61,6 +61,7 @@ def test_zhang_and_das_mean_the_same_noise():
         assert (q.letter, v.letter) == ("q", "v")
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("statement", "parameters"),
     [

@@ -65,7 +65,7 @@ def witness(case: Published) -> float:
     return float(accountant.get_epsilon(case.delta))
 
 
-@pytest.mark.exhaustive(keep=2)
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("case", PUBLISHED, ids=lambda case: case.source)
 def test_published_epsilons_of_dp_sgd(case: Published) -> None:
     found = account(run(case), delta=case.delta).epsilon
@@ -84,6 +84,7 @@ def test_published_epsilons_of_dp_sgd(case: Published) -> None:
         assert round(printed, case.digits) == case.printed, "the setting is that of the source"
 
 
+@pytest.mark.slow
 def test_calibrated_noise_of_dp_sgd() -> None:
     """dp-accounting's search, on its own grid."""
     kind: Any = get("poisson-gaussian")

@@ -126,6 +126,7 @@ def test_high_is_never_exceeded_and_low_is_attained(sample: str, radius: float, 
             assert np.linalg.norm(found.at - w_star) <= radius * (1.0 + 1e-9)
 
 
+@pytest.mark.exhaustive(keep=5)
 @every_sample
 @pytest.mark.parametrize("b", [1.0, 2.0, 20.0])
 def test_dissimilarity_holds_everywhere_and_is_attained(sample: str, b: float) -> None:
@@ -142,6 +143,7 @@ def test_dissimilarity_holds_everywhere_and_is_attained(sample: str, b: float) -
         assert zeta(problem).low <= g.high**2 * (1.0 + 1e-9), "G^2 is at least the mean square at w*, for every B"
 
 
+@pytest.mark.exhaustive(keep=2)
 @every_sample
 def test_b_for_g_inverts_g_for_b(sample: str) -> None:
     problem = problem_of(sample)

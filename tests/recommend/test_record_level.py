@@ -129,6 +129,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_noise_for_something_else_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind, problem, case, changed = FAULTS[fault]

@@ -125,7 +125,7 @@ def verdicts_by_algebra(statement: Statement) -> dict[str, str]:
     return found
 
 
-@pytest.mark.exhaustive(keep=15)
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize(
     ("statement", "side", "name"), [pytest.param(*one, id=f"{one[0].id} {one[2]}") for one in SEVERAL]
 )
