@@ -26,8 +26,8 @@ Output = pytest.CaptureFixture[str]
 
 BOTH = [statements.get("das2022.lemma10"), statements.get("hou2023.eq3")]
 PAIRS = plan(BOTH)
-SOME = plan(BOTH, ["exact", "monte-carlo"])
-"""What decides them in less time."""
+SOME = plan(BOTH, ["exact"])
+"""What decides them in less time: processes import little."""
 FEW = plan([statements.get("hou2023.eq3")])
 """What takes no time."""
 SCRIPT = """
@@ -96,7 +96,7 @@ def evidence(place: Path, name: str = "check") -> list[dict[str, Any]]:
 def test_it_finds_what_its_parts_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     """Pages on the way change nothing; one script lasts until a page has told that nothing else is left."""
     monkeypatch.setattr(module, "FIRST_PAGE_SECONDS", 0.0)
-    monkeypatch.setattr(module, "RENEWAL_SECONDS", 1.0)
+    monkeypatch.setattr(module, "RENEWAL_SECONDS", 0.5)
     pages: list[str] = []
 
     told = tmp_path / "told"
@@ -105,6 +105,8 @@ def test_it_finds_what_its_parts_find(tmp_path: Path, monkeypatch: pytest.Monkey
         pages.append(options.get("unfinished", ""))
         if "0 checks and 1 figures and tables are still to come" in pages[-1]:
             told.touch()
+        if pages[-1] and len(pages) > 1:  # one on the way is enough, which takes a second
+            return output / "index.html"
         return build(output, *arguments, **options)
 
     build = module.build
@@ -170,6 +172,7 @@ def test_exit_codes_and_failures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output, old: str, new: str, code: int
 ) -> None:
     monkeypatch.setattr(module, "spread", here)
+    monkeypatch.setattr(module, "compile_kernels", lambda device: None)
     assert run(tmp_path, [script(tmp_path, "bad", old, new), script(tmp_path, "good")], pairs=FEW) == code
     assert (tmp_path / "out" / "evidence" / "good.json").exists(), "a script that fails does not stop the others"
     assert len(evidence(tmp_path)) == len(FEW)

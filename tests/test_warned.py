@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from dpfl_theory.cli import main
 from dpfl_theory.warned import counted, in_words, recorded, total
 
 DIVERGES = """
@@ -84,9 +83,7 @@ def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_warnings_of_checks_are_in_their_evidence(
-    jobs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_warnings_of_checks_are_in_their_evidence(jobs: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(STATEMENTS)
     done = run(["check", "--file", "mine.py", "--format", "json", "--jobs", jobs], tmp_path)
     assert done.returncode == 0, done.stderr
@@ -96,9 +93,12 @@ def test_warnings_of_checks_are_in_their_evidence(
     assert warned["kind"] == "DivergenceWarning"
     assert "diverged in 2 of 2 lanes" in warned["text"]
     assert told["summary"]["counts"]["warnings"] == 1
-    capsys.readouterr()
-    assert main(["check", "--file", str(tmp_path / "mine.py"), "--jobs", "1"]) == 0
-    assert "1 warning recorded" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_summary_counts_warnings(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(STATEMENTS)
+    assert "1 warning recorded" in run(["check", "--file", "mine.py", "--jobs", "1"], tmp_path).stdout
 
 
 @pytest.mark.slow
@@ -143,6 +143,7 @@ def test_warnings_of_the_import_of_statements_are_in_the_first_evidence(jobs: st
     assert told["summary"]["counts"]["warnings"] == 2
 
 
+@pytest.mark.slow
 def test_warnings_of_the_import_of_a_search_are_in_its_evidence(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(AT_IMPORT + OVERFLOWS)
     done = run(["falsify", "--file", "mine.py", "--instances", "1", "--format", "json"], tmp_path)

@@ -177,6 +177,7 @@ def test_a_fault_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch, record_
     assert killers
 
 
+@pytest.mark.slow
 def test_without_a_fault_all_is_as_expected() -> None:
     """Of the statements that a fault was planted for."""
     named = {id_ for *_, id_ in FAULTS.values()}

@@ -19,7 +19,7 @@ SCAFFOLD = f"{IMPLEMENTATIONS / 'scaffold.py'}:round"
 
 
 def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["conform", SCAFFOLD, "--as", "scaffold"]) == 0
+    assert main(["conform", SCAFFOLD, "--as", "scaffold", "--runs", "50"]) == 0
     assert "conforms" in capsys.readouterr().out
     file = tmp_path / "found.json"
     other = ["conform", SCAFFOLD, "--as", "fedavg-two-sided", "--runs", "0", "--format", "json"]

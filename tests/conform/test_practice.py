@@ -325,7 +325,7 @@ def epochs_shuffled(R: int, b: int, rng: Any, kept: Any, i: int, *_: Any) -> Any
             "batches that are not drawn uniformly",
             marks=MORE,
         ),
-        (anew, None),
+        pytest.param(anew, None, marks=pytest.mark.slow),
     ],
 )
 def test_batches_are_drawn_anew(draw: Any, name: str | None) -> None:

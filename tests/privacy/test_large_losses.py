@@ -187,6 +187,7 @@ def test_sampled_releases_with_hardly_any_noise(noise):
     assert coarse_delta(event, 1e250)[0] == 0.0, "no loss is as large"
 
 
+@pytest.mark.slow
 def test_a_delta_at_the_end_of_double_precision_has_no_false_lower_limit():
     event = Repeated(sampling.poisson(0.5, 3.0, False), 2)
     limits = epsilon_limits(event, 1e-300)

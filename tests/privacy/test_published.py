@@ -66,7 +66,10 @@ def witness(case: Published) -> float:
 
 
 @pytest.mark.exhaustive(keep=1)
-@pytest.mark.parametrize("case", PUBLISHED, ids=lambda case: case.source)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, id=c.source, marks=[pytest.mark.slow] * (c.cell < 1e-4)) for c in PUBLISHED],
+)
 def test_published_epsilons_of_dp_sgd(case: Published) -> None:
     found = account(run(case), delta=case.delta).epsilon
     above = witness(case)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from pages import broken_links, pages_of
 from test_report import BYTES
 
