@@ -126,6 +126,7 @@ def test_weights_with_noise_for_the_largest_break_nothing(given: Any) -> None:
     assert one.privacy["epsilon"] <= one.privacy["epsilon_claimed"] * (1.0 + 1e-3)
 
 
+@pytest.mark.slow
 def test_weights_with_noise_for_equal_shares_are_refuted_by_a_pair() -> None:
     one = found(weighted(False, lambda share: 1.0 / len(share)), **TWO_SIDED)
     assert names(one) == ["weights by numbers of records", "more than the declared sensitivity"]
