@@ -349,7 +349,7 @@ def test_a_sampling_rate_may_be_a_fraction(capsys: Output) -> None:
         "--noise-multiplier",
         "1",
         "--steps",
-        "10",
+        "1",
         "--delta",
         "1e-5",
     )
@@ -547,6 +547,7 @@ def test_list_tells_every_algorithm(capsys: Output) -> None:
     assert [line.split()[0] for line in lines[1:]] == list(listed)
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("command", ["account", "calibrate", "rounds", "constant"])
 def test_help_has_an_example_that_runs(capsys: Output, command: str) -> None:
     assert main(["privacy", command, "--help"]) == 0

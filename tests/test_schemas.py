@@ -183,7 +183,7 @@ def test_other_versions_are_refused_with_a_sentence(tmp_path: Path, capsys: Outp
     [
         "conform examples/rounds/dp_fedavg.py:one_round --as dp-fedavg --runs 20",
         "conform examples/rounds/dp_fedavg_mistaken.py:one_round --as dp-fedavg --runs 0",
-        "falsify hou2023.theorem1 --instances 3",
+        "falsify hou2023.theorem1 --instances 7",
         "falsify --file examples/my_statements.py --instances 3",
     ],
 )

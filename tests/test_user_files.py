@@ -125,7 +125,7 @@ SLIPS = {
 }
 
 
-@pytest.mark.exhaustive(keep=10)
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize(("change", "told"), SLIPS.values(), ids=SLIPS)
 def test_a_slip_is_told_with_its_line(tmp_path: Path, change: tuple[str, str], told: str) -> None:
     """Each slip planted in the example, at one place or at all."""

@@ -198,11 +198,11 @@ def _at(instance: Any, place: tuple[Any, ...]) -> Any:
 
 def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     target = tmp_path / "found.json"
-    arguments = ["falsify", "hou2023.theorem1", "--instances", "4", "--device", "cpu", "--format", "json"]
+    arguments = ["falsify", "hou2023.theorem1", "--instances", "14", "--device", "cpu", "--format", "json"]
     assert main([*arguments, "--output", str(target)]) == 0
     document = json.loads(target.read_text())
     assert document["schema"] == "dpfl-theory/falsify/1"
-    assert document["tried"] == 4
+    assert document["tried"] == 14
     assert document["evidence"]["verdict"] in ("holds", "inconclusive")
     assert "no counterexample to hou2023.theorem1 was found" in capsys.readouterr().err
     assert main(["falsify", "das2022.theorem7", "--instances", "9", "--device", "cpu"]) == 0

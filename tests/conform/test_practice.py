@@ -63,7 +63,7 @@ def adaptive(noise: Callable[[Any], float], rate: float, q: float, scale: float 
     return round
 
 
-@pytest.mark.exhaustive(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "rate", "q"),
     [

@@ -182,7 +182,7 @@ def record_suite(module: str, old: str, new: str) -> list[str]:
     return [found for name, check in checks.items() if (found := noticed(name, check))]
 
 
-@pytest.mark.exhaustive(keep=8)
+@pytest.mark.exhaustive(keep=5)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f[1][1][0]} {f[0].strip()}")
 def test_fault_in_an_algorithm_is_noticed(fault: Any, record_property: Any) -> None:
     name, (module, names, cases), old, new = fault

@@ -75,7 +75,7 @@ def test_far_tails_keep_their_relative_accuracy() -> None:
     assert float(found[1][0]) == pytest.approx(float(exact), rel=1e-9)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("scheme", ["poisson", "fixed"])
 def test_no_data_in_the_plane_exceed_the_line(scheme: str, replace: bool) -> None:
@@ -295,6 +295,7 @@ def test_largest_finds_the_last_that_fits(steps: int) -> None:
     assert largest(lambda n: 5.0, 1.0) == 0
 
 
+@pytest.mark.slow
 def test_constants_have_their_closed_forms() -> None:
 
     epsilon, delta = 1.0, 1e-5

@@ -71,6 +71,7 @@ def test_an_event_without_sampling_takes_the_closed_form():
 # A random number of Gaussian releases, which is seen: the mean of the closed forms
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("times", "chance", "noise", "delta"),
     [
@@ -168,6 +169,7 @@ def test_the_limits_enclose_those_of_the_grid(event):
     assert limits.low <= coarse_high(event, 1e-5)
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("noise", [1e-2, 1e-6, 1e-50, 1e-100])
 def test_sampled_releases_with_hardly_any_noise(noise):
     """Both limits grow like 1/(2 z^2) times a number of participations that differs by one or two."""

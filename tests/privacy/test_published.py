@@ -103,6 +103,7 @@ def test_calibrated_noise_of_dp_sgd() -> None:
     assert found == pytest.approx(theirs, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_tutorial_in_tight_numbers() -> None:
     """Fifteen epochs of 234 batches: .864, where a method without sampling would have an epsilon above 1200."""
     kind: Any = get("poisson-gaussian")
@@ -162,6 +163,7 @@ GAUSSIANS = [
 ]
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize(("times", "noise", "delta"), GAUSSIANS)
 def test_the_gaussian_mechanism_at_any_epsilon(times: int, noise: float, delta: float) -> None:
     import mpmath

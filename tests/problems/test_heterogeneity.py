@@ -106,7 +106,7 @@ MEASURES: dict[str, tuple[Measure, Callable[[Problem, np.ndarray], float]]] = {
 }
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(keep=3)
 @every_sample
 @pytest.mark.parametrize("radius", [0.3, 5.0, math.inf])
 @pytest.mark.parametrize("measure", MEASURES)
@@ -304,6 +304,7 @@ def test_a_ridge_changes_no_deviation() -> None:
 # --- units and refusals ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("sample", ["quadratic", "least-squares", "huber", "logistic", "softmax"])
 def test_units_of_the_parameter(sample: str) -> None:
     """w -> w/a (x -> a x): gradients grow by a, distances shrink by it."""

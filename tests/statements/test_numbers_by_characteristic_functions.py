@@ -115,6 +115,7 @@ def test_the_server_learns_a_small_share_of_what_the_order_grants() -> None:
     assert Decimal("0.07").agrees(max(shares))
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("steps", "certified", "most"),
     [(1, 21181, 22311), (5, 4167, 4393), (10, 2042, 2155), (20, 982, 1039), (40, 456, 485)],
