@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,7 @@ USUAL_QUIET, console.QUIET_SECONDS = console.QUIET_SECONDS, 1e9
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+PACKAGE = Path(console.__file__).parent
 SHARE = 8
 """Of the cases of an exhaustive test, how many there are to one that every run has; ``--exhaustive`` runs all."""
 BEGUN = pytest.StashKey[float]()
@@ -86,9 +89,24 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[CONCERNED] = {file: number for number, file in enumerate(files)}
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is collected stays: no search for garbage looks through it, now or while tests run."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     chosen = config.stash[CONCERNED]
-    return None if chosen is None or collection_path.is_dir() or collection_path in chosen else True
+    if chosen is not None and not collection_path.is_dir() and collection_path not in chosen:
+        return True
+    # Of a module of the package, only examples in its text are run: where there is none, it need not be imported.
+    own = PACKAGE in collection_path.parents and collection_path.suffix == ".py"
+    return True if own and b">>>" not in collection_path.read_bytes() else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

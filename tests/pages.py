@@ -11,32 +11,48 @@ VOID = {"meta", "img", "br", "link", "input", "hr", "wbr"}
 
 
 class Page(HTMLParser):
-    """Elements with their attributes, and text; fails on tags that are not closed in order."""
+    """Elements with their attributes, and text, read where they are asked for: a report has many pages, and a test
+    looks at few. Fails then on tags that are not closed in order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.source = text
         self.open: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
+        self._elements: list[tuple[str, dict[str, str | None]]] = []
+        self._text: list[str] = []
+        self._read = False
+
+    def _now(self) -> None:
+        if not self._read:
+            self._read = True
+            self.feed(self.source)
+            self.close()
+            assert self.open == []
+
+    @property
+    def elements(self) -> list[tuple[str, dict[str, str | None]]]:
+        self._now()
+        return self._elements
+
+    @property
+    def text(self) -> list[str]:
+        self._now()
+        return self._text
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
+        self._elements.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
+        self._elements.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag, f"</{tag}> closes something else"
 
     def handle_data(self, data: str) -> None:
         if self.open and self.open[-1] not in ("style", "script"):
-            self.text.append(data)
+            self._text.append(data)
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.elements if name == tag]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from each import of_each
 
 from dpfl_theory import methods, statements
 from dpfl_theory.algorithms.observables import catalogue as observables
@@ -28,7 +29,7 @@ LISTED = dict(line.split() for line in (Path(__file__).parent / "catalogue_ids.t
 BESIDE = {"das2022.eq35"}
 """Steps that the list leaves out, entered because their verdict matters for what rests on them."""
 
-every = pytest.mark.parametrize("statement", ALL, ids=lambda s: s.id)
+every = of_each(ALL, lambda s: s.id)
 
 
 def test_the_backbone_is_there() -> None:
@@ -53,7 +54,7 @@ def test_it_is_identified(statement: Statement) -> None:
 METHOD_OF = {"A": "algebra", "W": "worst-case", "E": "exact", "M": "monte-carlo", "P": "privacy"}
 
 
-@pytest.mark.parametrize("name", sorted(LISTED))
+@of_each(sorted(LISTED), str)
 def test_every_id_is_entered_and_has_its_methods(name: str) -> None:
     statement = statements.get(name)
     applied = {check.method for _, check in plan([statement])}
@@ -64,7 +65,7 @@ UNITS_ALONE: frozenset[str] = frozenset()
 """Listed with algebra, and still without a check by it that the units of their formula do not give by themselves."""
 
 
-@pytest.mark.parametrize("name", sorted(name for name, letters in LISTED.items() if "A" in letters))
+@of_each(sorted(name for name, letters in LISTED.items() if "A" in letters), str)
 def test_algebra_is_more_than_units(name: str) -> None:
     more = [c.name for c in statements.get(name).checks if c.method == "algebra"]
     assert bool(more) != (name in UNITS_ALONE)
@@ -228,7 +229,8 @@ def test_what_it_uses_exists(statement: Statement) -> None:
     assert statement.id not in statement.uses
 
 
-@every
+@pytest.mark.exhaustive(keep=30)
+@pytest.mark.parametrize("statement", ALL, ids=lambda s: s.id)
 def test_its_formulas_can_be_typeset(statement: Statement) -> None:
     for line in formulas.lines(statement):
         assert line.name

@@ -257,7 +257,19 @@ def test_junit_skips_what_is_undecided(capsys: Output) -> None:
 def test_same_seed_same_numbers(capsys: Output) -> None:
     found = []
     for seed in ("7", "7", "8"):
-        arguments = ["check", "--file", str(EXAMPLE), "--method", "monte-carlo", "--seed", seed, "--format", "json"]
+        arguments = [
+            "check",
+            "--file",
+            str(EXAMPLE),
+            "--method",
+            "monte-carlo",
+            "--seed",
+            seed,
+            "--format",
+            "json",
+            "--jobs",
+            "1",
+        ]
         assert main([*arguments, "--device", "cpu"]) == 0
         found.append([e["lhs"] for e in json.loads(capsys.readouterr().out)["evidence"]])
     assert found[0] == found[1]
@@ -307,8 +319,7 @@ symbolic.equal = names["equal"]
 """
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_an_internal_error_without_a_message_says_where(jobs: str, tmp_path: Path) -> None:
     """In this process or another: the line of the package that called the library which failed."""
     (tmp_path / "sitecustomize.py").write_text(MUTE)

@@ -132,6 +132,7 @@ def test_jobs_are_what_is_asked_for_or_what_the_work_is_worth(capsys: Output, mo
     assert asked == [1, 3]
 
 
+@pytest.mark.slow
 def test_two_jobs_give_the_same_document(capsys: Output) -> None:
     documents = []
     for jobs in ("1", "2"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -20,17 +22,20 @@ Output = pytest.CaptureFixture[str]
 CLI = Path(dpfl_theory.__file__).parent / "cli"
 
 
-def asked(words: str, shell: str = "bash", **more: str) -> list[str]:
-    """What a shell is offered for the last of these words, which may be empty."""
+def asking(words: str, shell: str = "bash") -> dict[str, str]:
+    """The variables by which a shell asks for the last of these words."""
     count = len(words.split()) - (0 if words.endswith(" ") else 1)
-    environment = {
-        **os.environ,
+    return {
         "_DPFL_THEORY_COMPLETE": f"complete_{shell}",
         "COMP_WORDS": words,
         "COMP_CWORD": str(count),
         "_TYPER_COMPLETE_ARGS": words,
-        **more,
     }
+
+
+def asked(words: str, shell: str = "bash", **more: str) -> list[str]:
+    """What a shell is offered for the last of these words, which may be empty."""
+    environment = {**os.environ, **asking(words, shell), **more}
     if shell != "bash":
         del environment["COMP_WORDS"]
     command = [sys.executable, "-m", "dpfl_theory"]
@@ -44,22 +49,34 @@ def test_commands_are_offered_before_they_are_named() -> None:
     assert asked("dpfl-theory fals") == ["falsify"]
 
 
+def answered(words: str) -> list[str]:
+    """The same in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in asking(words).items():
+            patch.setenv(name, value)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), contextlib.suppress(SystemExit):
+            main([])
+    assert err.getvalue() == ""
+    return out.getvalue().splitlines()
+
+
 def test_ids_papers_and_kinds() -> None:
     ids = sorted(s.id for s in statements.all_statements())
     fours = [i for i in ids if i.startswith("das2022.theorem4")]
-    assert asked("dpfl-theory check das2022.theorem4") == fours
-    assert asked("dpfl-theory show das2022.theorem4") == fours
-    assert asked("dpfl-theory errata noble") == ["noble2022"]
-    assert asked("dpfl-theory list obs") == ["observables"]
-    assert asked("dpfl-theory show obs") == ["observable"]
-    assert asked("dpfl-theory check --paper z") == ["zhang2021"]
+    assert asked("dpfl-theory check das2022.theorem4") == answered("dpfl-theory check das2022.theorem4") == fours
+    assert answered("dpfl-theory show das2022.theorem4") == fours
+    assert answered("dpfl-theory errata noble") == ["noble2022"]
+    assert answered("dpfl-theory list obs") == ["observables"]
+    assert answered("dpfl-theory show obs") == ["observable"]
+    assert answered("dpfl-theory check --paper z") == ["zhang2021"]
 
 
 def test_values_of_options() -> None:
-    assert asked("dpfl-theory check --method mo") == ["monte-carlo"]
-    assert asked("dpfl-theory list --expected v") == ["violated"]
-    assert "dp-scaffnew" in asked("dpfl-theory recommend --algorithm dp-s")
-    assert asked("dpfl-theory privacy account --algorithm dp-fedavg-") != []
+    assert answered("dpfl-theory check --method mo") == ["monte-carlo"]
+    assert answered("dpfl-theory list --expected v") == ["violated"]
+    assert "dp-scaffnew" in answered("dpfl-theory recommend --algorithm dp-s")
+    assert answered("dpfl-theory privacy account --algorithm dp-fedavg-") != []
 
 
 @pytest.mark.slow
@@ -87,14 +104,15 @@ def test_what_is_completed_is_found_without_heavy_imports() -> None:
         assert done.stderr.strip() == "[]", words
 
 
-def test_completion_can_be_installed() -> None:
+@pytest.mark.exhaustive(keep=1)
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_can_be_installed(shell: str) -> None:
     """The script that a shell reads asks by the variable that is answered."""
     environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    for shell in ("bash", "zsh", "fish"):
-        command = [sys.executable, "-m", "dpfl_theory", "--show-completion", shell]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS, check=True)
-        assert f"_DPFL_THEORY_COMPLETE=complete_{shell}" in done.stdout
-        assert "dpfl-theory" in done.stdout
+    command = [sys.executable, "-m", "dpfl_theory", "--show-completion", shell]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS, check=True)
+    assert f"_DPFL_THEORY_COMPLETE=complete_{shell}" in done.stdout
+    assert "dpfl-theory" in done.stdout
 
 
 def every(command: object, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

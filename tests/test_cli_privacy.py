@@ -118,6 +118,7 @@ def test_account_of_delta_at_an_epsilon(capsys: Output) -> None:
     assert document["epsilon"] == {"low": 1, "estimate": 1, "high": 1}
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("algorithm", sorted(NEEDED))
 def test_every_algorithm_can_be_accounted_for(capsys: Output, algorithm: str) -> None:
     values = {**NEEDED[algorithm], "noise_multiplier": 20.0, "rounds": 3}
@@ -209,7 +210,7 @@ def test_little_noise_has_a_large_epsilon_that_protects_nothing(capsys: Output, 
 SETTING = {"unit", "neighbours", "multiplier", "sampling", "observer", "noise"}
 
 
-@pytest.mark.exhaustive(keep=6)
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("algorithm", sorted(NEEDED))
 @pytest.mark.parametrize("command", ["account", "calibrate", "rounds"])
 def test_every_answer_says_what_it_is_about(capsys: Output, command: str, algorithm: str) -> None:
@@ -348,7 +349,7 @@ def test_a_sampling_rate_may_be_a_fraction(capsys: Output) -> None:
         "--noise-multiplier",
         "1",
         "--steps",
-        "10",
+        "1",
         "--delta",
         "1e-5",
     )
@@ -546,6 +547,7 @@ def test_list_tells_every_algorithm(capsys: Output) -> None:
     assert [line.split()[0] for line in lines[1:]] == list(listed)
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("command", ["account", "calibrate", "rounds", "constant"])
 def test_help_has_an_example_that_runs(capsys: Output, command: str) -> None:
     assert main(["privacy", command, "--help"]) == 0

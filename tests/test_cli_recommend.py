@@ -150,7 +150,10 @@ def test_the_options_that_are_promised(algorithm: str) -> None:
     assert set(CONTRACT[algorithm].split()) <= {name.replace("_", "-") for name in settings()[algorithm].names()}
 
 
-@pytest.mark.parametrize("algorithm", sorted(INPUTS))
+@pytest.mark.exhaustive(keep=4)
+@pytest.mark.parametrize(
+    "algorithm", [pytest.param(a, marks=[pytest.mark.slow] * (a == "dp-fedavg")) for a in sorted(INPUTS)]
+)
 def test_text_tells_what_and_why(capsys: Output, monkeypatch: pytest.MonkeyPatch, algorithm: str) -> None:
     monkeypatch.setattr(_answer, "QUIET_SECONDS", 600.0)
     assert main(arguments(algorithm, INPUTS[algorithm])) == 0

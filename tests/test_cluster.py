@@ -241,11 +241,15 @@ def test_what_workers_make_is_in_the_coordinators_store(
     assert "1 of 1 validations comes from the store" in capsys.readouterr().err
 
 
-def test_other_versions_and_threads_are_refused(local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_versions_are_refused(local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(cluster, "_versions", lambda: {"numpy": "0.1"})
         with on(local.scheduler_address), pytest.raises(EnvironmentFault, match=r"has numpy .* for 0\.1: install the"):
             spread([partial(slow, 1)], 1)
+
+
+@pytest.mark.slow
+def test_workers_with_several_threads_are_refused() -> None:
     two = Local(1, 2)
     told = "has 2 threads: start workers with one each"
     with contextlib.closing(two), on(two.scheduler_address), pytest.raises(EnvironmentFault, match=told):

@@ -21,7 +21,14 @@ CAUSES = {s.erratum.cause.id: s.erratum.cause for s in statements.all_statements
 ALLOWED = {"numpy", "math", "fractions", "itertools", "mpmath", "scipy", "statistics"}
 NUMBER = re.compile(r"-?\d+(?:/\d+|(?:\.\d+)?(?:e-?\d+)?)")
 
+LONG = {"comparison.py"}
+"""Scripts that take ten seconds."""
+
 every = pytest.mark.parametrize("cause", CAUSES.values(), ids=lambda c: c.id)
+running = pytest.mark.parametrize(
+    "cause",
+    [pytest.param(c, id=c.id, marks=[pytest.mark.slow] * (c.script in LONG)) for c in CAUSES.values()],
+)
 
 
 def script_of(cause: Cause) -> Path:
@@ -92,7 +99,7 @@ def test_it_stands_alone_and_is_short(cause: Cause) -> None:
 
 
 @pytest.mark.exhaustive(keep=6)
-@every
+@running
 def test_it_runs_and_prints_the_numbers_of_the_letter(cause: Cause, told: dict[str, Any]) -> None:
     assert told[cause.id]["error"] == ""
     printed = NUMBER.findall(told[cause.id]["out"])
@@ -102,7 +109,7 @@ def test_it_runs_and_prints_the_numbers_of_the_letter(cause: Cause, told: dict[s
 
 
 @pytest.mark.exhaustive(keep=3)
-@every
+@running
 def test_it_decides_by_itself(cause: Cause, told: dict[str, Any]) -> None:
     """The script asserts that the counterexample is one: with every comparison turned round it fails."""
     assert "AssertionError" in told[f"{cause.id} turned"]["error"]

@@ -65,6 +65,7 @@ def contents(wheel: Path) -> dict[str, bytes]:
         return {name: file.read(name) for name in file.namelist()}
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_package_the_validations_and_the_examples(
     built: tuple[Path, Path, Path], tracked: list[str]
 ) -> None:
@@ -76,6 +77,7 @@ def test_the_wheel_holds_the_package_the_validations_and_the_examples(
     assert found == package | beside
 
 
+@pytest.mark.slow
 def test_the_source_distribution_holds_what_git_holds(built: tuple[Path, Path, Path], tracked: list[str]) -> None:
     with tarfile.open(built[1]) as packed:
         found = {member.name.split("/", 1)[1] for member in packed if member.isfile()}
@@ -83,10 +85,12 @@ def test_the_source_distribution_holds_what_git_holds(built: tuple[Path, Path, P
     assert found - made == set(tracked)
 
 
+@pytest.mark.slow
 def test_the_source_distribution_makes_the_same_wheel(built: tuple[Path, Path, Path]) -> None:
     assert contents(built[0]) == contents(built[2])
 
 
+@pytest.mark.slow
 def test_the_metadata(built: tuple[Path, Path, Path]) -> None:
     files = contents(built[0])
     (text,) = (data.decode() for name, data in files.items() if name.endswith(".dist-info/METADATA"))

@@ -80,7 +80,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.exhaustive(keep=2)
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("poor", [name for name in POOR if name != "the C locale"])  # whose streams are UTF-8
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_print_what_the_terminal_lacks_as_escapes(command: str, poor: str, folder: Path) -> None:

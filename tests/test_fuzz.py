@@ -20,7 +20,7 @@ from dpfl_theory.errors import InputError
 INPUTS = 12
 
 
-@pytest.mark.exhaustive(keep=6)
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("reader", READERS, ids=[reader.name for reader in READERS])
 def test_nearly_right_input_gets_an_answer_or_a_sentence(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is interrupted has ended, and a reader answers, before it must be taken for stuck on the slowest machine."""

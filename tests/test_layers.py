@@ -29,22 +29,25 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 
 @cache
-def _run(path: Path) -> ast.Module:
-    """What a file runs: its tree without what is for type checking alone."""
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        for field, block in ast.iter_fields(node):
-            if isinstance(block, list):
-                kept = [x for x in block if not (isinstance(x, ast.If) and ast.unparse(x.test) == "TYPE_CHECKING")]
-                setattr(node, field, kept)
-    return tree
+def _run(path: Path) -> tuple[ast.AST, ...]:
+    """The statements that a file runs, within others too, without what is for type checking alone."""
+    found, left = list[ast.AST](), list[ast.AST]([ast.parse(path.read_text())])
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            left += node.orelse
+            continue
+        found.append(node)
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inside = getattr(node, part, [])
+            left += inside if isinstance(inside, list) else []  # an expression's are no statements
+    return tuple(found)
 
 
 def _imports(path: Path) -> list[str]:
     """The package's modules, by first part, that a file imports anywhere except for type checking."""
-    tree = _run(path)
     found = []
-    for node in ast.walk(tree):
+    for node in _run(path):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dpfl_theory."):
             found.append(node.module.split(".")[1])
         elif isinstance(node, ast.ImportFrom) and node.module == "dpfl_theory":
@@ -88,7 +91,7 @@ def _graph(root: Path) -> dict[str, set[str]]:
     files = {name.removesuffix(".__init__"): path for name, path in files.items()}
     graph = {}
     for name, path in files.items():
-        nodes = [n for n in ast.walk(_run(path)) if isinstance(n, ast.ImportFrom) and n.module]
+        nodes = [n for n in _run(path) if isinstance(n, ast.ImportFrom) and n.module]
         named = {(f"{n.module}.{a.name}", n.module) for n in nodes for a in n.names}
         graph[name] = {full if full in files else module for full, module in named} & set(files) - {name}
     return graph

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,14 @@ ROOT = Path(dpfl_theory.__file__).parent
 LIBRARY = [p for p in ROOT.rglob("*.py") if p.relative_to(ROOT).parts[0] not in ("cli", "console.py")]
 
 
-def texts(path: Path) -> Iterator[str]:
+@functools.cache
+def texts(path: Path) -> tuple[str, ...]:
     """The string constants of a file that are no docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    docs = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
-            yield node.value
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    docs = {id(n.value) for n in nodes if isinstance(n, ast.Expr)}
+    return tuple(
+        n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in docs
+    )
 
 
 def options() -> set[str]:

@@ -218,6 +218,7 @@ def test_it(check_theorem):
     run(tests).assert_outcomes(passed=1)
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

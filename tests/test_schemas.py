@@ -136,6 +136,7 @@ WRONG = {
 }
 
 
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize("path", WRONG)
 def test_what_is_wrong_is_refused_by_the_schema_and_by_the_reader(real: dict[str, Any], path: str) -> None:
     """By other people's validators and by ours."""

@@ -93,7 +93,12 @@ def test_warnings_of_checks_are_in_their_evidence(jobs: str, tmp_path: Path) -> 
     assert warned["kind"] == "DivergenceWarning"
     assert "diverged in 2 of 2 lanes" in warned["text"]
     assert told["summary"]["counts"]["warnings"] == 1
-    assert "1 warning recorded" in run(["check", "--file", "mine.py", "--jobs", jobs], tmp_path).stdout
+
+
+@pytest.mark.slow
+def test_the_summary_counts_warnings(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(STATEMENTS)
+    assert "1 warning recorded" in run(["check", "--file", "mine.py", "--jobs", "1"], tmp_path).stdout
 
 
 @pytest.mark.slow
@@ -138,6 +143,7 @@ def test_warnings_of_the_import_of_statements_are_in_the_first_evidence(jobs: st
     assert told["summary"]["counts"]["warnings"] == 2
 
 
+@pytest.mark.slow
 def test_warnings_of_the_import_of_a_search_are_in_its_evidence(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(AT_IMPORT + OVERFLOWS)
     done = run(["falsify", "--file", "mine.py", "--instances", "1", "--format", "json"], tmp_path)
@@ -155,6 +161,7 @@ def test_warnings_of_the_import_of_a_round_are_in_its_report(tmp_path: Path) -> 
     assert "1 warning recorded" in run(words, tmp_path).stdout
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("words", [["check", "--file", "mine.py"], ["conform", "mine:round", "--as", "fedavg"]])
 def test_an_import_that_fails_shows_its_warnings_once(words: list[str], tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(f"{AT_IMPORT}1 / 0")

@@ -261,6 +261,7 @@ def loaded(file: Path) -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_the_example_holds_by_proof_and_reads_its_formula(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--file", str(EXAMPLE)]) == 0
     module = loaded(EXAMPLE)

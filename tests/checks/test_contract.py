@@ -152,7 +152,7 @@ def command(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     return made
 
 
-@pytest.mark.exhaustive(keep=4)
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("name", "options", "code"),
     [

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import sympy as sp
+from each import of_each
 
 from dpfl_theory import statements
 from dpfl_theory.checks import power
@@ -21,7 +22,6 @@ from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.power import FILE, recorded
 
 X, Y = sp.symbols("x y", positive=True)
-EVERY = pytest.mark.parametrize("statement", statements.all_statements(), ids=lambda s: s.id)
 
 
 def sides(s: Letters) -> Sides:
@@ -149,7 +149,7 @@ def test_a_fingerprint_is_of_formula_and_checks() -> None:
     assert power.fingerprint(STATEMENT) == power.fingerprint(dataclasses.replace(STATEMENT, title="another"))
 
 
-@EVERY
+@of_each(statements.all_statements(), lambda s: s.id)
 def test_what_is_on_record_is_of_this_statement(statement: Statement) -> None:
     on_record = recorded(statement.id)
     assert on_record is not None, "run `make power`"
@@ -184,7 +184,7 @@ AGAIN = ("das2022.fact1", "hou2023.contraction", "noble2022.lemmaC.2", "shulgin2
 """Statements whose checks are fast, one from every paper; among them all methods that ratios are measured by."""
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("id_", AGAIN)
 def test_the_record_is_what_is_measured_again(id_: str) -> None:
     statement, on_record = statements.get(id_), recorded(id_)

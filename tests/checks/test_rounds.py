@@ -138,7 +138,7 @@ NOTICED = {
 """The verdicts that turn. A square that is too small is inconclusive: it has no upper limit at finite sample size."""
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_other_rounds_are_noticed(fault: str, monkeypatch: pytest.MonkeyPatch, record_property: Any) -> None:
     plant(monkeypatch, "algorithms.simulate", *FAULTS[fault])

@@ -74,7 +74,7 @@ def outcome(killer: tuple[str, str]) -> str:
     return "" if verdict == c.expected else verdict
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize(("fault", "killer"), KILLS, ids=[fault for fault, _ in KILLS])
 def test_a_fault_in_an_algorithm_is_noticed(
     fault: str, killer: tuple[str, str], monkeypatch: pytest.MonkeyPatch, record_property: Any
@@ -177,6 +177,7 @@ def test_a_fault_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch, record_
     assert killers
 
 
+@pytest.mark.slow
 def test_without_a_fault_all_is_as_expected() -> None:
     """Of the statements that a fault was planted for."""
     named = {id_ for *_, id_ in FAULTS.values()}

@@ -297,6 +297,7 @@ def test_the_verifier_decides_as_sympy_does(made: tuple[Form, list[Form], Fracti
     assert proves(*made) == by_sympy(*made)
 
 
+@pytest.mark.slow
 @given(
     certificates(),
     st.lists(st.lists(small, min_size=2, max_size=2), min_size=3, max_size=3),

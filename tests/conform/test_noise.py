@@ -145,7 +145,10 @@ WRONG = {
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("noise", "names"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(
+    ("noise", "names"),
+    [pytest.param(*w, id=n, marks=[pytest.mark.slow] * (n in ("uniform", "logistic"))) for n, w in WRONG.items()],
+)
 def test_noise_that_only_looks_right_is_named(noise: Noise, names: set[str]) -> None:
     """Without a sample, but for uniform and logistic noise; and no epsilon is told for it."""
     found = dpfl_theory.conform(served(noise), "dp-fedavg", E=1, runs=0)

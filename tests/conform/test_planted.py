@@ -12,6 +12,10 @@ def identified(plant: Plant) -> str:
     return f"{plant.of}: {plant.named}"
 
 
+LONG = {"dp_scaffold"}
+"""Rounds whose comparison takes seven seconds."""
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CORRECT)
 def test_correct_rounds_conform(name: str) -> None:
@@ -25,7 +29,9 @@ def test_correct_rounds_conform(name: str) -> None:
 
 
 @pytest.mark.exhaustive(keep=1)
-@pytest.mark.parametrize("plant", PLANTED, ids=identified)
+@pytest.mark.parametrize(
+    "plant", [pytest.param(p, marks=[pytest.mark.slow] * (p.of in LONG), id=identified(p)) for p in PLANTED]
+)
 def test_planted_faults_are_named(plant: Plant) -> None:
     found = conform(function_of(plant.of, plant), CORRECT[plant.of], runs=0, **BUILT_IN.get(plant.of, {}))
     assert found.verdict == "differs"

@@ -63,7 +63,7 @@ def adaptive(noise: Callable[[Any], float], rate: float, q: float, scale: float 
     return round
 
 
-@pytest.mark.exhaustive(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "rate", "q"),
     [
@@ -126,6 +126,7 @@ def test_weights_with_noise_for_the_largest_break_nothing(given: Any) -> None:
     assert one.privacy["epsilon"] <= one.privacy["epsilon_claimed"] * (1.0 + 1e-3)
 
 
+@pytest.mark.slow
 def test_weights_with_noise_for_equal_shares_are_refuted_by_a_pair() -> None:
     one = found(weighted(False, lambda share: 1.0 / len(share)), **TWO_SIDED)
     assert names(one) == ["weights by numbers of records", "more than the declared sensitivity"]
@@ -325,7 +326,7 @@ def epochs_shuffled(R: int, b: int, rng: Any, kept: Any, i: int, *_: Any) -> Any
             "batches that are not drawn uniformly",
             marks=MORE,
         ),
-        (anew, None),
+        pytest.param(anew, None, marks=pytest.mark.slow),
     ],
 )
 def test_batches_are_drawn_anew(draw: Any, name: str | None) -> None:

@@ -81,6 +81,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_noticed(fault: str, record_property: Any) -> None:
     assert not accurate(mutated("kernels.elementary", *FAULTS[fault], interpreted=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from each import of_each
 
 import dpfl_theory
 from dpfl_theory import statements
@@ -12,7 +12,7 @@ from dpfl_theory import statements
 ROOT = Path(dpfl_theory.__file__).parents[1]
 
 
-@pytest.mark.parametrize("id_", [s.id for s in statements.all_statements()])
+@of_each([s.id for s in statements.all_statements()], str)
 def test_an_id_stands_whole_in_its_file(id_: str) -> None:
     file = statements.file_of(id_)
     assert file is not None

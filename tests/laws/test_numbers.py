@@ -33,7 +33,7 @@ def test_every_decimal_has_one_source() -> None:
     assert len(known) == len(set(known))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("key", [pytest.param(key, id=" ".join(key)) for key in COMPUTED])
 def test_what_is_computed_is_what_is_printed(key: Key) -> None:
     value = COMPUTED[key]()

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import sympy as sp
+from each import of_each
 
 from dpfl_theory import methods, statements
 from dpfl_theory.checks import power
@@ -36,7 +37,7 @@ def compared(statement: Statement, method: str) -> tuple[Check, ...]:
 PAIRS = [(s, method) for s in HOLDING for method in METHODS if compared(s, method)]
 ZERO = {("das2022.clow", "exact"), ("das2022.clow", "monte-carlo"), ("hou2023.eq3", "exact")}
 """Where the right side is 0, of which no share is smaller: a number is taken off it instead, here and now."""
-EVERY = pytest.mark.parametrize(("statement", "method"), PAIRS, ids=[f"{s.id} {m}" for s, m in PAIRS])
+EVERY = of_each(PAIRS, lambda pair: f"{pair[0].id} {pair[1]}")
 
 
 def law(statement: Statement, method: str, found: Power) -> str:
@@ -80,7 +81,7 @@ def test_every_comparison_changes_with_the_right_side(method: str) -> None:
     assert short == {pair: number for pair, number in NOTHING_RIGHT.items() if pair[1] == method}
 
 
-@pytest.mark.parametrize("statement", HOLDING, ids=lambda s: s.id)
+@of_each(HOLDING, lambda s: s.id)
 def test_what_lies_below_the_best_measured_ratio_is_noticed(statement: Statement) -> None:
     """Where the ratio is that of the two sides themselves: in rational arithmetic, by a check that decides no part. (A
     worst case has what is negative on the other side; a simulation notices what its limits leave.)"""
@@ -94,13 +95,14 @@ def test_what_lies_below_the_best_measured_ratio_is_noticed(statement: Statement
     assert share <= min(s for s in power.SHRINKAGES if s > 1.001 * (1.0 - found.ratio))
 
 
-SEVERAL = [s for s in HOLDING if len(sides_of(s).rhs) > 1]
+SEVERAL = [s for s in HOLDING if on_record(s).terms]
+"""Those with several terms on the right, by what is on record, which the next test compares with the statements."""
 
 
-@pytest.mark.parametrize("statement", SEVERAL, ids=lambda s: s.id)
+@of_each(HOLDING, lambda s: s.id)
 def test_the_absence_of_each_term_is_noticed_or_the_statement_says_why_not(statement: Statement) -> None:
-    terms = on_record(statement).terms
-    assert set(terms) == set(sides_of(statement).rhs)
+    terms, rhs = on_record(statement).terms, sides_of(statement).rhs
+    assert set(terms) == (set(rhs) if len(rhs) > 1 else set())
     assert {name for name, by in terms.items() if not by} == set(statement.unnoticed)
 
 

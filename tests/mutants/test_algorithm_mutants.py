@@ -182,7 +182,7 @@ def record_suite(module: str, old: str, new: str) -> list[str]:
     return [found for name, check in checks.items() if (found := noticed(name, check))]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(keep=5)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f[1][1][0]} {f[0].strip()}")
 def test_fault_in_an_algorithm_is_noticed(fault: Any, record_property: Any) -> None:
     name, (module, names, cases), old, new = fault
@@ -274,6 +274,7 @@ WITNESSES = {
 }
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_every_law_notices_some_fault(law: Any) -> None:
     _, (module, (cls,), _), old, new = next(f for f in ALGORITHM_FAULTS if f[0] == WITNESSES[law.__name__])

@@ -161,7 +161,7 @@ def faulty_run(fault: Fault) -> list[str]:
     return exposures(name, *size, lambda a: found(**{f.name: getattr(a, f.name) for f in dataclasses.fields(a)}))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("fault", FAULTS, ids=name_of)
 def test_fault_is_exposed(fault: Fault, record_property: Any) -> None:
     found = faulty_run(fault)

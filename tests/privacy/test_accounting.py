@@ -48,7 +48,7 @@ def divergence(
     return sum(quad(gain, a, b, epsabs=1e-14, epsrel=1e-10, limit=200)[0] for a, b in itertools.pairwise(points))
 
 
-@pytest.mark.exhaustive(keep=6)
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize(("q", "z"), [(0.01, 0.7), (0.2, 2.0), (0.9, 0.4), (0.5, 10.0)])
 def test_tails_are_those_of_the_mixtures(name: str, q: float, z: float) -> None:
@@ -75,7 +75,7 @@ def test_far_tails_keep_their_relative_accuracy() -> None:
     assert float(found[1][0]) == pytest.approx(float(exact), rel=1e-9)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("scheme", ["poisson", "fixed"])
 def test_no_data_in_the_plane_exceed_the_line(scheme: str, replace: bool) -> None:
@@ -124,6 +124,7 @@ def mixture_delta(epsilon: float, rounds: int, p: float, z: float) -> float:
         )
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize(("rounds", "p", "z"), [(50, 0.2, 3.0), (100, 0.05, 0.5), (10, 0.1, 300.0), (60, 0.9, 1.0)])
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12])
 def test_a_random_number_of_rounds_lies_within_the_limits(rounds: int, p: float, z: float, delta: float) -> None:
@@ -238,6 +239,7 @@ GROWS = {
 }
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_epsilon_is_monotone_in_every_argument(name: str) -> None:
     mechanism = get(name.split()[0])(**SETTINGS[name])
@@ -293,6 +295,7 @@ def test_largest_finds_the_last_that_fits(steps: int) -> None:
     assert largest(lambda n: 5.0, 1.0) == 0
 
 
+@pytest.mark.slow
 def test_constants_have_their_closed_forms() -> None:
 
     epsilon, delta = 1.0, 1e-5

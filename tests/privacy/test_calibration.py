@@ -44,6 +44,7 @@ def test_a_calibrated_multiplier_is_certified_and_a_little_less_is_not(run):
     assert account(mechanism.with_(noise_multiplier=z), epsilon=epsilon).delta.high <= delta * (1 + 1e-2)
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("run", ["full", "poisson", "records"])
 def test_the_lower_limit_of_the_multiplier_is_known_not_to_be_enough(run):
     mechanism, (epsilon, delta) = RUNS[run], budget(run)
@@ -78,6 +79,7 @@ def test_without_sampling_noise_is_calibrated_to_many_digits(epsilon, delta):
     assert epsilon_high(run.with_(noise_multiplier=high).event(), delta) <= epsilon
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(("run", "start"), [("poisson", 50.0), ("records", 0.2)])
 def test_where_the_search_starts_does_not_matter(run, start):
     epsilon, delta = budget(run)
@@ -85,6 +87,7 @@ def test_where_the_search_starts_does_not_matter(run, start):
     assert other == pytest.approx(near, rel=3e-5)
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize(
     ("run", "noise"),
     [("full", 90.0), ("poisson", 3.0), ("fixed", 4.0), ("server", 18.0), ("coin", 6.0), ("records", 6.0)],

@@ -402,6 +402,7 @@ def test_limits_are_never_below_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     assert delta_limits(quiet, 1.0) == Limits(0.0, 1e-9, 1e-6)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 4.0])
 def test_deltas_of_every_size(epsilon: float) -> None:
     """The grid is made for a guessed delta, which is corrected until it has the right size."""

@@ -30,6 +30,7 @@ def closed_form(epsilon, delta):
     return (z1(epsilon, delta) * epsilon) ** 2 / math.log(1 / delta)
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (5.0, 1e-6), (60.0, 1e-3)])
 @pytest.mark.parametrize(("clients", "rounds"), [(7, 1), (100, 500)])
 def test_full_participation_has_closed_forms(epsilon, delta, clients, rounds):
@@ -61,6 +62,7 @@ def test_zhang_and_das_mean_the_same_noise():
         assert (q.letter, v.letter) == ("q", "v")
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("statement", "parameters"),
     [

@@ -18,6 +18,7 @@ from dpfl_theory.privacy.pld import delta_limits, epsilon_high, epsilon_limits, 
 # The Gaussian mechanism
 
 
+@pytest.mark.exhaustive(keep=12)
 @pytest.mark.parametrize("noise", [1e-100, 1e-9, 0.02, 1.0, 37.0, 1e6, 1e12])
 @pytest.mark.parametrize("delta", [0.999, 0.3, 1e-5, 1e-40, 1e-300])
 def test_the_gaussian_epsilon_is_certified(noise, delta):
@@ -70,6 +71,7 @@ def test_an_event_without_sampling_takes_the_closed_form():
 # A random number of Gaussian releases, which is seen: the mean of the closed forms
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("times", "chance", "noise", "delta"),
     [
@@ -167,6 +169,7 @@ def test_the_limits_enclose_those_of_the_grid(event):
     assert limits.low <= coarse_high(event, 1e-5)
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("noise", [1e-2, 1e-6, 1e-50, 1e-100])
 def test_sampled_releases_with_hardly_any_noise(noise):
     """Both limits grow like 1/(2 z^2) times a number of participations that differs by one or two."""
@@ -186,6 +189,7 @@ def test_sampled_releases_with_hardly_any_noise(noise):
     assert coarse_delta(event, 1e250)[0] == 0.0, "no loss is as large"
 
 
+@pytest.mark.slow
 def test_a_delta_at_the_end_of_double_precision_has_no_false_lower_limit():
     event = Repeated(sampling.poisson(0.5, 3.0, False), 2)
     limits = epsilon_limits(event, 1e-300)

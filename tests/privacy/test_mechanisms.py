@@ -473,6 +473,7 @@ JUNK += ["poisson", "fixed", "with-replacement", "replace", "add-remove", "serve
 JUNK += [Fraction(1, 2), 1j, object(), np.float64(3.0), np.bool_(True), sys.maxsize]
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("name", sorted(mechanisms()))
 def test_nothing_but_an_input_error_comes_of_junk(name):
     kind = get(name)

@@ -278,6 +278,7 @@ def test_the_rounds_of_tables_1_and_4():
     assert {key: found[key] - PRINTED[key] for key in found if found[key] != PRINTED[key]} == KNOWN_DIFFERENCES
 
 
+@pytest.mark.slow
 def test_other_readings_of_the_recipe_do_not_give_the_tables():
     """Delta from all 5000 records gives no printed number; the user's own variance sigma_g^2 gives six."""
     delta = 1 / 500_000

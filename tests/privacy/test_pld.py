@@ -168,6 +168,7 @@ def mixtures(q, other, one, third):
     return [(1 - q, other), (q, one)], [(1 - q, other), (q, third)]
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("rounds", [2, 3])
 @pytest.mark.parametrize(("q", "z", "delta"), [(0.5, 3.0, 1e-10), (0.1, 2.0, 1e-6), (0.9, 1.0, 1e-3)])
 def test_poisson_sampling_by_quadrature(q, z, delta, rounds):
@@ -194,6 +195,7 @@ def test_a_fixed_size_by_quadrature(q, z, delta):
     enclosed(Repeated(release, 2), truth, delta, width=0.03, above=0.02, delta_above=0.1)
 
 
+@pytest.mark.exhaustive(keep=1)
 def test_cohorts_of_random_size_by_quadrature():
     """Every client adds noise: the pair is a mixture over the cohort's size, which is seen."""
     n, cohort, z, delta = 6, 2.4, 2.0, 1e-6
@@ -292,7 +294,7 @@ def witness(q, z, times, delta, relation, pessimistic):
     return distribution.self_compose(times).get_epsilon_for_delta(delta)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize(
     ("q", "z", "times", "delta"), [(0.05, 2.0, 300, 1e-6), (0.01, 1.0, 1000, 1e-5), (0.5, 10.0, 50, 1e-8)]
@@ -317,6 +319,7 @@ RELEASES = {
 }
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", RELEASES)
 def test_laws_of_composition(name):
     """Parts cost at least as much as the whole when delta is divided among them; the whole at least as each part."""

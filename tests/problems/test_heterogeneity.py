@@ -106,7 +106,7 @@ MEASURES: dict[str, tuple[Measure, Callable[[Problem, np.ndarray], float]]] = {
 }
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(keep=3)
 @every_sample
 @pytest.mark.parametrize("radius", [0.3, 5.0, math.inf])
 @pytest.mark.parametrize("measure", MEASURES)
@@ -126,6 +126,7 @@ def test_high_is_never_exceeded_and_low_is_attained(sample: str, radius: float, 
             assert np.linalg.norm(found.at - w_star) <= radius * (1.0 + 1e-9)
 
 
+@pytest.mark.exhaustive(keep=5)
 @every_sample
 @pytest.mark.parametrize("b", [1.0, 2.0, 20.0])
 def test_dissimilarity_holds_everywhere_and_is_attained(sample: str, b: float) -> None:
@@ -142,6 +143,7 @@ def test_dissimilarity_holds_everywhere_and_is_attained(sample: str, b: float) -
         assert zeta(problem).low <= g.high**2 * (1.0 + 1e-9), "G^2 is at least the mean square at w*, for every B"
 
 
+@pytest.mark.exhaustive(keep=2)
 @every_sample
 def test_b_for_g_inverts_g_for_b(sample: str) -> None:
     problem = problem_of(sample)
@@ -302,6 +304,7 @@ def test_a_ridge_changes_no_deviation() -> None:
 # --- units and refusals ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("sample", ["quadratic", "least-squares", "huber", "logistic", "softmax"])
 def test_units_of_the_parameter(sample: str) -> None:
     """w -> w/a (x -> a x): gradients grow by a, distances shrink by it."""

@@ -195,6 +195,7 @@ def test_wrapped_models_use_the_fused_engine_operations() -> None:
     np.testing.assert_allclose(phase.norms, norms, rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_kernels_run_with_the_jit_off() -> None:
     code = (
         "import numpy as np\n"

@@ -63,6 +63,7 @@ def test_constants_are_those_of_dense_records(way: None, loss: str, ridge: float
     assert differing(dense.constants, thin.constants) == set()
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_change_the_constants(way: None, fault: str) -> None:
     dense, thin = pair("logistic", 0.3, 9, SIZES)

@@ -316,8 +316,11 @@ def searched(case: str) -> tuple[Any, Any, float]:
     return setting, found, min(tried)
 
 
-@pytest.mark.exhaustive(keep=1)
-@pytest.mark.parametrize("case", SEARCHED)
+QUICK = {"dp-scaffnew, unknown shifts", "dp-norm-ec, few rounds"}
+"""Searches that take a second."""
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, marks=[pytest.mark.slow] * (c not in QUICK)) for c in SEARCHED])
 def test_no_choice_that_is_tried_beats_it(case: str) -> None:
     setting, found, least = searched(case)
     assert found.bound == pytest.approx(bound_of(setting, found.choice), rel=1e-12)
@@ -360,8 +363,9 @@ PLANTED = {
 }
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n != "not moving is forgotten")) for n in PLANTED]
+)
 def test_the_search_notices_a_planted_fault(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case, module, function, fault = PLANTED[name]
     monkeypatch.setattr(module, function, fault)
@@ -570,8 +574,10 @@ EXTREME: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(("algorithm", "inputs"), EXTREME)
+@pytest.mark.parametrize(
+    ("algorithm", "inputs"),
+    [pytest.param(*one, marks=[pytest.mark.slow] * (number in (2, 3, 5))) for number, one in enumerate(EXTREME)],
+)
 def test_extreme_inputs_end_in_a_certified_answer_or_a_sentence(algorithm: str, inputs: dict[str, Any]) -> None:
     found, told = None, ""
     try:

@@ -79,6 +79,7 @@ def test_the_comparisons_noise_is_for_what_was_asked(asked: dict[str, Any], size
     assert from_sizes(weak, relation, view, 8, size) > 1.05 * EPSILON
 
 
+@pytest.mark.slow
 def test_another_relation_or_view_is_noticed() -> None:
     """A planted fault: noise for one thing where another was asked for."""
     zero_out, seen = a_run({}), a_run({"view": "third-party"})

@@ -98,6 +98,7 @@ def test_the_bound_is_the_statements_and_the_runs_are_the_algorithms() -> None:
     assert at == pytest.approx([found["bound"]] * len(at), rel=1e-3)
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("name", sorted(RULED))
 def test_what_a_statement_ties_moves_along(name: str) -> None:
     """A rule's hyper-parameters are its statement's, and so are they with another first step, or more of them."""

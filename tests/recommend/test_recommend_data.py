@@ -103,6 +103,7 @@ def test_every_measure_serves_some_input() -> None:
     assert served - {""} == set(MEASURES)
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("algorithm", sorted(REST))
 def test_the_answer_is_that_for_the_same_numbers(algorithm: str) -> None:
     found = recommend(algorithm, "printed", **DATA, **REST[algorithm])

@@ -123,6 +123,7 @@ def test_the_package_is_the_function(algorithm: str) -> None:
     )
 
 
+@pytest.mark.exhaustive(keep=4)
 @every
 @given(power_f=st.integers(-3, 3), power_x=st.integers(-3, 3))
 def test_it_scales_with_the_units(algorithm: str, power_f: int, power_x: int) -> None:

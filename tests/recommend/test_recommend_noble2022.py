@@ -200,7 +200,7 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_stays_below_the_bound_and_standing_still_does_not(name: str) -> None:
     """Eight users' Huber losses on the line around +-0.3, 200 records each at +-0.1 from there, so that varsigma^2 =

@@ -80,6 +80,7 @@ def test_against_a_second_transcription(values: dict[str, Any]) -> None:
     assert found["certificate"]["vacuous"] == (found["bound"] >= found["psi_0"])
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize(
     "changes",
     [{}, {"distance": 40.0}, {"distance": 10.0}, {"epsilon": 0.1}, {"clip": 1e-3}, {"strong_convexity": 0.6}],

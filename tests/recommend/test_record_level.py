@@ -129,6 +129,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_noise_for_something_else_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind, problem, case, changed = FAULTS[fault]
@@ -218,6 +219,7 @@ def test_processes_find_what_one_finds() -> None:
     assert told[0] == (0.0, "dp-sgd-record")
 
 
+@pytest.mark.slow
 def test_only_one_unit_may_be_compared() -> None:
     found = compare(ALIKE, Budget(EPSILON, DELTA, rounds=16), unit="record", plan=TINY)
     assert {row["name"] for row in found["algorithms"]} == {"dp-fedavg-record", "dp-scaffold", "dp-sgd-record"}

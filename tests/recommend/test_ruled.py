@@ -129,7 +129,7 @@ FAULTS: dict[str, Callable[[dict[str, float]], dict[str, float]]] = {
 }
 
 
-@pytest.mark.exhaustive(keep=2)
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_rule_put_over_wrongly_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tuned()["dp-scaffold"](RIDGE, Budget(4.0, 1e-5, rounds=64))

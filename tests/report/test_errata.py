@@ -251,6 +251,7 @@ def test_the_same_files_make_the_same_page(output: Path) -> None:
     assert page_of(output)[0] == page_of(output)[0]
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("paper", statements.papers())
 def test_every_paper_has_a_page(paper: str, tmp_path: Path) -> None:
     entries = [Entry(s.id, s) for s in statements.select((), paper)]

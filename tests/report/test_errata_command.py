@@ -77,11 +77,13 @@ def test_each_command_runs_what_refutes_and_no_other_method(paper: str, capsys: 
 
 
 def test_a_command_shows_its_erratum(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["errata", "hou2023", "--format", "json"]) == 0
-    (command,) = (e["command"] for e in json.loads(capsys.readouterr().out)["errata"] if "corollary1" in e["id"])
-    assert command.endswith(" --method exact")
+    assert main(["errata", "zhang2021", "--format", "json"]) == 0
+    (command,) = (
+        e["command"] for e in json.loads(capsys.readouterr().out)["errata"] if e["id"] == "zhang2021.theorem3.2"
+    )
+    assert command.endswith(" --method privacy")
     assert main([*command.split()[1:], "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["summary"]["statements"]["hou2023.corollary1"]["verdict"] == "violated"
+    assert json.loads(capsys.readouterr().out)["summary"]["statements"]["zhang2021.theorem3.2"]["verdict"] == "violated"
 
 
 def test_an_unknown_paper_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from pages import broken_links, pages_of
 from test_report import BYTES
 
@@ -20,6 +21,7 @@ LIMITS, TERMS = Interval(0.0151234, 0.0141234, 0.0163456), {"A (initialisation)"
 NOTES = {f"what is said of it, number {i}": [0.123456789 + i, 2.0, "a sentence of usual length"] for i in range(8)}
 
 
+@pytest.mark.slow
 def test_no_page_of_the_whole_catalogue_is_large(tmp_path: Path) -> None:
     evidence = [
         Evidence(

@@ -38,7 +38,7 @@ def test_both_readings_of_the_six_statements_are_entered_and_share_one_cause() -
         assert "poisson" not in [c.instance.get("cohort", {}).get("scheme") for c in other.checks]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [21, 22])
 def test_the_counterexample_within_theorem_3_s_range_is_of_the_sampling_alone(seed: int) -> None:
     """Independent clients: 1.142 times the bound; exactly three of them: 0.99; the same with the hypothesis lifted."""

@@ -98,6 +98,7 @@ def test_other_sides_are_evaluated_as_they_are() -> None:
 
 
 @pytest.mark.exhaustive(keep=24)
+@pytest.mark.exhaustive(keep=30)
 @pytest.mark.parametrize("statement", [s for s in all_statements() if s.sides is not None], ids=lambda s: s.id)
 def test_the_catalogues_formulas_have_the_same_value_in_every_arithmetic(statement: Statement) -> None:
     """At one point in the letters' domains, drawn with a fixed seed; where a side is real there."""

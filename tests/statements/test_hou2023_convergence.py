@@ -122,6 +122,7 @@ def test_exact_moments_agree_with_the_running_algorithm(p: str, T: int, sigma: f
     assert still["scaffnew-lyapunov"].mean[0] == pytest.approx(float(psi_start(x0, h, eta, Fraction(1, 2))), rel=1e-12)
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("p", [0.2, 0.6, 1.0])
 @pytest.mark.parametrize(
     ("family", "parameters"),

@@ -95,7 +95,7 @@ def test_noise_that_is_not_averaged_is_refuted(id_: str) -> None:
     assert verdict(get(f"noble2022.{id_}"), NOISY, noise_not_averaged, lanes=64) == "violated"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("id_", ["theorem4.2.scaffold", "theorem4.2.fedavg"])
 def test_noise_that_is_not_averaged_is_refuted_at_the_private_noise_scale(id_: str) -> None:
     assert verdict(get(f"noble2022.{id_}"), "300 users, noise leads", noise_not_averaged) == "violated"

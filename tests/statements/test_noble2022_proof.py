@@ -117,6 +117,7 @@ def test_the_drift_of_users_never_leaves_the_growth_that_the_proof_allows() -> N
             assert abs(y - x) <= eta * k * abs(b) / (1 - 1 / 24) * (1 + 1e-12)
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("lemma", "check", "term"),
     [

@@ -65,6 +65,7 @@ def test_with_q_in_its_third_term_9_is_not_refuted(monkeypatch: pytest.MonkeyPat
     assert _rate.no_constant(get("zhang2021.corollary3.2.1"), {}).true
 
 
+@pytest.mark.slow
 def test_the_counterexample_stays_where_all_losses_are_quadratic() -> None:
     """Huber losses with threshold 3, half of N = Q^2 around -1, half around 1, P = Q = 32, T = Q^2, v = 4, epsilon = u
     = 1, delta = 1e-5, in 400 lanes of plain NumPy.

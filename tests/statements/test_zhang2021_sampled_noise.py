@@ -85,7 +85,7 @@ def test_the_paper_s_larger_budget_is_outside() -> None:
     assert point.low > 6.75
 
 
-@pytest.mark.exhaustive(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["independent clients", "cohorts of fixed size"])
 def test_where_a_data_set_is_replaced_four_is_not_enough(name: str) -> None:
     """v = 4 gives more than 1.73 at P = 80, N = 1920, T = 1000 and epsilon = 1.5; v = 16 is certified."""

@@ -91,7 +91,7 @@ ZHANG = ("zhang2021.eq21.repaired", "worst-case")
 FEDAVG = "noble2022.theoremC.2.convex.repaired"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize(
     ("module", "name", "fault", "statement", "method", "check"),
     [

@@ -101,6 +101,7 @@ def test_a_fault_in_the_round_changes_the_moments() -> None:
     assert expected(world, right)["control"] - expected(world, wrong)["control"] == 4 * F(1, 5) * 2
 
 
+@pytest.mark.slow
 def test_draws_have_the_exact_moments() -> None:
     """Of 4000 samples every mean is within five standard errors: a false alarm once in 600 000."""
     world = Quadratics(CURVATURES, OFFSETS, {"noise": F(1, 5)})
