@@ -53,7 +53,7 @@ RUNGS, LADDER_DELTA = (5.0, 20.0, 80.0, 320.0), 1e-5
 
 def compute(context: Context) -> dict[str, Any]:
     full = [
-        _full_curve(d, relation, context.pick(full=25, paper=61, standard=9)) for d in DELTAS for relation in RELATIONS
+        _full_curve(d, relation, context.pick(full=25, paper=61, standard=13)) for d in DELTAS for relation in RELATIONS
     ]
     counts = {
         1e-5: context.pick(full=6, paper=17, standard=3),

@@ -298,7 +298,7 @@ def draw(data: Mapping[str, Any], metric: Metric, log: bool = False) -> dict[str
     for ax in axes[:, 0]:
         ax.set_ylabel(metric.label)
     handles, names = axes[0, 0].get_legend_handles_labels()
-    fig.legend(handles, names, loc="outside lower center", ncol=8)
+    fig.legend(handles, names, loc="outside lower center", ncol=4 if len(labels) < 3 else 8)
     return {"": fig}
 
 

@@ -181,7 +181,7 @@ def draw(data: Mapping[str, Any], symbol: str) -> dict[str, Any]:
     rows = list(dict.fromkeys(p["row"] for p in data["panels"]))
     columns = {row: list(dict.fromkeys(p["label"] for p in data["panels"] if p["row"] == row)) for row in rows}
     width = max(len(c) for c in columns.values())
-    fig, axes = style.figure(len(rows), width, width=4.0 * width, height=1.0 + 2.9 * len(rows), sharey="row")
+    fig, axes = style.figure(len(rows), width, width=max(4.0 * width, 5.5), height=1.0 + 2.9 * len(rows), sharey="row")
     axes = np.asarray(axes).reshape(len(rows), width)
     rates = sorted({p["rate"] for p in data["panels"]})
     styles = dict(zip(rates, (":", "--", "-")))
@@ -202,5 +202,5 @@ def draw(data: Mapping[str, Any], symbol: str) -> dict[str, Any]:
     for ax in axes[-1]:
         ax.set_xlabel("round t")
     handles, names = axes[0, 0].get_legend_handles_labels()
-    fig.legend(handles, names, loc="outside lower center", ncol=3)
+    fig.legend(handles, names, loc="outside lower center", ncol=len(rates))
     return {"": fig}

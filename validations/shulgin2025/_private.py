@@ -26,7 +26,7 @@ ASSUMED = "the budget (8, 1e-5) and 100 clients are assumed, the paper's budget 
 
 def counts(context: Context) -> tuple[int, int]:
     """How many lanes measure a configuration and how many tune its step, the same in all figures: they share runs."""
-    return context.pick(full=12, paper=64), context.pick(full=2, paper=4, standard=1)
+    return context.pick(full=12, paper=64), context.pick(full=2, paper=4)
 
 
 @functools.cache
