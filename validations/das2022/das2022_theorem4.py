@@ -98,7 +98,7 @@ def _base(context: Context, family: str, sweep: str) -> dict[str, float]:
     return {**BASE[family], "rho": STANDARD_RHO} if fewer else BASE[family]
 
 
-def _instance(family: str, setting: Mapping[str, float], lanes: int, more: int) -> dict[str, Any]:
+def _instance(family: str, setting: Mapping[str, float], lanes: int, more: int = 8) -> dict[str, Any]:
     problem = _problem(family, setting["heterogeneity"])
     c = make(problem["family"], **problem["parameters"]).constants
     rho, alpha, E = setting["rho"], setting["alpha"], int(setting["E"])
