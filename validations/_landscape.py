@@ -83,12 +83,15 @@ def count_for(case: Case, name: str, budget: Budget, plan: Plan, share: float = 
     return count
 
 
-def found(case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: int) -> dict[str, Any]:
-    """What the search finds for an algorithm, and what the grid does, each measured with fresh seeds."""
+def found(case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: int, lanes: int) -> dict[str, Any]:
+    """What the search finds for an algorithm, and what the grid does, each measured with fresh seeds.
+
+    lanes: runs of a rule that the search starts from.
+    """
     budget = Budget(epsilon, DELTA, rounds=rounds)
     one = tuned()[name](_made(case)[0], budget)
     count = count_for(case, name, budget, plan)
-    told = ruled(case, name, epsilon, rounds, seed) if name in RULED else []
+    told = ruled(case, name, epsilon, rounds, seed, lanes) if name in RULED else []
     ours = search(one, seed, plan, starts(one, told))
     best = grid(one, seed + 5000, count, plan)
     return {
@@ -102,19 +105,26 @@ def found(case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: 
 
 
 @cache  # a search starts from what the figure shows as well
-def ruled(case: Case, name: str, epsilon: float, rounds: int, seed: int) -> list[dict[str, Any]]:
-    """What each rule's recommendation for an algorithm reaches."""
+def ruled(case: Case, name: str, epsilon: float, rounds: int, seed: int, lanes: int) -> list[dict[str, Any]]:
+    """What each rule's recommendation for an algorithm reaches in so many runs."""
     one = tuned()[name](_made(case)[0], Budget(epsilon, DELTA, rounds=rounds))
     at = {"case": case.name, "algorithm": name, "epsilon": epsilon}
-    return [{**at, **reached(one, rule, seed=seed, longer=True)} for rule in rules()]
+    return [{**at, **reached(one, rule, lanes, seed, longer=True)} for rule in rules()]
 
 
 def jobs(
-    cases: Sequence[Case], names: Sequence[str], epsilons: Sequence[float], rounds: int, plan: Plan, seed: int
+    cases: Sequence[Case],
+    names: Sequence[str],
+    epsilons: Sequence[float],
+    rounds: int,
+    plan: Plan,
+    seed: int,
+    lanes: int,
 ) -> list[partial[Any]]:
     """Every search with its grid, and every rule, as work that can be sent to another process."""
-    searches = [partial(found, c, n, e, rounds, plan, seed) for c in cases for e in epsilons for n in names]
-    return [*searches, *(partial(ruled, c, n, e, rounds, seed) for c in cases for e in epsilons for n in with_rules())]
+    searches = [partial(found, c, n, e, rounds, plan, seed, lanes) for c in cases for e in epsilons for n in names]
+    rules = [partial(ruled, c, n, e, rounds, seed, lanes) for c in cases for e in epsilons for n in with_rules()]
+    return [*searches, *rules]
 
 
 def ratio(cell: Mapping[str, Any]) -> tuple[float, float]:

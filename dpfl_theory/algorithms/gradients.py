@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -24,6 +25,8 @@ __all__ = ["MEDIAN", "FullGradient", "Gradient", "NoisyGradient", "RecordGradien
 
 MEDIAN = "median"
 """The clipping threshold of noble2022 D.1: the median length of the gradients at hand. It depends on the data."""
+_SIZES: WeakKeyDictionary[Any, dict[float, tuple[Any, Any]]] = WeakKeyDictionary()
+"""By data and share: how many records each client has, and how many of them a step takes."""
 
 
 class Gradient(ABC):
@@ -135,13 +138,21 @@ class RecordGradient(Gradient):
         """floor(sR), where s R is a whole number but for rounding."""
         return np.floor(self.share * records * (1.0 + 1e-12)).astype(np.int64)
 
+    def _sizes(self, data: Any) -> tuple[Any, Any]:
+        """How many records each client has, and how many a step takes: the same in every step."""
+        known = _SIZES.setdefault(data, {})
+        if self.share not in known:
+            sizes = np.diff(data.offsets)
+            known[self.share] = sizes, self._count(sizes)
+        return known[self.share]
+
     def at(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
         engine, kernels = context.engine, context.kernels
         clients = context.everyone if clients is None else clients
         chosen = None
         if self.share < 1.0:
-            sizes = np.diff(context.problem.data.offsets)  # type: ignore[attr-defined]
-            chosen = engine.subsets(context.lanes, k, clients, sizes, self._count(sizes), step)
+            sizes, counts = self._sizes(context.problem.data)  # type: ignore[attr-defined]
+            chosen = engine.subsets(context.lanes, k, clients, sizes, counts, step)
         fixed = self.threshold is not None and not isinstance(self.threshold, str)
         limit = context.per_lane(self.threshold) if fixed else self.threshold
         sums, used = kernels.record_sums(w, clients, chosen, limit)  # type: ignore[attr-defined]

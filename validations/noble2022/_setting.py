@@ -157,6 +157,11 @@ def points(context: Context, calls: Mapping[Name, partial[Any]], part: int, of: 
     return dict(zip(calls, own.each(list(calls.values()), about), strict=True))
 
 
+def ends(context: Context, values: Sequence[Name]) -> Sequence[Name]:
+    """The values of what a figure varies; in the standard profile the lowest and the highest heterogeneity alone."""
+    return context.pick(full=values, paper=values, standard=(values[0], values[-1]))
+
+
 def synthetic(context: Context, alpha: float, beta: float) -> Data:
     """The D.2 data: M = 100 users with R = 5000 records each, or the full and the standard profile's 40 with 250."""
     users, records = context.pick(full=(40, 250), paper=(100, 5000))

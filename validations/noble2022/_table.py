@@ -16,7 +16,7 @@ from dpfl_theory.validation import Context
 from . import _setting as noble
 
 STEPS = (1, 5, 10, 20, 40)
-QUICK_STEPS = (1, 5, 20, 40)  # the standard profile's: no claim needs K = 10
+QUICK_STEPS = (1, 20, 40)  # the standard profile's: no claim needs K = 5 and 10
 NOISE = (10.0, 20.0, 40.0, 80.0, 160.0)
 RATES: dict[str, Any] = {"user_rate": 0.05, "record_rate": 0.2}
 EPSILON = 3.0

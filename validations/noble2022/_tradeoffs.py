@@ -37,22 +37,21 @@ def compute(
     symbol: str,
     rates: Sequence[Mapping[str, Any]],
     levels: Sequence[tuple[float, float]],
+    similarities: Sequence[float],
     digits_users: int,
 ) -> dict[str, Any]:
-    """Both algorithms for every rate, on synthetic data of these levels and on image data; the digits of the default
-    are spread over ``digits_users`` users."""
+    """Both algorithms for every rate, on synthetic data of these levels and on image data of these similarities; the
+    digits of the default are spread over ``digits_users`` users."""
     users = context.pick(full=QUICK_USERS, paper=SYNTHETIC["users"])
-    images = [noble.real(context, gamma) for gamma in noble.SIMILARITIES]
+    lowest, *images = [noble.real(context, gamma) for gamma in (noble.SIMILARITIES[0], *similarities)]
     if context.data is None:
-        images = [replace(data, users=digits_users) for data in images]
-    rows = (
-        ("synthetic", [replace(noble.synthetic(context, *level), users=users) for level in levels], SYNTHETIC),
-        ("images", images, IMAGES),
-    )
+        lowest, *images = [replace(data, users=digits_users) for data in (lowest, *images)]
+    first, *cases = [replace(noble.synthetic(context, *at), users=users) for at in (noble.LEVELS[0], *levels)]
+    rows = (("synthetic", first, cases, SYNTHETIC), ("images", lowest, images, IMAGES))
     panels = [
-        _Panel(context, row, data, cases[0], paper, rate, symbol)
-        for row, cases, paper in rows
-        for data in cases
+        _Panel(context, row, data, tuned_on, paper, rate, symbol)
+        for row, tuned_on, shown, paper in rows
+        for data in shown
         for rate in rates
     ]
     tuned = noble.points(context, {k: v for panel in panels for k, v in panel.tuning().items()}, 0, 2)
@@ -65,7 +64,8 @@ def compute(
             "paper": {"synthetic": SYNTHETIC, "images": IMAGES},
             "images": images[0].source,
             "users": {"synthetic": users, "images": images[0].users},
-            "eta_0": "tuned for each algorithm and each rate, at the lowest heterogeneity, on all T rounds",
+            "eta_0": "tuned for each algorithm and each rate, at the lowest heterogeneity, on "
+            + context.pick(full="all T rounds", paper="all T rounds", standard="half of the T rounds"),
             "warm start": "4/l rounds",
             "clipping": "at the median of the gradients' lengths (D.1), which no privacy theorem covers",
         },
@@ -120,18 +120,20 @@ class _Panel:
             every=max(1, rounds // 40),
         )
         # Each rate has its own step size, so that none is favoured; as in D.1 it is kept for higher heterogeneity.
-        # Tuning runs all rounds: in the first 100 the warm start takes a larger share, which calls for larger steps.
+        # Tuning runs all rounds or half: in the first 100 the warm start takes a larger share, which calls for larger
+        # steps.
         self.first = replace(self.setting, data=lowest, lanes=1, every=1)
 
     def tuning(self) -> dict[tuple[str, noble.Setting], partial[Any]]:
         """The choice of each algorithm's step size."""
         c, rounds = self.context, self.setting.rounds
+        most = c.pick(full=rounds, paper=rounds, standard=rounds // 2)
         folds = c.pick(full=1, paper=noble.FOLDS)
         own = self.setting.record_rate
         tried = c.pick(full=_around(own), paper=range(len(STEP_GRID)), standard=_around(own, STANDARD_STEPS))
         return {
             (f"eta_0 of {name}", self.first): partial(
-                noble.tuned, name, self.first, c.seed, folds, c.device, STEP_GRID, rounds, tried
+                noble.tuned, name, self.first, c.seed, folds, c.device, STEP_GRID, most, tried
             )
             for name in ALGORITHMS
         }
@@ -179,7 +181,7 @@ def draw(data: Mapping[str, Any], symbol: str) -> dict[str, Any]:
     rows = list(dict.fromkeys(p["row"] for p in data["panels"]))
     columns = {row: list(dict.fromkeys(p["label"] for p in data["panels"] if p["row"] == row)) for row in rows}
     width = max(len(c) for c in columns.values())
-    fig, axes = style.figure(len(rows), width, width=4.0 * width, height=1.0 + 2.9 * len(rows), sharey="row")
+    fig, axes = style.figure(len(rows), width, width=max(4.0 * width, 5.5), height=1.0 + 2.9 * len(rows), sharey="row")
     axes = np.asarray(axes).reshape(len(rows), width)
     rates = sorted({p["rate"] for p in data["panels"]})
     styles = dict(zip(rates, (":", "--", "-")))
@@ -200,5 +202,5 @@ def draw(data: Mapping[str, Any], symbol: str) -> dict[str, Any]:
     for ax in axes[-1]:
         ax.set_xlabel("round t")
     handles, names = axes[0, 0].get_legend_handles_labels()
-    fig.legend(handles, names, loc="outside lower center", ncol=3)
+    fig.legend(handles, names, loc="outside lower center", ncol=len(rates))
     return {"": fig}

@@ -20,9 +20,10 @@ CAPTION = (
     "local steps; first row synthetic data (Appendix D.2), second row image data. Each curve ends at the round T "
     "(vertical lines) that the recipe of Appendix B affords for epsilon = 5, delta = 1/(MR) and the paper's M, R and "
     "sigma_g. Bands: smallest to largest of the runs. Step sizes are tuned for each s and algorithm, at the lowest "
-    "heterogeneity, on all T rounds. Gradients are clipped at the median of their lengths, as in the paper. By default "
-    "the second row shows digits over 20 users. Below the paper profile there are 50 users with 250 records each in "
-    "the first row, with the paper's noise in each local step. The paper's third row, a neural network, is not a "
+    "heterogeneity, on all T rounds (half in the standard profile). Gradients are clipped at the median of their "
+    "lengths, as in the paper. By default the second row shows digits over 20 users. The standard profile leaves out "
+    "s = 0.1, (0, 0) and gamma = 0%. Below the paper profile there are 50 users with 250 records each in the first "
+    "row, with the paper's noise in each local step. The paper's third row, a neural network, is not a "
     "convex problem and is left out. The digits take the place of the paper's FEMNIST, and the paper prints no sigma_g "
     "for this figure, so that Section 5's is assumed: a claim that fails here does not carry over here, and is not "
     "refuted. " + noble.PUBLISHED_CODE
@@ -35,8 +36,10 @@ RATES = tuple({"user_rate": 0.1, "record_rate": rate} for rate in (0.05, 0.1, 0.
 
 
 def compute(context: Context) -> dict[str, Any]:
-    levels = context.pick(full=noble.LEVELS[::2], paper=noble.LEVELS)
-    data = tradeoffs.compute(context, "record_rate", RATES, levels, digits_users=20)
+    levels = context.pick(full=noble.LEVELS[::2], paper=noble.LEVELS, standard=noble.LEVELS[-1:])
+    similarities = context.pick(full=noble.SIMILARITIES, paper=noble.SIMILARITIES, standard=noble.SIMILARITIES[:2])
+    rates = context.pick(full=RATES, paper=RATES, standard=RATES[::2])
+    data = tradeoffs.compute(context, "record_rate", rates, levels, similarities, digits_users=20)
     panels = data["panels"]
     found = [
         claims.superiority(panels, "s", "D.3.3: better than DP-FedAvg with any s under heterogeneity"),
@@ -68,12 +71,13 @@ def _shrinking_lead(panels: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _printed_gaps(panels: list[dict[str, Any]]) -> dict[str, Any]:
-    """On image data with gamma = 10 %: the lead is 30 points within 5 at s = 0.2, and less than 20 at s = 0.1."""
+    """On image data with gamma = 10 %: the lead is 30 points within 5 at s = 0.2, and less than 20 at s = 0.1; where
+    s = 0.1 is not run its part is open."""
     own = {p["rate"]: claims.lead(p) for p in panels if p["row"] == "images" and p["heterogeneity"][0] == 10.0}
-    gaps = noble.simultaneous({f"s = {rate:g}": own[rate] for rate in (0.2, 0.1)})
+    gaps = noble.simultaneous({f"s = {rate:g}": own[rate] for rate in (0.2, 0.1) if rate in own})
     parts = [
         noble.all_within({"": gaps["s = 0.2"]}, 0.25, 0.35),
-        noble.all_within({"": gaps["s = 0.1"]}, -math.inf, 0.20),
+        noble.all_within({"": gaps["s = 0.1"]}, -math.inf, 0.20) if "s = 0.1" in gaps else "inconclusive",
     ]
     return {
         "claim": "on image data with gamma = 10% similar users the lead of DP-SCAFFOLD-warm is about 30 points (25 to "

@@ -31,7 +31,7 @@ DRAWS = 8
 
 
 def compute(context: Context) -> dict[str, Any]:
-    cases = [noble.synthetic(context, *(level, 0.0)) for level in VALUES]
+    cases = [noble.synthetic(context, *(level, 0.0)) for level in noble.ends(context, VALUES)]
     data = panels.compute(context, cases, context.pick(full=(50,), paper=panels.STEPS), (60.0, 5000), panels.LOSS)
     data["dissimilarity"] = _dissimilarity()
     found = [

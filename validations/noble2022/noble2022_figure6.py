@@ -25,7 +25,7 @@ VALUES = (0.0, 1.0, 5.0)
 
 
 def compute(context: Context) -> dict[str, Any]:
-    cases = [noble.synthetic(context, *(0.0, level)) for level in VALUES]
+    cases = [noble.synthetic(context, *(0.0, level)) for level in noble.ends(context, VALUES)]
     data = panels.compute(context, cases, context.pick(full=(50,), paper=panels.STEPS), (60.0, 5000), panels.LOSS)
     found = [
         panels.superiority(data["panels"], panels.LOSS, "D.3.1: performs consistently better"),

@@ -16,9 +16,9 @@ CAPTION = (
     "users, R = 4000 training records each, l = 0.05, s = 0.2, delta = 1/(MR)): printed; by the recipe of Appendix B's "
     "Implementation paragraph; by the three steps of Theorem 4.1's proof without approximation (0 from K = 20 on, not "
     "shown); and certified for DP-SCAFFOLD by a privacy loss distribution. Middle: certified epsilon of the printed "
-    "T, for each sigma_g. Right: the figure captions' epsilons. The recipe pays for a term of Lemma B.7 that does not "
-    "vanish as the noise grows; certified accounting does not, although it counts on less: neither users' sampling nor "
-    "the other users' noise hides a record there."
+    "T, for each sigma_g (10 and 160 in the standard profile). Right: the figure captions' epsilons. The recipe pays "
+    "for a term of Lemma B.7 that does not vanish as the noise grows; certified accounting does not, although it "
+    "counts on less: neither users' sampling nor the other users' noise hides a record there."
 )
 SOURCE = {"paper": "noble2022", "where": "Tables 1 and 4, Figures 1-8, Appendices B and D.3"}
 BUDGET_SECONDS = {"full": 12.0, "paper": 900.0}
@@ -50,12 +50,13 @@ EPSILON = 3.0
 def compute(context: Context) -> dict[str, Any]:
     delta = 1 / (TABLE["users"] * TABLE["records"])
     certified_rows = context.pick(full=(10,), paper=tuple(PRINTED))
+    spent_rows = context.pick(full=tuple(PRINTED), paper=tuple(PRINTED), standard=(10, 160))
     rows = []
     for noise, printed in PRINTED.items():
         for steps, rounds in zip(STEPS, printed, strict=True):
             setting: dict[str, Any] = {**TABLE, "local_steps": steps, "noise_multiplier": float(noise)}
             run = get("dp-scaffold")(**setting)
-            spent = account(run.with_(rounds=rounds), delta=delta).epsilon
+            spent = vars(account(run.with_(rounds=rounds), delta=delta).epsilon) if noise in spent_rows else None
             rows.append(
                 {
                     "sigma_g": noise,
@@ -64,7 +65,7 @@ def compute(context: Context) -> dict[str, Any]:
                     "recipe": rounds_recipe(**setting, epsilon=EPSILON, delta=delta),
                     "theorem": rounds_theorem(**setting, epsilon=EPSILON, delta=delta),
                     "certified": largest_rounds(run, epsilon=EPSILON, delta=delta) if noise in certified_rows else None,
-                    "epsilon_of_printed": vars(spent),
+                    "epsilon_of_printed": spent,
                 }
             )
             context.progress(0.9 * len(rows) / 25)
@@ -104,7 +105,8 @@ def compute(context: Context) -> dict[str, Any]:
 def _claims(rows: list[dict[str, Any]], captions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     exact = sum(r["recipe"] == r["printed"] for r in rows)
     off = max(abs(r["recipe"] - r["printed"]) for r in rows)
-    certified = max(r["epsilon_of_printed"]["high"] for r in rows)
+    highs = [r["epsilon_of_printed"]["high"] for r in rows if r["epsilon_of_printed"] is not None]
+    certified = max(highs)
     close = all(0 <= c["printed"] - c["recipe"] < 0.1 for c in captions)
     spent = [f"{c['certified']['high']:.2f}" for c in captions]
     return [
@@ -121,7 +123,7 @@ def _claims(rows: list[dict[str, Any]], captions: list[dict[str, Any]]) -> list[
             "verdict": "reproduced" if certified <= EPSILON else "not-reproduced",
             "expected": "reproduced",
             "paper": "epsilon = 3",
-            "measured": f"epsilon is at most {certified:.3g} in all 25 settings",
+            "measured": f"epsilon is at most {certified:.3g} in {len(highs)} settings",
         },
         {
             "claim": "the captions' epsilons are the recipe's, rounded up to a tenth",
@@ -168,7 +170,9 @@ def _rounds(axes: Any, rows: list[dict[str, Any]]) -> None:
 
 def _spent(axes: Any, rows: list[dict[str, Any]]) -> None:
     for number, noise in enumerate(PRINTED):
-        own = [r for r in rows if r["sigma_g"] == noise]
+        own = [r for r in rows if r["sigma_g"] == noise and r["epsilon_of_printed"] is not None]
+        if not own:
+            continue
         steps, high = [r["K"] for r in own], [r["epsilon_of_printed"]["high"] for r in own]
         axes.plot(steps, high, "o-", color=style.PALETTE[number], markersize=3.5)
         axes.annotate(

@@ -24,6 +24,11 @@ ASSUMED = "the budget (8, 1e-5) and 100 clients are assumed, the paper's budget 
 """What is not the paper's in the private setting."""
 
 
+def counts(context: Context) -> tuple[int, int]:
+    """How many lanes measure a configuration and how many tune its step, the same in all figures: they share runs."""
+    return context.pick(full=12, paper=64), context.pick(full=2, paper=4)
+
+
 @functools.cache
 def tasks(seed: int) -> list[setting.Task]:
     """With noise: 100 clients, fewer features and full gradients. With 10 clients the noise that hides a client drowns

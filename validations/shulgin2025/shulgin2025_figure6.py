@@ -39,7 +39,7 @@ MARGIN = 0.05
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes, trials = context.pick(full=12, paper=64), context.pick(full=2, paper=4)
+    lanes, trials = private.counts(context)
     tasks = private.tasks(context.seed)
     noise = private.sigma(tasks[0].problem.n)
     configs = [Config(m, b, setting.ALPHA) for m in METHODS for b in private.BETAS]
