@@ -55,7 +55,7 @@ def _root(
     """Theorems of differentially private federated learning as executable statements.
 
     Data goes to stdout, progress to stderr. Exit codes: 0 every verdict is the recorded one; 1 some verdict is not, or
-    a run failed; 2 the command cannot be used like that; 3 undecided within the budget; 5 the machine lacks something;
+    a run failed; 2 wrong usage; 3 undecided within the budget; 5 the machine lacks something;
     70 internal error.
 
     \b
