@@ -31,8 +31,8 @@ __all__ = [
     "time_left",
 ]
 
-FULL = "All checks and runs; without it, as many as decide every verdict."
-PAPER = "As many runs and points as the papers have; some scripts take hours."
+FULL = "All checks and runs [default: as many as decide every verdict]."
+PAPER = "As many runs and points as in the papers; some scripts take hours."
 """What the options of a profile say."""
 INTERRUPTED = 130
 CLOSED_PIPE = 141

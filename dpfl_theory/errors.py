@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from dpfl_theory.related import instead
+
 __all__ = ["DpflError", "EnvironmentFault", "InputError", "Misgiven", "TooMuch", "place", "told", "unknown_name"]
 
 
@@ -78,11 +80,18 @@ def told(error: BaseException) -> str:
 def unknown_name(what: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that is not in a catalogue; it suggests what begins like it, or else the nearest name.
 
+    For algorithms see `related.instead`.
+
     >>> print(unknown_name("statement", "das2022.theorem4", ["das2022.theorem4a", "das2022.eq4"]))
     unknown statement 'das2022.theorem4': did you mean 'das2022.theorem4a'?
+    >>> print(unknown_name("class of functions", "nonconvex", ["convex"]))
+    unknown class of functions 'nonconvex': it is none of convex
     """
     names = sorted(known)
+    if what == "algorithm":
+        return InputError(f"unknown algorithm {name!r}: {instead(name, names)}")
     near = _begin_with(name, names) or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    near = [other for other in near if re.sub("^non-?", "", name) != other]  # the opposite is no other spelling
     if near:
         return InputError(f"unknown {what} {name!r}: did you mean {' or '.join(map(repr, near))}?")
     shown = ", ".join(names) if len(names) <= 12 else ", ".join(names[:12]) + ", ..."

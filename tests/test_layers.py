@@ -10,7 +10,7 @@ import dpfl_theory
 
 ROOT = Path(dpfl_theory.__file__).parent
 LAYERS = (
-    ("encoding", "errors", "lazy", "interrupts", "patterns", "numerals", "verify_certificate", "warned"),
+    ("encoding", "errors", "lazy", "interrupts", "patterns", "numerals", "related", "verify_certificate", "warned"),
     ("kernels", "console", "methods", "output", "schemas"),
     ("processes", "cluster", "usual", "forecast", "store", "limited", "installed"),
     ("problems",),

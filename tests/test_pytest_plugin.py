@@ -25,7 +25,7 @@ from dpfl_theory.checks import runner
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
 EXAMPLE = Path(__file__).parents[1] / "examples" / "nesterov.py"
 RIGHT, WRONG = "2 * s.L * s.D**2", "s.L * s.D**2 / 5"
 """A part of the example's formula, and what makes it false for quadratics, in rational arithmetic."""
@@ -353,15 +353,18 @@ def test_it(conforms):
     run(test, "--theorem-seed=7", "--theorem-alpha=1e-3").assert_outcomes(passed=1)
 
 
-def test_what_the_readme_shows(run: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+@pytest.mark.parametrize(("where", "passed"), [("README.md", 2), ("docs/guides/pytest.md", 4)])
+def test_what_the_documentation_shows(
+    where: str, passed: int, run: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / where).read_text(encoding="utf-8"), re.DOTALL)
     (shown,) = (block for block in blocks if "pytest" in block)
     (run.path / "right.py").rename(run.path / "theory.py")
     step = "def step_size(smoothness):\n    return 1 / smoothness\n\n"
     (run.path / "trainer.py").write_text(f"{step}def our_round(w, state, clients, cohort, rng):\n    ...\n")
     report = Compared("conforms")
     monkeypatch.setattr(dpfl_theory, "conform", report, raising=False)
-    run(shown).assert_outcomes(passed=4)
+    run(shown).assert_outcomes(passed=passed)
     assert (report.asked["name"], report.asked["as"]) == ("our_round", "dp-fedavg")
 
 

@@ -26,6 +26,18 @@ __all__ = ["application", "commands_of", "main"]
 
 COMPLETE = "_DPFL_THEORY_COMPLETE"
 """The variable by which a shell asks for completions."""
+TASKS = (
+    ("check a published theorem", "dpfl-theory check das2022.theorem3 --method privacy"),
+    ("check your own theorem", "dpfl-theory new theorem my-theorem"),
+    ("test your implementation", "dpfl-theory conform my_file.py:one_round --as dp-fedavg"),
+    (
+        "account for privacy",
+        "dpfl-theory privacy account --algorithm dp-norm-ec --noise-multiplier 4 --rounds 100 --delta 1e-5",
+    ),
+    ("choose hyper-parameters", "dpfl-theory recommend --data my.csv --epsilon 3 --delta 1e-5"),
+    ("reproduce all results", "dpfl-theory reproduce --output reports"),
+)
+"""What people come for, and a command for each."""
 
 
 def _version(wanted: bool) -> None:
@@ -35,6 +47,7 @@ def _version(wanted: bool) -> None:
 
 
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -42,7 +55,7 @@ def _root(
     """Theorems of differentially private federated learning as executable statements.
 
     Data goes to stdout, progress to stderr. Exit codes: 0 every verdict is the recorded one; 1 some verdict is not, or
-    a run failed; 2 the command cannot be used like that; 3 undecided within the budget; 5 the machine lacks something;
+    a run failed; 2 wrong usage; 3 undecided within the budget; 5 the machine lacks something;
     70 internal error.
 
     \b
@@ -52,6 +65,19 @@ def _root(
       dpfl-theory list problems
       dpfl-theory --install-completion
     """
+    if context.invoked_subcommand is None:
+        emit(_welcome())
+
+
+def _welcome() -> str:
+    """The tasks, with one command each."""
+    width = max(len(task) for task, _ in TASKS)
+    tasks = "\n".join(f"  {task:<{width}}  {command}" for task, command in TASKS)
+    return (
+        "Check theorems of differentially private federated learning by machine.\n\n"
+        f"{tasks}\n\n"
+        "dpfl-theory --help lists all commands, dpfl-theory list all statements."
+    )
 
 
 @cache
@@ -60,7 +86,7 @@ def application(wanted: str | None = None) -> Any:
     alone, which takes half the time (once: together they take a fifth of a second)."""
     app = typer.Typer(
         callback=_root,
-        no_args_is_help=True,
+        invoke_without_command=True,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
         rich_markup_mode=None,
         pretty_exceptions_enable=False,

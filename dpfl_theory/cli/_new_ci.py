@@ -32,7 +32,9 @@ def workflow(package: str = OWN) -> str:
 
 
 def ci(
-    output: Annotated[str, typer.Option(metavar="FILE.yml", help="Where it goes; GitHub looks there alone.")] = PLACE,
+    output: Annotated[
+        str, typer.Option(metavar="FILE.yml", help="The file; GitHub looks only in this folder.")
+    ] = PLACE,
     package: Annotated[
         str, typer.Option(metavar="WHAT", help="What pip installs: a wheel's path, or 'dpfl-theory @ git+https://...'.")
     ] = OWN,

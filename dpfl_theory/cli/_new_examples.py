@@ -26,7 +26,7 @@ def folder() -> Path:
 def examples(
     output: Annotated[str, typer.Option(metavar="DIR", help="A new folder for them.")] = "examples",
 ) -> int:
-    """Copy the package's examples: theorems of one's own, configurations of runs and sweeps."""
+    """Copy the package's examples: theorems, configurations of runs and sweeps."""
     source, target = folder(), writable(output, folder=True)
     if target.exists():
         raise InputError(f"{str(target)!r} is there already: name a new folder with --output")

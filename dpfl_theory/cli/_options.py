@@ -43,25 +43,25 @@ Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where the ke
 Folder = Annotated[
     str | None, typer.Option("--folder", metavar="DIR", help="Your own validation scripts, instead of the package's.")
 ]
-Format = Annotated[str, typer.Option("--format", metavar="text|json", help="What is written to stdout.")]
+Format = Annotated[str, typer.Option("--format", metavar="text|json", help="Format of stdout.")]
 Jobs = Annotated[
-    str | None, typer.Option(metavar="N", help="Processes; by default one a core if the work is worth it.")
+    str | None, typer.Option(metavar="N", help="Number of worker processes [default: one per core for long runs].")
 ]
 Output = Annotated[str, typer.Option(metavar="DIR", help="Folder for evidence, figures and the page.")]
 Scheduler = Annotated[
     str | None,
-    typer.Option(metavar="tcp://HOST:PORT", help="Do the work on the workers of this Dask cluster, not here."),
+    typer.Option(metavar="tcp://HOST:PORT", help="Run the work on this Dask cluster."),
 ]
 Full = Annotated[bool, typer.Option("--full", help=FULL)]
 Paper = Annotated[bool, typer.Option("--paper", help=PAPER)]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again, and store it.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again and cache it.")]
 Kept = Annotated[
     str | None,
     typer.Option(
         "--store", metavar="PATH|off", help="The evidence store; DPFL_THEORY_STORE, or .dpfl-theory/evidence.sqlite."
     ),
 ]
-Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON schema of its documents, and do nothing else.")]
+Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON schema of the documents and exit.")]
 Seed = Annotated[str, typer.Option(metavar="N", help="Seed of all randomness.")]
 
 

@@ -58,7 +58,7 @@ KeptEpsilon = Annotated[str, typer.Option("--epsilon", metavar="E", help="The ep
 Sigma = Annotated[
     str | None, typer.Option(metavar="S", help="The paper's sigma; with --clip, in place of --noise-multiplier.")
 ]
-Clip = Annotated[str | None, typer.Option(metavar="C", help="Clipping threshold: the paper's sigma is told as well.")]
+Clip = Annotated[str | None, typer.Option(metavar="C", help="Clipping threshold; also prints the paper's sigma.")]
 AccountantName = Annotated[
     str,
     typer.Option("--accountant", metavar="|".join(ACCOUNTANTS), help="Certified limits, or formulas as printed."),

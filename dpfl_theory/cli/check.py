@@ -69,24 +69,28 @@ def check(
         ),
     ] = None,
     changed_since: Annotated[
-        str | None, typer.Option(metavar="REV", help="Only what rests on a file that changed since a git revision.")
+        str | None,
+        typer.Option(metavar="REV", help="Check only statements affected by changes since this git revision."),
     ] = None,
     smoke: Annotated[
-        bool, typer.Option("--smoke", help="Only the smoke set: a few fast checks of everything.")
+        bool, typer.Option("--smoke", help="Check only the smoke set: a few fast checks of everything.")
     ] = False,
     standard: Annotated[
-        bool, typer.Option("--standard", help="Only the standard profile: the checks that decide.")
+        bool, typer.Option("--standard", help="Check only the standard profile: the checks that decide.")
     ] = False,
     sensitivity: Annotated[
-        bool, typer.Option("--sensitivity", help="Also say which change of each formula its checks would notice.")
+        bool,
+        typer.Option(
+            "--sensitivity", help="Also report the smallest error in each formula that its checks would detect."
+        ),
     ] = False,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     budget: Annotated[
-        str | None, typer.Option(metavar="60s", help="Cap on the time; what it cuts is inconclusive.")
+        str | None, typer.Option(metavar="60s", help="Time limit; unfinished checks are inconclusive.")
     ] = None,
     limit: Annotated[
-        str | None, typer.Option(metavar="10m", help="End each check after this time; by default those of --file.")
+        str | None, typer.Option(metavar="10m", help="Time limit of each check [default: 10m for --file].")
     ] = None,
     alpha: Annotated[str, typer.Option(metavar="A", help="False-alarm probability of the whole run.")] = "1e-6",
     seed: Seed = "0",

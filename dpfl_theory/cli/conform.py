@@ -29,21 +29,22 @@ def conform(
         str | None, typer.Argument(metavar="MODULE:FUNCTION", help="A round: my_module:round or my_file.py:round.")
     ] = None,
     as_: Annotated[
-        str | None, typer.Option("--as", metavar="ALGORITHM", help="What it should be; see --algorithms.")
+        str | None, typer.Option("--as", metavar="ALGORITHM", help="The algorithm; --algorithms lists them.")
     ] = None,
     algorithms: Annotated[
-        bool, typer.Option("--algorithms", help="List the algorithms with their letters and known faults.")
+        bool, typer.Option("--algorithms", help="List the algorithms with their parameters and known faults.")
     ] = False,
     assignments: Annotated[
-        list[str] | None, typer.Option("--set", metavar="LETTER=VALUE", help="A value that the function has built in.")
+        list[str] | None,
+        typer.Option("--set", metavar="LETTER=VALUE", help="A value that is hard-coded in the function."),
     ] = None,
     sampler: Annotated[
-        str | None, typer.Option(metavar="MODULE:FUNCTION", help="What draws a cohort: sampler(n, rng).")
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="The function that draws a cohort: sampler(n, rng).")
     ] = None,
     clients: Annotated[str, typer.Option(metavar="N", help="Clients of the test problems.")] = "7",
     cohort: Annotated[str | None, typer.Option(metavar="R", help="Expected size of a cohort.")] = None,
     sampling: Annotated[
-        str | None, typer.Option(metavar="poisson|fixed|full", help="How cohorts are drawn; as printed without it.")
+        str | None, typer.Option(metavar="poisson|fixed|full", help="How cohorts are drawn [default: as printed].")
     ] = None,
     relation: Annotated[
         str | None, typer.Option(metavar="zero-out|replace", help="The neighbouring relation of the noise multiplier.")
@@ -53,15 +54,15 @@ def conform(
     ] = "800",
     alpha: Annotated[str, typer.Option(metavar="A", help="Error probability of all tests on samples.")] = "1e-6",
     seed: Seed = "0",
-    limit: Annotated[str, typer.Option(metavar="2m", help="End the test when it takes longer.")] = LIMIT,
+    limit: Annotated[str, typer.Option(metavar="2m", help="Time limit.")] = LIMIT,
     format_: Format = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
     schema: Schema = False,
 ) -> int:
-    """Hold a function of one round against an algorithm, and name what is wrong with it.
+    """Compare a function of one round with an algorithm and name each deviation.
 
     The function is round(w, state, clients, cohort, rng) -> (w, state); hyper-parameters after these five are varied.
-    Exit code 0 if nothing sets it apart from the algorithm, 1 if it differs, 3 if samples did not decide.
+    Exit code 0 if it conforms, 1 if it differs, 3 if samples did not decide.
     """
     if schema:
         from dpfl_theory.conform import document

@@ -23,7 +23,7 @@ EXTRAS = {"gpu": ("cupy-cuda13x",)}
 
 @app.command()
 def doctor(format_: Format = "text") -> int:
-    """Tell versions, devices, threads and optional packages; exit code 5 when a needed package is missing."""
+    """Print versions, devices, threads and optional packages; exit code 5 if a needed package is missing."""
     choice("format", format_, ("text", "json"))
     found = examine()
     if format_ == "json":

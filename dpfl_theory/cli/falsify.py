@@ -26,17 +26,19 @@ def falsify(
     id_: Annotated[
         str | None,
         typer.Argument(
-            metavar="[ID]", help="The statement; a file's only one needs no ID.", autocompletion=_complete.ids
+            metavar="[ID]",
+            help="The statement; not needed for a file with one statement.",
+            autocompletion=_complete.ids,
         ),
     ] = None,
     file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with statements of your own.")] = None,
-    budget: Annotated[str, typer.Option(metavar="60s", help="How long to vary the recorded runs.")] = "60s",
+    budget: Annotated[str, typer.Option(metavar="60s", help="Time for the search.")] = "60s",
     instances: Annotated[
-        str | None, typer.Option(metavar="N", help="Try so many instances instead; always finds the same.")
+        str | None, typer.Option(metavar="N", help="Try this many instances instead; the result is reproducible.")
     ] = None,
     alpha: Annotated[str, typer.Option(metavar="A", help="False-alarm probability of the verdict.")] = "1e-6",
     limit: Annotated[
-        str | None, typer.Option(metavar="60s", help="End a run that takes longer; 10 minutes for a file's own.")
+        str | None, typer.Option(metavar="60s", help="Time limit of a run [default: 10m for --file].")
     ] = None,
     seed: Seed = "0",
     device: Device = "auto",

@@ -86,10 +86,10 @@ def list_(
     ] = None,
     format_: Format = "text",
 ) -> None:
-    """List statements by paper and chapter; the note tells what is restored, derived, another reading, or has a remark.
+    """List statements by paper and chapter; the note marks restored, derived, other readings, and remarks.
 
-    Words narrow the list: ids, patterns and papers, and what must occur in id, title, text, or the paper's authors and
-    title. A word that names a kind of things lists these: names, parameters with units and defaults. For example:
+    Words narrow the list: ids, patterns, papers, and words in id, title, text, authors or title of the paper. The
+    name of another kind lists its members, with parameters, units and defaults. For example:
 
     \b
       dpfl-theory list das2022 --kind theorem

@@ -14,7 +14,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.output import writable, write
 
 app = typer.Typer()
-group = typer.Typer(no_args_is_help=True, help="Write a file to begin with.")
+group = typer.Typer(no_args_is_help=True, help="Write a file to start from.")
 app.add_typer(group, name="new")
 group.command()(ci)
 group.command()(examples)
@@ -22,17 +22,17 @@ group.command()(examples)
 
 @group.callback()
 def new() -> None:
-    """Write a file to begin with."""
+    """Write a file to start from."""
 
 
 @group.command()
 def theorem(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the theorem is called, such as sharper-rate.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the theorem, such as sharper-rate.")],
     output: Annotated[
-        str | None, typer.Option(metavar="FILE.py", help="Where it goes; NAME.py in this folder by default.")
+        str | None, typer.Option(metavar="FILE.py", help="The file [default: NAME.py in this folder].")
     ] = None,
 ) -> int:
-    """Write a statement file with comments, which can be checked at once and is yours to change."""
+    """Write a commented statement file that can be checked at once and changed."""
     from dpfl_theory.templates import theorem as template
 
     file, text = template(name)

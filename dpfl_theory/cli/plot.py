@@ -30,29 +30,31 @@ def plot(
     id_: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="The statement; the only one of a file without it.")
     ] = None,
-    over: Annotated[str, typer.Option(metavar="LETTER", help="The letter that is varied.")] = "",
+    over: Annotated[str, typer.Option(metavar="SYMBOL", help="The symbol that is varied.")] = "",
     file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with statements of your own.")] = None,
     check: Annotated[str | None, typer.Option(metavar="NAME", help="The check whose instance is varied.")] = None,
-    method: Annotated[str | None, typer.Option(metavar="M", help="monte-carlo or exact, where both would do.")] = None,
+    method: Annotated[str | None, typer.Option(metavar="M", help="monte-carlo or exact, if both are possible.")] = None,
     values: Annotated[
-        str | None, typer.Option(metavar="a:b:n|a,b,...", help="Its values; around the recorded one without it.")
+        str | None,
+        typer.Option(metavar="a:b:n|a,b,...", help="Values of the symbol [default: around the recorded one]."),
     ] = None,
     data: Annotated[
         str | None, typer.Option(metavar="FILE", help="Run it on these records: CSV, Parquet, NPZ, LIBSVM, IDX.")
     ] = None,
-    clients: Annotated[str | None, typer.Option(metavar="N", help="Clients that records of nobody go to.")] = None,
-    ridge: Annotated[str, typer.Option(metavar="R", help="Ridge of the regression on these records.")] = "0",
-    limit: Annotated[
-        str | None, typer.Option(metavar="10m", help="End it when it takes longer; by default for --file.")
+    clients: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Number of clients among which records without a client id are divided."),
     ] = None,
+    ridge: Annotated[str, typer.Option(metavar="R", help="Ridge of the regression on these records.")] = "0",
+    limit: Annotated[str | None, typer.Option(metavar="10m", help="Time limit [default: 10m for --file].")] = None,
     alpha: Annotated[str, typer.Option(metavar="A", help="False-alarm probability of all points.")] = "1e-6",
     seed: Seed = "0",
     device: Device = "auto",
     output: Annotated[
-        str | None, typer.Option(metavar="FILE.svg|png", help="The figure; CSV and JSON go beside it.")
+        str | None, typer.Option(metavar="FILE.svg|png", help="The figure; CSV and JSON go next to it.")
     ] = None,
 ) -> int:
-    """Draw a bound, its terms and what is measured over a letter; CSV and JSON with the numbers go beside it."""
+    """Plot a bound, its terms and the measured left side over a symbol; also write CSV and JSON."""
     from dpfl_theory.checks.curve import check_of, curve
     from dpfl_theory.checks.settings import Settings
     from dpfl_theory.report.curve import as_csv, as_json, drawn

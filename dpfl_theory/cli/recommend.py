@@ -80,7 +80,7 @@ def recommend(
     ] = None,
     confirm: Annotated[
         bool,
-        typer.Option("--confirm", help="Run the neighbourhood too: is the bound least where the runs are best?"),
+        typer.Option("--confirm", help="Also run the neighbourhood: is the bound smallest where the runs are best?"),
     ] = False,
     store: Kept = None,
     fresh: Fresh = False,

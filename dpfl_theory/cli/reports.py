@@ -104,9 +104,9 @@ def reproduce(
     store: Kept = None,
     fresh: Fresh = False,
 ) -> int:
-    """Check every statement of the catalogue and run every validation, spread over the cores. The standard profile runs
-    the checks that decide; --full runs all. The report is there after a minute and is renewed as results come; what
-    has ended is kept when you interrupt."""
+    """Check every statement of the catalogue and run every validation on all cores. The standard profile runs the
+    checks that decide; --full runs all. A first report is written after a minute and updated as results arrive. You can
+    interrupt: a second run computes only what is missing."""
     from dpfl_theory import statements, validation
     from dpfl_theory.checks.runner import plan
     from dpfl_theory.reproduce import reproduce as run
@@ -144,8 +144,8 @@ def report(
     fresh: Fresh = False,
     schema: Schema = False,
 ) -> int:
-    """Rebuild figures and the HTML pages (index.html and those that it leads to) from the JSON files in the subfolder
-    evidence. With a file of your own statements, check these first; exit codes are those of check. For example:
+    """Build figures and HTML pages from the JSON files in the subfolder evidence. With --file, check the statements of
+    that file first; the exit codes are those of check. For example:
 
     \b
       dpfl-theory report --file my_statements.py --output out
@@ -195,8 +195,8 @@ def errata(
     ],
     format_: Annotated[str, typer.Option("--format", metavar="text|md|json", help="What is written.")] = "text",
 ) -> None:
-    """Write the letter to a paper's authors, as the catalogue records it: causes, errata, remarks, slips. `md` is the
-    whole letter, `text` a short form; `report` shows it with the evidence."""
+    """Write the report to a paper's authors: causes, errata, remarks, typos, as the catalogue records them. `md` is the
+    whole report, `text` a short form; the command `report` shows it with the evidence."""
     from dpfl_theory import statements
     from dpfl_theory.report.letter import letter
     from dpfl_theory.report.letter_text import as_markdown, as_text

@@ -35,7 +35,7 @@ def show(
     ],
     format_: Format = "text",
 ) -> None:
-    """Show statements: formula, letters, hypotheses, prescription, checks and erratum; or one problem, algorithm,
+    """Show statements: formula, symbols, hypotheses, prescription, checks and erratum; or one problem, algorithm,
     observable, hypothesis, method, paper or validation. JSON is one object for one id, and an array for several or for
     a pattern. For example:
 

@@ -19,12 +19,12 @@ def simulate(
     config: Annotated[str | None, typer.Argument(metavar="CONFIG.toml", help="The configuration.")] = None,
     assignments: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=_SET)] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of a configuration.")] = False,
-    limit: Annotated[str | None, typer.Option(metavar="SECONDS", help="End the run when it takes longer.")] = None,
+    limit: Annotated[str | None, typer.Option(metavar="SECONDS", help="Time limit.")] = None,
     output: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write every round to this CSV or Parquet file.")
     ] = None,
 ) -> int:
-    """Run one configuration: problem or data, algorithm, hyper-parameters, rounds, lanes, seed.
+    """Run one configuration: problem or data, algorithm, hyper-parameters, rounds, replicates, seed.
 
     Prints the suboptimality by round with its standard error, the certified epsilon where noise is added, and whether
     the run diverged (exit code 1).

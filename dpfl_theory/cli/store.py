@@ -42,12 +42,12 @@ def ls(kind: Kind = None, about: About = None, store: Kept = None) -> int:
 
 @group.command()
 def export(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Where the lines of JSON go.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The file.")],
     kind: Kind = None,
     about: About = None,
     store: Kept = None,
 ) -> int:
-    """Write entries as lines of JSON, to be merged elsewhere; those that were altered stay behind."""
+    """Write entries as lines of JSON, to be merged elsewhere; altered entries are left out."""
     from dpfl_theory.store.entries import to_lines
 
     with _there(store) as kept:
@@ -65,7 +65,7 @@ def merge(
     file: Annotated[str, typer.Argument(metavar="FILE|STORE", help="An exported file, or another store.")],
     store: Kept = None,
 ) -> int:
-    """Take the entries of an exported file or of another store; of two with one key the later one stays."""
+    """Add the entries of an exported file or of another store; of two with one key the later one is kept."""
     from dpfl_theory.store import Store, place
     from dpfl_theory.store.entries import from_lines
 
@@ -96,7 +96,7 @@ def merge(
 
 @group.command()
 def verify(store: Kept = None) -> int:
-    """Check every entry: whether it is as it was put, and whether the present code would give it the same key.
+    """Check that every entry is unaltered and belongs to the present code.
 
     Exit code 1 where one was altered.
     """
@@ -118,11 +118,11 @@ def verify(store: Kept = None) -> int:
 @group.command()
 def prune(
     older_than: Annotated[
-        str | None, typer.Option(metavar="30d", help="Also what was stored so many days ago or earlier.")
+        str | None, typer.Option(metavar="30d", help="Also entries that are at least this old.")
     ] = None,
     store: Kept = None,
 ) -> int:
-    """Throw away what no command would take any more: entries of other code or versions, and altered ones."""
+    """Remove entries that no command would use: of other code or versions, and altered ones."""
     before = _before(older_than)
     with _there(store) as kept:
         states = _states(kept)

@@ -25,30 +25,30 @@ def sweep(
     ] = None,
     assignments: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=_SET)] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of a configuration.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and run nothing else.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cost and exit.")] = False,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     pack: Annotated[
-        str | None, typer.Option(metavar="CELLS", help="Cells in a call of the kernels; changes no number.")
+        str | None, typer.Option(metavar="CELLS", help="Cells in one call of the kernels; changes no number.")
     ] = None,
-    limit: Annotated[str | None, typer.Option(metavar="SECONDS", help="End and list a cell that takes longer.")] = None,
+    limit: Annotated[str | None, typer.Option(metavar="SECONDS", help="Time limit of a cell.")] = None,
     store: Kept = None,
     fresh: Fresh = False,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on with an earlier run: finished cells are always taken; needs a store."),
+        typer.Option("--resume", help="Continue an earlier run; needs a store. Finished cells are always reused."),
     ] = False,
     output: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Where results (.csv, .parquet) or a figure (.svg, .png) go.")
+        str | None, typer.Option(metavar="FILE", help="The file for results (.csv, .parquet) or a figure (.svg, .png).")
     ] = None,
     folder: Annotated[
-        str, typer.Option(metavar="DIR", help="Where a file goes that the configuration names as its output.")
+        str, typer.Option(metavar="DIR", help="The folder for a file that the configuration names as its output.")
     ] = ".",
 ) -> int:
     """Run a design over problems or your data, algorithms, hyper-parameters and seeds; or plot its results.
 
-    Every combination is a cell, and a row of the results. A cell that fails is a row with its cause, and the exit code
-    is then 1; the others are there. For example:
+    Every combination is a cell, and a row of the results. A cell that fails is a row with its cause; the others are
+    complete, and the exit code is 1. For example:
 
     \b
       dpfl-theory sweep examples/sweep.toml --output steps.parquet

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -27,16 +25,10 @@ from dpfl_theory.conform.references import references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
 from dpfl_theory.conform.settings import settings
 from dpfl_theory.conform.subject import Raised, Subject
-from dpfl_theory.errors import InputError
+from dpfl_theory.errors import InputError, unknown_name
 
 __all__ = ["conform", "described"]
 
-OTHERS = (
-    "apfl ditto fedac fedadagrad fedadam fedasync fedavgm fedbn fedbuff feddane feddyn fedlin fednova fedopt fedpa "
-    "fedpd fedper fedprox fedrep fedsam fedsgd fedsplit fedyogi ftrl mime mimelite moon pfedme perfedavg qfedavg qffl "
-    "scaffoldm stem vrlsgd"
-)
-"""Algorithms that have no reference here, without hyphens: another one's name is no spelling of theirs."""
 INNER = ("level", "deviation", "local_step", "global_step", "local_steps", "memory", "relation_factor", "d")
 """Letters that others say already."""
 
@@ -95,7 +87,7 @@ def conform(
     begun = time.perf_counter()
     known = references()
     if as_ not in known:
-        raise _unknown(as_, list(known))
+        raise unknown_name("algorithm", as_, known)
     if not isinstance(clients, int) or not 3 <= clients <= 100:
         raise InputError(f"the number of clients is {clients!r}: give a whole number from 3 to 100")
     kind = known[as_]
@@ -133,26 +125,6 @@ def conform(
         versions={"numpy": np.__version__},
         assumed=_assumed(kind, values[0], asked, letters),
     )
-
-
-def _unknown(name: str, known: Sequence[str]) -> InputError:
-    """The error for an algorithm that has no reference: a name is suggested where it is another spelling of it alone,
-    and not where it is another algorithm.
-
-    >>> print(_unknown("FedProx", ["fedavg"]))
-    there is no reference for 'FedProx', and no other one stands for it: there are fedavg
-    >>> print(_unknown("fedavgg", ["fedavg"]))
-    unknown algorithm 'fedavgg': did you mean 'fedavg'?
-    """
-    plain = re.sub(r"[^a-z0-9]", "", name.lower()).removeprefix("dp")
-    listed = f"there are {', '.join(known)}"
-    if plain in OTHERS.split():
-        return InputError(f"there is no reference for {name!r}, and no other one stands for it: {listed}")
-    begin = [one for one in known if name and one.startswith(name.lower())]
-    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.75) or (begin if len(begin) <= 3 else [])
-    if near:
-        return InputError(f"unknown algorithm {name!r}: did you mean {' or '.join(map(repr, near))}?")
-    return InputError(f"there is no reference for {name!r}: {listed}")
 
 
 def _assumed(

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
 from dpfl_theory.errors import InputError
+from dpfl_theory.related import instead
 
 __all__ = ["Faults", "another", "known_name", "near", "shown", "unknown", "validated", "versioned"]
 
@@ -46,7 +47,8 @@ def unknown(key: str, name: Any, known: Iterable[str]) -> str:
     >>> unknown("algorithm.name", "dp-fedvag", ["dp-fedavg", "scaffold"])
     "algorithm.name is 'dp-fedvag', which is unknown: did you mean 'dp-fedavg'?"
     """
-    return f"{key} is {shown(name)}, which is unknown: {near(str(name), known)}"
+    remedy = instead(str(name), known) if key == "algorithm.name" else near(str(name), known)
+    return f"{key} is {shown(name)}, which is unknown: {remedy}"
 
 
 def near(name: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""The names under which a round may ask for a letter stand in the README and in the command's list, and are taken."""
+"""The names of parameters that a round may use are in the documentation and in the command's list, and are accepted."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dpfl_theory.conform.letters import names
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.subject import Subject
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "conform.md").read_text(encoding="utf-8")
 
 
-def test_the_readme_has_every_name() -> None:
-    shown = README.split("### Names of letters")[1].split("\n## ")[0]
+def test_the_guide_has_every_name() -> None:
+    shown = GUIDE.split("## Names of parameters")[1].split("\n## ")[0]
     assert [line for line in shown.splitlines() if line.startswith("| `")] == [
         f"| `{row.letter}` | {', '.join(f'`{other}`' for other in row.also) or '-'} | {', '.join(row.algorithms)} |"
         for row in names()

@@ -1,0 +1,61 @@
+"""Algorithms that this package does not have, and the nearest one that it has: for messages about unknown names."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+__all__ = ["RELATED", "instead"]
+
+_FEDAVG, _SCAFFOLD, _SCAFFNEW = ("fedavg", "dp-fedavg"), ("scaffold", "dp-scaffold"), ("scaffnew", "dp-scaffnew")
+_SERVER = "with plain gradient descent on the server {} is FedAvg"
+RELATED: Mapping[str, tuple[Collection[str], str]] = {
+    "fedprox": (_FEDAVG, "without its proximal term FedProx is FedAvg"),
+    "fednova": (_FEDAVG, "with the same number of local steps on all clients FedNova is FedAvg"),
+    "fedopt": (_FEDAVG, _SERVER.format("FedOpt")),
+    "fedadam": (_FEDAVG, _SERVER.format("FedAdam")),
+    "fedyogi": (_FEDAVG, _SERVER.format("FedYogi")),
+    "fedadagrad": (_FEDAVG, _SERVER.format("FedAdagrad")),
+    "fedavgm": (_FEDAVG, "without momentum on the server FedAvgM is FedAvg"),
+    "fedsgd": (("dp-fedsgd", *_FEDAVG), "FedSGD is FedAvg with one local step"),
+    "feddyn": (_SCAFFOLD, "it too corrects client drift by a state of each client"),
+    "mime": (_SCAFFOLD, "it too corrects client drift by control variates"),
+    "mimelite": (_SCAFFOLD, "Mime too corrects client drift by control variates"),
+    "fedlin": (_SCAFFOLD, "it too corrects client drift by the server's gradient"),
+    "proxskip": (_SCAFFNEW, "ScaffNew is ProxSkip for averaging over clients"),
+    "tamuna": (_SCAFFNEW, "it extends ScaffNew by partial participation and compression"),
+    "ef14": (("dp-clip21", "dp-norm-ec"), "EF21 is another form of error feedback"),
+    "ef21": (("dp-clip21", "dp-norm-ec"), "Clip21 is EF21 with clipping"),
+    "ftrl": (("dp-fedavg",), "DP-FTRL adds correlated noise to the clipped sum, DP-FedAvg independent noise"),
+    "adaptiveclipping": (("dp-fedavg",), "with a constant threshold it is DP-FedAvg"),
+}
+"""Name without hyphens and without ``dp``: the nearest algorithms, of which the first one that is known counts; why."""
+_OTHERS = (
+    "apfl ditto fedac fedasync fedbn fedbuff feddane fedpa fedpd fedper fedrep fedsam fedsplit moon pfedme perfedavg "
+    "qfedavg qffl scaffoldm stem vrlsgd"
+)
+"""Algorithms to which none here is near: another one's name is no spelling of theirs."""
+
+
+def instead(name: str, known: Iterable[str]) -> str:
+    """What to give in place of an unknown name of an algorithm: another spelling, or the nearest algorithm and why.
+
+    >>> instead("fedavgg", ["fedavg", "scaffold"])
+    "did you mean 'fedavg'?"
+    >>> instead("FedNova", ["fedavg"])
+    "the nearest is 'fedavg': with the same number of local steps on all clients FedNova is FedAvg; known are fedavg"
+    >>> instead("moon", ["fedavg", "scaffold"])
+    'known are fedavg, scaffold'
+    """
+    names = sorted(known)
+    listed = f"known are {', '.join(names)}" if names else "none is known"
+    plain = re.sub(r"[^a-z0-9]", "", name.lower()).removeprefix("dp")
+    candidates, why = RELATED.get(plain, ((), ""))
+    if nearest := [candidate for candidate in candidates if candidate in names]:
+        return f"the nearest is {nearest[0]!r}: {why}; {listed}"
+    if plain in _OTHERS.split() or plain in RELATED:
+        return listed
+    begin = [one for one in names if len(name) > 2 and one.startswith(name.lower())]
+    near = begin if 0 < len(begin) <= 3 else difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.75)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else listed
