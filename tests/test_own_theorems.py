@@ -305,7 +305,6 @@ def test_a_build_that_cannot_be_drawn_is_told(
     assert [p.name for p in tmp_path.iterdir() if p.name != "__pycache__"] == ["mine.py"]
 
 
-@pytest.mark.slow
 def test_runs_are_drawn_with_limits_on_the_users_own_records(tmp_path: Path) -> None:
     """A file of 60 records: the letters are the constants of the regression on them."""
     import numpy as np

@@ -87,7 +87,7 @@ def run(module: str, fresh: bool) -> None:
     )
     tests = [t for t in TARGETS[module] if Path(t.partition("::")[0]).exists()]
     plugin = _Runner(module, fresh)
-    options = ["-q", "-s", "--assert=plain", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    options = ["-q", "-s", "--exhaustive", "--assert=plain", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
     code = pytest.main([*options, *dict.fromkeys(t.partition("::")[0] for t in tests)], plugins=[plugin])
     if plugin.error is not None:
         raise plugin.error
