@@ -27,8 +27,8 @@ from typing import Any
 from dpfl_theory import statements
 from dpfl_theory.checks import falsify as own
 from dpfl_theory.checks import monte_carlo
+from dpfl_theory.checks.perturb_formula import MOST, get, numbers, put, varied
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.variation import MOST, get, numbers, put, varied
 from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.formula import letters_of, sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement

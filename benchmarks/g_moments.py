@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Array, Case, Contestant, load_jax
+from dpfl_theory.semantics.base import Vector
 from dpfl_theory.statements.hou2023._runs import iterated
-from dpfl_theory.worlds.base import Vector
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ CASES: Mapping[str, Sequence[str]] = {
     "dpfl-theory show das2022.theorem4b": [*_CLI, "show", "das2022.theorem4b"],
 }
 """Commands, the first of which is the measure of the others."""
-_COMPILE = [sys.executable, "-c", "from dpfl_theory.warm import compile_kernels; compile_kernels('cpu')"]
+_COMPILE = [sys.executable, "-c", "from dpfl_theory.precompile import compile_kernels; compile_kernels('cpu')"]
 _ONE_RUN = [*_CLI, "check", "das2022.lemma10", "--method", "monte-carlo", "--store", "off", "--jobs", "1"]
 
 

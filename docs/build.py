@@ -11,8 +11,8 @@ from docs import reference as interface
 from docs import search
 from docs.inserts import TEMPLATES
 from docs.markdown import read
+from dpfl_theory.atomic_io import write
 from dpfl_theory.errors import InputError
-from dpfl_theory.output import write
 from dpfl_theory.report.templates import render
 
 __all__ = ["LARGEST", "NAVIGATION", "ROOT", "build"]

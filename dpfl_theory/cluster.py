@@ -26,11 +26,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from dpfl_theory import installed
+from dpfl_theory import code_digest
 from dpfl_theory.errors import DpflError, EnvironmentFault, InputError
 from dpfl_theory.kernels import threads
 from dpfl_theory.store import Store
-from dpfl_theory.store.away import Parcel, away
+from dpfl_theory.store.remote import Parcel, away
 from dpfl_theory.store.slot import unpack
 
 __all__ = ["connected", "spread", "workers_of"]
@@ -94,7 +94,7 @@ def workers_of(client: Any) -> int:
 def _versions() -> dict[str, str]:
     """What numbers rest on, of this process."""
     python = ".".join(platform.python_version_tuple()[:2])
-    return {"Python": python, **{name: version(name) for name in _RESTS_ON}, _FILES: installed.digest()[:12]}
+    return {"Python": python, **{name: version(name) for name in _RESTS_ON}, _FILES: code_digest.digest()[:12]}
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _piece(work: Callable[[], T], needed: Mapping[str, str]) -> _Ended[T]:
         raise EnvironmentFault(told)
     with threads.bounded(1), threads.single_blas(), away() as sent:
         result = work()
-    if installed.changed():
+    if code_digest.changed():
         told = f"files of this package at the worker at {worker.address} changed while it ran: start workers anew"
         raise EnvironmentFault(told)
     return _Ended(result, tuple(sent))

@@ -9,7 +9,16 @@ from pathlib import Path
 
 from dpfl_theory.related import instead
 
-__all__ = ["DpflError", "EnvironmentFault", "InputError", "Misgiven", "TooMuch", "place", "told", "unknown_name"]
+__all__ = [
+    "DpflError",
+    "EnvironmentFault",
+    "InputError",
+    "InstanceError",
+    "WorkLimitError",
+    "place",
+    "told",
+    "unknown_name",
+]
 
 
 class DpflError(Exception):
@@ -24,11 +33,11 @@ class InputError(DpflError, ValueError):
     exit_code = 2
 
 
-class TooMuch(InputError):
+class WorkLimitError(InputError):
     """Work that would not end, counted before it is begun: exit code 2, or an undecided check."""
 
 
-class Misgiven(InputError):
+class InstanceError(InputError):
     """An instance that its statement cannot use: exit code 2, and the sentence points at the instance."""
 
 

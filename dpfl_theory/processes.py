@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from dpfl_theory.encoding import tolerate
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.kernels import threads
-from dpfl_theory.kernels.once import Turn, share
+from dpfl_theory.kernels.announce import Turn, share
 
 __all__ = ["Done", "on", "one_thread", "several", "spread", "without_interrupts"]
 

@@ -14,24 +14,24 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dpfl_theory import methods
+from dpfl_theory.atomic_io import write
+from dpfl_theory.checks.cache import places, taken
 from dpfl_theory.checks.evidence import Evidence, exit_code, in_short
-from dpfl_theory.checks.runner import Pair, report_of, settings_of, tasks_of, usual_seconds
+from dpfl_theory.checks.runner import Pair, expected_seconds, report_of, settings_of, tasks_of
 from dpfl_theory.checks.standard import standard
-from dpfl_theory.checks.stored import places, taken
 from dpfl_theory.checks.workers import work_of
 from dpfl_theory.console import Progress, as_options, say, seconds_left
 from dpfl_theory.forecast import Forecast
-from dpfl_theory.output import write
+from dpfl_theory.precompile import compile_kernels
 from dpfl_theory.processes import spread
 from dpfl_theory.report.build import build
 from dpfl_theory.store import Ended, reused
 from dpfl_theory.validation import Script
-from dpfl_theory.validation.attempt import Ending, Run, attempt
-from dpfl_theory.validation.attempt import exit_code as code_of
-from dpfl_theory.validation.pieces import Pieces, together
-from dpfl_theory.validation.points import Made, Waiting
 from dpfl_theory.validation.run import subfolder
-from dpfl_theory.warm import compile_kernels
+from dpfl_theory.validation.run_record import Ending, Run, attempt
+from dpfl_theory.validation.run_record import exit_code as code_of
+from dpfl_theory.validation.series import Made, Waiting
+from dpfl_theory.validation.tasks import Pieces, together
 
 __all__ = ["reproduce"]
 
@@ -115,7 +115,7 @@ class _Work:
             functools.partial(compile_kernels, self.how.context.device),
             *self.figures.begin,
         )
-        self.usual = [*usual_seconds(self.pairs), 1.0]
+        self.usual = [*expected_seconds(self.pairs), 1.0]
         order = order_of(self.pairs, [self.cost(i) for i in range(len(self.pieces))])
         self.order = [i for i in order if i not in self.evidence]
         if self.order == [self.compiling]:

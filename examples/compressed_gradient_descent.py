@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.oracle import Oracle
 
 
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     return Sides({"distance": s.distance}, {"start": (1 - s.eta * s.mu) ** s.K * s.D**2})
 
 
-def step(o: Oracle, x: Vector, s: Letters) -> Vector:
+def step(o: Oracle, x: Vector, s: Symbols) -> Vector:
     return x - s.eta / s.p * o.gradient(x) if o.coin(s.p) else x
 
 

@@ -16,15 +16,15 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import WorstCase
-from dpfl_theory.statements.formula import Letters, evaluate, prescription_of
+from dpfl_theory.statements.formula import Symbols, evaluate, prescription_of
 from dpfl_theory.statements.model import Assumption, Sides, Source, Statement, Symbol, checks
 
 
-def step(s: Letters) -> Mapping[str, Any]:
+def step(s: Symbols) -> Mapping[str, Any]:
     return {"eta": 2 / (s.L + s.mu) * (1 - s.q) / (1 + s.q)}
 
 
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     import sympy as sp
 
     gamma = (s.L - s.mu) / (s.L + s.mu)

@@ -11,24 +11,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.oracle import Oracle
 
 
-def momentum(s: Letters) -> Mapping[str, Any]:
+def momentum(s: Symbols) -> Mapping[str, Any]:
     import sympy as sp
 
     return {"beta": sp.sqrt((1 - s.alpha * s.mu) * (1 - s.alpha * s.L))}
 
 
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     return Sides({"gap": s.gap}, {"start": (1 - s.alpha * s.mu) ** s.K * s.excess})
 
 
-def step(o: Oracle, state: tuple[Vector, Vector], s: Letters) -> tuple[Vector, Vector]:
+def step(o: Oracle, state: tuple[Vector, Vector], s: Symbols) -> tuple[Vector, Vector]:
     x, last = state
     return x - s.alpha * o.gradient(x) + s.beta * (x - last), x
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.semantics.base import Vector, average
+from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
-from dpfl_theory.worlds.base import Vector, average
-from dpfl_theory.worlds.oracle import Oracle
 
 
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     drift = 16 * s.gamma**2 * s.L * (s.H - 1) ** 2 * s.sigma**2
     return Sides(
         {"gap": s.gap},
@@ -31,7 +31,7 @@ def short_step(_: Any, v: Mapping[str, Any]) -> str | None:
     return None if share <= 1 + 1e-12 else f"gamma is {share:.4g} times its limit"
 
 
-def step(o: Oracle, points: list[Vector], s: Letters) -> list[Vector]:
+def step(o: Oracle, points: list[Vector], s: Symbols) -> list[Vector]:
     """One local step of every client, after the points were averaged where a period begins."""
     shared = o.k % int(s.H) == 0
     points = [average(points)] * len(points) if shared else points

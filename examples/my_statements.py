@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol, checks
 
 # 1. The letters: name in formulas, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.
@@ -36,7 +36,7 @@ GAP = Expected("E_gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E}[f(w_k) - f
 
 
 # 3. The two sides, as named terms. Units are checked without being asked.
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"gap": (2 - 2 * s.eta * s.L) * s.E_gap},
         rhs={"initialisation": s.D**2 / (s.eta * s.K), "noise": s.eta * s.d * s.sigma**2},
@@ -59,7 +59,7 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Any:
     import numpy as np
 
     from dpfl_theory import algorithms, problems
-    from dpfl_theory.algorithms.reach import fedavg_reach
+    from dpfl_theory.algorithms.travel_bound import fedavg_reach
     from dpfl_theory.statements.claims import Experiment
 
     problem = problems.make("huber", clients=5, dimension=10, heterogeneity=0.5, seed=1)

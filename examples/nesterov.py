@@ -7,18 +7,18 @@ dpfl-theory check --file examples/nesterov.py
 
 from __future__ import annotations
 
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.oracle import Oracle
 
 
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     return Sides({"gap": s.gap}, {"start": 2 * s.L * s.D**2 / (s.K + 1) ** 2})
 
 
-def iterate(o: Oracle, state: tuple[Vector, Vector], s: Letters) -> tuple[Vector, Vector]:
+def iterate(o: Oracle, state: tuple[Vector, Vector], s: Symbols) -> tuple[Vector, Vector]:
     """x and y, of which x is looked at."""
     last, y = state
     x = y - o.gradient(y) / s.L

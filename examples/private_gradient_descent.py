@@ -14,20 +14,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.oracle import Oracle
 
 
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     kept = (1 - s.eta * s.mu) ** 2
     noise = s.eta**2 * s.d * s.sigma**2 * (1 - kept**s.K) / (1 - kept)
     return Sides({"distance": s.distance}, {"start": kept**s.K * s.D**2, "noise": noise})
 
 
-def step(o: Oracle, x: Vector, s: Letters) -> Any:
+def step(o: Oracle, x: Vector, s: Symbols) -> Any:
     return x - s.eta * (o.gradient(x) + o.noise(s.sigma))
 
 

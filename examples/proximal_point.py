@@ -7,18 +7,18 @@ dpfl-theory check --file examples/proximal_point.py
 
 from __future__ import annotations
 
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.oracle import Oracle
 
 
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     return Sides({"gap": s.gap}, {"start": s.D**2 / (4 * s.gamma * s.K)})
 
 
-def step(o: Oracle, x: Vector, s: Letters) -> Vector:
+def step(o: Oracle, x: Vector, s: Symbols) -> Vector:
     return o.proximal(x, s.gamma)
 
 

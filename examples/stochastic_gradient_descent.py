@@ -11,20 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.oracle import Oracle
 
 
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     kept = (1 - s.alpha * s.mu) ** s.K
     floor = s.alpha * s.L * s.sigma**2 / (2 * s.mu)
     return Sides({"gap": s.gap}, {"start": kept * s.excess, "noise": floor * (1 - kept)})
 
 
-def step(o: Oracle, x: Vector, s: Letters) -> Any:
+def step(o: Oracle, x: Vector, s: Symbols) -> Any:
     return x - s.alpha * (o.gradient(x) + o.error(s.sigma))
 
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import WorstCase
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Sides, Source, Statement, Symbol, checks
 
 LETTERS = (
@@ -27,7 +27,7 @@ LETTERS = (
 )
 
 
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     return Sides(lhs={"gap": s.gap}, rhs={"start": s.L * s.D**2 / (4 * s.K + 2)})
 
 

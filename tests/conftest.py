@@ -79,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[BEGUN] = time.monotonic()
     config.stash[CONCERNED] = None
     if revision := config.getoption("left_out_since"):
-        from dpfl_theory.checks.changed import change_since
+        from dpfl_theory.checks.change_detection import change_since
         from dpfl_theory.errors import InputError
 
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from dpfl_theory.checks.changed import Change
+from dpfl_theory.checks.change_detection import Change
 from dpfl_theory.checks.imports import Imports
 
 __all__ = ["concerned"]

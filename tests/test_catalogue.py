@@ -17,9 +17,9 @@ from dpfl_theory.report import formulas
 from dpfl_theory.report.entries import Entry
 from dpfl_theory.report.proof_map import proof_graph, resting_on
 from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.lines import Lines
 from dpfl_theory.statements.model import DOMAINS, KINDS, Statement
-from dpfl_theory.statements.valid import faults
+from dpfl_theory.statements.source_location import Lines
+from dpfl_theory.statements.validate import faults
 from dpfl_theory.validation import available, load
 
 ALL = statements.all_statements()

@@ -15,12 +15,12 @@ import pytest
 from patience import HANGS
 
 import dpfl_theory
+from dpfl_theory.atomic_io import write
 from dpfl_theory.checks import runner
 from dpfl_theory.cli import main
 from dpfl_theory.console import Progress, parse_budget
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cuda import why_not
-from dpfl_theory.output import write
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "my_statements.py"
@@ -340,9 +340,9 @@ def test_an_internal_error_without_a_message_says_where(jobs: str, tmp_path: Pat
 
 def test_an_empty_message_in_a_users_file_is_told_with_its_line(capsys: Output, tmp_path: Path) -> None:
     text = EXAMPLE.read_text()
-    before, after = text.split("def sides(s: Letters) -> Sides:\n")
+    before, after = text.split("def sides(s: Symbols) -> Sides:\n")
     file = tmp_path / "mine.py"
-    file.write_text(f"{before}def sides(s: Letters) -> Sides:\n    assert LETTERS == ()\n{after}")
+    file.write_text(f"{before}def sides(s: Symbols) -> Sides:\n    assert LETTERS == ()\n{after}")
     line = before.count("\n") + 2
     sentence = refused(capsys, "check", "--file", str(file), "--method", "algebra", "--jobs", "1")
     assert f"AssertionError without a message in {file}, line {line}" in sentence

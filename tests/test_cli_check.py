@@ -10,8 +10,8 @@ import pytest
 
 import dpfl_theory
 from dpfl_theory import statements
-from dpfl_theory.checks import changed, runner
-from dpfl_theory.checks.changed import Change
+from dpfl_theory.checks import change_detection, runner
+from dpfl_theory.checks.change_detection import Change
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.checks.smoke import smoke_set
 from dpfl_theory.checks.standard import standard
@@ -41,7 +41,7 @@ def found(capsys: Output) -> set[str]:
 def change(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files that differ from every revision."""
     files: list[Path] = []
-    monkeypatch.setattr(changed, "change_since", lambda revision: Change(PACKAGE, tuple(files)))
+    monkeypatch.setattr(change_detection, "change_since", lambda revision: Change(PACKAGE, tuple(files)))
     return files
 
 

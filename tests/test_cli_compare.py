@@ -12,9 +12,9 @@ import pytest
 from dpfl_theory.cli import main
 from dpfl_theory.cli._compare import as_text
 from dpfl_theory.kernels import threads
-from dpfl_theory.recommend import advice, compare
-from dpfl_theory.recommend.advice import told as told_changes
-from dpfl_theory.recommend.ruled import RULED
+from dpfl_theory.recommend import compare, minimum_budget
+from dpfl_theory.recommend.minimum_budget import told as told_changes
+from dpfl_theory.recommend.rule_runs import RULED
 from dpfl_theory.recommend.search import Plan
 
 Output = pytest.CaptureFixture[str]
@@ -25,7 +25,7 @@ TINY = Plan(points=16, lanes=2, generations=2, finalists=3, second=6, best=2, th
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "usual", lambda problem: TINY)
     monkeypatch.setattr(compare, "RULED", {})  # what rules say is tested by itself
-    monkeypatch.setattr(advice, "_PLAN", TINY)
+    monkeypatch.setattr(minimum_budget, "_PLAN", TINY)
     monkeypatch.setattr(threads, "usable_cores", lambda: 1)
 
 

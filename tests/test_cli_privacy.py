@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from patience import comes
 
 from dpfl_theory import console, privacy
-from dpfl_theory.cli import _answer, main
+from dpfl_theory.cli import _output, main
 from dpfl_theory.cli._parameters import build, parameters, takes
 from dpfl_theory.console import option
 from dpfl_theory.errors import InputError
@@ -178,11 +178,11 @@ def test_what_is_not_finite_is_null_with_a_warning(capsys: Output) -> None:
         "warnings": [],
     }
     document["mechanism"] = {"algorithm": "a", "protects": "client", "rounds": 1}
-    _answer.Answer("json", None).give(document)
+    _output.Answer("json", None).give(document)
     out = json.loads(capsys.readouterr().out, parse_constant=refuse)
     assert out["epsilon"]["high"] is None
     assert out["warnings"] == ["Not finite, and null therefore: epsilon.high."]
-    _answer.Answer("text", None).give(document)
+    _output.Answer("text", None).give(document)
     text = capsys.readouterr().out
     assert text.startswith("epsilon    at least 621, and no upper limit is certified\n")
     assert "\nwarning " in text
@@ -694,20 +694,20 @@ def test_an_unusable_file_is_told_before_the_work(
 
 
 def test_a_long_computation_says_that_it_goes_on(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_answer, "QUIET_SECONDS", 0.01)
+    monkeypatch.setattr(_output, "QUIET_SECONDS", 0.01)
     monkeypatch.setattr(console, "QUIET_SECONDS", 0.0)
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    with _answer.busy("account"):
+    with _output.busy("account"):
         assert comes(stream.getvalue)
     assert re.fullmatch(r"account: +0% after \d+ s  composing privacy losses\n", stream.getvalue())
-    with pytest.raises(ZeroDivisionError), _answer.busy("account"):
+    with pytest.raises(ZeroDivisionError), _output.busy("account"):
         raise ZeroDivisionError
 
 
 @given(st.floats(1e-300, 1e300))
 def test_limits_are_rounded_outwards(value: float) -> None:
-    low, near, high = (float(_answer.rounded(value, way)) for way in ("down", "nearest", "up"))
+    low, near, high = (float(_output.rounded(value, way)) for way in ("down", "nearest", "up"))
     assert low <= value <= high
     assert low <= near <= high
     assert high - low <= 1.001e-4 * value

@@ -13,7 +13,7 @@ import pytest
 from recommend.cases import INPUTS
 
 from dpfl_theory import console
-from dpfl_theory.cli import _answer, main
+from dpfl_theory.cli import _output, main
 from dpfl_theory.console import as_options, option
 from dpfl_theory.recommend import recommend, settings
 
@@ -54,7 +54,7 @@ def refused(capsys: Output, *command: str) -> str:
 @pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("algorithm", sorted(INPUTS))
 def test_json_is_the_packages_answer(capsys: Output, monkeypatch: pytest.MonkeyPatch, algorithm: str) -> None:
-    monkeypatch.setattr(_answer, "QUIET_SECONDS", 600.0)
+    monkeypatch.setattr(_output, "QUIET_SECONDS", 600.0)
     assert main([*arguments(algorithm, INPUTS[algorithm]), "--format", "json"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -65,7 +65,7 @@ def test_json_is_the_packages_answer(capsys: Output, monkeypatch: pytest.MonkeyP
 @pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("algorithm", sorted(INPUTS))
 def test_the_least_bound(capsys: Output, monkeypatch: pytest.MonkeyPatch, algorithm: str) -> None:
-    monkeypatch.setattr(_answer, "QUIET_SECONDS", 600.0)
+    monkeypatch.setattr(_output, "QUIET_SECONDS", 600.0)
     command = arguments(algorithm, INPUTS[algorithm], "bound-optimal")
     assert main([*command, "--format", "json"]) == 0
     expected = recommend(algorithm, "bound-optimal", **INPUTS[algorithm])
@@ -96,7 +96,7 @@ FROM_DATA = {"clip": 1.0, "epsilon": 8.0, "delta": 1e-5, "constant": 4.0, "clien
 
 
 def test_data_in_place_of_constants(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_answer, "QUIET_SECONDS", 600.0)  # on a busy machine this takes longer than two seconds
+    monkeypatch.setattr(_output, "QUIET_SECONDS", 600.0)  # on a busy machine this takes longer than two seconds
     shape = {"data": "breast-cancer", "ridge": 0.1, "features": 3, "partition": "shards", "row_norm": 2.0}
     command = arguments("dp-scaffnew", {**FROM_DATA, **shape})
     assert main([*command, "--format", "json"]) == 0
@@ -116,7 +116,7 @@ def test_data_in_place_of_constants(capsys: Output, monkeypatch: pytest.MonkeyPa
 
 
 def test_measuring_data_says_that_it_goes_on(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_answer, "QUIET_SECONDS", 0.001)
+    monkeypatch.setattr(_output, "QUIET_SECONDS", 0.001)
     monkeypatch.setattr(console, "QUIET_SECONDS", 0.0)
     command = [*arguments("dp-scaffnew", {**FROM_DATA, "data": "breast-cancer", "ridge": 0.1}), "--format", "json"]
     assert main(command) == 0
@@ -132,7 +132,7 @@ def test_a_formula_is_at_once_there(capsys: Output, monkeypatch: pytest.MonkeyPa
     def unwanted(*_: object) -> None:
         raise AssertionError("nothing is computed that takes time")
 
-    monkeypatch.setattr(_answer, "busy", unwanted)
+    monkeypatch.setattr(_output, "busy", unwanted)
     assert main(arguments("dp-normfedavg", INPUTS["dp-normfedavg"])) == 0
     assert capsys.readouterr().err == ""
 
@@ -155,7 +155,7 @@ def test_the_options_that_are_promised(algorithm: str) -> None:
     "algorithm", [pytest.param(a, marks=[pytest.mark.slow] * (a == "dp-fedavg")) for a in sorted(INPUTS)]
 )
 def test_text_tells_what_and_why(capsys: Output, monkeypatch: pytest.MonkeyPatch, algorithm: str) -> None:
-    monkeypatch.setattr(_answer, "QUIET_SECONDS", 600.0)
+    monkeypatch.setattr(_output, "QUIET_SECONDS", 600.0)
     assert main(arguments(algorithm, INPUTS[algorithm])) == 0
     out, err = capsys.readouterr()
     assert err == ""

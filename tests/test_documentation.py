@@ -145,7 +145,7 @@ def test_the_gallery_has_every_example_with_formula_and_planted_faults(site: Pat
     assert len(page.all("td")) >= 3 * sum(len(own) for own in gallery.planted().values())
     for right, _, _ in (fault for own in gallery.planted().values() for fault in own):
         assert " ".join(right.split()) in page.told
-    assert "def sides(s: Letters) -> Sides:\n" in "".join(page.text)
+    assert "def sides(s: Symbols) -> Sides:\n" in "".join(page.text)
     assert files[0].read_text(encoding="utf-8") in "".join(page.text)  # empty lines included
 
 
@@ -209,7 +209,7 @@ def test_the_reference_is_of_what_is_public(tmp_path: Path) -> None:
         "dpfl_theory",
         "dpfl_theory.algorithms",
         "dpfl_theory.statements.iteration",
-        "dpfl_theory.worlds.oracle",
+        "dpfl_theory.semantics.oracle",
     } <= set(names)
     assert not [name for name in names if name.startswith(("dpfl_theory.cli", "dpfl_theory.kernels"))]
     pytest.importorskip("pdoc", reason="the reference is not tried: pdoc is missing")

@@ -10,13 +10,23 @@ import dpfl_theory
 
 ROOT = Path(dpfl_theory.__file__).parent
 LAYERS = (
-    ("encoding", "errors", "lazy", "interrupts", "patterns", "numerals", "related", "verify_certificate", "warned"),
-    ("kernels", "console", "methods", "output", "schemas"),
-    ("processes", "cluster", "usual", "forecast", "store", "limited", "installed"),
+    (
+        "encoding",
+        "errors",
+        "lazy",
+        "interrupts",
+        "glob_patterns",
+        "numerals",
+        "related",
+        "verify_certificate",
+        "warned",
+    ),
+    ("kernels", "console", "methods", "atomic_io", "schemas"),
+    ("processes", "cluster", "durations", "forecast", "store", "timeout", "code_digest"),
     ("problems",),
     ("algorithms",),
-    ("privacy", "warm"),
-    ("worlds",),
+    ("privacy", "precompile"),
+    ("semantics",),
     ("statements",),
     ("checks",),
     ("validation", "report", "recommend", "conform"),

@@ -16,8 +16,8 @@ from dpfl_theory.checks.evidence import statement_verdict
 from dpfl_theory.checks.runner import plan, report_of, run_plan, settings_of
 from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
+from dpfl_theory.report.author_report import opening
 from dpfl_theory.report.build import build
-from dpfl_theory.report.letter import opening
 from dpfl_theory.statements.model import Check
 
 DESCRIPTION = """

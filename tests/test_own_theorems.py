@@ -19,13 +19,13 @@ from patience import given_time
 
 from dpfl_theory.checks.curve import check_of, curve, place_of, values_of
 from dpfl_theory.checks.evidence import Evidence, Interval
-from dpfl_theory.checks.own import Noticed, noticed
+from dpfl_theory.checks.user_statements import Noticed, noticed
 from dpfl_theory.cli import main
-from dpfl_theory.cli._checked import shown
+from dpfl_theory.cli._check_text import shown
 from dpfl_theory.errors import InputError
 from dpfl_theory.report.build import build
 from dpfl_theory.report.curve import drawn
-from dpfl_theory.report.own import described, shown_lines
+from dpfl_theory.report.user_statements import described, shown_lines
 from dpfl_theory.statements import load_file
 from dpfl_theory.statements.model import Assumption, Statement
 
@@ -148,7 +148,7 @@ def test_the_shares_that_are_told_turn_the_verdict() -> None:
     """Of exact evidence: a right side, or a term, that is smaller by a little more is refuted; a right side that is
     smaller by a little less is not."""
     from dpfl_theory.checks.runner import plan, run_plan
-    from dpfl_theory.statements.formula import Letters
+    from dpfl_theory.statements.formula import Symbols
     from dpfl_theory.statements.model import Sides
 
     statement = example("stochastic_gradient_descent")
@@ -160,7 +160,7 @@ def test_the_shares_that_are_told_turn_the_verdict() -> None:
         assert share is not None
         for factor, verdict in ((0.99, {"holds"}), (1.01, {"holds", "violated"})):
 
-            def sides(s: Letters, term: str | None = term, by: float = 1 - factor * share) -> Sides:
+            def sides(s: Symbols, term: str | None = term, by: float = 1 - factor * share) -> Sides:
                 assert statement.sides is not None
                 made = statement.sides(s)
                 rhs = {n: t * (by if term in (None, n) else 1) for n, t in made.rhs.items()}

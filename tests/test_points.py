@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from dpfl_theory.checks.reuse import Given, Reuse, Wanted
+from dpfl_theory.checks.call_cache import Given, Reuse, Wanted
 from dpfl_theory.cli import main
 from dpfl_theory.store import Store
 from dpfl_theory.validation import Context, load
-from dpfl_theory.validation.attempt import Ending, Run
-from dpfl_theory.validation.pieces import Pieces
+from dpfl_theory.validation.run_record import Ending, Run
+from dpfl_theory.validation.tasks import Pieces
 
 Output = pytest.CaptureFixture[str]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from patience import HANGS
 
-from dpfl_theory.limited import limited
 from dpfl_theory.processes import spread, without_interrupts
+from dpfl_theory.timeout import limited
 
 _NO_SIGNALS: list[signal.Signals] = []
 

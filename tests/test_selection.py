@@ -8,7 +8,7 @@ import pytest
 from selection import concerned
 
 import dpfl_theory
-from dpfl_theory.checks.changed import Change
+from dpfl_theory.checks.change_detection import Change
 
 PACKAGE = Path(dpfl_theory.__file__).parent
 TESTS = Path(__file__).parent
@@ -23,7 +23,7 @@ def names(*changed: str) -> list[str]:
 def test_a_change_concerns_who_imports_it() -> None:
     assert names("dpfl_theory/forecast.py")[0] == "test_forecast.py"
     assert "test_philox.py" in names("dpfl_theory/kernels/philox.py")
-    assert "test_philox.py" not in names("dpfl_theory/report/prose.py")
+    assert "test_philox.py" not in names("dpfl_theory/report/ascii_prose.py")
 
 
 def test_a_module_of_tests_and_a_test_itself_count() -> None:
@@ -74,18 +74,20 @@ def options(pytester: pytest.Pytester, revision: str, *arguments: str, body: str
 def test_what_is_left_out_is_run_where_the_change_concerns_it(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpfl_theory.checks import changed
+    from dpfl_theory.checks import change_detection
 
     assert options(pytester, "") == {"passed": 1, "deselected": 1}
     assert options(pytester, "", "--exhaustive") == {"passed": 2}
 
     own = pytester.path / "test_marked.py"
-    monkeypatch.setattr(changed, "change_since", lambda revision: Change(PACKAGE, (own,)))
+    monkeypatch.setattr(change_detection, "change_since", lambda revision: Change(PACKAGE, (own,)))
     assert options(pytester, "HEAD") == {"passed": 1, "deselected": 1}
     assert options(pytester, "HEAD", "--seconds=-1") == {"skipped": 1, "deselected": 1}
     assert options(pytester, "HEAD", body="assert False") == {"failed": 1, "deselected": 1}
 
-    monkeypatch.setattr(changed, "change_since", lambda revision: Change(PACKAGE, (PACKAGE / "report" / "prose.py",)))
+    monkeypatch.setattr(
+        change_detection, "change_since", lambda revision: Change(PACKAGE, (PACKAGE / "report" / "prose.py",))
+    )
     assert options(pytester, "HEAD") == {}
 
 

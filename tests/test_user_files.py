@@ -11,7 +11,7 @@ import pytest
 from patience import Watch, given_time
 
 from dpfl_theory import statements
-from dpfl_theory.checks.hypotheses import Unfit
+from dpfl_theory.checks.hypotheses import BuildError
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
@@ -378,7 +378,7 @@ def test_endless_recursion_is_told_where_pickle_keeps_tracebacks(
 ) -> None:
     """As it does once a library that sends errors to other machines has been imported."""
     support = pytest.importorskip("tblib.pickling_support", reason="tblib is not installed")
-    for kind in (InputError, Unfit):
+    for kind in (InputError, BuildError):
         monkeypatch.setitem(copyreg.dispatch_table, kind, support.pickle_exception)
     build, told = BUILDS["endless recursion"]
     assert main(["check", "--file", str(exact(tmp_path, build)), "--store", "off", "--jobs", "1"]) == 2
@@ -501,7 +501,7 @@ def build(statement, instance):
     values = {"L": 1, "gap": f(start) - f(minimum), "D^2": (start - minimum) ** 2}
     return WorstCase(problem, values, direction=instance["half"])
 STATEMENTS = (Statement("mine.equal", "lemma", "t", Source("mine", "here"), "text", symbols=LETTERS, sides=sides,
-    relation="==", checks=checks("worst-case", build, {h: {"half": h} for h in HALVES})),)
+    relation="==", checks=checks("worst-case", build, {h: {"half": h} for h in RELATION_LABELS})),)
 """
 
 
@@ -509,7 +509,7 @@ STATEMENTS = (Statement("mine.equal", "lemma", "t", Source("mine", "here"), "tex
 def test_one_half_of_an_equality_is_not_the_equality(tmp_path: Path, halves: list[str], verdict: str) -> None:
     """f - f* <= L D^2/2 holds, and f - f* = L D^2/2 does not."""
     file = tmp_path / "mine.py"
-    file.write_text(HALF.replace("HALVES", repr(halves)))
+    file.write_text(HALF.replace("RELATION_LABELS", repr(halves)))
     report = run_plan(plan(load_file(file)))
     assert report.evidence[1].verdict == "holds"
     assert report.to_json()["summary"]["statements"]["mine.equal"]["verdict"] == verdict

@@ -18,7 +18,7 @@ from dpfl_theory.report import style
 from dpfl_theory.validation import Context, Script, available, load, plain, redraw, run
 from dpfl_theory.validation import script as script_module
 from dpfl_theory.validation.document import read
-from dpfl_theory.validation.pieces import order_of, together
+from dpfl_theory.validation.tasks import order_of, together
 
 Output = pytest.CaptureFixture[str]
 

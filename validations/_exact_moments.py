@@ -17,10 +17,10 @@ import numpy as np
 
 from dpfl_theory.algorithms import Cohort, FedAvg, NoisyGradient, RecordGradient, ScaffNew, alpha_norm_ec, simulate
 from dpfl_theory.algorithms.base import Algorithm
+from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.gradients import Gradient
 from dpfl_theory.algorithms.observables import get
 from dpfl_theory.algorithms.scaffold import Scaffold
-from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import Dataset

@@ -10,10 +10,10 @@ from typing import Any
 
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
+from dpfl_theory.recommend.constants_from_data import gap_at_start, slope_at_start
 from dpfl_theory.recommend.data import Source
 from dpfl_theory.recommend.grid import grid, size
-from dpfl_theory.recommend.measured import gap_at_start, slope_at_start
-from dpfl_theory.recommend.ruled import RULED, reached, starts
+from dpfl_theory.recommend.rule_runs import RULED, reached, starts
 from dpfl_theory.recommend.rules import rules
 from dpfl_theory.recommend.search import Plan, search
 from dpfl_theory.recommend.tuned import Budget, tuned

@@ -12,8 +12,8 @@ from typing import Any
 
 from benchmarks.growth.cluster import Use, cluster
 from dpfl_theory import statements
+from dpfl_theory.checks.cache import places
 from dpfl_theory.checks.runner import plan, settings_of, tasks_of
-from dpfl_theory.checks.stored import places
 from dpfl_theory.checks.workers import work_of
 from dpfl_theory.processes import on, spread
 from dpfl_theory.store import Store

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.growth.model import Job
-from dpfl_theory.checks.reuse import Asked, Given, Reuse, Wanted
+from dpfl_theory.checks.call_cache import Asked, Given, Reuse, Wanted
 from dpfl_theory.checks.sources import sources
-from dpfl_theory.limited import OutOfTime, at_most
+from dpfl_theory.timeout import TimeoutExceeded, at_most
 from dpfl_theory.validation import Context, Script, available, load
-from dpfl_theory.validation.pieces import seconds_of
 from dpfl_theory.validation.script import folder
+from dpfl_theory.validation.tasks import seconds_of
 
 __all__ = ["checks", "lanes_of", "sweep", "validations"]
 
@@ -88,7 +88,7 @@ def _asked(script: Script, profile: str) -> list[list[Asked]]:
         try:
             with at_most(_ASK_SECONDS):
                 script.compute(replace(Context(profile), reuse=Reuse(given=given)))
-        except OutOfTime:
+        except TimeoutExceeded:
             break
         except Wanted as wanted:
             found.append(list({asked.name: asked for asked in wanted.asked}.values()))

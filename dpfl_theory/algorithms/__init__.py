@@ -8,6 +8,7 @@ from dpfl_theory.algorithms.divergence import DivergenceWarning
 from dpfl_theory.algorithms.dp_sgd import DPSGD
 from dpfl_theory.algorithms.ef21 import EF21, alpha_norm_ec, clip21
 from dpfl_theory.algorithms.fedavg import FedAvg
+from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.gradients import FullGradient, Gradient, NoisyGradient, RecordGradient
 from dpfl_theory.algorithms.hyperparameters import Schedule, Tabulated
 from dpfl_theory.algorithms.model_clipping import ModelClippedFedAvg
@@ -15,7 +16,6 @@ from dpfl_theory.algorithms.momentum import ServerMomentum
 from dpfl_theory.algorithms.scaffnew import ScaffNew
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.algorithms.simulate import Run, Stream, simulate
-from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 
 __all__ = [
     "DPSGD",

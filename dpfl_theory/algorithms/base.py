@@ -100,7 +100,7 @@ class Algorithm(ABC):
 
     The state is the algorithm's own; ``server(state)`` is the server's vector (lanes, d). A round is a function of what
     it is given, and so is an observable's value: on small problems both are recorded in one round and played for the
-    others (`dpfl_theory.algorithms.taped`).
+    others (`dpfl_theory.algorithms.tape_run`).
     """
 
     @abstractmethod

@@ -14,6 +14,7 @@ from typing import Any
 from dpfl_theory.algorithms.base import Context, Memoryless, Round
 from dpfl_theory.algorithms.bounding import Clip
 from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.algorithms.fedavg_two_stepsizes import average, local_models
 from dpfl_theory.algorithms.gradients import FullGradient, Gradient
 from dpfl_theory.algorithms.hyperparameters import (
     PerLane,
@@ -24,7 +25,6 @@ from dpfl_theory.algorithms.hyperparameters import (
     step_at,
     whole,
 )
-from dpfl_theory.algorithms.two_sided import average, local_models
 from dpfl_theory.problems.base import Problem
 
 __all__ = ["ModelClippedFedAvg"]

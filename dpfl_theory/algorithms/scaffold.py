@@ -26,9 +26,9 @@ from typing import Any
 
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
 from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.algorithms.fedavg_two_stepsizes import local_models
 from dpfl_theory.algorithms.gradients import FullGradient, Gradient
 from dpfl_theory.algorithms.hyperparameters import StepSize, plain, positive_steps, step_at, whole
-from dpfl_theory.algorithms.two_sided import local_models
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 

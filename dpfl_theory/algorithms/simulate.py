@@ -24,7 +24,7 @@ from dpfl_theory.algorithms.base import Algorithm, Context
 from dpfl_theory.algorithms.divergence import NEVER, DivergenceWarning, first_rounds, lost, told
 from dpfl_theory.algorithms.hyperparameters import whole
 from dpfl_theory.algorithms.observables import Observable, get
-from dpfl_theory.algorithms.taped import Player, worthwhile
+from dpfl_theory.algorithms.tape_run import Player, worthwhile
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 from dpfl_theory.kernels.engine import Engine, Lanes
@@ -239,7 +239,7 @@ def _each(tasks: Sequence[Callable[[], Part]], threads: int, tally: _Tally) -> l
         return [future.result() for future in running]
 
 
-FARTHEST = 1e150
+MAX_START_NORM = 1e150
 """The largest entry of a starting point: squares of these are numbers."""
 
 
@@ -257,9 +257,9 @@ def _starting_points(start: Any, lanes: int, d: int) -> Array:
         raise InputError(f"the starting point has shape {points.shape}: ({d},) or ({lanes}, {d}) is needed")
     if not np.isfinite(points).all():
         raise InputError("the starting point contains NaN or infinity: give finite numbers")
-    if (far := float(np.abs(points).max(initial=0.0))) > FARTHEST:
+    if (far := float(np.abs(points).max(initial=0.0))) > MAX_START_NORM:
         raise InputError(
-            f"the starting point has an entry of size {far:.3g}, whose square is no number: give at most {FARTHEST:g}"
+            f"the starting point has an entry of size {far:.3g}, whose square overflows: give at most {MAX_START_NORM:g}"
         )
     return points
 

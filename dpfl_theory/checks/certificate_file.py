@@ -25,7 +25,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.checks.cone import Condition
+from dpfl_theory.checks.homogeneity import Condition
 from dpfl_theory.checks.interpolation import Sampled
 from dpfl_theory.checks.verifier import Form, combined, proves
 

@@ -11,16 +11,16 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.checks.evidence import Evidence, outside
+from dpfl_theory.checks.execute import cannot, run_one
 from dpfl_theory.checks.falsify import Rule, agrees, rules_of
 from dpfl_theory.checks.hypotheses import unmet
+from dpfl_theory.checks.perturb_formula import numbers
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.single import cannot, run_one
-from dpfl_theory.checks.variation import numbers
 from dpfl_theory.errors import DpflError, InputError, told, unknown_name
-from dpfl_theory.limited import OutOfTime, Vanished, limited
 from dpfl_theory.numerals import number_of
 from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, limited
 
 __all__ = ["DRAWN_BY", "Curve", "Point", "check_of", "curve", "letter_value", "place_of", "values_of"]
 
@@ -241,7 +241,7 @@ def curve(
 
     try:
         found, edges = points() if own.limit is None else limited(points, own.limit)
-    except (OutOfTime, Vanished) as error:
+    except (TimeoutExceeded, WorkerDied) as error:
         raise InputError(
             f"check {check.name!r} of {statement.id}: {error}: give `limit` more, or fewer values"
         ) from None

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpfl_theory.checks.certificate import Numeric, prove, rational, solved
 from dpfl_theory.checks.certificate_file import certificate
-from dpfl_theory.checks.cone import conditions, form, require_cone
+from dpfl_theory.checks.homogeneity import conditions, form, require_cone
 from dpfl_theory.checks.interpolation import Sampled
 from dpfl_theory.checks.verifier import Form, gram_of, proves, refutes
 from dpfl_theory.statements.claims import Performance

@@ -21,17 +21,17 @@ from typing import Any
 from dpfl_theory import methods
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.evidence import ENDED, Evidence
+from dpfl_theory.checks.execute import run_one
 from dpfl_theory.checks.hypotheses import unmet
+from dpfl_theory.checks.perturb_formula import varied
 from dpfl_theory.checks.settings import LEAST_SECONDS, Settings
-from dpfl_theory.checks.single import run_one
-from dpfl_theory.checks.variation import varied
 from dpfl_theory.errors import DpflError, InputError, told
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.limited import OutOfTime, limited
 from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import prescription_of
 from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.timeout import TimeoutExceeded, limited
 
 __all__ = ["Search", "agrees", "falsify", "rules_of"]
 
@@ -159,7 +159,7 @@ def falsify(
         except Exception as error:
             if limit is None:
                 raise
-            what, why = "took too long" if isinstance(error, OutOfTime) else "cannot be built or run", _why(error)
+            what, why = "took too long" if isinstance(error, TimeoutExceeded) else "cannot be built or run", _why(error)
         outside[what] += 1
         if why:
             reasons.setdefault(what, why)

@@ -14,10 +14,10 @@ from dpfl_theory.statements.model import Statement
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["Unfit", "complete", "numbers", "unmet"]
+__all__ = ["BuildError", "complete", "numbers", "unmet"]
 
 
-class Unfit(ValueError):
+class BuildError(ValueError):
     """What a check cannot be run with, and the function to correct, where that is not the check's ``build``."""
 
     def __init__(self, told: str, function: Callable[..., Any] | None = None) -> None:
@@ -70,14 +70,14 @@ def unmet(statement: Statement, values: Mapping[str, Any], problem: Problem | No
                 continue
             where = ", ".join(f"{k} = {v}" for k, v in values.items())
             told_ = f"the point {where} does not name {name}, which the hypothesis {assumption.text!r} reads"
-            raise Unfit(f"{statement.id}: {told_}", assumption.test) from None
+            raise BuildError(f"{statement.id}: {told_}", assumption.test) from None
         except Exception as error:
             told_ = f"the hypothesis {assumption.text!r} cannot be tested: {told(error)}"
-            raise Unfit(told_, assumption.test) from error
+            raise BuildError(told_, assumption.test) from error
         if failure is None:
             continue
         if not isinstance(failure, str) or not failure:
             told_ = f"returned {failure!r}: return None where it is met, and else a sentence that says why it is not"
-            raise Unfit(f"the test of the hypothesis {assumption.text!r} {told_}", assumption.test)
+            raise BuildError(f"the test of the hypothesis {assumption.text!r} {told_}", assumption.test)
         return assumption.text, failure
     return None

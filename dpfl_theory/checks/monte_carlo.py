@@ -29,8 +29,8 @@ from dpfl_theory.algorithms.observables import get
 from dpfl_theory.checks.decision import Limits, certain, decide, decide_least
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.hypotheses import complete, unmet
+from dpfl_theory.checks.linear_form import Linear, linearise
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.sides import Linear, linearise
 from dpfl_theory.kernels import select
 from dpfl_theory.problems.base import Array
 from dpfl_theory.statements.claims import Experiment

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory import statements as catalogue
-from dpfl_theory.output import write
+from dpfl_theory.atomic_io import write
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.numbers import (
     FILE,
@@ -55,7 +55,7 @@ INCIDENTAL = ("worst_function", "lane_seconds", "problem")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?:/\d+)?(?![\w])")
 
 WRITTEN_OUT = {"|w_0 - w*|": "distance", "c": "thresholds"}
-"""Letters of the prose for which instances have words."""
+"""Symbols of the prose for which instances have words."""
 
 Found = Mapping[str, list[Mapping[str, Any]]]
 """Evidence as plain data, by statement."""

@@ -11,11 +11,12 @@ from typing import Any
 
 from dpfl_theory import methods as known_methods
 from dpfl_theory import statements as catalogue
+from dpfl_theory.checks.cache import Place, kept, places, taken
 from dpfl_theory.checks.evidence import Evidence, document, kind_of, statement_verdict
+from dpfl_theory.checks.execute import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.single import checks_of, run_one
-from dpfl_theory.checks.stored import Place, kept, places, taken
 from dpfl_theory.checks.workers import Task, name_of, work_of
+from dpfl_theory.durations import check_seconds
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.kernels.threads import usable_cores
@@ -23,12 +24,12 @@ from dpfl_theory.processes import several, spread
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.power import Power
 from dpfl_theory.store import Ended, Store
-from dpfl_theory.usual import check_seconds
 
 __all__ = [
     "Report",
     "check",
     "checks_of",
+    "expected_seconds",
     "plan",
     "report_of",
     "run_one",
@@ -36,7 +37,6 @@ __all__ = [
     "settings_of",
     "suitable_jobs",
     "tasks_of",
-    "usual_seconds",
 ]
 
 Pair = tuple[Statement, Check]
@@ -93,10 +93,10 @@ def suitable_jobs(pairs: Sequence[Pair]) -> int:
     >>> suitable_jobs([])
     1
     """
-    return max(1, min(usable_cores(), len(pairs), math.ceil(sum(usual_seconds(pairs)) / _WORTH_A_PROCESS)))
+    return max(1, min(usable_cores(), len(pairs), math.ceil(sum(expected_seconds(pairs)) / _WORTH_A_PROCESS)))
 
 
-def usual_seconds(pairs: Sequence[Pair]) -> list[float]:
+def expected_seconds(pairs: Sequence[Pair]) -> list[float]:
     """What each of these checks usually takes on one core: a guess for their order and the number of processes."""
     return [check_seconds(statement.id, c.method, c.name) for statement, c in pairs]
 
@@ -227,7 +227,7 @@ def _run_spread(work: _Work, progress: Progress | None) -> list[Evidence]:
     pairs = work.pairs
     order = list(range(len(pairs)))
     if work.settings.deadline is None:
-        usual = usual_seconds(pairs)
+        usual = expected_seconds(pairs)
         order.sort(key=lambda i: -usual[i])
 
     def tell(left: list[int]) -> None:

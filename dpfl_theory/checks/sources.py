@@ -18,15 +18,15 @@ from typing import Any
 
 from dpfl_theory.checks.evidence import versions
 from dpfl_theory.checks.imports import Imports
+from dpfl_theory.code_digest import folders
 from dpfl_theory.errors import InputError
-from dpfl_theory.installed import folders
 from dpfl_theory.store import Slot, Store
-from dpfl_theory.store.away import parcels
+from dpfl_theory.store.remote import parcels
 from dpfl_theory.store.slot import state_of
 
 __all__ = ["MEASURED", "Now", "Sources", "libraries", "sources"]
 
-MEASURED = ("power.json", "numbers.json", "usual_seconds.json")
+MEASURED = ("power.json", "numbers.json", "expected_durations.json")
 """Data files that are written from evidence, so that no evidence rests on them."""
 _LOADERS = ("validation.script",)
 """Modules that load files they are asked for: who imports them does not rest on all files."""

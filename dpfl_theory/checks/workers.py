@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpfl_theory import statements as catalogue
+from dpfl_theory.checks.cache import Place, kept
 from dpfl_theory.checks.evidence import Evidence
+from dpfl_theory.checks.execute import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.single import checks_of, run_one
-from dpfl_theory.checks.stored import Place, kept
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.store import Ended

@@ -2,9 +2,9 @@
 
 A check's ``build(statement, instance)`` returns a `WorstCase`: values of the statement's letters, some of which are
 quantities of degree two in points, gradients and square roots of function values, and the sides linear in these. That
-is a cone (`dpfl_theory.checks.cone` refuses what is none), so it is normalised here: the left side is maximised subject
-to right <= 1. A maximum of at most 1 says that left <= right wherever right >= 0; that right is never negative is
-decided too, or else left <= right where it is.
+is a cone (`dpfl_theory.checks.homogeneity` refuses what is none), so it is normalised here: the left side is maximised
+subject to right <= 1. A maximum of at most 1 says that left <= right wherever right >= 0; that right is never negative
+is decided too, or else left <= right where it is.
 
 The guarantee is the **dual** value, rebuilt from the multipliers alone. Where possible it is then proved in rational
 arithmetic, and the proof is kept with the evidence as a certificate (`dpfl_theory.checks.certificate_file`). A
@@ -20,12 +20,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.checks.arranged import arranged, way
 from dpfl_theory.checks.certificate_file import NOTE
-from dpfl_theory.checks.cone import NotACone, span
 from dpfl_theory.checks.estimation import SOLVER_TOLERANCE, VIOLATION_MARGIN, Solution, solve
 from dpfl_theory.checks.evidence import HALF, Evidence, Interval, outside
+from dpfl_theory.checks.homogeneity import NotACone, span
 from dpfl_theory.checks.hypotheses import unmet
+from dpfl_theory.checks.pep_inequality import arranged, way
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements.claims import Performance, WorstCase

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory.atomic_io import write
 from dpfl_theory.cli._confirm import lines as confirmed
 from dpfl_theory.cli._recommend import certificate, number
 from dpfl_theory.console import option, say
 from dpfl_theory.errors import InputError
-from dpfl_theory.output import write
 
 __all__ = ["as_text", "draw", "kind_of", "numbers"]
 
 
 def numbers(given: Mapping[str, str | None]) -> dict[str, Any]:
     """The inputs as numbers; those that no comparison takes stay as they are, and are refused by it."""
-    from dpfl_theory.recommend.best import KINDS
+    from dpfl_theory.recommend.run import KINDS
 
     there = {name: text for name, text in given.items() if text is not None}
     return {name: number(option(name), text, KINDS[name]) if name in KINDS else text for name, text in there.items()}
@@ -46,7 +46,7 @@ def as_text(d: Mapping[str, Any]) -> str:
 
 
 def _lines(d: Mapping[str, Any]) -> Iterator[str]:
-    from dpfl_theory.recommend.advice import told as would_help
+    from dpfl_theory.recommend.minimum_budget import told as would_help
 
     data, budget = d["data"], d["budget"]
     yield from _data_lines(data)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from dpfl_theory import statements
-from dpfl_theory.cli import _paint
-from dpfl_theory.patterns import is_pattern
+from dpfl_theory.cli import _color
+from dpfl_theory.glob_patterns import is_pattern
 from dpfl_theory.statements import paper
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.order import chapter
@@ -79,17 +79,17 @@ def _row(s: Statement) -> dict[str, str]:
     }
 
 
-def lines(found: Sequence[Statement], width: int | None) -> list[_paint.Line]:
+def lines(found: Sequence[Statement], width: int | None) -> list[_color.Line]:
     """A table with a heading for each paper and chapter, and how many there are of each verdict at its end; at most
     ``width`` columns wide, if there is one."""
     rows = {s.id: _row(s) for s in found}
     heads = {name: name for name in ("id", "kind", "expected", "power", "methods", "note", "title")}
     sizes = {name: max(len(row[name]) for row in (heads, *rows.values())) for name in heads}
     shown = _fitting(sizes, width)
-    made: list[_paint.Line] = [_cells(heads, shown, lambda _: "bold")] if found else []
+    made: list[_color.Line] = [_cells(heads, shown, lambda _: "bold")] if found else []
     for id_, own in groupby(found, lambda s: s.paper):
         heading = paper.known()[id_].heading if id_ in paper.known() else ""
-        made += [(), ((id_, "bold cyan"), (_paint.cut(f"  {heading}", (width or 10**6) - len(id_)), "cyan"))]
+        made += [(), ((id_, "bold cyan"), (_color.cut(f"  {heading}", (width or 10**6) - len(id_)), "cyan"))]
         for where, some in groupby(own, lambda s: chapter(s.source.where)):
             made.append(((f" {where or 'elsewhere'}", "bold"),))
             made += [_cells(rows[s.id], shown, _style_of(s)) for s in some]
@@ -97,7 +97,7 @@ def lines(found: Sequence[Statement], width: int | None) -> list[_paint.Line]:
 
 
 def _style_of(s: Statement) -> Callable[[str], str]:
-    return lambda name: {"expected": _paint.VERDICT_STYLES.get(s.expected, ""), "id": "", "title": ""}.get(name, "dim")
+    return lambda name: {"expected": _color.VERDICT_STYLES.get(s.expected, ""), "id": "", "title": ""}.get(name, "dim")
 
 
 def _fitting(sizes: dict[str, int], width: int | None) -> dict[str, int]:
@@ -116,11 +116,11 @@ def _fitting(sizes: dict[str, int], width: int | None) -> dict[str, int]:
     return shown
 
 
-def _cells(row: dict[str, str], shown: dict[str, int], style: Callable[[str], str]) -> _paint.Line:
+def _cells(row: dict[str, str], shown: dict[str, int], style: Callable[[str], str]) -> _color.Line:
     made = [("  ", "")]
     for name, size in shown.items():
         text = row[name] if name == "title" else row[name].rjust(size) if name in _NUMBERS else row[name].ljust(size)
-        made += [(_paint.cut(text, size), style(name)), ("  ", "")]
+        made += [(_color.cut(text, size), style(name)), ("  ", "")]
     return made[:-1]
 
 

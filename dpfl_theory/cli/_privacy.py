@@ -11,10 +11,10 @@ import typer
 
 from dpfl_theory import privacy
 from dpfl_theory.cli import _complete
-from dpfl_theory.cli._answer import Answer, busy, within
 from dpfl_theory.cli._audit import audit
 from dpfl_theory.cli._formulas import ACCOUNTANTS, TIGHT, Formula, accountant
 from dpfl_theory.cli._options import Format, table
+from dpfl_theory.cli._output import Answer, busy, within
 from dpfl_theory.cli._parameters import build, number, parameters, with_options
 from dpfl_theory.console import choice, emit, option, parse_budget, say
 from dpfl_theory.errors import InputError, unknown_name

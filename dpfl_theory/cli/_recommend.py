@@ -10,8 +10,8 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from dpfl_theory.cli._answer import laid_out
 from dpfl_theory.cli._confirm import lines as confirmed
+from dpfl_theory.cli._output import laid_out
 from dpfl_theory.console import as_options, option
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpfl_theory import methods, statements
+from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._certificates import target_of, write_certificates
-from dpfl_theory.cli._checked import as_text, shown, why_unchecked
+from dpfl_theory.cli._check_text import as_text, shown, why_unchecked
+from dpfl_theory.cli._interrupt import Partial
 from dpfl_theory.cli._options import (
     Device,
     Fresh,
@@ -28,12 +30,10 @@ from dpfl_theory.cli._options import (
     parse_jobs,
     parse_limit,
 )
-from dpfl_theory.cli._partial import Partial
 from dpfl_theory.console import Progress, as_options, choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError
 from dpfl_theory.interrupts import last_words
 from dpfl_theory.kernels import DEVICES, select
-from dpfl_theory.output import writable, write
 from dpfl_theory.processes import on
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.names import several
@@ -170,8 +170,8 @@ def check(
         report = _with_power(report, chosen, processes)
     document = report.to_json()
     if file is not None:
-        from dpfl_theory.checks.edges import edges, untried
-        from dpfl_theory.report.own import described
+        from dpfl_theory.checks.hypothesis_boundaries import edges, untried
+        from dpfl_theory.report.user_statements import described
 
         own = [s for s in chosen if statements.file_of(s.id) is None]
         if sensitivity:
@@ -212,7 +212,7 @@ def _chosen(ids: Sequence[str], paper: str | None, file: str | None, *limits: fl
 
 
 def _changed(revision: str, chosen: Sequence[Statement], file: str | None) -> tuple[Statement, ...]:
-    from dpfl_theory.checks.changed import change_since
+    from dpfl_theory.checks.change_detection import change_since
 
     return change_since(revision).concerns(chosen, None if file is None else Path(file))
 

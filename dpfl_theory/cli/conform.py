@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
+from dpfl_theory.atomic_io import printed_aside, writable, write
 from dpfl_theory.cli._options import Format, Schema, Seed, give_schema, table
 from dpfl_theory.console import choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
-from dpfl_theory.output import printed_aside, writable, write
 from dpfl_theory.warned import counted, recorded
 
 app = typer.Typer()
@@ -75,7 +75,7 @@ def conform(
     if function is None or as_ is None:
         raise InputError("give a function and the algorithm that it should be: conform my_module:round --as dp-fedavg")
     from dpfl_theory.conform import run  # noqa: F401  our own imports are no time of the user's
-    from dpfl_theory.limited import OutOfTime, Vanished
+    from dpfl_theory.timeout import TimeoutExceeded, WorkerDied
 
     seconds = parse_budget(limit, "limit")
     target = None if output is None else writable(output, reads=(*_files(function), *_files(sampler)))
@@ -90,7 +90,7 @@ def conform(
             lambda: _found(function, as_, sampler, format_ == "json", alpha=share, seed=number, **keywords),
             120.0 if seconds is None else seconds,
         )
-    except (OutOfTime, Vanished) as error:
+    except (TimeoutExceeded, WorkerDied) as error:
         raise InputError(f"the test of {function} was ended: {error}; give fewer --runs or a longer --limit") from error
     if target is None:
         emit(text)
@@ -104,7 +104,7 @@ def _ended(work: Callable[[], tuple[str, str]], seconds: float) -> tuple[str, st
     """What ``work`` returns within so many seconds. It has a process of its own, since a user's module may do anything:
     what does not listen to the limit, compiled code say, is killed a little later."""
     from dpfl_theory.errors import EnvironmentFault
-    from dpfl_theory.limited import OutOfTime, Vanished, at_most, limited
+    from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, at_most, limited
 
     def within() -> tuple[str, str]:
         with at_most(seconds), printed_aside():
@@ -112,9 +112,9 @@ def _ended(work: Callable[[], tuple[str, str]], seconds: float) -> tuple[str, st
 
     try:
         return limited(within, 1.1 * seconds + 1.0)
-    except OutOfTime:
-        raise OutOfTime(f"it took longer than {seconds:.3g} s and was ended") from None
-    except Vanished:
+    except TimeoutExceeded:
+        raise TimeoutExceeded(f"it took longer than {seconds:.3g} s and was ended") from None
+    except WorkerDied:
         raise
     except EnvironmentFault:  # no copies of processes on this system
         return within()
@@ -153,7 +153,7 @@ def _whole(name: str, text: str) -> int:
 
 
 def _list(format_: str) -> None:
-    from dpfl_theory.conform.letters import names
+    from dpfl_theory.conform.parameter_names import names
     from dpfl_theory.conform.references import references
     from dpfl_theory.conform.run import described
 

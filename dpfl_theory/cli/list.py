@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dpfl_theory import inventory, methods
-from dpfl_theory.cli import _complete, _listing, _paint, _things
+from dpfl_theory.cli import _color, _complete, _inventory, _listing
 from dpfl_theory.cli._options import Format
 from dpfl_theory.console import choice, emit, say
 from dpfl_theory.errors import InputError, unknown_name
@@ -107,7 +107,7 @@ def list_(
     if given and given[0] in inventory.kinds():
         if used := [name for name, value in options.items() if value]:
             raise InputError(f"--{used[0]} is for statements: leave it out, and give words that {given[0]} must have")
-        _things.list_items(inventory.kinds()[given[0]], given[1:], format_)
+        _inventory.list_items(inventory.kinds()[given[0]], given[1:], format_)
         return
     for m in method or ():
         methods.get(m)
@@ -135,7 +135,7 @@ def list_(
     if format_ == "json":
         emit(json.dumps([s.summary() for s in found], indent=1, ensure_ascii=False))
     else:
-        emit(_paint.painted(_listing.lines(found, _paint.width())))
+        emit(_color.painted(_listing.lines(found, _color.width())))
     if not found and given:
         told = " and ".join(map(repr, given))
         meant = _meant(given)

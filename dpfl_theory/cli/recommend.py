@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._options import Format, Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
 from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
 from dpfl_theory.console import Progress, as_options, choice, emit, say
 from dpfl_theory.errors import InputError
-from dpfl_theory.output import writable, write
 from dpfl_theory.processes import on
 from dpfl_theory.recommend import BEST, get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
 
 if TYPE_CHECKING:
-    from dpfl_theory.checks.reuse import Reuse
+    from dpfl_theory.checks.call_cache import Reuse
 
 app = typer.Typer()
 KNOWN = settings()
@@ -105,9 +105,9 @@ def recommend(
       dpfl-theory recommend --algorithm dp-scaffnew --rule bound-optimal --data breast-cancer --ridge 0.1 \\
         --clip 0.01 --epsilon 8 --delta 1e-5 --confirm
     """
-    from dpfl_theory.checks.reuse import Reuse
+    from dpfl_theory.checks.call_cache import Reuse
     from dpfl_theory.cli import _compare, _confirm
-    from dpfl_theory.cli._answer import busy
+    from dpfl_theory.cli._output import busy
 
     form = choice("format", format_, ("text", "json"))
     given |= {"sampling": sampling}

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dpfl_theory.atomic_io import writable
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._options import (
     Device,
@@ -31,7 +32,6 @@ from dpfl_theory.cli._options import (
 from dpfl_theory.console import choice, emit, parse_alpha, parse_seed, say
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
-from dpfl_theory.output import writable
 from dpfl_theory.processes import on
 
 app = typer.Typer()
@@ -110,8 +110,8 @@ def reproduce(
     from dpfl_theory import statements, validation
     from dpfl_theory.checks.runner import plan
     from dpfl_theory.reproduce import reproduce as run
-    from dpfl_theory.validation.attempt import Run
     from dpfl_theory.validation.batch import default_jobs
+    from dpfl_theory.validation.run_record import Run
 
     context = validation.Context(
         validation.profile_of(full, paper), parse_seed(seed), choice("device", device, DEVICES)
@@ -198,8 +198,8 @@ def errata(
     """Write the report to a paper's authors: causes, errata, remarks, typos, as the catalogue records them. `md` is the
     whole report, `text` a short form; the command `report` shows it with the evidence."""
     from dpfl_theory import statements
-    from dpfl_theory.report.letter import letter
-    from dpfl_theory.report.letter_text import as_markdown, as_text
+    from dpfl_theory.report.author_report import letter
+    from dpfl_theory.report.author_report_text import as_markdown, as_text
 
     render = {"text": as_text, "md": as_markdown, "json": _as_json}[choice("format", format_, ("text", "md", "json"))]
     known = statements.papers()

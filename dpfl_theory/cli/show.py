@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from dpfl_theory import inventory, statements
-from dpfl_theory.cli import _complete, _things
+from dpfl_theory.cli import _complete, _inventory
 from dpfl_theory.cli._options import Format
 from dpfl_theory.console import choice, emit
 from dpfl_theory.errors import InputError
-from dpfl_theory.patterns import is_pattern
+from dpfl_theory.glob_patterns import is_pattern
 from dpfl_theory.statements.errata import Effect
 from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import Statement
@@ -50,7 +50,7 @@ def show(
     if kind is not None:
         if len(ids) != 2:
             raise InputError(f"show {kind.one} needs one name: dpfl-theory list {kind.name} has them")
-        _things.show_item(kind, kind.get(ids[1]), format_)
+        _inventory.show_item(kind, kind.get(ids[1]), format_)
         return
     alone = len(ids) == 1 and not is_pattern(ids[0])
     chosen = [statements.get(ids[0])] if alone else statements.in_order(statements.select(tuple(ids)))
@@ -107,7 +107,7 @@ def describe(statement: Statement) -> dict[str, Any]:
 
 def _siblings(statement: Statement) -> list[dict[str, Any]]:
     """The other readings of the same words, with their recorded verdicts."""
-    from dpfl_theory.report.letter import read_alike
+    from dpfl_theory.report.author_report import read_alike
 
     family = read_alike(statement, statements.all_statements())
     return [{"id": s.id, "reading": s.reading or None, "expected": s.expected} for s in family if s.id != statement.id]
@@ -137,7 +137,7 @@ def _as_text(d: Mapping[str, Any]) -> str:
         parts += _block("Left side", d["lhs"].items())
         parts += _block(f"{d['relation']}  right side, the sum of", d["rhs"].items())
     letters = [(s["name"], f"[{s['unit']}]", s["meaning"]) for s in (*d["symbols"], *d["expectations"])]
-    parts += _block("Letters", letters)
+    parts += _block("Symbols", letters)
     parts += _block("Assumptions", [(a,) for a in d["assumptions"]])
     parts += _block("Prescription", [(f"{name} = {formula}",) for name, formula in d["prescription"].items()])
     checks = [(c["method"], c["name"], _remarks(c)) for c in d["checks"]]

@@ -30,7 +30,7 @@ def simulate(
     the run diverged (exit code 1).
     """
     from dpfl_theory.cli import _sweep
-    from dpfl_theory.cli._answer import busy
+    from dpfl_theory.cli._output import busy
 
     if schema:
         _sweep.give_schema(sweep=False)

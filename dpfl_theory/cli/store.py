@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli._options import Kept, table
 from dpfl_theory.console import choice, emit, say
 from dpfl_theory.errors import InputError
-from dpfl_theory.output import writable, write
 
 if TYPE_CHECKING:
     from dpfl_theory.store import Entry, Store

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli._options import Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
 from dpfl_theory.console import Progress, emit, say
 from dpfl_theory.errors import InputError
-from dpfl_theory.output import writable, write
 from dpfl_theory.processes import on
 
 app = typer.Typer()
@@ -76,7 +76,7 @@ def sweep(
     target = _sweep.target_of(output, folder, config, design)
     processes = min(each or (usable_cores() if worth(design.cells) else 1), len(design.cells))
     if dry_run:
-        from dpfl_theory.cli._answer import laid_out
+        from dpfl_theory.cli._output import laid_out
         from dpfl_theory.sweep.estimate import as_rows, estimate
 
         found = packed(design.cells, many or usual_pack(design.cells, processes))

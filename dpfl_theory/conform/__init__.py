@@ -24,22 +24,24 @@ class _Callable(ModuleType):
         """`run.conform` with the same arguments.
 
         limit: seconds after which the test is ended, if the function is Python's and this the main thread; never
-        without it.  Raises `dpfl_theory.limited.OutOfTime`, one sentence, then.
+        without it.  Raises `dpfl_theory.timeout.TimeoutExceeded`, one sentence, then.
         """
         from contextlib import nullcontext
 
         from dpfl_theory.conform.run import conform
         from dpfl_theory.errors import InputError
-        from dpfl_theory.limited import OutOfTime, at_most
+        from dpfl_theory.timeout import TimeoutExceeded, at_most
 
         if limit is not None and not 0.0 < limit < float("inf"):
             raise InputError(f"`limit` is {limit!r}: give a positive number of seconds, or leave it out")
         try:
             with nullcontext() if limit is None else at_most(limit):
                 return conform(function, as_, **keywords)
-        except OutOfTime as error:
+        except TimeoutExceeded as error:
             name = getattr(function, "__qualname__", type(function).__name__)
-            raise OutOfTime(f"the test of {name} was ended: {error}; give `runs` less, or `limit` more") from error
+            raise TimeoutExceeded(
+                f"the test of {name} was ended: {error}; give `runs` less, or `limit` more"
+            ) from error
 
 
 sys.modules[__name__].__class__ = _Callable

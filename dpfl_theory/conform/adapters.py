@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.subject import POSITIONS
-from dpfl_theory.conform.watched import Watched
+from dpfl_theory.conform.rng_reuse import Watched
+from dpfl_theory.conform.user_function import POSITIONS
 from dpfl_theory.conform.world import Client, Records
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.problems.base import Array

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform import lines
+from dpfl_theory.conform import source_location
 from dpfl_theory.conform.base import Player, Reading, Reference
+from dpfl_theory.conform.comparisons.fault_search import ObservedDifference
 from dpfl_theory.conform.comparisons.probes import (
     LONG_STEP,
     STEP,
@@ -21,10 +22,9 @@ from dpfl_theory.conform.comparisons.probes import (
     played,
     responses,
 )
-from dpfl_theory.conform.comparisons.suspects import Seen
-from dpfl_theory.conform.randomness import Listening
+from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.conform.subject import Raised, Subject
+from dpfl_theory.conform.user_function import Raised, Subject
 from dpfl_theory.problems.base import Array
 
 __all__ = ["Case", "failure", "of"]
@@ -55,23 +55,23 @@ class Case:
     privacy: dict[str, Any] = field(default_factory=dict)
     compared: dict[str, int] = field(default_factory=dict)
     failed: Finding | None = None
-    ran: list[lines.Line] | None = None
-    drew: list[lines.Line] = field(default_factory=list)
+    ran: list[source_location.Line] | None = None
+    drew: list[source_location.Line] = field(default_factory=list)
 
     @property
     def kind(self) -> type[Reference]:
         """The algorithm."""
         return type(self.reference)
 
-    def see(self, probe: Path | Spread) -> Seen:
+    def see(self, probe: Path | Spread) -> ObservedDifference:
         """What the function makes of a probe, and what it chose at random there."""
         path = probe.path if isinstance(probe, Spread) else probe
         random = {"p", "s"} & path.v.keys()
         choices = chosen(self.subject, path) if random else None
         numbers = heard(self.subject, path.world, path.v, path.who).numbers if isinstance(probe, Spread) else 0
-        return Seen(probe, probe.of(self.subject), choices, numbers)
+        return ObservedDifference(probe, probe.of(self.subject), choices, numbers)
 
-    def everything(self) -> list[Seen]:
+    def everything(self) -> list[ObservedDifference]:
         """All probes in which the function does not fail, quick ones first; its first failure becomes ``failed``."""
         seen = []
         every: list[Path | Spread] = [*self.plan.paths, *self.plan.spreads]
@@ -124,15 +124,17 @@ class Case:
                 return LONG_STEP
         return STEP
 
-    def lines(self, role: str) -> tuple[lines.Line, ...]:
+    def lines(self, role: str) -> tuple[source_location.Line, ...]:
         """Lines of the function that are about a role: those that draw noise, or by their words."""
         path = self.plan.paths[0]
-        rng = Listening(path.world.seed).quiet()
+        rng = RecordingGenerator(path.world.seed).quiet()
         if self.ran is None:
-            self.ran = lines.ran(lambda: played(self.subject, path.world, path.v, path.who, rng))
+            self.ran = source_location.ran(lambda: played(self.subject, path.world, path.v, path.who, rng))
             self.drew = sorted({draw.place for draw in rng.draws if draw.place[0]})
         return (
-            tuple(self.drew[:MOST]) if role == "noise" and self.drew else tuple(lines.suspicious(self.ran, role, MOST))
+            tuple(self.drew[:MOST])
+            if role == "noise" and self.drew
+            else tuple(source_location.suspicious(self.ran, role, MOST))
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpfl_theory.encoding import as_utf8
 from dpfl_theory.errors import InputError, told
-from dpfl_theory.limited import OutOfTime, at_most
+from dpfl_theory.timeout import TimeoutExceeded, at_most
 
 __all__ = ["function_named"]
 
@@ -35,7 +35,7 @@ def function_named(name: str) -> Callable[..., Any]:
             module = _from_file(Path(module_name)) if module_name.endswith(".py") else _from_path(module_name)
     except InputError:
         raise
-    except OutOfTime as error:
+    except TimeoutExceeded as error:
         raise InputError(f"{module_name!r} cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:
         raise InputError(f"{module_name!r} cannot be imported: {told(error)}") from error

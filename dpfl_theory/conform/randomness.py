@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Draw", "Listening"]
+__all__ = ["Draw", "RecordingGenerator"]
 
 _OTHERS = (str(Path(__file__).parent), *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
 
@@ -45,14 +45,14 @@ def _place() -> tuple[str, int]:
     return "", 0
 
 
-class Listening(np.random.Generator):
+class RecordingGenerator(np.random.Generator):
     """NumPy's Generator, whose Gaussian and Laplace draws are recorded and, if so wished, set.
 
     mode ``"live"`` gives true draws; ``"quiet"`` gives each its mean; with ``set(at, size)`` the number ``at``, counted
     over all draws from 0, is ``size`` standard deviations above its mean and all others have their mean. Everything
     else (choices, permutations, uniform numbers) stays true in every mode.
 
-    >>> rng = Listening(7)
+    >>> rng = RecordingGenerator(7)
     >>> rng.quiet().normal(3.0, 2.0, size=2).tolist(), rng.numbers
     ([3.0, 3.0], 2)
     >>> rng.set(3, 0.5).normal(3.0, 2.0, size=2).tolist(), rng.normal(0.0, 4.0, size=2).tolist()
@@ -65,7 +65,7 @@ class Listening(np.random.Generator):
         self.numbers = 0
         self._mode, self._at, self._size = "live", -1, 0.0
 
-    def _restarted(self, mode: str, at: int = -1, size: float = 0.0) -> Listening:
+    def _restarted(self, mode: str, at: int = -1, size: float = 0.0) -> RecordingGenerator:
         self.draws, self.numbers = [], 0
         self._mode, self._at, self._size = mode, at, size
         return self
@@ -75,15 +75,15 @@ class Listening(np.random.Generator):
         """Whether draws are true."""
         return self._mode == "live"
 
-    def live(self) -> Listening:
+    def live(self) -> RecordingGenerator:
         """From now on draws are true."""
         return self._restarted("live")
 
-    def quiet(self) -> Listening:
+    def quiet(self) -> RecordingGenerator:
         """From now on noise is its mean."""
         return self._restarted("quiet")
 
-    def set(self, at: int, size: float) -> Listening:
+    def set(self, at: int, size: float) -> RecordingGenerator:
         """From now on noise is its mean, but for one number."""
         return self._restarted("set", at, size)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.conform.lines import Line
+from dpfl_theory.conform.source_location import Line
 from dpfl_theory.warned import Warned, in_words, total
 
 __all__ = ["CONFORMS", "DIFFERS", "SCHEMA", "UNDECIDED", "Conformance", "Finding"]

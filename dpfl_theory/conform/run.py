@@ -15,22 +15,22 @@ from dpfl_theory.conform.case import Case, failure, of
 from dpfl_theory.conform.comparisons import sampled
 from dpfl_theory.conform.comparisons.cohort import sampled as sampled_cohorts
 from dpfl_theory.conform.comparisons.common import common, not_finite
-from dpfl_theory.conform.comparisons.explained import ANOTHER, UNKNOWN, VAGUE, exact, explained
-from dpfl_theory.conform.comparisons.private import claim, private
+from dpfl_theory.conform.comparisons.diagnose import ANOTHER, UNKNOWN, VAGUE, exact, explained
+from dpfl_theory.conform.comparisons.fault_search import ObservedDifference, explains
+from dpfl_theory.conform.comparisons.noise_linearity import FIXED, bent, left_out, the_same
 from dpfl_theory.conform.comparisons.probes import SPREAD, Plan
-from dpfl_theory.conform.comparisons.shape import FIXED, bent, left_out, the_same
-from dpfl_theory.conform.comparisons.suspects import Seen, explains
-from dpfl_theory.conform.comparisons.unheard import by_samples
+from dpfl_theory.conform.comparisons.sampling_fallback import by_samples
+from dpfl_theory.conform.comparisons.sensitivity import claim, private
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
 from dpfl_theory.conform.settings import settings
-from dpfl_theory.conform.subject import Raised, Subject
+from dpfl_theory.conform.user_function import Raised, Subject
 from dpfl_theory.errors import InputError, unknown_name
 
 __all__ = ["conform", "described"]
 
 INNER = ("level", "deviation", "local_step", "global_step", "local_steps", "memory", "relation_factor", "d")
-"""Letters that others say already."""
+"""Symbols that others say already."""
 
 
 def conform(
@@ -194,7 +194,7 @@ def _findings(case: Case) -> list[Finding]:
     return ([] if case.failed is None else [case.failed]) + found
 
 
-def _hidden(seen: Sequence[Seen]) -> list[Seen]:
+def _hidden(seen: Sequence[ObservedDifference]) -> list[ObservedDifference]:
     """What was seen where a part s of the records is drawn, and the function asks for the gradients of all of them."""
     return [
         one
@@ -204,8 +204,8 @@ def _hidden(seen: Sequence[Seen]) -> list[Seen]:
 
 
 def _without(
-    case: Case, seen: list[Seen], hidden: Sequence[Seen], named: list[Finding]
-) -> tuple[list[Seen], list[Finding]]:
+    case: Case, seen: list[ObservedDifference], hidden: Sequence[ObservedDifference], named: list[Finding]
+) -> tuple[list[ObservedDifference], list[Finding]]:
     """What was seen elsewhere than where nothing tells which records the function uses, and what is wrong there; all
     of it, and what was named, where that is another round too."""
     rest = [one for one in seen if not any(one is other for other in hidden)]

@@ -16,7 +16,7 @@ from typing import Any
 from numba.core import event
 
 from dpfl_theory.console import say
-from dpfl_theory.kernels.once import mine
+from dpfl_theory.kernels.announce import mine
 
 __all__ = ["LONG_SECONDS", "SENTENCE", "Hint", "listen"]
 

@@ -2,8 +2,8 @@
 
 Algorithms, problems and observables are written over an array module. On small problems nearly all the time of a round
 is what Python and NumPy need to start each operation. Here a round runs once on arrays that remember which operations
-made them (`dpfl_theory.kernels.traced`); the list of operations, in terms of places in one block of memory, is then
-played for all further rounds by one compiled loop (`dpfl_theory.kernels.player`). Nothing is transcribed: what is
+made them (`dpfl_theory.kernels.tape_tracing`); the list of operations, in terms of places in one block of memory, is
+then played for all further rounds by one compiled loop (`dpfl_theory.kernels.tape_vm`). Nothing is transcribed: what is
 played is what was run.
 
 Operations on arrays that do not change from round to round are done once, while recording. A decision that depends on a

@@ -25,7 +25,7 @@ class Conforms:
         undecided where that takes longer than the budget."""
         __tracebackhide__ = True
         import dpfl_theory
-        from dpfl_theory.limited import OutOfTime
+        from dpfl_theory.timeout import TimeoutExceeded
 
         settings = settings_of(self._item.config)
         conform: Callable[..., Any] = dpfl_theory.conform
@@ -35,7 +35,7 @@ class Conforms:
         unusable = late = ""
         try:
             report = conform(function, as_=as_, **options)
-        except OutOfTime as error:
+        except TimeoutExceeded as error:
             late = f"{as_}: {error}"
         except DpflError as error:
             unusable = str(error)

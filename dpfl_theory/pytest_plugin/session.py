@@ -61,7 +61,7 @@ class CheckTheorem:
 
     def _decided(self, ids: tuple[Any, ...], arguments: dict[str, Any]) -> tuple[Checked, str]:
         __tracebackhide__ = True
-        from dpfl_theory.pytest_plugin.told import outcome, properties
+        from dpfl_theory.pytest_plugin.reporting import outcome, properties
 
         settings = settings_of(self._item.config)
         unusable = ""
@@ -149,8 +149,8 @@ def _chosen(ask: Ask) -> tuple[Statement, ...]:
 def _leave(ask: Ask, chosen: Sequence[Statement], report: Report, output: Path) -> None:
     """Write the evidence where ``dpfl-theory report`` finds it, a file for each of what tests asked for."""
     from dpfl_theory import statements
-    from dpfl_theory.output import write
-    from dpfl_theory.report.own import described
+    from dpfl_theory.atomic_io import write
+    from dpfl_theory.report.user_statements import described
 
     place = output / "evidence"
     place.mkdir(parents=True, exist_ok=True)

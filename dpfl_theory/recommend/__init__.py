@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.recommend.algorithms import get, settings
 from dpfl_theory.recommend.base import Document, Setting, named
-from dpfl_theory.recommend.by_rule import by_rule
+from dpfl_theory.recommend.rule_answers import by_rule
 from dpfl_theory.recommend.rules import rules
 
 if TYPE_CHECKING:
-    from dpfl_theory.checks.reuse import Reuse
+    from dpfl_theory.checks.call_cache import Reuse
     from dpfl_theory.recommend.search import Plan
 
 __all__ = ["BEST", "Document", "Setting", "get", "named", "recommend", "rules", "settings"]
@@ -69,7 +69,7 @@ def recommend(
         label_column, client_column: the file's columns of labels and clients, where they are not called so.
         unit, seed, jobs, plan, progress: of the rule "best": what is protected (``client``, ``record``, ``all``), the
             runs' seed, processes, how much is run, and what is called with the share that is done.
-        reuse: a store (`dpfl_theory.checks.reuse.Reuse`) of what runs found before.
+        reuse: a store (`dpfl_theory.checks.call_cache.Reuse`) of what runs found before.
         confirm: whether runs over the neighbourhood of what is recommended say if the bound is least where they are
             best; of a rule's recommendation on the data, or on a problem with the given constants.
         inputs: by the rule "best" those of `recommend.best`: epsilon, delta, rounds, cohort, clients, or constants. By
@@ -118,8 +118,8 @@ def recommend(
         wrong.append(f"{many} for a problem that is made of data: give `data` too")
     source = {name.removesuffix("_column"): value for name, value in shape.items()}
     if rule == BEST:
-        from dpfl_theory.recommend.best import best
         from dpfl_theory.recommend.data import Source
+        from dpfl_theory.recommend.run import best
 
         on = None if data is None else Source(data, **source)
         how: Document = {"seed": seed, "jobs": jobs, "plan": plan, "progress": progress}

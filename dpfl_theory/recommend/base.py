@@ -13,7 +13,7 @@ from dpfl_theory.errors import InputError
 
 if TYPE_CHECKING:
     from dpfl_theory.privacy import Mechanism
-    from dpfl_theory.recommend.optimum import Optimum
+    from dpfl_theory.recommend.bound_minimizers import Optimum
 
 __all__ = ["Document", "Setting", "calibration", "finite", "fits", "named", "parameter", "relation", "view"]
 

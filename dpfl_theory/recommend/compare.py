@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.checks.reuse import Reuse
+from dpfl_theory.checks.call_cache import Reuse
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.processes import several, spread
 from dpfl_theory.recommend.base import Document
-from dpfl_theory.recommend.causes import causes, told
-from dpfl_theory.recommend.measured import gap_at_start
-from dpfl_theory.recommend.ruled import RULED, reached, starts
+from dpfl_theory.recommend.constants_from_data import gap_at_start
+from dpfl_theory.recommend.error_decomposition import causes, told
+from dpfl_theory.recommend.rule_runs import RULED, reached, starts
 from dpfl_theory.recommend.rules import rules as known_rules
 from dpfl_theory.recommend.search import Plan, search, usual
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
@@ -70,7 +70,7 @@ def compare(
         protect clients first, and of these the best, each with ``protects``, ``relation``, ``view``, ``sampling``,
         ``hyperparameters``, ``mechanism`` (what was accounted for), ``epsilon`` (certified low and high),
         ``suboptimality`` and ``accuracy`` (mean and standard error over lanes), ``causes`` of the suboptimality and
-        ``why``, a sentence of them, ``rules`` (what its paper's rules say and reach: `dpfl_theory.recommend.ruled`);
+        ``why``, a sentence of them, ``rules`` (what its paper's rules give: `dpfl_theory.recommend.rule_runs`);
         ``recommended_by_unit``: the best one's name, or None where no algorithm's mean
         lies three standard errors below the start, and ``advice_by_unit``; ``recommended`` and ``advice``: the first of
         these, for clients unless only records are asked for; ``left_out``: algorithms that cannot be run here, and why.

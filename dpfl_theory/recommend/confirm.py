@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.checks.reuse import Reuse
+from dpfl_theory.checks.call_cache import Reuse
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.base import Document, named
 from dpfl_theory.recommend.compare import in_processes
-from dpfl_theory.recommend.from_constants import Constants
-from dpfl_theory.recommend.measured import MEASURES, gap_at_start, measures_of
+from dpfl_theory.recommend.constants_from_data import MEASURES, gap_at_start, measures_of
 from dpfl_theory.recommend.neighbourhood import LANES, RATE, STEPS, Line, explored
-from dpfl_theory.recommend.ruled import MOST_ROUNDS, constants
+from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, constants
+from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.translated import RULED, cohort_of
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 

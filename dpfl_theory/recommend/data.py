@@ -16,7 +16,7 @@ from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.partition import natural_groups
 from dpfl_theory.problems.partition import partition as split
 from dpfl_theory.recommend.base import Document, Setting, named
-from dpfl_theory.recommend.measured import MEASURES, Absent, constants_of, gap_at_start, measures_of
+from dpfl_theory.recommend.constants_from_data import MEASURES, Absent, constants_of, gap_at_start, measures_of
 
 __all__ = ["Source", "against_start", "measure", "report"]
 

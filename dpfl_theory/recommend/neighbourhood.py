@@ -22,8 +22,8 @@ import numpy as np
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 from dpfl_theory.recommend.algorithms import get
-from dpfl_theory.recommend.measured import gap_at_start
-from dpfl_theory.recommend.ruled import MOST_ROUNDS, MOST_STEPS
+from dpfl_theory.recommend.constants_from_data import gap_at_start
+from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, MOST_STEPS
 from dpfl_theory.recommend.search import Found, measure
 from dpfl_theory.recommend.translated import RULED, differing
 from dpfl_theory.recommend.tuned import Tuned

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpfl_theory.checks.certificate_file import SCRIPT, is_proof, of_evidence
 from dpfl_theory.checks.certificate_file import text as text_of
-from dpfl_theory.report import documents, errata, letter, overview
+from dpfl_theory.report import author_report, documents, errata, overview
 from dpfl_theory.report.entries import Entry, entries_of, readings_of, showing, siblings, versions_of
 from dpfl_theory.report.figures import Figures
 from dpfl_theory.report.neighbours import neighbours
@@ -65,11 +65,11 @@ def build(
             around=(previous, following),
             files=known.files.get(entry.id, ()),
             near=neighbours(entry.id, graph, beside),
-            alike=letter.alike(entry, by_id),
+            alike=author_report.alike(entry, by_id),
             repaired=_repaired(entry, by_id),
             script=_script(entry),
             proof=_proof(site, entry),
-            affected=() if entry.statement is None else letter.affected(entry.statement, graph),
+            affected=() if entry.statement is None else author_report.affected(entry.statement, graph),
             grades=GRADES,
             shows=shows,
             alphas=known.alphas,
@@ -130,5 +130,5 @@ def _script(entry: Entry) -> dict[str, Any] | None:
     if entry.statement is None or entry.statement.erratum is None:
         return None
     cause = entry.statement.erratum.cause
-    text = letter.script_text(cause)
-    return {"path": letter.script_path(cause), "text": text} if text else None
+    text = author_report.script_text(cause)
+    return {"path": author_report.script_path(cause), "text": text} if text else None

@@ -14,9 +14,9 @@ from typing import Any
 from dpfl_theory import methods, statements
 from dpfl_theory.checks.document import exponent_of
 from dpfl_theory.checks.evidence import kind_of, statement_verdict, verdict_of
-from dpfl_theory.checks.single import checks_of
+from dpfl_theory.checks.execute import checks_of
 from dpfl_theory.report import formulas
-from dpfl_theory.report.own import shown_lines
+from dpfl_theory.report.user_statements import shown_lines
 from dpfl_theory.statements.model import DERIVED, Check, Statement
 from dpfl_theory.statements.power import Power, recorded
 
@@ -48,7 +48,7 @@ class Entry:
     statement: Statement | None
     evidence: list[dict[str, Any]] = field(default_factory=list)
     own: Mapping[str, Any] = field(default_factory=dict)
-    """What a document says of a statement of the user's own (`dpfl_theory.report.own`)."""
+    """What a document says of a statement of the user's own (`dpfl_theory.report.user_statements`)."""
 
     @property
     def title(self) -> str:

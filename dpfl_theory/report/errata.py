@@ -13,8 +13,7 @@ from typing import Any
 
 from dpfl_theory import methods
 from dpfl_theory.checks.evidence import OF_STATEMENTS
-from dpfl_theory.report.entries import Entry, readings_of, reference, showing, siblings, versions_of
-from dpfl_theory.report.letter import (
+from dpfl_theory.report.author_report import (
     SharedCause,
     affected,
     alike,
@@ -25,6 +24,7 @@ from dpfl_theory.report.letter import (
     refuting_checks,
     showing_command,
 )
+from dpfl_theory.report.entries import Entry, readings_of, reference, showing, siblings, versions_of
 from dpfl_theory.report.proof_map import ProofMap
 from dpfl_theory.report.site import Site
 from dpfl_theory.report.templates import anchor

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory import validation
+from dpfl_theory.atomic_io import write
 from dpfl_theory.errors import InputError, told
-from dpfl_theory.output import write
 from dpfl_theory.report.entries import natural
 from dpfl_theory.store import Store
-from dpfl_theory.validation.stored import figures_slot, take_figures
+from dpfl_theory.validation.cache import figures_slot, take_figures
 
 __all__ = ["FOLDER", "Figures"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from dpfl_theory import methods, validation
 from dpfl_theory.checks.evidence import OF_STATEMENTS
+from dpfl_theory.report.author_report import SharedCause, provenances
 from dpfl_theory.report.entries import Entry, groups_of, reference, showing
 from dpfl_theory.report.errata import PaperErrata
-from dpfl_theory.report.letter import SharedCause, provenances
 
 __all__ = ["Finding", "Row", "Tightness", "counts", "findings", "in_all", "tightness"]
 

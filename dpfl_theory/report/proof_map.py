@@ -15,7 +15,7 @@ from typing import Any
 
 from dpfl_theory import statements
 from dpfl_theory.report.entries import Entry, natural, readings_of, showing, siblings
-from dpfl_theory.report.layers import ROW, Block, Drawing, draw, shelves
+from dpfl_theory.report.graph_layout import ROW, Block, Drawing, draw, shelves
 from dpfl_theory.statements.model import DERIVED
 
 __all__ = ["MARKS", "Node", "ProofMap", "Rest", "harmed", "proof_graph", "proof_map", "resting_on", "rests_of"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory.atomic_io import write
 from dpfl_theory.checks.certificate_file import FORMAT
-from dpfl_theory.output import write
 from dpfl_theory.report.templates import anchor, render
 
 __all__ = ["CERTIFICATES", "ERRATA", "FIGURES", "INDEX", "MAPS", "STATEMENTS", "Site", "file_names"]

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.report import formulas
+from dpfl_theory.report.ascii_prose import prose
 from dpfl_theory.report.entries import Entry
-from dpfl_theory.report.prose import prose
 
 __all__ = ["anchor", "render", "significant"]
 

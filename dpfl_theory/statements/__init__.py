@@ -138,9 +138,9 @@ def load_file(path: str | Path, *limits: float | None) -> tuple[Statement, ...]:
     `LEAST_SECONDS` in any case.
 
     Raises InputError when the file is missing, cannot be imported, or defines no statement, and for statements that
-    cannot be checked, with every fault and its line (`dpfl_theory.statements.valid`).
+    cannot be checked, with every fault and its line (`dpfl_theory.statements.validate`).
     """
-    from dpfl_theory.statements.own import loaded
+    from dpfl_theory.statements.user_statements import loaded
 
     file = Path(path)
     if not file.is_file():

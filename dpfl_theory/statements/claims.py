@@ -86,7 +86,7 @@ class WorstCase:
     a statement's relation says.
 
     The sides are compared so that neither is negative where no quantity is: what has a minus sign changes sides
-    (`dpfl_theory.checks.arranged`). ``left`` names the letters that stand on the left instead, whatever their sign;
+    (`dpfl_theory.checks.pep_inequality`). ``left`` names the letters on the left instead, whatever their sign;
     ``shift`` is added to both sides, for quantities that may be negative. ``unit``: where norms are fixed as multiples
     of one length, whose square it is, so that the letters' numbers are in units of that length; what the sides have
     beside quantities is a multiple of it. ``squared``: the squares of the sides are compared, of norms that are not

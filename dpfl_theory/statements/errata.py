@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["GRADES", "Cause", "Effect", "Erratum", "Remark", "Slip"]
+__all__ = ["GRADES", "Cause", "Effect", "Erratum", "Remark", "Typo"]
 
 GRADES: Mapping[str, str] = {
     "false": "what is claimed is not true, and no other constant makes it so",
@@ -23,17 +23,17 @@ GRADES: Mapping[str, str] = {
 """The grades of an erratum, from a false theorem to an inference that was drawn too quickly, each explained."""
 
 
-class Slip(str):
+class Typo(str):
     """A slip that is found elsewhere in the paper than the statement that it is recorded with.
 
-    >>> slip = Slip("The year is 2023.", where="Section 4")
+    >>> slip = Typo("The year is 2023.", where="Section 4")
     >>> slip, slip.where
     ('The year is 2023.', 'Section 4')
     """
 
     where: str
 
-    def __new__(cls, text: str, where: str) -> Slip:
+    def __new__(cls, text: str, where: str) -> Typo:
         """The sentences, and the place in the paper."""
         made = super().__new__(cls, text)
         made.where = where

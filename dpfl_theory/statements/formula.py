@@ -2,7 +2,7 @@
 
 `Statement.sides` is a function of the letters, and nothing else types a bound: `at` evaluates it exactly for fractions,
 with as many digits as asked for with mpmath, in double precision for floats, and as linear forms for the quantities
-of a performance estimation problem (`dpfl_theory.checks.arranged`).
+of a performance estimation problem (`dpfl_theory.checks.pep_inequality`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.model import Sides, Statement
 
-__all__ = ["Letters", "asked", "at", "evaluate", "letters_of", "prescription_of", "sides_of", "terms_at", "total"]
+__all__ = ["Symbols", "asked", "at", "evaluate", "letters_of", "prescription_of", "sides_of", "terms_at", "total"]
 
 _FLAGS: dict[str, dict[str, bool]] = {
     "positive": {"positive": True},
@@ -32,10 +32,10 @@ _MEMORY = 1024
 """Formulas that are kept: more than the catalogue has."""
 
 
-class Letters(Mapping[str, Any]):
+class Symbols(Mapping[str, Any]):
     """The letters of a statement by name, as attributes or as items.
 
-    >>> s = Letters({"rho": 2}, "an example")
+    >>> s = Symbols({"rho": 2}, "an example")
     >>> s.rho, s["rho"], "mu" in s
     (2, 2, False)
     """
@@ -67,7 +67,7 @@ class Letters(Mapping[str, Any]):
 
 
 @functools.lru_cache(_MEMORY)
-def letters_of(statement: Statement) -> Letters:
+def letters_of(statement: Statement) -> Symbols:
     """The statement's letters as sympy symbols with the assumptions of their domains.
 
     >>> from dpfl_theory.statements import get
@@ -76,7 +76,7 @@ def letters_of(statement: Statement) -> Letters:
     """
     table = {s.name: sp.Symbol(s.name, **_FLAGS[s.domain]) for s in statement.symbols}
     table.update({e.name: sp.Symbol(e.name, real=True) for e in statement.expectations})
-    return Letters(table, statement.id)
+    return Symbols(table, statement.id)
 
 
 _ASKED: ContextVar[set[Statement] | None] = ContextVar("asked", default=None)

@@ -17,11 +17,11 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration_plan import OF_INSTANCES, Plan
 from dpfl_theory.statements.model import Check, Statement, checks
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.oracle import Oracle
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -61,16 +61,16 @@ class Iteration:
     ['worst-case', 'exact', 'monte-carlo']
     """
 
-    round: Callable[[Oracle, Any, Letters], Any]
+    round: Callable[[Oracle, Any, Symbols], Any]
     constants: Mapping[str, str] = field(default_factory=dict)
     functions: str = "convex"
-    start: Callable[[Oracle, Letters], Any] | None = None
+    start: Callable[[Oracle, Symbols], Any] | None = None
     point: Callable[[Any], Vector] | None = None
     average: str = ""
     rounds: str = "K"
 
     def __post_init__(self) -> None:
-        from dpfl_theory.worlds.lanes import AVERAGES
+        from dpfl_theory.semantics.lanes import AVERAGES
 
         for name, role in self.constants.items():
             if role not in CONSTANTS:

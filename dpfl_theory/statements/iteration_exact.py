@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.oracle import Oracle
 from dpfl_theory.statements.claims import Values
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration_plan import Plan
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.oracle import Oracle
 
 __all__ = ["MOST_WAYS", "exact"]
 
@@ -22,7 +22,7 @@ MOST_WAYS = 100_000
 
 def exact(plan: Plan) -> Iterator[Values]:
     """Quadratics from ||x_0 - x*|| = 1: flat and steep ones, of clients that agree and that do not."""
-    from dpfl_theory.worlds.rational import Quadratics
+    from dpfl_theory.semantics.rational import Quadratics
 
     d = plan.of("dimension", Fraction(1)) or Fraction(1)
     for curvatures, gradients in _quadratics(plan):
@@ -30,7 +30,7 @@ def exact(plan: Plan) -> Iterator[Values]:
         variances: dict[Hashable, Any] = {}
         world = Quadratics(curvatures, gradients, variances.__getitem__)
         star, start = world.minimiser, world.minimiser + Vector(Fraction(1))
-        oracle, s = Oracle(world, start, d, variances), Letters(plan.numbers, plan.statement.id)
+        oracle, s = Oracle(world, start, d, variances), Symbols(plan.numbers, plan.statement.id)
         values: dict[str, Any] = dict(plan.numbers)
         values |= plan.expectations(world, star, partial(plan.points, oracle, s), MOST_WAYS)
         for e in plan.statement.expectations:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.errors import InputError, Misgiven, TooMuch, unknown_name
-from dpfl_theory.statements.formula import Letters, evaluate, prescription_of
+from dpfl_theory.errors import InputError, InstanceError, WorkLimitError, unknown_name
+from dpfl_theory.semantics.base import Vector, World, average, expected
+from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.statements.formula import Symbols, evaluate, prescription_of
 from dpfl_theory.statements.model import Expected, Statement
-from dpfl_theory.worlds.base import Vector, World, average, expected
-from dpfl_theory.worlds.oracle import Oracle
 
 if TYPE_CHECKING:
     from dpfl_theory.statements.iteration import Iteration
@@ -41,9 +41,9 @@ class Plan:
         found = [name for name, role in iteration.constants.items() if role not in OF_INSTANCES]
         for name in given:
             if name not in symbols:
-                raise Misgiven(str(unknown_name(f"letter of {statement.id}", name, symbols)))
+                raise InstanceError(str(unknown_name(f"letter of {statement.id}", name, symbols)))
             if name in found:
-                raise Misgiven(f"{name} is found from the problem, and the instance gives it: leave it out there")
+                raise InstanceError(f"{name} is found from the problem, and the instance gives it: leave it out there")
         self.units = {name: s.unit for name, s in symbols.items()}
         self.numbers: dict[str, Fraction] = {name: _number(name, instance[name]) for name in given}
         for role in OF_INSTANCES:
@@ -51,12 +51,14 @@ class Plan:
             if letter is not None and letter not in self.numbers:
                 if role == "strong-convexity":
                     told = f"the strong convexity: add it, as {letter!r}: '1/8'"
-                    raise Misgiven(f"the instance gives no {letter}, {told}")
+                    raise InstanceError(f"the instance gives no {letter}, {told}")
                 self.numbers[letter] = Fraction(1)
         self.numbers |= self.prescribed(self.numbers)
         missing = [name for name in symbols if name not in self.numbers and name not in found]
         if missing:
-            raise Misgiven(f"the instance gives no value for {', '.join(missing)}: add it, as {missing[0]!r}: '1/2'")
+            raise InstanceError(
+                f"the instance gives no value for {', '.join(missing)}: add it, as {missing[0]!r}: '1/2'"
+            )
         if iteration.rounds not in self.numbers:
             raise InputError(
                 f"no letter {iteration.rounds!r} gives the number of rounds: set rounds to the one that is"
@@ -87,15 +89,15 @@ class Plan:
 
     def point(self, state: Any) -> Vector:
         """The point of a state that is looked at."""
-        from dpfl_theory.worlds.lanes import first_vector
+        from dpfl_theory.semantics.lanes import first_vector
 
         return (self.iteration.point or first_vector)(state)
 
-    def begin(self, oracle: Oracle, s: Letters) -> Any:
+    def begin(self, oracle: Oracle, s: Symbols) -> Any:
         """The state before the first round."""
         return oracle.start if self.iteration.start is None else self.iteration.start(oracle, s)
 
-    def points(self, oracle: Oracle, s: Letters) -> Iterator[Vector]:
+    def points(self, oracle: Oracle, s: Symbols) -> Iterator[Vector]:
         """The points that are looked at, x_0, ..., x_K."""
         state = self.begin(oracle, s)
         mean, one = oracle.start, oracle.world.one
@@ -128,10 +130,10 @@ class Plan:
 
         try:
             values = expected(world, observed, most)
-        except TooMuch as error:
+        except WorkLimitError as error:
             fewer = int(self.rounds * math.log(most) / math.log(max(world.ways, 2)))
             told = f"at most {fewer}" if 0 < fewer < self.rounds else "fewer"
-            raise TooMuch(f"{error}: take {told} rounds, or check it by=('monte-carlo',)") from error
+            raise WorkLimitError(f"{error}: take {told} rounds, or check it by=('monte-carlo',)") from error
         found: dict[str, Any] = {}
         for e, rounds in wanted:
             own = [values[e.name, k] for k in rounds]
@@ -155,4 +157,4 @@ def _number(name: str, value: Any) -> Fraction:
                 return Fraction(value)
         except (ValueError, ZeroDivisionError):
             pass
-    raise Misgiven(f"the instance gives {name} = {value!r}: write a number, or a fraction as text, '1/8'")
+    raise InstanceError(f"the instance gives {name} = {value!r}: write a number, or a fraction as text, '1/8'")

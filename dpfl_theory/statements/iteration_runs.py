@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration_plan import Plan
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def experiment(plan: Plan, own: Problem | None = None) -> Experiment:
     import numpy as np
 
     from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.worlds.lanes import Iterated, first_vector
+    from dpfl_theory.semantics.lanes import Iterated, first_vector
 
     problem = _problem(plan) if own is None else own
     c = problem.constants
@@ -52,7 +52,7 @@ def experiment(plan: Plan, own: Problem | None = None) -> Experiment:
         {n: v for n, v in values.items() if n in plan.instance or n in plan.iteration.constants}
     )
     values |= {name: float(v) for name, v in prescribed.items()}
-    s = Letters(values, plan.statement.id)
+    s = Symbols(values, plan.statement.id)
     iteration = plan.iteration
     algorithm = Iterated(
         lambda oracle: plan.begin(oracle, s),

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from dpfl_theory.errors import InputError
+from dpfl_theory.semantics.base import Vector, average
+from dpfl_theory.semantics.oracle import Length, Oracle
 from dpfl_theory.statements.claims import WorstCase
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration_plan import Plan
-from dpfl_theory.worlds.base import Vector, average
-from dpfl_theory.worlds.oracle import Length, Oracle
 
 __all__ = ["MOST_VECTORS", "worst_case"]
 
@@ -25,7 +25,7 @@ def worst_case(plan: Plan) -> WorstCase:
     """All functions of the class, from any starting point."""
     from PEPit import PEP, Expression, Point
 
-    from dpfl_theory.worlds.performance import FunctionClass
+    from dpfl_theory.semantics.performance import FunctionClass
 
     problem = PEP()
     variances: dict[Hashable, Any] = {}
@@ -41,7 +41,7 @@ def worst_case(plan: Plan) -> WorstCase:
         known[name] = Length(name, length**2)
     start = Vector(problem.set_initial_point())
     oracle = Oracle(world, start, float(plan.of("dimension", Fraction(1)) or 1), variances)
-    s = Letters(known, plan.statement.id)
+    s = Symbols(known, plan.statement.id)
     values |= plan.expectations(world, star, partial(plan.points, oracle, s), MOST_VECTORS)
     for e in plan.statement.expectations:
         if e.when == "least":
@@ -77,7 +77,7 @@ def _lengths(plan: Plan) -> list[str]:
 def _functions(plan: Plan, problem: Any) -> list[Any]:
     from PEPit.functions import ConvexFunction, StronglyConvexFunction
 
-    from dpfl_theory.worlds.performance import declared
+    from dpfl_theory.semantics.performance import declared
 
     count, mu = int(plan.of("clients", Fraction(1)) or 1), float(plan.of("strong-convexity", Fraction(0)) or 0)
     smooth = plan.of("smoothness", None)

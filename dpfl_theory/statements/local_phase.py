@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.performance import FunctionClass
-from dpfl_theory.worlds.rounds.fedavg import local_steps
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.performance import FunctionClass
+from dpfl_theory.semantics.rounds.fedavg import local_steps
 
 __all__ = ["CLASSES", "INTERPOLATION", "LocalPhase", "grid", "number", "step_size"]
 

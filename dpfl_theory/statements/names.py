@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection, Sequence
 
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.patterns import alike, is_pattern
+from dpfl_theory.glob_patterns import alike, is_pattern
 
 __all__ = ["found", "meant", "several"]
 

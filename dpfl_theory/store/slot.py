@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from dpfl_theory.store.away import Parcel, parcels
 from dpfl_theory.store.entries import Entry
 from dpfl_theory.store.file import Store
 from dpfl_theory.store.keys import canonical, key
+from dpfl_theory.store.remote import Parcel, parcels
 
 __all__ = ["Ended", "Slot", "keep_all", "result_of", "state_of", "unpack"]
 

@@ -17,14 +17,14 @@ import numpy as np
 from dpfl_theory import statements
 from dpfl_theory.algorithms import Run
 from dpfl_theory.checks.hypotheses import unmet
-from dpfl_theory.checks.sides import linearise
+from dpfl_theory.checks.linear_form import linearise
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.sweep.algorithms import Hyper
 
 __all__ = ["Bound", "bound_of", "observed_by", "refusal", "spoken_of"]
 
-Letters = Mapping[str, float]
+Symbols = Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Bound:
         return {f"{id_}:{name}": value for name, value in found.items()}
 
 
-def _das2022(problem: Problem, model: Hyper, letters: Letters, rounds: int) -> tuple[dict[str, float], str]:
+def _das2022(problem: Problem, model: Hyper, letters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
     """sigma = C rho sqrt(K/d), eta = rho/(2 alpha L), K = 2 alpha gamma/(C rho^2); G = C/E, as Theorem 4 has it."""
     c, own = problem.constants, _no_minimiser(problem)
     eta, C, E, K, L = letters["eta"], letters["C"], letters["E"], float(rounds), c.L_max
@@ -80,7 +80,7 @@ def _no_minimiser(problem: Problem) -> dict[str, float]:
     return {"D": float(np.linalg.norm(c.w_star)), "Delta": float(deltas.mean()), "Delta_max": float(deltas.max())}
 
 
-def _hou2023(problem: Problem, model: Hyper, letters: Letters, rounds: int) -> tuple[dict[str, float], str]:
+def _hou2023(problem: Problem, model: Hyper, letters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
     """Lemma 1's variance is p T v C^2 ln(1/delta)/epsilon^2: C = epsilon = 1, and v is that of the noise."""
     c, eta, p, delta = problem.constants, letters["eta"], letters["p"], 1e-5
     sigma = letters.get("sigma", 0.0)
@@ -95,7 +95,7 @@ def _hou2023(problem: Problem, model: Hyper, letters: Letters, rounds: int) -> t
     return values, ""
 
 
-def _shulgin2025(problem: Problem, model: Hyper, letters: Letters, rounds: int) -> tuple[dict[str, float], str]:
+def _shulgin2025(problem: Problem, model: Hyper, letters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
     """Zero memories at first: R is the longest of the first gradients."""
     c, zero = problem.constants, np.zeros(problem.d)
     R = max(float(np.linalg.norm(problem.client_gradient(i, zero))) for i in range(problem.n))
@@ -104,7 +104,7 @@ def _shulgin2025(problem: Problem, model: Hyper, letters: Letters, rounds: int) 
     return {**values, **{name: letters[name] for name in ("gamma", "alpha", "beta", "sigma")}}, ""
 
 
-_Reader = Callable[[Problem, Hyper, Letters, int], tuple[dict[str, float], str]]
+_Reader = Callable[[Problem, Hyper, Symbols, int], tuple[dict[str, float], str]]
 _SPOKEN: Mapping[str, tuple[_Reader, tuple[str, ...]]] = {
     "dp-fedavg": (_das2022, ("das2022.theorem4a", "das2022.theorem6", "das2022.eq4")),
     "dp-normfedavg": (_das2022, ("das2022.theorem4b", "das2022.theorem7", "das2022.eq5")),
@@ -146,7 +146,7 @@ def observed_by(ids: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for e in expectations for name, _ in e.parts))
 
 
-def bound_of(id_: str, problem: Problem, model: Hyper, letters: Letters, run: Run, own: slice) -> Bound:
+def bound_of(id_: str, problem: Problem, model: Hyper, letters: Symbols, run: Run, own: slice) -> Bound:
     """The statement's bound at a cell, whose lanes are ``own`` of the run."""
     statement = statements.get(id_)
     rounds = int(run.configuration["rounds"])
@@ -193,7 +193,7 @@ def _shown(statement: Statement, column: str) -> str | None:
     return None
 
 
-def _hypotheses(statement: Statement, problem: Problem, values: Letters, said: str) -> tuple[bool | None, str]:
+def _hypotheses(statement: Statement, problem: Problem, values: Symbols, said: str) -> tuple[bool | None, str]:
     failed = unmet(statement, values, problem)
     if failed is not None:
         return False, f"not met: {failed[0]}: {failed[1]}"

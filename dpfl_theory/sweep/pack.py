@@ -24,13 +24,13 @@ from dpfl_theory.algorithms.divergence import NEVER
 from dpfl_theory.algorithms.divergence import told as told_divergence
 from dpfl_theory.errors import DpflError, InputError, told
 from dpfl_theory.kernels.engine import Lanes
-from dpfl_theory.limited import limited
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.processes import one_thread
 from dpfl_theory.sweep import bounds
 from dpfl_theory.sweep.config import document
 from dpfl_theory.sweep.design import Cell
 from dpfl_theory.sweep.problems import made
+from dpfl_theory.timeout import limited
 
 __all__ = ["WIDEST", "Pack", "blocks_of", "check", "group_of", "packed", "problem_of", "width_of"]
 

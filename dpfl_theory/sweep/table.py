@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory.atomic_io import write
 from dpfl_theory.errors import InputError
-from dpfl_theory.output import write
 
 __all__ = ["ENDINGS", "Table", "checked", "finite", "load", "of_rounds"]
 

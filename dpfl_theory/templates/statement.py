@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.oracle import Oracle
 
 # 1. The letters: name, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.  <-
 LETTERS = (
@@ -34,7 +34,7 @@ GAP = Expected("gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E}[f(x_k) - f^*
 
 
 # 3. Both sides, as named terms. A check of their units is made of itself.  <-
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"gap": (2 - 2 * s.eta * s.L) * s.gap},
         rhs={"start": s.D**2 / (s.eta * s.K), "noise": s.eta * s.d * s.sigma**2},
@@ -42,7 +42,7 @@ def sides(s: Letters) -> Sides:
 
 
 # 4. The round: x is the state, a vector or a tuple of them; o knows gradients, noise, coins, cohorts, ...  <-
-def step(o: Oracle, x: Vector, s: Letters) -> Any:
+def step(o: Oracle, x: Vector, s: Symbols) -> Any:
     return x - s.eta * (o.gradient(x) + o.noise(s.sigma))
 
 

@@ -9,18 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
+from dpfl_theory.atomic_io import writable
 from dpfl_theory.console import FULL, PAPER, Progress, as_options, choice, parse_seed, run_app, say, seconds_left
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.forecast import Forecast
+from dpfl_theory.glob_patterns import alike, is_pattern
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.kernels.threads import usable_cores
-from dpfl_theory.output import writable
-from dpfl_theory.patterns import alike, is_pattern
 from dpfl_theory.processes import several, spread
 from dpfl_theory.store import Store, reused
-from dpfl_theory.validation.attempt import Ending, Run, attempt, exit_code, tell
-from dpfl_theory.validation.pieces import Pieces, order_of, together
+from dpfl_theory.validation.run_record import Ending, Run, attempt, exit_code, tell
 from dpfl_theory.validation.script import Context, Script, available, folder, home, load, profile_of
+from dpfl_theory.validation.tasks import Pieces, order_of, together
 
 __all__ = ["default_jobs", "main", "run_all", "validate"]
 

@@ -11,14 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.checks.reuse import Given, Reuse
+from dpfl_theory.atomic_io import write
+from dpfl_theory.checks.call_cache import Given, Reuse
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
-from dpfl_theory.output import write
 from dpfl_theory.store import Store
+from dpfl_theory.validation.cache import data_slot, figures_slot, fingerprint, keep_figures, take_figures
 from dpfl_theory.validation.claims import fault
 from dpfl_theory.validation.script import Context, Script, command
-from dpfl_theory.validation.stored import data_slot, figures_slot, fingerprint, keep_figures, take_figures
 from dpfl_theory.warned import counted, recorded
 
 __all__ = ["SCHEMA", "plain", "redraw", "run", "subfolder"]
@@ -65,7 +65,7 @@ def run(
     Nothing is written unless everything worked. Returns the document that was written. store: where the data and the
     figures are taken from, if they are there and not ``fresh`` ones are wanted, and are kept otherwise. given: results
     that others made of what the script asks for by ``context.each``; where it is not None, what is missing raises
-    `dpfl_theory.checks.reuse.Wanted`.
+    `dpfl_theory.checks.call_cache.Wanted`.
     """
     slot = None if store is None else data_slot(script, context, store)
     document = None if slot is None or fresh else slot.take()

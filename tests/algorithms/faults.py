@@ -178,7 +178,7 @@ COHORT_FAULTS = [
     ("members of another lane", COHORT, "xp.ascontiguousarray(order.T)", "xp.ascontiguousarray(order[::-1].T)"),
 ]  # fmt: skip
 
-TWO_SIDED: Place = "algorithms.two_sided", ("TwoSidedFedAvg",), two_sided_cases
+TWO_SIDED: Place = "algorithms.fedavg_two_stepsizes", ("TwoSidedFedAvg",), two_sided_cases
 MODELS: Place = "algorithms.model_clipping", ("ModelClippedFedAvg",), model_clipping_cases
 DP_SGD: Place = "algorithms.dp_sgd", ("DPSGD",), dp_sgd_cases
 EF: Place = "algorithms.ef21", ("EF21",), ef21_cases

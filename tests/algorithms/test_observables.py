@@ -14,13 +14,13 @@ from oracles.compare import ENGINES, Play, play, problem_of, starting_points
 from oracles.fedavg import bound, local_update
 from scipy import stats
 
-import dpfl_theory.algorithms.reach as reach_module
+import dpfl_theory.algorithms.travel_bound as reach_module
 from dpfl_theory.algorithms import Cohort, FedAvg, NoisyGradient, ScaffNew, Scaffold, Schedule, alpha_norm_ec, simulate
 from dpfl_theory.algorithms.bounding import Clip, Normalise, Unbounded, bounding_of
+from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get, scaffold, two_sided
-from dpfl_theory.algorithms.reach import fedavg_reach
 from dpfl_theory.algorithms.scaffold import WarmPoints
-from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
+from dpfl_theory.algorithms.travel_bound import fedavg_reach
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem

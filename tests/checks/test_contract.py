@@ -18,7 +18,7 @@ from dpfl_theory.checks.document import read
 from dpfl_theory.checks.evidence import exit_code
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.cli import main
-from dpfl_theory.cli._checked import DIFFERS, UNDECIDED, UNITS_ALONE, UNITS_CHOSEN
+from dpfl_theory.cli._check_text import DIFFERS, UNDECIDED, UNITS_ALONE, UNITS_CHOSEN
 from dpfl_theory.cli.check import FORMATS
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol

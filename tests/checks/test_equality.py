@@ -11,14 +11,14 @@ import pytest
 
 from dpfl_theory.checks.certificate_file import is_proof, of_evidence
 from dpfl_theory.checks.evidence import HALF, Evidence
-from dpfl_theory.checks.own import noticed
 from dpfl_theory.checks.runner import plan, run_plan
+from dpfl_theory.checks.user_statements import noticed
 from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
-from dpfl_theory.worlds.oracle import Oracle
 
 LETTERS = (
     Symbol("K", "rounds", (0, 0), "integer"),
@@ -32,14 +32,14 @@ SQUARE = Expected("square", (("distance-squared", 1),), (0, 2), "S", "squared di
 LEAST = Expected("least", (("gradient-norm-squared", 1),), (2, -2), "G", "least squared gradient", "least")
 
 
-def drift(o: Oracle, x: Any, s: Letters) -> Any:
+def drift(o: Oracle, x: Any, s: Symbols) -> Any:
     """Noise alone, at which a gradient looks without moving by it."""
     x = x + o.noise(s.sigma)
     o.gradient(x)
     return x
 
 
-def descent(o: Oracle, x: Any, s: Letters) -> Any:
+def descent(o: Oracle, x: Any, s: Symbols) -> Any:
     return x - s.eta * o.gradient(x)
 
 
@@ -59,7 +59,7 @@ def test_an_equality_holds_where_both_halves_do(factor: str, verdict: str) -> No
     """E ||x_K - x*||^2 = D^2 + K d sigma^2, where the noise has this variance and no less: with one that has at most
     this, the other half would be refuted. (No function is verified that meets a variance exactly.)"""
 
-    def sides(s: Letters) -> Sides:
+    def sides(s: Symbols) -> Sides:
         return Sides({"square": s.square}, {"start": s.D**2, "noise": Fraction(factor) * s.K * s.d * s.sigma**2})
 
     statement = made(drift, sides)
@@ -78,7 +78,7 @@ def test_an_equality_holds_where_both_halves_do(factor: str, verdict: str) -> No
         assert power.share == 0.0
 
 
-def shrunk(s: Letters) -> Sides:
+def shrunk(s: Symbols) -> Sides:
     return Sides({"square": s.square}, {"start": s.D**2})
 
 
@@ -107,7 +107,7 @@ def test_one_half_alone_says_which(tmp_path: Path, capsys: pytest.CaptureFixture
     power = noticed(loose, [e])
     assert power is not None
     assert power.share == pytest.approx(0.75, abs=1e-5)
-    from dpfl_theory.cli._checked import shown
+    from dpfl_theory.cli._check_text import shown
 
     assert "one half: left <= right" in shown([e])
     other = replace(loose, checks=(replace(check, build=lambda of, at: replace(check.build(of, at), direction=">=")),))
@@ -117,14 +117,14 @@ def test_one_half_alone_says_which(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_the_least_of_several_is_known_from_above_alone() -> None:
     """Of an equality with it nothing but one half is decided; on the larger side it is refused."""
 
-    def smaller(s: Letters) -> Sides:
+    def smaller(s: Symbols) -> Sides:
         return Sides({"least": s.least}, {"start": s.L**2 * s.D**2})
 
     e = found(made(descent, smaller, LEAST))
     assert e.verdict == "inconclusive"
     assert "right <= left was not decided, for least is known from above alone here" in e.reason
 
-    def larger(s: Letters) -> Sides:
+    def larger(s: Symbols) -> Sides:
         return Sides({"start": s.L**2 * s.D**2}, {"least": s.least})
 
     with pytest.raises(InputError, match="least is known from above alone here, as the least of several values is"):

@@ -23,7 +23,7 @@ from PEPit.functions import (
 )
 from planted import checked
 
-from dpfl_theory.checks import cone
+from dpfl_theory.checks import homogeneity
 from dpfl_theory.checks.interpolation import CLASSES, Sampled
 from dpfl_theory.statements.claims import Performance
 
@@ -119,14 +119,14 @@ def test_pepit_has_the_same_inequalities(kind: str) -> None:
     s, x = f.stationary_point(), problem.set_initial_point()
     f.gradient(x - 0.25 * f.gradient(x) + 0.5 * s)
     f.set_class_constraints()
-    sampled = cone._sampled(f)
+    sampled = homogeneity._sampled(f)
     assert sampled is not None
     assert (sampled.kind, sampled.L, sampled.mu) == (kind, L, mu)
     pairs = [(i, j) for i in range(3) for j in range(3) if i != j]
     assert len(f.list_of_class_constraints) == len(pairs)
     for (i, j), constraint in zip(pairs, f.list_of_class_constraints):
-        ours, theirs = sampled.inequality(i, j), cone.form(constraint.expression)
-        made = cone.numeric(ours, Point.counter, Expression.counter)
+        ours, theirs = sampled.inequality(i, j), homogeneity.form(constraint.expression)
+        made = homogeneity.numeric(ours, Point.counter, Expression.counter)
         np.testing.assert_allclose(made.matrix, theirs.matrix, atol=1e-12)
         np.testing.assert_allclose(made.vector, theirs.vector, atol=1e-12)
 
@@ -216,7 +216,7 @@ def test_a_class_that_is_not_known_here_is_proved_by_pepits_inequalities_and_has
 def test_parameters_beyond_the_known_classes_are_left_to_pepit(
     declare: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cone._sampled(declare(PEP())) is None
+    assert homogeneity._sampled(declare(PEP())) is None
 
 
 def test_a_subclass_of_a_users_is_not_taken_for_its_base() -> None:
@@ -224,7 +224,7 @@ def test_a_subclass_of_a_users_is_not_taken_for_its_base() -> None:
         L = 1.0
 
     problem = PEP()
-    assert cone._sampled(problem.declare_function(SmoothConvexFunction)) is None
+    assert homogeneity._sampled(problem.declare_function(SmoothConvexFunction)) is None
 
 
 def test_a_sampled_function_is_plain_data() -> None:

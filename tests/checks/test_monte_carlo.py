@@ -13,13 +13,13 @@ import pytest
 from dpfl_theory.algorithms import Cohort, FedAvg, simulate
 from dpfl_theory.algorithms.bounding import Clip
 from dpfl_theory.algorithms.observables import Reach
-from dpfl_theory.algorithms.reach import fedavg_reach
+from dpfl_theory.algorithms.travel_bound import fedavg_reach
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.confidence import least_lower_limit, lower_limit, upper_limit
 from dpfl_theory.checks.decision import certain, decide, decide_least
+from dpfl_theory.checks.linear_form import linearise
 from dpfl_theory.checks.monte_carlo import Experiment
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.sides import linearise
 from dpfl_theory.problems import make
 from dpfl_theory.statements import get
 from dpfl_theory.statements.formula import letters_of

@@ -17,14 +17,14 @@ from dpfl_theory.checks import power
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Letters, sides_of
+from dpfl_theory.statements.formula import Symbols, sides_of
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.power import FILE, recorded
 
 X, Y = sp.symbols("x y", positive=True)
 
 
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     """9 x <= 10 x."""
     return Sides({"left": 9 * s.x}, {"right": 10 * s.x})
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sympy as sp
 
-from dpfl_theory.checks import arranged, worst_case
+from dpfl_theory.checks import pep_inequality, worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
 from dpfl_theory.statements.formula import sides_of
@@ -32,9 +32,9 @@ def smaller(factor: str) -> Statement:
 
 
 def test_the_scale_is_a_power_of_two_and_leaves_ordinary_sides_alone() -> None:
-    assert arranged._scale([Fraction(-1), Fraction(1, 3000), Fraction(1, 100_000)]) == 4096
-    assert arranged._scale([Fraction(-1000), Fraction(1, 100)]) == 1
-    assert arranged._scale([Fraction(-1)]) == 1
+    assert pep_inequality._scale([Fraction(-1), Fraction(1, 3000), Fraction(1, 100_000)]) == 4096
+    assert pep_inequality._scale([Fraction(-1000), Fraction(1, 100)]) == 1
+    assert pep_inequality._scale([Fraction(-1)]) == 1
 
 
 def test_a_short_step_has_the_ratio_of_its_quarter() -> None:
@@ -50,6 +50,6 @@ def test_a_bound_just_below_a_short_step_is_refuted(factor: str, verdict: str) -
 
 
 def test_without_the_scale_the_ratio_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arranged, "_scale", lambda found: Fraction(1))
+    monkeypatch.setattr(pep_inequality, "_scale", lambda found: Fraction(1))
     found = worst_case.run(LEMMA, the_check(), Settings())
     assert found.ratio is None or found.ratio < 0.24

@@ -13,14 +13,14 @@ from patience import HANGS, Watch, given_time
 
 from dpfl_theory.checks.evidence import ENDED
 from dpfl_theory.checks.runner import plan, run_plan
-from dpfl_theory.errors import TooMuch
+from dpfl_theory.errors import WorkLimitError
+from dpfl_theory.semantics.base import Vector, expected
+from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.claims import Values
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol, checks
-from dpfl_theory.worlds.base import Vector, expected
-from dpfl_theory.worlds.oracle import Oracle
-from dpfl_theory.worlds.rational import Quadratics
 
 LETTERS = (
     Symbol("K", "rounds", (0, 0), "integer"),
@@ -32,12 +32,12 @@ LETTERS = (
 SQUARE = Expected("square", (("distance-squared", 1),), (0, 2), "S", "squared distance", "end")
 
 
-def sampled(o: Oracle, x: Vector, s: Letters) -> Vector:
+def sampled(o: Oracle, x: Vector, s: Symbols) -> Vector:
     (i,) = o.cohort(1)
     return x - s.eta * o.gradient(x, i)
 
 
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     return Sides({"square": s.square}, {"start": 10000 * s.D**2})
 
 
@@ -66,7 +66,7 @@ def tossed(world: Quadratics, count: int) -> Mapping[str, Fraction]:
 def test_as_many_ways_as_are_allowed_are_gone_through() -> None:
     world = Quadratics([1], [0])
     assert expected(world, lambda: tossed(world, 5), 32) == {"heads": Fraction(5, 2)}
-    with pytest.raises(TooMuch, match="fall in about 32 ways, and at most 31 are gone through"):
+    with pytest.raises(WorkLimitError, match="fall in about 32 ways, and at most 31 are gone through"):
         expected(world, lambda: tossed(world, 5), 31)
 
 
@@ -81,7 +81,7 @@ def test_runs_that_stop_early_are_not_taken_for_many() -> None:
 
     world = Quadratics([1], [0])
     assert expected(world, run, 21) == {"heads": 1 - Fraction(1, 2**20)}
-    with pytest.raises(TooMuch, match="more than 20 ways"):
+    with pytest.raises(WorkLimitError, match="more than 20 ways"):
         expected(world, run, 20)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dpfl_theory.checks.hypotheses import Unfit, complete, numbers, unmet
+from dpfl_theory.checks.hypotheses import BuildError, complete, numbers, unmet
 from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
 
 
@@ -48,7 +48,7 @@ def test_a_letter_without_a_value_is_a_fault_and_one_of_the_problem_is_not() -> 
     assert unmet(stated, {"alpha": 1, "beta": quantity, "gamma": 3}) is None
     assert unmet(stated, {"alpha": 1, "beta": quantity, "gamma": 1}) == ("gamma >= 3", "gamma is 1")  # and goes on
     assert unmet(stated, {"alpha": 1, "beta^2": quantity, "gamma": 1}) == ("gamma >= 3", "gamma is 1")
-    with pytest.raises(Unfit) as caught:
+    with pytest.raises(BuildError) as caught:
         unmet(stated, {"alpha": 1, "gamma": 3})
     assert str(caught.value) == (
         "t.s: the point alpha = 1, gamma = 3 does not name beta, which the hypothesis 'beta >= 2' reads"
@@ -60,15 +60,15 @@ def test_a_test_that_breaks_or_answers_otherwise_is_a_fault() -> None:
     def divides(_: Any, values: Any) -> None:
         raise ZeroDivisionError("by zero")
 
-    with pytest.raises(Unfit, match="the hypothesis 'h' cannot be tested: ZeroDivisionError: by zero") as caught:
+    with pytest.raises(BuildError, match="the hypothesis 'h' cannot be tested: ZeroDivisionError: by zero") as caught:
         unmet(statement(Assumption("h", divides)), {})
     assert caught.value.function is divides
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     for answer in (False, True, "", 0, 3):
-        with pytest.raises(Unfit, match=f"the test of the hypothesis 'h' returned {answer!r}: return None where"):
+        with pytest.raises(BuildError, match=f"the test of the hypothesis 'h' returned {answer!r}: return None where"):
             unmet(statement(Assumption("h", lambda _, v, answer=answer: answer)), {})  # type: ignore[misc]
     assert unmet(statement(Assumption("h", lambda _, v: "no")), {}) == ("h", "no")
-    assert Unfit("told").function is None
+    assert BuildError("told").function is None
 
 
 SIDES = statement(

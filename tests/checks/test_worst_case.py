@@ -13,7 +13,7 @@ from PEPit import PEP
 from PEPit.functions import SmoothConvexFunction
 from planted import PROBLEMS, checked
 
-from dpfl_theory.checks import arranged, certificate, estimation, stored, worst_case
+from dpfl_theory.checks import cache, certificate, estimation, pep_inequality, worst_case
 from dpfl_theory.checks.certificate_file import is_proof
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
@@ -229,7 +229,7 @@ def test_a_letter_may_be_a_multiple_of_another():
     assert verdict(lambda *_: built, instance, eq47.EQ47).verdict == "holds"
     incomplete = replace(built, values={k: v for k, v in built.values.items() if k != "C_hat^2"})
     with pytest.raises(ValueError, match="has no value for C_hat"):
-        arranged.arranged(eq47.EQ47, incomplete)
+        pep_inequality.arranged(eq47.EQ47, incomplete)
 
 
 # The search for certificates: max G subject to G <= 1, as <1, G> <= 1 with multiplier 1.
@@ -346,7 +346,7 @@ def test_a_proof_is_kept_with_the_evidence(name):
     assert found.notes["proved_exactly"]
     assert is_proof(found.notes["certificate"])
     assert found.notes["claim"].endswith("the left side is at most the right side")
-    assert stored.read(stored.encode(found)).notes["certificate"] == found.notes["certificate"]
+    assert cache.read(cache.encode(found)).notes["certificate"] == found.notes["certificate"]
 
 
 def test_a_proof_with_a_multiplier_below_one_is_completed_by_that_of_the_sign():

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from dpfl_theory.checks import worst_case
-from dpfl_theory.checks.cone import NotACone
 from dpfl_theory.checks.estimation import SOLVER_TOLERANCE, VIOLATION_MARGIN, Solution
 from dpfl_theory.checks.evidence import HALF, Evidence
+from dpfl_theory.checks.homogeneity import NotACone
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements.claims import Performance, WorstCase

@@ -12,7 +12,7 @@ import pytest
 import dpfl_theory
 from benchmarks.conform.planted import IMPLEMENTATIONS, Plant, function_of
 from dpfl_theory.cli import main
-from dpfl_theory.conform.randomness import Listening
+from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.errors import InputError
 
 SCAFFOLD = f"{IMPLEMENTATIONS / 'scaffold.py'}:round"
@@ -162,7 +162,7 @@ def test_letters_given_twice_contradict_each_other() -> None:
 
 
 def test_a_generator_that_is_heard_draws_as_numpys() -> None:
-    ours, theirs = Listening(3).live(), np.random.Generator(np.random.Philox(3))
+    ours, theirs = RecordingGenerator(3).live(), np.random.Generator(np.random.Philox(3))
     assert np.array_equal(ours.normal(1.0, [2.0, 3.0]), theirs.normal(1.0, [2.0, 3.0]))
     assert np.array_equal(ours.standard_normal((2, 2)), theirs.standard_normal((2, 2)))
     assert np.array_equal(ours.laplace(0.0, 2.0, 3), theirs.laplace(0.0, 2.0, 3))

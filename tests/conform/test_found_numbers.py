@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.conform.planted import BUILT_IN, CORRECT, Plant, function_of
 from dpfl_theory.conform.base import Fault, sized
-from dpfl_theory.conform.comparisons import suspects
+from dpfl_theory.conform.comparisons import fault_search
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.run import conform
 
@@ -67,5 +67,5 @@ def test_a_number_that_explains_nothing_is_none() -> None:
         (lambda x: x**2 + 1.0, 0.0, None),
         (lambda x: -x, 3.0, None),
     ):
-        found = suspects._nearest(lambda x, law=law: lambda _: law(x), family.usual, [Line(seen)])  # type: ignore[misc, list-item]
+        found = fault_search._nearest(lambda x, law=law: lambda _: law(x), family.usual, [Line(seen)])  # type: ignore[misc, list-item]
         assert found == (None if right is None else pytest.approx(right, rel=1e-8))

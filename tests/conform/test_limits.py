@@ -11,7 +11,7 @@ from patience import HANGS, Watch, given_time
 import dpfl_theory
 from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
-from dpfl_theory.limited import OutOfTime, at_most
+from dpfl_theory.timeout import TimeoutExceeded, at_most
 
 ROUND = "def round(w, state, clients, cohort, rng):\n    {}\n"
 DEAF = "while True:\n    try:\n        import time; time.sleep(9)\n    except Exception:\n        pass\n"
@@ -61,7 +61,7 @@ def test_from_python(tmp_path: Path) -> None:
         while True:
             pass
 
-    with pytest.raises(OutOfTime, match=r"the test of .*endless was ended: it took longer than 0\.2 s"):
+    with pytest.raises(TimeoutExceeded, match=r"the test of .*endless was ended: it took longer than 0\.2 s"):
         dpfl_theory.conform(endless, "fedavg", limit=0.2)
     with pytest.raises(InputError, match="`limit` is 0: give a positive number of seconds"):
         dpfl_theory.conform(endless, "fedavg", limit=0)
@@ -71,17 +71,17 @@ def test_a_limit_inside_of_another_one_leaves_it_as_it_is() -> None:
     def inside(seconds: float) -> None:
         with at_most(HANGS):
             pass
-        with pytest.raises(OutOfTime, match=rf"longer than {seconds / 5:.3g} s"), at_most(seconds / 5):
+        with pytest.raises(TimeoutExceeded, match=rf"longer than {seconds / 5:.3g} s"), at_most(seconds / 5):
             time.sleep(HANGS)
         time.sleep(HANGS)
 
     def both(seconds: float) -> None:
         begun = time.monotonic()
-        with Watch() as watch, pytest.raises(OutOfTime, match=rf"longer than {seconds:g} s"), at_most(seconds):
+        with Watch() as watch, pytest.raises(TimeoutExceeded, match=rf"longer than {seconds:g} s"), at_most(seconds):
             inside(seconds)
         assert time.monotonic() - begun > 0.8 * seconds
         assert watch.seconds < 4.5 + seconds
 
     given_time(both, 0.5)
-    with pytest.raises(OutOfTime, match=r"longer than 0\.2 s"), at_most(0.2), at_most(HANGS):
+    with pytest.raises(TimeoutExceeded, match=r"longer than 0\.2 s"), at_most(0.2), at_most(HANGS):
         time.sleep(HANGS)

@@ -10,7 +10,7 @@ import pytest
 
 import dpfl_theory
 from benchmarks.conform.planted import function_of
-from dpfl_theory.conform.comparisons.shape import CHANGES, DEPENDS, FIXED, NOBODY, NOT_GAUSSIAN
+from dpfl_theory.conform.comparisons.noise_linearity import CHANGES, DEPENDS, FIXED, NOBODY, NOT_GAUSSIAN
 from dpfl_theory.errors import InputError
 
 Noise = Callable[..., Any]

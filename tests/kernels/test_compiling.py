@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from patience import HANGS
 
-from dpfl_theory.kernels import compiling, once
+from dpfl_theory.kernels import announce, compiling
 
 SMALLEST = """
 import sys
@@ -132,7 +132,7 @@ def test_of_several_processes_one_speaks(monkeypatch: pytest.MonkeyPatch) -> Non
 
     turn, spoke = Turn(), []
     for _ in range(3):  # three processes that share a lock, each with memory of its own
-        monkeypatch.setattr(once, "_said", bytearray(1))
-        monkeypatch.setattr(once, "_turns", [turn])
-        spoke += [once.mine(), once.mine()]
+        monkeypatch.setattr(announce, "_said", bytearray(1))
+        monkeypatch.setattr(announce, "_turns", [turn])
+        spoke += [announce.mine(), announce.mine()]
     assert spoke == [True, False, False, False, False, False]

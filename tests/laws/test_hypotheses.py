@@ -22,7 +22,7 @@ from dpfl_theory.statements.model import Assumption, Check, Statement, by_constr
 
 SHARE = 0.05
 COUNTS = frozenset({"E", "K", "M", "N", "P", "Q", "R", "T", "d", "n", "r"})
-"""Letters that are whole numbers wherever they are, which a hypothesis moves by one at least."""
+"""Symbols that are whole numbers wherever they are, which a hypothesis moves by one at least."""
 ADMITTED = {"exact": 3, "worst-case": 3, "monte-carlo": 2}
 """How many instances inside the hypotheses are made, by method: they say which letters a hypothesis limits."""
 Instance = tuple[Mapping[str, Any], Any]

@@ -18,11 +18,11 @@ from dpfl_theory import methods, statements
 from dpfl_theory.checks import power
 from dpfl_theory.checks.runner import checks_of, plan, run_one, run_plan
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.durations import check_seconds
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Letters, sides_of, total
+from dpfl_theory.statements.formula import Symbols, sides_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.power import Power, recorded
-from dpfl_theory.usual import check_seconds
 
 CPU = Settings(device="cpu")
 METHODS = tuple(methods.known())
@@ -181,7 +181,7 @@ def test_the_sample_has_every_method() -> None:
 # The law can be broken: statements made up for it.
 
 
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     """x^2 <= x^2 + y^2."""
     return Sides({"left": s.x**2}, {"right": s.x**2 + s.y**2})
 
@@ -247,7 +247,7 @@ def test_terms_that_decide_are_told_from_those_that_do_not(
 ) -> None:
     """At x = 2 and y = 1/2, where 4 <= 4 + 1/2 without its second term, 4 == 2 + 2 and 4 <= 8 - 4 with it twice."""
 
-    def made(s: Letters) -> Sides:
+    def made(s: Symbols) -> Sides:
         letters = {"first": s.x**2, "second": s.y}
         return Sides({"left": s.x**2}, {name: sp.nsimplify(factor) * letters[name] for name, factor in rhs.items()})
 

@@ -10,7 +10,7 @@ import pytest
 
 from dpfl_theory.checks import algebra
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, sides_of
+from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import Sides, Statement
 
 Change = Callable[[Mapping[str, Any], Any], Any]
@@ -20,7 +20,7 @@ def _with_term(id_: str, side: str, term: str, change: Change) -> Statement:
     """The statement with one term of one side changed."""
     original = get(id_)
 
-    def sides(_: Letters) -> Sides:
+    def sides(_: Symbols) -> Sides:
         found = sides_of(original)
         terms = {"lhs": dict(found.lhs), "rhs": dict(found.rhs)}
         terms[side][term] = change(letters_of(original), terms[side][term])
@@ -32,7 +32,7 @@ def _with_term(id_: str, side: str, term: str, change: Change) -> Statement:
 def _with_prescription(id_: str, name: str, change: Change) -> Statement:
     original = get(id_)
 
-    def prescription(_: Letters) -> Mapping[str, Any]:
+    def prescription(_: Symbols) -> Mapping[str, Any]:
         found = dict(prescription_of(original))
         found[name] = change(letters_of(original), found[name])
         return found

@@ -16,8 +16,8 @@ from recommend.cases import INPUTS, formulas
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import get, noise, recommend
 from dpfl_theory.recommend.base import Setting
-from dpfl_theory.recommend.optimum import SHARE as SHARED
-from dpfl_theory.recommend.optimum import fedavg, fedavg_record, geometric, scaffnew, scaffold, two_sided
+from dpfl_theory.recommend.bound_minimizers import SHARE as SHARED
+from dpfl_theory.recommend.bound_minimizers import fedavg, fedavg_record, geometric, scaffnew, scaffold, two_sided
 
 DUAL = geometric._dual_value
 SEED = 20_261_123

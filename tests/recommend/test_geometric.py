@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpfl_theory.recommend.optimum import geometric
-from dpfl_theory.recommend.optimum.geometric import Monomial, Program
-from dpfl_theory.recommend.optimum.hypotheses import inequalities
+from dpfl_theory.recommend.bound_minimizers import geometric
+from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program
+from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
 from dpfl_theory.statements import get
 from dpfl_theory.statements.formula import evaluate
 
@@ -149,7 +149,7 @@ def test_another_formula_or_hypothesis_makes_another_program() -> None:
     """Nothing is typed twice: a statement with another constant gives another program, and another answer."""
     from dataclasses import replace
 
-    from dpfl_theory.recommend.optimum.fedavg import _rows
+    from dpfl_theory.recommend.bound_minimizers.fedavg import _rows
     from dpfl_theory.statements.formula import sides_of
     from dpfl_theory.statements.model import Assumption, Sides
 

@@ -17,7 +17,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.problems.data import load
 from dpfl_theory.problems.partition import partition
 from dpfl_theory.recommend import recommend, settings
-from dpfl_theory.recommend.measured import MEASURES
+from dpfl_theory.recommend.constants_from_data import MEASURES
 
 BUDGET = {"epsilon": 8.0, "delta": 1e-5}
 REST: dict[str, dict[str, Any]] = {

@@ -16,11 +16,11 @@ from test_report import HOLDS, REFUTED, sample
 
 from dpfl_theory import statements
 from dpfl_theory.checks.evidence import Evidence, Interval, document
+from dpfl_theory.report.ascii_prose import prose
 from dpfl_theory.report.build import build
 from dpfl_theory.report.entries import Entry
 from dpfl_theory.report.errata import PaperErrata, collect, write_letter
 from dpfl_theory.report.proof_map import proof_graph, proof_map
-from dpfl_theory.report.prose import prose
 from dpfl_theory.report.site import Site, file_names
 from dpfl_theory.report.templates import anchor
 from dpfl_theory.statements.model import Cause, Check, Effect, Erratum, Source, Statement

@@ -13,7 +13,7 @@ import pytest
 from dpfl_theory import statements
 from dpfl_theory.report import proof_map as module
 from dpfl_theory.report.entries import Entry, natural
-from dpfl_theory.report.layers import ROW, Block, draw
+from dpfl_theory.report.graph_layout import ROW, Block, draw
 from dpfl_theory.report.proof_map import ProofMap, harmed, proof_graph, proof_map, resting_on, rests_of
 from dpfl_theory.statements.model import Cause, Effect, Erratum, Remark, Source, Statement
 

@@ -19,7 +19,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.das2022 import _corner_instances as comparisons
 from dpfl_theory.statements.das2022 import _one_round, _sampling_moments, eq35_to_39, facts, snr
 from dpfl_theory.statements.das2022 import _step_performance as worst
-from dpfl_theory.statements.formula import Letters, sides_of
+from dpfl_theory.statements.formula import Symbols, sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.symbolic import sides_at
 
@@ -191,7 +191,7 @@ def test_a_step_with_a_term_of_the_wrong_size_is_noticed(term: str) -> None:
     }[term]
     check = next(c for c in eq32.checks if c.name == name)
 
-    def wrong(_: Letters) -> Sides:
+    def wrong(_: Symbols) -> Sides:
         sides = sides_of(eq32)
         factor = 1.2 if term == "gap" else 0.8
         return Sides(sides.lhs, {**sides.rhs, term: factor * sides.rhs[term]})

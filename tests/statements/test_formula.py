@@ -12,7 +12,7 @@ import pytest
 import sympy as sp
 
 from dpfl_theory.statements import all_statements, get
-from dpfl_theory.statements.formula import Letters, at, evaluate, letters_of, prescription_of, sides_of, terms_at, total
+from dpfl_theory.statements.formula import Symbols, at, evaluate, letters_of, prescription_of, sides_of, terms_at, total
 from dpfl_theory.statements.model import Sides, Source, Statement, Symbol
 
 X, Y = sp.symbols("x y", positive=True)
@@ -76,7 +76,7 @@ def test_letters_are_attributes_and_a_wrong_one_is_named() -> None:
     assert at(statement, "rhs", {"x": 1, "y": Fraction(1, 2)}) == Fraction(5, 2)
     with pytest.raises(KeyError, match=r"my\.one has no letter 'rho'; it has x, y"):
         sides_of(replace(statement, sides=lambda s: Sides({"l": s.rho}, {})))
-    assert dict(Letters({"x": 1}, "it")) == {"x": 1}
+    assert dict(Symbols({"x": 1}, "it")) == {"x": 1}
 
 
 def test_what_is_not_there_is_refused() -> None:

@@ -13,12 +13,13 @@ import pytest
 import sympy as sp
 
 from dpfl_theory.algorithms import ScaffNew, simulate
-from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
+from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
+from dpfl_theory.semantics.rounds import scaffnew
 from dpfl_theory.statements import all_statements
 from dpfl_theory.statements.claims import Case
 from dpfl_theory.statements.formula import sides_of
@@ -35,7 +36,6 @@ from dpfl_theory.statements.hou2023._observation_runs import CLIENTS, best, divi
 from dpfl_theory.statements.hou2023._runs import server_moment
 from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.power import recorded
-from dpfl_theory.worlds.rounds import scaffnew
 
 PROBLEM = {"q": ["1", "1/4", "1/10"], "c": ["0", "1", "-2"], "x_0": "8"}
 

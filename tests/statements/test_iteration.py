@@ -15,12 +15,12 @@ from dpfl_theory.checks.exact import compared
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.semantics.base import Vector, average
+from dpfl_theory.semantics.lanes import Iterated
+from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
-from dpfl_theory.worlds.base import Vector, average
-from dpfl_theory.worlds.lanes import Iterated
-from dpfl_theory.worlds.oracle import Oracle
 
 LETTERS = (
     Symbol("K", "rounds", domain="integer"),
@@ -57,7 +57,7 @@ def checked(iteration: Iteration, method: str, when: str = "end", **changes: Any
     return statement.checks[0].made(statement)
 
 
-def noisy(o: Oracle, x: Vector, s: Letters) -> Any:
+def noisy(o: Oracle, x: Vector, s: Symbols) -> Any:
     return x - s.eta * (o.gradient(x) + o.noise(s.sigma))
 
 
@@ -69,7 +69,7 @@ def test_runs_are_those_of_plain_numpy() -> None:
         x: Vector
         clients: tuple[Vector, ...]
 
-    def step(o: Oracle, state: State, s: Letters) -> State:
+    def step(o: Oracle, state: State, s: Symbols) -> State:
         moved = tuple(
             y - s.eta * o.clip(o.gradient(y, i) + (y - state.x) * o.k, 0.5) for i, y in enumerate(state.clients)
         )
@@ -195,7 +195,7 @@ def test_worst_cases_know_noise_by_its_square() -> None:
     iteration = Iteration(noisy, CONSTANTS, "strongly convex")
     for factor, verdict in ((Fraction(1), "holds"), (Fraction(99, 100), "violated")):
 
-        def sides(s: Letters, factor: Fraction = factor) -> Sides:
+        def sides(s: Symbols, factor: Fraction = factor) -> Sides:
             kept = (1 - s.eta * s.mu) ** 2 * s.D**2
             return Sides(
                 {"left": s.left}, {"kept": kept, "noise": s.eta**2 * s.sigma**2 * factor.numerator / factor.denominator}
@@ -207,7 +207,7 @@ def test_worst_cases_know_noise_by_its_square() -> None:
         assert run_plan(plan([statement], ("worst-case",))).evidence[0].verdict == verdict
 
 
-def proximal(o: Oracle, x: Vector, s: Letters) -> Vector:
+def proximal(o: Oracle, x: Vector, s: Symbols) -> Vector:
     return o.proximal(x, s.eta)
 
 

@@ -17,6 +17,7 @@ from dpfl_theory.algorithms.gradients import Gradient, RecordGradient
 from dpfl_theory.checks import algebra, exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.kernels.streams import NOISE
+from dpfl_theory.semantics.rounds import scaffold
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
@@ -31,7 +32,6 @@ from dpfl_theory.statements.noble2022.scaffold import (
     theoremC_1_explicit,
     theoremC_1_repaired,
 )
-from dpfl_theory.worlds.rounds import scaffold
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ import sympy as sp
 from dpfl_theory.checks import exact as rational
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.worst_case import inequality, solve
+from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rounds.scaffold import Scaffold
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Values, WorstCase
 from dpfl_theory.statements.formula import letters_of, sides_of
@@ -36,8 +38,6 @@ from dpfl_theory.statements.noble2022.scaffold import (
 )
 from dpfl_theory.statements.noble2022.scaffold._control_spread import spreads
 from dpfl_theory.statements.noble2022.scaffold._round_instances import CONVEX, OTHER, rounds_of
-from dpfl_theory.worlds.rational import Quadratics
-from dpfl_theory.worlds.rounds.scaffold import Scaffold
 
 VALUES = {
     "error": 1.0, "varsigma": 1.3, "s": 0.25, "R": 40.0, "Sigma": 2.7, "nu": 1.9, "eta": 0.011, "eta_g": 1.7, "K": 7.0,

@@ -17,6 +17,8 @@ import sympy as sp
 
 from dpfl_theory.checks import exact
 from dpfl_theory.checks.worst_case import inequality, solve
+from dpfl_theory.semantics.base import Vector, World
+from dpfl_theory.semantics.base import expected as enumerated
 from dpfl_theory.statements.claims import Case, Performance, Values, WorstCase
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Sides, Statement
@@ -37,8 +39,6 @@ from dpfl_theory.statements.noble2022.scaffold import (
 )
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022.scaffold._user_records import Records, RecordUser
-from dpfl_theory.worlds.base import Vector, World
-from dpfl_theory.worlds.base import expected as enumerated
 
 
 def shifted(curvature: int, offset: int) -> RecordUser:

@@ -13,15 +13,17 @@ import pytest
 
 from dpfl_theory.algorithms import Cohort, NoisyGradient, Scaffold, simulate
 from dpfl_theory.algorithms.base import Context, Round
+from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.observables.scaffold import STEPS, Steps
 from dpfl_theory.algorithms.scaffold import ScaffoldState, WarmPoints
 from dpfl_theory.algorithms.simulate import Run
-from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
+from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rounds import scaffold
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022._moments import Users, rounds
@@ -36,8 +38,6 @@ from dpfl_theory.statements.noble2022.scaffold import (
     lemmaC_7,
 )
 from dpfl_theory.statements.noble2022.scaffold._control_spread import spreads
-from dpfl_theory.worlds.rational import Quadratics
-from dpfl_theory.worlds.rounds import scaffold
 
 SETTINGS = Settings(alpha=1e-8)
 

@@ -18,7 +18,7 @@ from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Sides
 from dpfl_theory.statements.noble2022 import _private_runs
 from dpfl_theory.statements.noble2022.rates import (
@@ -159,7 +159,7 @@ def test_the_exponents_are_those_of_the_printed_terms() -> None:
 
 
 def test_a_wrong_exponent_is_noticed_by_the_algebra() -> None:
-    def wrong(s: Letters) -> Sides:
+    def wrong(s: Symbols) -> Sides:
         given = theorem4_2._scaffold(s)
         return Sides(given.lhs, {**given.rhs, "start": given.rhs["start"] * s.T ** Fraction(1, 2)})
 
@@ -208,7 +208,7 @@ def test_no_constant_saves_the_printed_bound(method: str, family: str) -> None:
     assert statements.get(f"noble2022.theorem4.2.{method}").remark.shown_by == LITERAL[method].id
     assert algebra.run(LITERAL[method], check, Settings()).verdict == "violated"
 
-    def sides(s: Letters) -> Sides:
+    def sides(s: Symbols) -> Sides:
         given = sides_of(LITERAL[method])
         return Sides(given.lhs, {**given.rhs, "privacy": s.c * theorem4_2.privacy(s, 2)})
 

@@ -14,12 +14,12 @@ import pytest
 
 from dpfl_theory.checks import algebra, exact
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.semantics.rounds import error_feedback
 from dpfl_theory.statements import all_statements, get
 from dpfl_theory.statements.formula import prescription_of, sides_of, terms_at
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.shulgin2025 import _line as line
 from dpfl_theory.statements.shulgin2025 import lemma3, theorem1
-from dpfl_theory.worlds.rounds import error_feedback
 
 SETTINGS = Settings(device="cpu")
 

@@ -22,11 +22,11 @@ from patience import HANGS, comes
 
 import dpfl_theory
 from dpfl_theory import statements
-from dpfl_theory.checks import runner, sources, stored
+from dpfl_theory.checks import cache, runner, sources
 from dpfl_theory.checks.evidence import Evidence, Interval
+from dpfl_theory.checks.execute import run_one
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.single import run_one
 from dpfl_theory.checks.sources import Sources
 from dpfl_theory.cli import main
 from dpfl_theory.store import Store
@@ -108,7 +108,7 @@ def test_other_instances_are_another_result(store: Store) -> None:
     def key_of(c: Any = check, settings: Settings = SETTINGS, device: str = "cpu") -> str:
         module = statements.file_of(statement.id)
         assert module is not None
-        place = stored._place(sources.sources(), module, statement, c, settings, store, device)
+        place = cache._place(sources.sources(), module, statement, c, settings, store, device)
         assert place is not None
         return place.decided.key
 
@@ -139,13 +139,13 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     [
         ("monte_carlo", "statements/das2022/theorem4.py", False),
         ("monte_carlo", "kernels/philox.py", False),
-        ("monte_carlo", "kernels/player.py", False),
+        ("monte_carlo", "kernels/tape_vm.py", False),
         ("monte_carlo", "kernels/cuda_kernels.cu", False),
         ("monte_carlo", "problems/huber.py", False),
         ("monte_carlo", "checks/decision.py", False),
-        ("monte_carlo", "checks/single.py", False),
+        ("monte_carlo", "checks/execute.py", False),
         ("monte_carlo", "checks/worst_case.py", True),
-        ("monte_carlo", "report/letter.py", True),
+        ("monte_carlo", "report/author_report.py", True),
         ("monte_carlo", "statements/hou2023/corollary1.py", True),
         ("monte_carlo", "statements/power.json", True),
         ("algebra", "checks/decision.py", True),
@@ -160,7 +160,7 @@ def test_a_changed_source_is_another_result(copied: Sources, method: str, change
         own = "dpfl_theory.statements.das2022.theorem4"
         anew = copy(copied)  # the imports stay as they were read
         anew._lines, anew._digests = {}, {}
-        return anew.digest([own, f"dpfl_theory.checks.{method}"], ["dpfl_theory.checks.single"])
+        return anew.digest([own, f"dpfl_theory.checks.{method}"], ["dpfl_theory.checks.execute"])
 
     file = copied.graph.package / changed
     before, text = digest(), file.read_text(encoding="utf-8")
@@ -202,8 +202,8 @@ def test_a_smaller_share_serves_a_larger_one_and_not_the_other_way(store: Store)
     statement = statements.get("das2022.theorem4a")
     pair = statement, next(c for c in statement.checks if c.method == "monte-carlo")
 
-    def at(alpha: float) -> stored.Place:
-        (place,) = stored.places([pair], replace(SETTINGS, alpha=alpha), store)
+    def at(alpha: float) -> cache.Place:
+        (place,) = cache.places([pair], replace(SETTINGS, alpha=alpha), store)
         assert place is not None
         return place
 
@@ -221,9 +221,9 @@ def test_what_a_budget_cut_is_not_kept(store: Store, ran: list[str]) -> None:
     cut = document(store, budget=1e-9)
     assert {e["verdict"] for e in cut["evidence"]} == {"inconclusive"}
     assert list(store.entries()) == []
-    (place, *_) = stored.places(PAIRS, SETTINGS, store)
+    (place, *_) = cache.places(PAIRS, SETTINGS, store)
     over = replace(SETTINGS, deadline=time.monotonic() - 1.0)
-    assert stored.kept(place, drawn("holds", 1e-7), over).trouble == ""
+    assert cache.kept(place, drawn("holds", 1e-7), over).trouble == ""
     assert list(store.entries()) == [], "the time was over before it ended: it may have been cut short"
     document(store, budget=600.0)
     assert len(list(store.entries())) == len(PAIRS)
@@ -231,7 +231,7 @@ def test_what_a_budget_cut_is_not_kept(store: Store, ran: list[str]) -> None:
 
 def test_statements_of_the_running_program_are_not_stored(store: Store) -> None:
     made = replace(statements.get("das2022.lemma8"), title="another")
-    assert stored.places(plan([made], ["algebra"]), SETTINGS, store) == [None] * len(plan([made], ["algebra"]))
+    assert cache.places(plan([made], ["algebra"]), SETTINGS, store) == [None] * len(plan([made], ["algebra"]))
     document(store, plan([made], ["algebra"]))
     assert list(store.entries()) == []
 
@@ -254,13 +254,13 @@ def test_evidence_survives_unchanged() -> None:
         part="a step",
         seconds=1.25,
     )
-    text = json.dumps(stored.encode(made))
-    again = stored.read(json.loads(text))
+    text = json.dumps(cache.encode(made))
+    again = cache.read(json.loads(text))
     assert again is not None
     assert again.to_json() == made.to_json()
     assert again.lhs == made.lhs
-    assert stored.read({"lhs": None}) is None
-    assert stored.read({**json.loads(text), "verdict": "perhaps"}) is None
+    assert cache.read({"lhs": None}) is None
+    assert cache.read({**json.loads(text), "verdict": "perhaps"}) is None
 
 
 USERS = """
@@ -359,7 +359,7 @@ sys.addaudithook(hook)
 from dpfl_theory import statements
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.single import run_one
+from dpfl_theory.checks.execute import run_one
 for id_ in ("das2022.theorem4b", "hou2023.corollary1", "shulgin2025.theorem1"):
     for statement, check in plan([statements.get(id_)], ["algebra"]):
         run_one(statement, check, Settings(device="cpu"))

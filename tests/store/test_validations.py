@@ -10,7 +10,7 @@ import pytest
 from dpfl_theory import reproduce as module
 from dpfl_theory import statements
 from dpfl_theory.checks import sources
-from dpfl_theory.checks.reuse import Reuse
+from dpfl_theory.checks.call_cache import Reuse
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.cli import main
 from dpfl_theory.problems import make
@@ -21,7 +21,7 @@ from dpfl_theory.recommend.tuned import Budget
 from dpfl_theory.reproduce import reproduce
 from dpfl_theory.store import Store
 from dpfl_theory.validation import Context, load
-from dpfl_theory.validation.attempt import Run
+from dpfl_theory.validation.run_record import Run
 
 Output = pytest.CaptureFixture[str]
 

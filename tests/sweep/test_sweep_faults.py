@@ -16,12 +16,12 @@ from patience import HANGS, given_time
 
 from dpfl_theory.cli import main
 from dpfl_theory.errors import EnvironmentFault, InputError
-from dpfl_theory.limited import OutOfTime, limited
 from dpfl_theory.store import Entry, Slot, Store
 from dpfl_theory.sweep import pack
 from dpfl_theory.sweep.design import designed
 from dpfl_theory.sweep.run import run
 from dpfl_theory.sweep.table import load
+from dpfl_theory.timeout import TimeoutExceeded, limited
 
 BASE: dict[str, Any] = {
     "problem": {"name": "quadratic"},
@@ -140,7 +140,7 @@ def test_a_limit_hands_on_results_and_errors() -> None:
     assert limited(lambda: [1, 2], HANGS) == [1, 2]
     with pytest.raises(InputError, match="no such thing"):
         limited(lambda: (_ for _ in ()).throw(InputError("no such thing")), HANGS)
-    with pytest.raises(OutOfTime):
+    with pytest.raises(TimeoutExceeded):
         limited(lambda: time.sleep(HANGS), 0.1)
     with pytest.raises(EnvironmentFault, match="ended with code 3"):
         limited(lambda: os._exit(3), HANGS)

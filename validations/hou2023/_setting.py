@@ -17,7 +17,7 @@ import numpy as np
 
 from dpfl_theory.algorithms import Run, ScaffNew, simulate
 from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
+from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.kernels import threads
 from dpfl_theory.privacy import calibrate, get
 from dpfl_theory.problems.base import Array, Problem

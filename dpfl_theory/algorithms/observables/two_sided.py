@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from dpfl_theory.algorithms.base import Round
+from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.hyperparameters import step_at
 from dpfl_theory.algorithms.observables.base import Observable, once
-from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 from dpfl_theory.errors import InputError
 
 __all__ = ["OBSERVABLES", "Steps"]

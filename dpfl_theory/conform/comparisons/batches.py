@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from dpfl_theory.conform.base import Values
 from dpfl_theory.conform.case import Case
+from dpfl_theory.conform.comparisons.fault_search import ObservedDifference
 from dpfl_theory.conform.comparisons.probes import Path, Spread, chosen
-from dpfl_theory.conform.comparisons.suspects import Seen
 from dpfl_theory.conform.references.record_level import LOTS, batch_size
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.settings import SHARES, cohorts, world
@@ -38,7 +38,7 @@ class Run(NamedTuple):
     rounds: tuple[tuple[Batch, ...], ...]
 
 
-def batches(case: Case, seen: Sequence[Seen], named: Sequence[Finding]) -> list[Finding]:
+def batches(case: Case, seen: Sequence[ObservedDifference], named: Sequence[Finding]) -> list[Finding]:
     """What is wrong with the function's batches."""
     if (found := _sizes(case, seen, any(fault.name == LOTS for fault in named))) is not None:
         return [found]
@@ -51,7 +51,7 @@ def _finding(case: Case, name: str, said: str, seen: str = "", private: bool = T
     return Finding(name, said, seen, case.lines("local"), private=private)
 
 
-def _sizes(case: Case, seen: Sequence[Seen], lots: bool) -> Finding | None:
+def _sizes(case: Case, seen: Sequence[ObservedDifference], lots: bool) -> Finding | None:
     """Batches of another size than floor(s R), or with a record twice."""
     sizes: dict[tuple[float, int], set[int]] = {}
     for one in seen:

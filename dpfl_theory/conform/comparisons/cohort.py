@@ -187,7 +187,7 @@ def _predicted(again: tuple[np.ndarray, np.ndarray] | None, members: np.ndarray)
 def _again(sampler: Callable[..., Any], n: int, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
     """The first cohorts of two copies of a sampler, each from its file loaded anew in a process of its own, with other
     seeds of all generators; None where it has no file, or cannot be loaded like that."""
-    from dpfl_theory.limited import limited
+    from dpfl_theory.timeout import limited
 
     code = getattr(inspect.unwrap(sampler), "__code__", None)
     name = getattr(sampler, "__qualname__", "<locals>")

@@ -9,10 +9,10 @@ import numpy as np
 
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons.batches import batches
+from dpfl_theory.conform.comparisons.fault_search import ObservedDifference
 from dpfl_theory.conform.comparisons.probes import LONG_STEP, Path, Spread, heard, responses
-from dpfl_theory.conform.comparisons.suspects import Seen
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.conform.subject import Raised
+from dpfl_theory.conform.user_function import Raised
 
 __all__ = ["common", "not_finite"]
 
@@ -20,12 +20,12 @@ TOSSES = 400
 """First rounds in which the coin is watched."""
 
 
-def common(case: Case, seen: Sequence[Seen], named: Sequence[Finding]) -> list[Finding]:
+def common(case: Case, seen: Sequence[ObservedDifference], named: Sequence[Finding]) -> list[Finding]:
     """All of these, beside what was named."""
     return [*_kinds(case), *_coin(case), *batches(case, seen, named), *_of_nobody(case)]
 
 
-def not_finite(case: Case, seen: Sequence[Seen]) -> list[Finding]:
+def not_finite(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
     """Where the function gives no finite numbers, and the algorithm does."""
     for one in seen:
         path = one.probe.path if isinstance(one.probe, Spread) else one.probe

@@ -17,7 +17,7 @@ from dpfl_theory.conform.base import Player, Reference, Values
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons.probes import SPREAD, Path, heard
 from dpfl_theory.conform.settings import SHARES, cohorts, world
-from dpfl_theory.conform.subject import Raised
+from dpfl_theory.conform.user_function import Raised
 from dpfl_theory.conform.world import Records, World, constant
 from dpfl_theory.problems.base import Array
 

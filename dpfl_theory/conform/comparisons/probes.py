@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform.base import Player, Reference, Values
-from dpfl_theory.conform.randomness import Draw, Listening
+from dpfl_theory.conform.randomness import Draw, RecordingGenerator
 from dpfl_theory.conform.settings import REST, SHARES, cohorts, world
 from dpfl_theory.conform.world import Call, World, constant
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Heard", "Path", "Plan", "Spread", "agree", "chosen", "heard", "played", "responses"]
+__all__ = ["Path", "Plan", "ProbeResult", "Spread", "agree", "chosen", "heard", "played", "responses"]
 
 STEP, LONG_STEP = 1e-4, 0.05
 """The part of its standard deviation by which a number of the noise is moved to see what it does; and where the
@@ -49,7 +49,7 @@ Choices = Sequence[Mapping[str, Any]] | None
 
 
 @dataclass
-class Heard:
+class ProbeResult:
     """A path, and what was drawn on the way: w after each round (K, d), the draws, how many numbers."""
 
     w: Array
@@ -71,7 +71,7 @@ def played(player: Player, on: World, v: Values, who: Sequence[Array], rng: Any,
 def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
     """What a player chooses at random in the rounds of a path: whether w moves, and each client's batches of
     records."""
-    found, rng = list[dict[str, Any]](), Listening(path.world.seed).quiet()
+    found, rng = list[dict[str, Any]](), RecordingGenerator(path.world.seed).quiet()
     log = _Log(rng)
     on = replace(path.world, log=log)
     w, state, clients = on.start, None, on.clients()
@@ -87,7 +87,7 @@ def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
 class _Log(list[Call]):
     """Calls, and how many numbers of noise had been drawn at each."""
 
-    def __init__(self, rng: Listening) -> None:
+    def __init__(self, rng: RecordingGenerator) -> None:
         super().__init__()
         self.rng, self.numbers = rng, list[int]()
 
@@ -123,10 +123,10 @@ def _one_batch(on: World, one: Call, two: Call, own: Sequence[tuple[int, ...]]) 
     return two.batch[0] not in own[-1] or bool(np.any(x @ two.w != y))
 
 
-def heard(player: Player, on: World, v: Values, who: Sequence[Array], choices: Choices = None) -> Heard:
+def heard(player: Player, on: World, v: Values, who: Sequence[Array], choices: Choices = None) -> ProbeResult:
     """A path with the noise silenced."""
-    rng = Listening(on.seed).quiet()
-    return Heard(played(player, on, v, who, rng, choices), rng.draws, rng.numbers)
+    rng = RecordingGenerator(on.seed).quiet()
+    return ProbeResult(played(player, on, v, who, rng, choices), rng.draws, rng.numbers)
 
 
 @dataclass(frozen=True)
@@ -173,9 +173,9 @@ def responses(
     on, v, who = path.world, path.v, path.who
     still = heard(player, on, v, who, choices)
     for j in range(still.numbers if most is None else min(still.numbers, most)):
-        ends = [played(player, on, v, who, Listening(on.seed).set(j, size), choices), still.w]
+        ends = [played(player, on, v, who, RecordingGenerator(on.seed).set(j, size), choices), still.w]
         if both:
-            ends[1] = played(player, on, v, who, Listening(on.seed).set(j, -size), choices)
+            ends[1] = played(player, on, v, who, RecordingGenerator(on.seed).set(j, -size), choices)
         yield (ends[0] - ends[1]) / ((2.0 if both else 1.0) * size)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from dpfl_theory.conform.base import Player
 from dpfl_theory.conform.comparisons.probes import Path, Spread, heard, played
-from dpfl_theory.conform.randomness import Listening
-from dpfl_theory.conform.subject import generators_kept, seeded
+from dpfl_theory.conform.randomness import RecordingGenerator
+from dpfl_theory.conform.user_function import generators_kept, seeded
 from dpfl_theory.problems.base import Array
 
 __all__ = ["disagreement", "expected", "gaussian", "sample", "standard"]
@@ -26,7 +26,7 @@ def sample(player: Player, path: Path, runs: int, seed: int) -> Array:
     with generators_kept():
         for k in range(runs):
             seeded(seed + k)
-            found.append(played(player, path.world, path.v, path.who[:1], Listening(seed + k).live())[0])
+            found.append(played(player, path.world, path.v, path.who[:1], RecordingGenerator(seed + k).live())[0])
     return np.array(found)
 
 

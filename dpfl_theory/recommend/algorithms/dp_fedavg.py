@@ -13,7 +13,7 @@ from dpfl_theory.statements.formula import sides_of
 
 if TYPE_CHECKING:
     from dpfl_theory.privacy import Mechanism
-    from dpfl_theory.recommend.optimum import Optimum
+    from dpfl_theory.recommend.bound_minimizers import Optimum
     from dpfl_theory.statements.model import Statement
 
 __all__ = ["SETTINGS", "DPFedAvg", "DPNormFedAvg"]
@@ -207,12 +207,12 @@ class DPFedAvg(Setting):
         return None
 
     def optimum(self) -> Optimum:
-        from dpfl_theory.recommend.optimum.fedavg import least
+        from dpfl_theory.recommend.bound_minimizers.fedavg import least
 
         return least(self)
 
     def infimum(self) -> float:
-        from dpfl_theory.recommend.optimum.fedavg import infimum
+        from dpfl_theory.recommend.bound_minimizers.fedavg import infimum
 
         return infimum(self)
 

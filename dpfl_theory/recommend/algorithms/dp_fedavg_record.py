@@ -14,7 +14,7 @@ from dpfl_theory.recommend.algorithms._noble2022 import Noble2022
 from dpfl_theory.recommend.base import Document, parameter
 
 if TYPE_CHECKING:
-    from dpfl_theory.recommend.optimum import Optimum
+    from dpfl_theory.recommend.bound_minimizers import Optimum
 
 __all__ = ["SETTINGS", "DPFedAvgRecord"]
 
@@ -82,7 +82,7 @@ class DPFedAvgRecord(Noble2022):
         return {"statement": "noble2022.theoremC.2.convex.repaired", **{name: document[name] for name in names}}
 
     def optimum(self) -> Optimum:
-        from dpfl_theory.recommend.optimum.fedavg_record import least
+        from dpfl_theory.recommend.bound_minimizers.fedavg_record import least
 
         return least(self)
 

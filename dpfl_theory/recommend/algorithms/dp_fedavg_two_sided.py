@@ -12,7 +12,7 @@ from dpfl_theory.recommend.base import Document, Setting, calibration, parameter
 
 if TYPE_CHECKING:
     from dpfl_theory.privacy import Mechanism
-    from dpfl_theory.recommend.optimum import Optimum
+    from dpfl_theory.recommend.bound_minimizers import Optimum
 
 __all__ = ["SETTINGS", "DPFedAvgTwoSided"]
 
@@ -173,12 +173,12 @@ class DPFedAvgTwoSided(Setting):
         return min(self.lipschitz**2, 2 * self.smoothness * self.gap), "min(G^2, 2 L (f(x_0) - inf f))"
 
     def optimum(self) -> Optimum:
-        from dpfl_theory.recommend.optimum.two_sided import least
+        from dpfl_theory.recommend.bound_minimizers.two_sided import least
 
         return least(self)
 
     def infimum(self) -> float:
-        from dpfl_theory.recommend.optimum.two_sided import infimum
+        from dpfl_theory.recommend.bound_minimizers.two_sided import infimum
 
         return infimum(self)
 

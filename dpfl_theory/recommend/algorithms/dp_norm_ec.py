@@ -12,7 +12,7 @@ from dpfl_theory.statements.formula import letters_of
 
 if TYPE_CHECKING:
     from dpfl_theory.privacy import Mechanism
-    from dpfl_theory.recommend.optimum import Optimum
+    from dpfl_theory.recommend.bound_minimizers import Optimum
     from dpfl_theory.statements.model import Statement
 
 __all__ = ["SETTINGS", "DPNormEC"]
@@ -188,12 +188,12 @@ class DPNormEC(Setting):
         return math.sqrt(2 * self.smoothness * self.gap), "sqrt(2 L (f(x_0) - inf f))"
 
     def optimum(self) -> Optimum:
-        from dpfl_theory.recommend.optimum.norm_ec import least
+        from dpfl_theory.recommend.bound_minimizers.norm_ec import least
 
         return least(self)
 
     def infimum(self) -> float:
-        from dpfl_theory.recommend.optimum.norm_ec import infimum
+        from dpfl_theory.recommend.bound_minimizers.norm_ec import infimum
 
         return infimum(self)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfl_theory.recommend.base import Document, Setting, calibration, named, parameter, relation
-from dpfl_theory.recommend.optimum import Optimum
+from dpfl_theory.recommend.bound_minimizers import Optimum
 
 if TYPE_CHECKING:
     from dpfl_theory.privacy import Mechanism
@@ -181,7 +181,7 @@ class DPScaffNew(Setting):
         return self.distance**2, "||x_0 - x*||^2"
 
     def optimum(self) -> Optimum:
-        from dpfl_theory.recommend.optimum.scaffnew import least
+        from dpfl_theory.recommend.bound_minimizers.scaffnew import least
 
         return least(self)
 

@@ -11,7 +11,7 @@ from dpfl_theory.recommend.algorithms._noble2022 import Noble2022
 from dpfl_theory.recommend.base import Document, named, parameter
 
 if TYPE_CHECKING:
-    from dpfl_theory.recommend.optimum import Optimum
+    from dpfl_theory.recommend.bound_minimizers import Optimum
 
 __all__ = ["SETTINGS", "DPScaffold"]
 
@@ -88,12 +88,12 @@ class DPScaffold(Noble2022):
         return {"statement": statement, **{name: document[name] for name in ("rounds", "local_steps", *free)}}
 
     def optimum(self) -> Optimum:
-        from dpfl_theory.recommend.optimum.scaffold import least
+        from dpfl_theory.recommend.bound_minimizers.scaffold import least
 
         return least(self)
 
     def infimum(self) -> float:
-        from dpfl_theory.recommend.optimum.scaffold import infimum
+        from dpfl_theory.recommend.bound_minimizers.scaffold import infimum
 
         return infimum(self)
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend.base import Document, Setting, named
+from dpfl_theory.recommend.bound_minimizers import Optimum
 from dpfl_theory.recommend.noise import recommended
-from dpfl_theory.recommend.optimum import Optimum
 from dpfl_theory.recommend.rules import Rule
 
 TIGHT = 1e-7

@@ -7,13 +7,13 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = ["Swaps", "agreeing_prescriptions", "limit", "same_sides", "sides_difference", "specialises"]
 
-Swaps = Callable[[Letters], Mapping[str, Any]]
+Swaps = Callable[[Symbols], Mapping[str, Any]]
 """From the special statement's letters, what takes the place of the general one's, by name."""
 
 

@@ -56,7 +56,7 @@ def _run(
     """Algorithm 1 with these values of the letters; the noise has Theorem 3's variance."""
     from dpfl_theory.algorithms import FedAvg
     from dpfl_theory.algorithms.bounding import bounding_of
-    from dpfl_theory.algorithms.reach import fedavg_reach
+    from dpfl_theory.algorithms.travel_bound import fedavg_reach
 
     rounds = round(values["K"])
     cohort = _cohort(instance)

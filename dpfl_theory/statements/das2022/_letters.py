@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022._expectations import expected, of_client
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Symbol, by_construction
 
 if TYPE_CHECKING:
@@ -188,25 +188,25 @@ HALF_STEP = step_of_at_most(0.5)
 STEP = step_of_at_most(1.0)
 
 
-def prescription(s: Letters, K: Any = None, rho: Any = None) -> Mapping[str, Any]:
+def prescription(s: Symbols, K: Any = None, rho: Any = None) -> Mapping[str, Any]:
     """eta = beta = (gamma/(C_hat L E K))/rho, C = C_hat E."""
     K, rho = s.K if K is None else K, s.rho if rho is None else rho
     return {"eta": s.gamma / (s.C_hat * s.L * s.E * K * rho), "C": s.C_hat * s.E}
 
 
-def alpha_prescription(s: Letters, rho: Any = None) -> Mapping[str, Any]:
+def alpha_prescription(s: Symbols, rho: Any = None) -> Mapping[str, Any]:
     """The same with K = (2 alpha gamma/(C_hat E))/rho^2."""
     rho = s.rho if rho is None else rho
     K = 2 * s.alpha * s.gamma / (s.C_hat * s.E * rho**2)
     return {"K": K, **prescription(s, K, rho)}
 
 
-def clipped_term(s: Letters) -> Any:
+def clipped_term(s: Symbols) -> Any:
     """(3 C_hat/(8 L E)) E[mean length of the clipped updates]."""
     return 3 * s.C_hat / (8 * s.L * s.E) * s.E_clipped_length
 
 
-def initialisation_term(s: Letters) -> Any:
+def initialisation_term(s: Symbols) -> Any:
     """C_hat (L ||w_0 - w*||^2/gamma + gamma/L) rho."""
     return s.C_hat * (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.rho
 
@@ -216,7 +216,7 @@ def privacy_letters() -> tuple[Symbol, ...]:
     return letters("q", "d", "delta", "n", "epsilon")
 
 
-def expanded_rho(s: Letters) -> Any:
+def expanded_rho(s: Symbols) -> Any:
     """sqrt(q d log(1/delta))/(n epsilon)."""
     return sp.sqrt(s.q * s.d * sp.log(1 / s.delta)) / (s.n * s.epsilon)
 

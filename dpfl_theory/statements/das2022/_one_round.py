@@ -13,15 +13,15 @@ from functools import partial
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import Vector, expected
+from dpfl_theory.semantics.performance import FunctionClass
+from dpfl_theory.semantics.rounds.fedavg import fedavg, local_steps
 from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.das2022._step_performance import on_the_left
 from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.local_phase import step_size
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as made_of
-from dpfl_theory.worlds.base import Vector, expected
-from dpfl_theory.worlds.performance import FunctionClass
-from dpfl_theory.worlds.rounds.fedavg import fedavg, local_steps
 
 __all__ = ["SHORT_PHASES", "checks", "groups", "near_threshold", "one_round", "outside"]
 

@@ -10,12 +10,12 @@ from itertools import combinations
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import Vector as WorldVector
+from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.claims import Case, Values
 from dpfl_theory.statements.formula import at
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.worlds.base import Vector as WorldVector
-from dpfl_theory.worlds.rational import Quadratics
-from dpfl_theory.worlds.rounds.fedavg import fedavg
 
 __all__ = [
     *("EQUAL", "agreement", "attained", "closed_form", "equal_clients", "full", "moments", "second_moment"),

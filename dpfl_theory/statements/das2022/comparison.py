@@ -9,6 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rounds.fedavg import fedavg, local_steps
 from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _letters as das
@@ -16,12 +19,9 @@ from dpfl_theory.statements.das2022 import eq4_and_5, theorem4
 from dpfl_theory.statements.das2022._causes import COMPARISON
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, step_experiment
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.rational import Quadratics
-from dpfl_theory.worlds.rounds.fedavg import fedavg, local_steps
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -41,7 +41,7 @@ SHARED = Assumption("f_i(w) >= f_i(w*) for all i and w (over-parameterisation)",
 # Section 3.1: C <= C_low.
 
 
-def _clow_sides(s: Letters) -> Sides:
+def _clow_sides(s: Symbols) -> Sides:
     return Sides(lhs={"difference": s.E_difference}, rhs={"excess": sp.Max(0, s.C - s.C_low)})
 
 
@@ -163,11 +163,11 @@ CLOW: Statement = Statement(
 # Section 4.1: the comparison of the two methods.
 
 
-def _weights_sides(s: Letters) -> Sides:
+def _weights_sides(s: Symbols) -> Sides:
     return Sides(lhs={"clipping, (4)": s.E_gap}, rhs={"normalisation, (5)": s.E_weighted_gap})
 
 
-def _methods_sides(s: Letters) -> Sides:
+def _methods_sides(s: Symbols) -> Sides:
     return Sides(lhs={"normalisation": s.E_gap}, rhs={"clipping": s.E_rival_gap})
 
 

@@ -9,12 +9,12 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022.theorem3 import THEOREM3
-from dpfl_theory.statements.formula import Letters, at, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, at, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     return Sides(lhs={"ratio": s.rho}, rhs={"definition": das.expanded_rho(s)})
 
 

@@ -11,7 +11,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import GaussianClaim, Outcome
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._causes import LARGE_EPSILON
-from dpfl_theory.statements.formula import Letters, evaluate, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 
@@ -108,14 +108,14 @@ def _phi_integral(x: Any) -> Any:
     return sp.erfc(-x / sp.sqrt(2)) / 2
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     z = sp.sqrt(s.noise_variance) / s.Delta_2
     first = _phi_integral(1 / (2 * z) - s.epsilon * z)
     second = sp.exp(s.epsilon) * _phi_integral(-1 / (2 * z) - s.epsilon * z)
     return Sides(lhs={"upper tail": first, "lower tail": -second}, rhs={"delta": s.delta})
 
 
-def _prescription(s: Letters) -> Mapping[str, Any]:
+def _prescription(s: Symbols) -> Mapping[str, Any]:
     log = sp.log(sp.Rational(5, 4) / s.delta)
     return {"noise_variance": 2 * log * s.Delta_2**2 / s.epsilon**2}
 

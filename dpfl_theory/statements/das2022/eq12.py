@@ -14,7 +14,7 @@ from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._experiments import step_experiment
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
@@ -71,11 +71,11 @@ def cohort_experiment(statement: Statement, instance: Mapping[str, Any]) -> Expe
     return replace(found, algorithm=replace(found.algorithm, sigma=0.0))  # type: ignore[type-var]
 
 
-def _printed_sides(s: Letters) -> Sides:
+def _printed_sides(s: Symbols) -> Sides:
     return Sides(lhs={"cohort": s.second_moment}, rhs={"clients": s.mean_square})
 
 
-def _repaired_sides(s: Letters) -> Sides:
+def _repaired_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"cohort": s.second_moment},
         rhs={"clients": s.mean_square, "cohort size": (1 - s.r / s.n) / s.r * s.mean_square},

@@ -21,7 +21,7 @@ from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022.facts import FACT2
 from dpfl_theory.statements.das2022.lemma8 import LEMMA8
 from dpfl_theory.statements.das2022.lemma9 import LEMMA9
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -39,21 +39,21 @@ def _outside(found: Mapping[str, instances.Instance]) -> tuple[Check, ...]:
     return runs("clip", found, "not-applicable", step_experiment)
 
 
-def _eq18_sides(s: Letters) -> Sides:
+def _eq18_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"update": s.eta / (2 * s.L * s.E) * s.update_squared},
         rhs={"approach": s.approach, "heterogeneity": 2 * s.eta * s.E * s.Delta},
     )
 
 
-def _eq22_sides(s: Letters) -> Sides:
+def _eq22_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"progress": s.clipped_progress},
         rhs={"update": -3 * s.eta * s.C / (8 * s.L * s.E) * s.E_clipped_length},
     )
 
 
-def _eq23_sides(s: Letters) -> Sides:
+def _eq23_sides(s: Symbols) -> Sides:
     square = 2 * s.eta**2 * s.L * s.E**2
     return Sides(
         lhs={"progress": s.unclipped_progress},
@@ -64,12 +64,12 @@ def _eq23_sides(s: Letters) -> Sides:
     )
 
 
-def _eq31_sides(s: Letters) -> Sides:
+def _eq31_sides(s: Symbols) -> Sides:
     drift = 2 * s.eta**2 * s.L**2 * s.E**3
     return Sides(lhs={"gap": s.E * s.E_gap, "drift": -drift * (s.E_gap + s.Delta)}, rhs={"inner product": s.B})
 
 
-def _unclipped_terms(s: Letters) -> dict[str, Any]:
+def _unclipped_terms(s: Symbols) -> dict[str, Any]:
     a = s.eta * s.L * s.E
     return {
         "gap": -s.eta * s.E * (2 - 2 * a - 4 * a**2) * s.E_unclipped_gap,
@@ -77,11 +77,11 @@ def _unclipped_terms(s: Letters) -> dict[str, Any]:
     }
 
 
-def _eq32_sides(s: Letters) -> Sides:
+def _eq32_sides(s: Symbols) -> Sides:
     return Sides(lhs={"progress": s.unclipped_progress}, rhs=_unclipped_terms(s))
 
 
-def _eq34_sides(s: Letters) -> Sides:
+def _eq34_sides(s: Symbols) -> Sides:
     clipped = -s.eta * s.E * 3 * s.C_hat / (8 * s.L * s.E) * s.E_clipped_length
     return Sides(
         lhs={"clipped": s.clipped_progress, "unclipped": s.unclipped_progress},

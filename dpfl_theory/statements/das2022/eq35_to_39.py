@@ -20,7 +20,7 @@ from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment, runs, step_experiment
 from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, SURVIVORS
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ34
-from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _WHERE = "Appendix C.1, proof of Theorem 6"
 
 
-def _eq36_sides(s: Letters) -> Sides:
+def _eq36_sides(s: Symbols) -> Sides:
     a, rho = s.eta * s.L * s.E, das.expanded_rho(s)
     return Sides(
         lhs={"unclipped": (2 - 2 * a - 4 * a**2) * s.E_unclipped_gap, "clipped": das.clipped_term(s)},
@@ -42,7 +42,7 @@ def _eq36_sides(s: Letters) -> Sides:
     )
 
 
-def _eq35_sides(s: Letters) -> Sides:
+def _eq35_sides(s: Symbols) -> Sides:
     a, step = s.eta * s.L * s.E, s.eta * s.E
     return Sides(
         lhs={"next distance": s.next_distance**2},
@@ -56,7 +56,7 @@ def _eq35_sides(s: Letters) -> Sides:
     )
 
 
-def _eq37_sides(s: Letters) -> Sides:
+def _eq37_sides(s: Symbols) -> Sides:
     rho = das.expanded_rho(s)
     y = 2 * s.gamma / (s.C_hat * s.K * rho)
     return Sides(
@@ -68,7 +68,7 @@ def _eq37_sides(s: Letters) -> Sides:
     )
 
 
-def _eq39_sides(s: Letters) -> Sides:
+def _eq39_sides(s: Symbols) -> Sides:
     rho = das.expanded_rho(s)
     x = s.E * rho / s.alpha
     return Sides(

@@ -20,7 +20,7 @@ from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._weights import FINITE
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31, EQ32
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -32,12 +32,12 @@ def _runs(found: Mapping[str, instances.Instance], verdict: str = "holds") -> tu
     return runs("normalise", found, verdict, step_experiment)
 
 
-def _clipped(s: Letters) -> Any:
+def _clipped(s: Symbols) -> Any:
     """-(3 eta C_hat/(8L)) ||u_i|| where ||u_i|| > C."""
     return -3 * s.eta * s.C_hat / (8 * s.L) * s.E_clipped_length
 
 
-def _lengthened(s: Letters, spread: Any) -> dict[str, Any]:
+def _lengthened(s: Symbols, spread: Any) -> dict[str, Any]:
     """(45) over clients that are not longer than C; ``spread`` stands for eta^2 C_hat^2 E^2 on them."""
     a = s.eta * s.L * s.E
     return {
@@ -47,16 +47,16 @@ def _lengthened(s: Letters, spread: Any) -> dict[str, Any]:
     }
 
 
-def _eq41_sides(s: Letters) -> Sides:
+def _eq41_sides(s: Symbols) -> Sides:
     return Sides(lhs={"progress": s.clipped_progress}, rhs={"update": _clipped(s)})
 
 
-def _eq45_sides(s: Letters) -> Sides:
+def _eq45_sides(s: Symbols) -> Sides:
     spread = s.eta**2 * s.C_hat**2 * s.E**2 * s.E_unclipped_share
     return Sides(lhs={"progress": s.normalised_progress}, rhs=_lengthened(s, spread))
 
 
-def _eq46_sides(s: Letters) -> Sides:
+def _eq46_sides(s: Symbols) -> Sides:
     spread = s.eta * s.E * s.eta * s.C_hat**2 * s.E * s.E_unclipped_share
     return Sides(
         lhs={"clipped": s.clipped_progress, "lengthened": s.normalised_progress},

@@ -17,12 +17,12 @@ from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
 from dpfl_theory.statements.das2022.eq41_to_46 import EQ46
-from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
 
-def _eq47_sides(s: Letters) -> Sides:
+def _eq47_sides(s: Symbols) -> Sides:
     rho = das.expanded_rho(s)
     y = 2 * s.gamma / (s.C_hat * s.K * rho)
     return Sides(

@@ -17,20 +17,20 @@ from dpfl_theory.statements.das2022._causes import ROUNDS
 from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, limit
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import diverging
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
 
-def _prescription(s: Letters, printed: bool) -> Mapping[str, Any]:
+def _prescription(s: Symbols, printed: bool) -> Mapping[str, Any]:
     """Theorem 4's eta and C; K = (2 alpha gamma/(C E))/rho^2 as Section 4.1 prints it, or (2 alpha gamma/C)/rho^2."""
     C = s.G * s.E
     K = 2 * s.alpha * s.gamma / ((C * s.E if printed else C) * s.rho**2)
     return {"eta": s.rho / (2 * s.alpha * s.L), "C": C, "K": K}
 
 
-def _sides(expectation: str) -> Callable[[Letters], Sides]:
-    def sides(s: Letters) -> Sides:
+def _sides(expectation: str) -> Callable[[Symbols], Sides]:
+    def sides(s: Symbols) -> Sides:
         bound = s.G / 2 * (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.rho
         return Sides(lhs={"gap": s[expectation]}, rhs={"initialisation": bound})
 

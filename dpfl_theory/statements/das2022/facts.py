@@ -9,7 +9,7 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.local_phase import CLASSES, LocalPhase, grid, number
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
@@ -45,7 +45,7 @@ def _fact1_quadratic(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     ]
 
 
-def _fact1_sides(s: Letters) -> Sides:
+def _fact1_sides(s: Symbols) -> Sides:
     return Sides(lhs={"slope": s.slope**2}, rhs={"height": 2 * s.L * s.height})
 
 
@@ -147,7 +147,7 @@ def any_vectors(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(problem, values, f"||y_1 + ... + y_{p}||^2 against the squares")
 
 
-def _fact2_sides(s: Letters) -> Sides:
+def _fact2_sides(s: Symbols) -> Sides:
     return Sides(lhs={"sum": s.norm_of_sum**2}, rhs={"squares": s.p * s.sum_of_squared_norms})
 
 

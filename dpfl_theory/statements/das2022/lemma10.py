@@ -13,7 +13,7 @@ from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
@@ -28,7 +28,7 @@ def one_step(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(phase.problem, {"L": L, "eta": eta, **squares}, "||g_1||^2 against ||g_0||^2 and ||g_1 - g_0||^2")
 
 
-def _larger(s: Letters) -> Sides:
+def _larger(s: Symbols) -> Sides:
     """With a coefficient that is larger by 1/64."""
     sides = _lemma10_sides(s)
     return Sides({**sides.lhs, "more": s.gradient_change / 64}, sides.rhs)
@@ -96,7 +96,7 @@ def _cocoercivity(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return equal(slack, 2 / eta * cocoercive, "the slack of Lemma 10 against that of co-coercivity")
 
 
-def _lemma10_sides(s: Letters) -> Sides:
+def _lemma10_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"next gradient": s.gradient_next},
         rhs={

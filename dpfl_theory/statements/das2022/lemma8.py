@@ -14,7 +14,7 @@ from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._step_performance import outside
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
@@ -44,7 +44,7 @@ def local_phase(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(phase.problem, values, left=("gradients_squared", "gradient^2"))
 
 
-def _sharper(s: Letters) -> Sides:
+def _sharper(s: Symbols) -> Sides:
     """With the coefficient eta(1/L - eta) in place of eta/(2L)."""
     printed = _sides(s)
     return Sides(printed.lhs, {**printed.rhs, "gradients": -s.eta * (1 / s.L - s.eta) * s.gradients_squared})
@@ -60,7 +60,7 @@ def _lemma8(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return replace(local_phase(statement, instance), also=also)
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"distance after": s.distance_after},
         rhs={
@@ -80,7 +80,7 @@ def _from_line_50(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return equal(total(statement) - line50, slack, "(51) less (50) against eta(1 - 2 eta L)/(2L) ||grad||^2")
 
 
-def _eq51_sides(s: Letters) -> Sides:
+def _eq51_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"distance after": s.distance_next**2},
         rhs={

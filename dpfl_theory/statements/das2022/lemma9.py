@@ -13,7 +13,7 @@ from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._step_performance import outside
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
@@ -58,7 +58,7 @@ def _experiment(statement: Statement, instance: Mapping[str, Any], bounding: str
     return replace(found, values={**found.values, "tau": found.values["E"]})
 
 
-def _lemma9_sides(s: Letters) -> Sides:
+def _lemma9_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"displacement": s.displacement},
         rhs={"smoothness": 2 * s.eta**2 * s.L * s.tau**2 * (s.E_gap + s.Delta)},
@@ -87,7 +87,7 @@ def _from_line_55(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _eq57_sides(s: Letters) -> Sides:
+def _eq57_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"end": s.gap_end},
         rhs={"start": s.gap_start, "gradients": -s.eta_k / 2 * s.sum_gradients_squared},

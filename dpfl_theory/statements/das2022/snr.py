@@ -13,11 +13,11 @@ from dpfl_theory.statements.claims import Experiment, Values
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._experiments import step_experiment
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, checks
 
 
-def _snr_sides(s: Letters) -> Sides:
+def _snr_sides(s: Symbols) -> Sides:
     return Sides(lhs={"clipping": s.E_clipped_signal}, rhs={"normalisation": s.E_normalised_signal})
 
 

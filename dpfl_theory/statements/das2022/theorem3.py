@@ -12,8 +12,8 @@ from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._causes import RANGE
-from dpfl_theory.statements.errata import Slip
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.errata import Typo
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.repaired_noise import BUDGET, enough, repaired_checks
 
@@ -46,15 +46,15 @@ def _squared(s: Mapping[str, Any], variance: Any) -> Any:
     return s["r"] ** 2 * variance / (s["C"] ** 2 * s["K"])
 
 
-def _printed(s: Letters) -> Any:
+def _printed(s: Symbols) -> Any:
     return s.q * s.K * s.C**2 * sp.log(1 / s.delta) / (s.n**2 * s.epsilon**2)
 
 
-def _enough(s: Letters) -> Any:
+def _enough(s: Symbols) -> Any:
     return 4 * s.K * s.C**2 * sp.log(1 / s.delta) / (s.r**2 * s.epsilon**2)
 
 
-def _sides(s: Letters, variance: Callable[[Letters], Any]) -> Sides:
+def _sides(s: Symbols, variance: Callable[[Symbols], Any]) -> Sides:
     return Sides({"noise": s.noise_variance}, {"prescribed variance": variance(s)})
 
 
@@ -175,14 +175,14 @@ THEOREM3: Statement = Statement(
         },
     ),
     slips=(
-        Slip(
+        Typo(
             "'if the last iterate is (epsilon, delta)-DP, then so is any other iterate (due to additivity of the "
             "privacy cost)'. The last iterate's privacy alone does not give that of the others. What [1] shows does: "
             "the noisy averages of all rounds together are (epsilon, delta)-DP, and every iterate is a function of "
             "them.",
             where="Section 3, after Theorem 3",
         ),
-        Slip(
+        Typo(
             "Sections 1 and 3 claim the privacy of a client, which the paper does not define: Appendix A's neighbours "
             "'differ in exactly one sample'.",
             where="Sections 1 and 3, and Appendix A",

@@ -15,8 +15,8 @@ from dpfl_theory.statements.das2022._consistency import Swaps, agreeing_prescrip
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
-from dpfl_theory.statements.errata import Slip
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.errata import Typo
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Erratum, Sides, Source, Statement
 
 _LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
@@ -33,17 +33,17 @@ ASSUMPTIONS = (
 )
 
 
-def _prescription(s: Letters) -> Mapping[str, Any]:
+def _prescription(s: Symbols) -> Mapping[str, Any]:
     """eta = beta = rho/(2 alpha L), C = G E, K = (2 alpha gamma/C)/rho^2."""
     C = s.G * s.E
     return {"eta": s.rho / (2 * s.alpha * s.L), "C": C, "K": 2 * s.alpha * s.gamma / (C * s.rho**2)}
 
 
-def _initialisation(s: Letters) -> Any:
+def _initialisation(s: Symbols) -> Any:
     return s.G * (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.rho
 
 
-def _sides_a(s: Letters) -> Sides:
+def _sides_a(s: Symbols) -> Sides:
     x = s.rho * s.E / s.alpha
     return Sides(
         lhs={"gap": (2 - x - x**2) * s.E_gap},
@@ -54,7 +54,7 @@ def _sides_a(s: Letters) -> Sides:
     )
 
 
-def _sides_b(s: Letters, excess: Any = 0) -> Sides:
+def _sides_b(s: Symbols, excess: Any = 0) -> Sides:
     x = s.rho * s.E / s.alpha
     return Sides(
         lhs={"weighted gap": (2 - x**2) * s.E_weighted_gap},
@@ -111,7 +111,7 @@ A: Statement = Statement(
     smoke=("moderate heterogeneity, 3 of 10 clients", "nearly linear objective, longest travel"),
     uses=("das2022.theorem6.alpha",),
     slips=(
-        Slip(
+        Typo(
             "'Theorem 4 (a) is obtained by further assuming that each f_i is G-Lipschitz and choosing C_hat = G "
             "above'. Theorem 6 asks for C_hat >= 4 sqrt(L max Delta_j*), which G need not reach: a Huber client (L = "
             "G = 1) whose minimiser is 2 away from w* has Delta_i* = 3/2, and 4 sqrt(3/2) > 4 > G. Theorem 4 (a) is "
@@ -119,7 +119,7 @@ A: Statement = Statement(
             "needs no threshold. The sentence after Theorem 7 on Theorem 4 (b) has the same gap, with the same remedy.",
             where="Appendix C, after Theorem 6",
         ),
-        Slip(
+        Typo(
             "'for the non-vacuous privacy regime (i.e., when epsilon is finite and delta < 1)'. Theorem 3 grants "
             "privacy in its range only, which Theorem 4 does not mention. At Theorem 4's K, epsilon < u r^2 K/n^2 is "
             "a lower limit: epsilon > C q d log(1/delta)/(2 u alpha gamma r^2).",
@@ -193,7 +193,7 @@ B: Statement = Statement(
         "weighted Delta grows by 0.69 for every factor of ten in T, without end (by the density of w_k there). In two "
         "directions and more the mean is finite, where gradients grow in proportion to the distance from the "
         "minimiser.",
-        Slip(
+        Typo(
             "'as we increase alpha in Theorem 4, i.e., increase the number of rounds K, the effect of heterogeneity "
             "dies down for both clipping and normalization'. Of B_1 this is true, and of B_2 where it is finite; "
             "where B_2 is infinite it is so for every alpha. It does not carry over to normalisation's f(w) - f(w*), "
@@ -204,7 +204,7 @@ B: Statement = Statement(
             "0.08 for clipping, while B_2 falls by more than a factor of 20.",
             where="Section 4, Effect of initialization and heterogeneity",
         ),
-        Slip(
+        Typo(
             "B_2 is called the 'effect of heterogeneity', which 'depends on the Delta_i*'s'. Its first part, "
             "(E/alpha)(G^2/(2L)) rho, stays where every Delta_i* is 0: it is the price of steps of a fixed length.",
             where="Section 4, Theorem 4 (b) and after it",

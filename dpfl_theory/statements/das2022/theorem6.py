@@ -13,12 +13,12 @@ from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022._experiments import general_experiment, isotropic_experiment, runs
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ34
-from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     y = 2 * s.gamma / (s.C_hat * s.K * s.rho)
     return Sides(
         lhs={"unclipped": (2 - y - y**2) * s.E_unclipped_gap, "clipped": das.clipped_term(s)},
@@ -26,7 +26,7 @@ def _sides(s: Letters) -> Sides:
     )
 
 
-def _alpha_sides(s: Letters) -> Sides:
+def _alpha_sides(s: Symbols) -> Sides:
     x = s.rho * s.E / s.alpha
     return Sides(
         lhs={"unclipped": (2 - x - x**2) * s.E_unclipped_gap, "clipped": das.clipped_term(s)},

@@ -16,12 +16,12 @@ from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
-from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 
-def _sides(s: Letters, excess: Any = 0) -> Sides:
+def _sides(s: Symbols, excess: Any = 0) -> Sides:
     """The general form; the repair adds ``excess`` (kappa) to the share of clients whose second moment is counted."""
     y = 2 * s.gamma / (s.C_hat * s.K * s.rho)
     return Sides(
@@ -34,7 +34,7 @@ def _sides(s: Letters, excess: Any = 0) -> Sides:
     )
 
 
-def _alpha_sides(s: Letters, excess: Any = 0) -> Sides:
+def _alpha_sides(s: Symbols, excess: Any = 0) -> Sides:
     x = s.rho * s.E / s.alpha
     return Sides(
         lhs={"unclipped": (2 - x**2) * s.E_unclipped_weighted_gap, "clipped": das.clipped_term(s)},
@@ -229,7 +229,7 @@ ALPHA: Statement = Statement(
 def _repaired(
     id_: str,
     printed: Statement,
-    sides: Callable[[Letters], Sides],
+    sides: Callable[[Symbols], Sides],
     checks: tuple[Check, ...],
     uses: tuple[str, ...],
     smoke: tuple[str, ...] = (),

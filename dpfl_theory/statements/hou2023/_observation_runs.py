@@ -20,14 +20,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.problems import make
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.moments import Moments
+from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rounds.fedavg import FedAvg, fedavg
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.hou2023._runs import expected_parts, server_moment
 from dpfl_theory.statements.model import Check, Expected, Sides, Statement
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.moments import Moments
-from dpfl_theory.worlds.rational import Quadratics
-from dpfl_theory.worlds.rounds.fedavg import FedAvg, fedavg
 
 if TYPE_CHECKING:
     from dpfl_theory.algorithms import Algorithm
@@ -171,7 +171,7 @@ ERRORS = (
 _PROBLEM = {"clients": 8, "dimension": 3, "condition": 20.0, "heterogeneity": 0.3, "seed": 3}
 
 
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     """The better choice's error against the other one's."""
     return Sides(lhs={"better choice": s.E_error}, rhs={"other choice": s.E_rival_error})
 
@@ -201,7 +201,7 @@ def duel(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
 def _algorithm(name: str, eta: float, tau: int, T: int, C: float, sigma: float) -> tuple[Algorithm, int]:
     from dpfl_theory.algorithms import ScaffNew
-    from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
+    from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 
     if name == "dp-scaffnew":
         return ScaffNew(eta, 1.0 / tau, C, sigma), T

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_UPDATES
 from dpfl_theory.statements.hou2023._runs import experiment, iterated, parts, quadratics, run_of
@@ -18,15 +18,15 @@ from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
-    from dpfl_theory.worlds.moments import Moments
-    from dpfl_theory.worlds.rounds.scaffnew import ScaffNew
+    from dpfl_theory.semantics.moments import Moments
+    from dpfl_theory.semantics.rounds.scaffnew import ScaffNew
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     return Sides(lhs={"messages": s.E_messages}, rhs={"threshold": s.C**2})
 
 
-def _repaired_sides(s: Letters) -> Sides:
+def _repaired_sides(s: Symbols) -> Sides:
     return Sides(lhs={"messages": s.E_messages}, rhs={"psi": 2 / s.N * s.E_mean_psi})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._runs import iterated, parts
 from dpfl_theory.statements.hou2023.eq3_nonexpansive import ALONE, QUADRATICS, VARIANCE, WHERE
@@ -22,7 +22,7 @@ _PSI = Symbol("psi_t", "E psi_t", (0, 2), "nonnegative", r"\mathbf{E}[\psi_t]")
 _NEXT = Symbol("psi_next", "E psi_{t+1}", (0, 2), "nonnegative", r"\mathbf{E}[\psi_{t+1}]")
 
 
-def _sides(s: Letters, power: int = 1) -> Sides:
+def _sides(s: Symbols, power: int = 1) -> Sides:
     """power: of 1 - mu eta."""
     return Sides(
         lhs={"psi": s.psi_next},
@@ -41,9 +41,9 @@ def contraction(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothStronglyConvexFunction
 
-    from dpfl_theory.worlds.base import Vector, expected
-    from dpfl_theory.worlds.performance import FunctionClass
-    from dpfl_theory.worlds.rounds.scaffnew import ScaffNew, scaffnew
+    from dpfl_theory.semantics.base import Vector, expected
+    from dpfl_theory.semantics.performance import FunctionClass
+    from dpfl_theory.semantics.rounds.scaffnew import ScaffNew, scaffnew
 
     mu, p, n = float(Fraction(instance["mu"])), float(Fraction(instance["p"])), int(instance["N"])
     eta = float(Fraction(instance["eta L"]))  # L = 1

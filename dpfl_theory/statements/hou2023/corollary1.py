@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.errata import Slip
-from dpfl_theory.statements.formula import Letters, evaluate, letters_of, prescription_of, total
+from dpfl_theory.statements.errata import Typo
+from dpfl_theory.statements.formula import Symbols, evaluate, letters_of, prescription_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import _worthwhile as worthwhile
 from dpfl_theory.statements.hou2023._causes import STARTING_POINT
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 
-def _prescription(s: Letters) -> Mapping[str, Any]:
+def _prescription(s: Symbols) -> Mapping[str, Any]:
     """eta = 1/L, p = sqrt(mu/L), T = ln(psi_0 epsilon^2 rate/(v C^2 N d ln(1/delta)))/rate, rate = -ln(1 - mu/L)."""
     eta, p, rate = 1 / s.L, sp.sqrt(s.mu / s.L), sp.log(1 / (1 - s.mu / s.L))
     return {"eta": eta, "p": p, "T": sp.log(_psi(s, eta, p) * rate / noise_scale(s)) / rate}
 
 
-def _psi(s: Letters, eta: Any, p: Any) -> Any:
+def _psi(s: Symbols, eta: Any, p: Any) -> Any:
     return s.D**2 + (eta / p) ** 2 * s.H**2 if "H" in s else s.D**2
 
 
-def _sides(s: Letters, prescription: Callable[[Letters], Mapping[str, Any]] = _prescription) -> Sides:
+def _sides(s: Symbols, prescription: Callable[[Symbols], Mapping[str, Any]] = _prescription) -> Sides:
     """(2) at the prescribed choice, and at any other."""
     chosen = prescription(s)
     return Sides(
@@ -162,9 +162,9 @@ def _below(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 AT_LEAST_ONE = Assumption("T* >= 1, since Theorem 1 is about T >= 1", _worth_it)
 KNOWN_SHIFTS = Assumption("h_0 = h*: the optimal shifts are known, as when they are zero", _known)
-BELOW = Assumption("mu < L", _below)
+MU_BELOW_L = Assumption("mu < L", _below)
 _LETTERS = ("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "D", "H", "eta_any", "p_any", "T_any")
-_COMMON = (hou.STRONGLY_CONVEX, hou.SMOOTH, hou.DELTA, BELOW)
+_COMMON = (hou.STRONGLY_CONVEX, hou.SMOOTH, hou.DELTA, MU_BELOW_L)
 
 COROLLARY1: Statement = Statement(
     id="hou2023.corollary1",
@@ -234,27 +234,27 @@ COROLLARY1: Statement = Statement(
     ),
     uses=("hou2023.theorem1",),
     slips=(
-        Slip(
+        Typo(
             "theta is written for min(mu/L, p^2), which is 1 - theta of Theorem 1.",
             where="Appendix B.2",
         ),
-        Slip(
+        Typo(
             "'Note that (1 - theta)^T <= (1 - mu/L)^T' has the wrong direction: with B.2's theta = min(mu/L, p^2) it "
             "is '>=', and the argument needs '>='. For mu/L = 1/4, p = 1/10: (99/100)^T against (3/4)^T.",
             where="Appendix B.2",
         ),
-        Slip(
+        Typo(
             "'p* = argmin_p p^2/theta = sqrt(mu/L)': every p <= sqrt(mu/L) gives p^2/theta = 1. sqrt(mu/L) is the one "
             "among them with the best rate.",
             where="Appendix B.2",
         ),
-        Slip(
+        Typo(
             "'our result is stronger than Wei et al. (2020) as we do not impose [...] the privacy protection level "
             "epsilon'. Theorem 1 has T >= 1, and T* >= 1 asks for epsilon^2 >= v C^2 N d ln(1/delta)/(psi_0 (1 - "
             "mu/L) ln([1 - mu/L]^(-1))). Below that the formula gives T* < 1, and T = 1 is best.",
             where="Section 2, after Corollary 1",
         ),
-        Slip(
+        Typo(
             "The 'number of total communication rounds that achieves the best model performance'; after the "
             "corollary: 'the optimal expected number of local steps and of communication rounds'. Both are optimal "
             "for the bound (2), as Corollary 1 says, not for E psi_T. For N = 1, f(x) = (x_1^2/4 + x_2^2)/2, x_0 = "
@@ -262,7 +262,7 @@ COROLLARY1: Statement = Statement(
             "psi_1.",
             where="Section 1, Contributions, and Section 2, after Corollary 1",
         ),
-        Slip(
+        Typo(
             "'our theoretical predictions for the optimal number of local steps align with what the theory suggests' "
             "compares theory with theory; the experiments are meant.",
             where="Appendix D",

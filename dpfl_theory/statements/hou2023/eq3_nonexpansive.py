@@ -7,17 +7,17 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import Vector, average
+from dpfl_theory.semantics.performance import FunctionClass
+from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rounds import scaffnew
+from dpfl_theory.semantics.rounds.scaffnew import ScaffNew
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._runs import iterated, parts
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
-from dpfl_theory.worlds.base import Vector, average
-from dpfl_theory.worlds.performance import FunctionClass
-from dpfl_theory.worlds.rational import Quadratics
-from dpfl_theory.worlds.rounds import scaffnew
-from dpfl_theory.worlds.rounds.scaffnew import ScaffNew
 
 __all__ = ["ALONE", "CLIENTS", "QUADRATICS", "STATEMENTS", "VARIANCE", "WHERE"]
 
@@ -32,7 +32,7 @@ VARIANCE = Symbol("noise_variance", "variance of a message's noise per coordinat
 # (3): the control variates sum to zero.
 
 
-def _eq3_sides(s: Letters) -> Sides:
+def _eq3_sides(s: Symbols) -> Sides:
     return Sides(lhs={"mean": s.mean_shift}, rhs={"zero": sp.Integer(0)})
 
 
@@ -66,7 +66,7 @@ def _eq3_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
 # The identity for T_1 + T_2.
 
 
-def _nonexpansive_sides(s: Letters) -> Sides:
+def _nonexpansive_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"consensus": s.T_1, "control variates": s.T_2},
         rhs={"deviation": s.y_t**2, "noise": s.N * s.d * s.noise_variance},

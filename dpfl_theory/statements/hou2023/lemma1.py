@@ -10,7 +10,7 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyPoint
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.hou2023._causes import EXPECTED_ROUNDS
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
@@ -58,11 +58,11 @@ def _squared_if_all(s: Mapping[str, Any], variance: Any) -> Any:
     return _squared(s, variance).subs(s["p"], 1)
 
 
-def _printed(s: Letters) -> Any:
+def _printed(s: Symbols) -> Any:
     return s.v * s.C**2 * s.p * s.T * sp.log(1 / s.delta) / s.epsilon**2
 
 
-def _enough(s: Letters) -> Any:
+def _enough(s: Symbols) -> Any:
     return 4 * s.C**2 * s.T * sp.log(1 / s.delta) / s.epsilon**2
 
 

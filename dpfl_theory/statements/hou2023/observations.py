@@ -9,7 +9,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.errata import Slip
+from dpfl_theory.statements.errata import Typo
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import _observation_runs as runs
 from dpfl_theory.statements.hou2023._observation_runs import CLIENTS, Sweep, interior, monotone, over_steps, over_totals
@@ -172,16 +172,16 @@ OBSERVATION1 = _observation(
         "a sentence on the optimum without noise. If it is meant of that too, Corollary 1 does not give it: at a fixed "
         "T and epsilon -> oo, (2) is theta^T psi_0, which no larger p increases, so that p = 1, one local step, "
         "attains its minimum. It is in the number of communications that p = sqrt(mu/L) saves.",
-        Slip(
+        Typo(
             "The text says 62 classes of FEMNIST, Table 1 'Classification (63)'. It says 40263 images of FEMNIST, "
             "split equally; Table 1 has 6 (6129 + 684) = 40878, with a deviation of 1915 between clients.",
             where="Section 3, Datasets, and Table 1",
         ),
-        Slip(
+        Typo(
             "The text says 3220 images of Messidor, Table 1 has 3 (300 + 100) = 1200.",
             where="Section 3, Datasets, and Table 1",
         ),
-        Slip(
+        Typo(
             "One line computes g_i(x_t^{(i)}), and the next one uses g_i(x_{t,j}^{(i)}).",
             where="Section 2, Algorithm 1",
         ),

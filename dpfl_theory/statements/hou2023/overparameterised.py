@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Experiment, Values
-from dpfl_theory.statements.formula import Letters, at
+from dpfl_theory.statements.formula import Symbols, at
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_SHIFTS
 from dpfl_theory.statements.hou2023._runs import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     return Sides(lhs={"control variates": s.E_shifts}, rhs={"rate": hou.theta(s.mu, s.eta, s.p) ** s.T * s.psi_0})
 
 

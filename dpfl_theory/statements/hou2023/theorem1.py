@@ -10,7 +10,7 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.errata import Remark
-from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import lemma1
 from dpfl_theory.statements.hou2023._runs import (
@@ -39,11 +39,11 @@ def noise_scale(s: Mapping[str, Any]) -> Any:
     return s["N"] * s["d"] * s["v"] * s["C"] ** 2 * sp.log(1 / s["delta"]) / s["epsilon"] ** 2
 
 
-def _sides(s: Letters, power: int = 1) -> Sides:
+def _sides(s: Symbols, power: int = 1) -> Sides:
     return Sides({"psi_T": s.E_psi}, bound_terms(s.eta, s.p, s.T, s.psi_0, s.mu, noise_scale(s), power))
 
 
-def _rate(s: Letters) -> Any:
+def _rate(s: Symbols) -> Any:
     return hou.theta(s.mu, s.eta, s.p)
 
 

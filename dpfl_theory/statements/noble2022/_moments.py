@@ -13,11 +13,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from dpfl_theory.worlds.base import Vector, expected
-from dpfl_theory.worlds.moments import Moments
-from dpfl_theory.worlds.rational import Quadratics
-from dpfl_theory.worlds.rounds.fedavg import FedAvg, fedavg
-from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold, warm_start
+from dpfl_theory.semantics.base import Vector, expected
+from dpfl_theory.semantics.moments import Moments
+from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rounds.fedavg import FedAvg, fedavg
+from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold, warm_start
 
 __all__ = ["RoundMoments", "Users", "below", "rounds", "single_user", "squares", "users_of", "weighted"]
 

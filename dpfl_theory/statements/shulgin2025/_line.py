@@ -14,11 +14,11 @@ from typing import Any
 
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import Vector, average
+from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rounds import error_feedback
 from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.model import Check, Statement, checks
-from dpfl_theory.worlds.base import Vector, average
-from dpfl_theory.worlds.rational import Quadratics
-from dpfl_theory.worlds.rounds import error_feedback
 
 
 @dataclass(frozen=True)

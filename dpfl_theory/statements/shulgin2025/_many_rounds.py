@@ -4,8 +4,8 @@ The unit of a round is its step, gamma = ||s^k||. Equal steps would leave a coun
 differ by a hundredth, and each round has its own gamma in the sums. Instances are such that steps in any direction, or
 away from the estimate, would break the inequality: K + 1 rounds must gain more than a gradient says of f(x^0) - f_inf.
 
-Of the round (`worlds.rounds.error_feedback`) only the server's step is run: the memories' update bounds the distance of
-the estimate from the gradient (Lemma 2), and a message of unknown length is no linear form. The estimates' lengths are
+Of the round (`semantics.rounds.error_feedback`) only the server's step is run: the memories' update bounds the distance
+of the estimate from the gradient (Lemma 2), and a message of unknown length is no linear form. The estimates' lengths are
 told to the world.
 """
 
@@ -17,13 +17,13 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.performance import FunctionClass
+from dpfl_theory.semantics.rounds import error_feedback
 from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.local_phase import number
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.shulgin2025._worst_cases import GAMMA, Objective
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.performance import FunctionClass
-from dpfl_theory.worlds.rounds import error_feedback
 
 __all__ = ["Tie", "by_angles", "near_estimate", "rounds", "smallest_gradient"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025.lemma1 import Vector, clipped, length, smoothed
@@ -123,11 +123,11 @@ def _condition(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _clipping_sides(s: Letters) -> Sides:
+def _clipping_sides(s: Symbols) -> Sides:
     return Sides({"distance": s.r_k}, {"left": sp.Max(0, s.r_0 - s.k * s.tau)})
 
 
-def _normalization_sides(s: Letters) -> Sides:
+def _normalization_sides(s: Symbols) -> Sides:
     return Sides({"distance": s.r_next}, {"left": sp.Abs(1 - s.beta / (s.alpha + s.r_k)) * s.r_k})
 
 

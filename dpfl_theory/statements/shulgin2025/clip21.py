@@ -9,7 +9,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.local_phase import INTERPOLATION
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.shulgin2025 import _letters as shu
@@ -78,7 +78,7 @@ _POSITIVE = Assumption("gamma > 0 and tau > 0", _positive)
 _STILL = Assumption("all residuals <= tau and gamma L_max sqrt(2 L (f(x^0) - f_inf)) <= tau", _still)
 
 
-def _descent_sides(s: Letters) -> Sides:
+def _descent_sides(s: Symbols) -> Sides:
     return Sides(
         {"gap": s.gap_after},
         {
@@ -90,12 +90,12 @@ def _descent_sides(s: Letters) -> Sides:
     )
 
 
-def _residual_sides(s: Letters) -> Sides:
+def _residual_sides(s: Symbols) -> Sides:
     left = sp.Max(0, s.R - s.tau)
     return Sides({"residual": s.residual}, {"clipped": left, "movement": s.L_max * s.gamma * s.estimate})
 
 
-def _inactive_sides(s: Letters) -> Sides:
+def _inactive_sides(s: Symbols) -> Sides:
     return Sides({"residual": s.residual}, {"threshold": s.tau})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Letters, at, letters_of, total
+from dpfl_theory.statements.formula import Symbols, at, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
@@ -25,7 +25,7 @@ __all__ = ["COROLLARY1", "STATEMENTS"]
 _LENGTH = Symbol("c", "step size times sqrt(K + 1)", (0, 1), "positive", "c")
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     root = sp.sqrt(s.K + 1)
     return Sides(
         {"gradient": s.least},

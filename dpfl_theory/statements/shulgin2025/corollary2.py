@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Letters, at, evaluate, letters_of, prescription_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, at, evaluate, letters_of, prescription_of, sides_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.prescribed_noise import DELTA
 from dpfl_theory.statements.shulgin2025 import _letters as shu
@@ -31,7 +31,7 @@ from dpfl_theory.statements.symbolic import all_equal, equal
 __all__ = ["COROLLARY2", "STATEMENTS", "best_beta_0"]
 
 
-def _prescription(s: Letters) -> Mapping[str, Any]:
+def _prescription(s: Symbols) -> Mapping[str, Any]:
     beta = s.beta_0 / (s.K + 1)
     return {
         "sigma": s.c * sp.sqrt((s.K + 1) * sp.log(1 / s.delta)) / s.epsilon,
@@ -45,7 +45,7 @@ def _ratio(s: Mapping[str, Any]) -> Any:
     return sp.sqrt(s["d"] * sp.log(1 / s["delta"]) / s["n"]) / s["epsilon"]
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     reach = (s.alpha + s.R) * s.L_max / (s.beta_0 * s.R)  # 1/(gamma (K + 1))
     return Sides(
         {"gradient": s.E_least},
@@ -71,13 +71,13 @@ def _from_theorem2(statement: Statement, instance: Mapping[str, Any]) -> Outcome
     return equal(bound, total(statement), "Theorem 2 with the prescribed sigma, beta and gamma")
 
 
-def _many_rounds(statement: Statement) -> tuple[Letters, Any]:
+def _many_rounds(statement: Statement) -> tuple[Symbols, Any]:
     """The letters, and the bound as K grows."""
     terms = sides_of(statement).rhs
     return letters_of(statement), sum(terms[name] for name in ("initialisation", "memory", "privacy noise"))
 
 
-def _at_the_best_beta_0(statement: Statement) -> tuple[Letters, Any, Any]:
+def _at_the_best_beta_0(statement: Statement) -> tuple[Symbols, Any, Any]:
     """The letters, the bound as K grows at its best beta_0, and its letter t, t^4 = d log(1/delta)/(n epsilon^2)."""
     s, bound = _many_rounds(statement)
     t, log = sp.symbols("t log", positive=True)

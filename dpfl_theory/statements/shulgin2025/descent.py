@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.local_phase import INTERPOLATION
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
@@ -27,12 +27,12 @@ _ERROR = Symbol("error", "||grad f(x^k) - v^{k+1}||", (1, -1), "nonnegative", r"
 _GAP = Symbol("gap", "f(x^k) - f_inf", (1, 0), "nonnegative", r"(f(x^k) - f^{\inf})")
 
 
-def _by_smoothness(s: Letters, inner: Any) -> Any:
+def _by_smoothness(s: Symbols, inner: Any) -> Any:
     """f - gamma <grad f, v/||v||> + L gamma^2/2 with this inner product."""
     return s.gap - s.gamma * inner + s.L * s.gamma**2 / 2
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     return Sides(
         {"gap": s.gap_after},
         {
@@ -44,7 +44,7 @@ def _sides(s: Letters) -> Sides:
     )
 
 
-def _sharpened_sides(s: Letters) -> Sides:
+def _sharpened_sides(s: Symbols) -> Sides:
     return Sides(
         {"gap": s.gap_after},
         {

@@ -9,8 +9,8 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.errata import Slip
-from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, sides_of, total
+from dpfl_theory.statements.errata import Typo
+from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, sides_of, total
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
@@ -32,7 +32,7 @@ from dpfl_theory.statements.symbolic import all_equal, equal
 __all__ = ["ANY_D", "EQ12", "REPAIRED", "STATEMENTS"]
 
 
-def _twelve(s: Letters) -> Sides:
+def _twelve(s: Symbols) -> Sides:
     root = sp.sqrt(s.K + 1)
     return Sides(
         {"gradient": s.least},
@@ -123,11 +123,11 @@ def _uphill(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     return [Values({**letters, "least": min(r.slope for r in rounds)}, letters)]
 
 
-def _prescription(s: Letters) -> Mapping[str, Any]:
+def _prescription(s: Symbols) -> Mapping[str, Any]:
     return {"R": s.D / sp.sqrt(s.K + 1), "gamma": sp.sqrt(2 * s.gap / (s.L * (s.K + 1)))}
 
 
-def _repaired_prescription(s: Letters) -> Mapping[str, Any]:
+def _repaired_prescription(s: Symbols) -> Mapping[str, Any]:
     root, M = sp.sqrt(s.K + 1), s.L_max * sp.sqrt(2 * s.gap / s.L)
     weight = (M + M**2 / s.D) / root
     return {"R": (s.D + M) / root, "alpha": weight, "beta": weight, "gamma": M / (s.L_max * root)}
@@ -235,24 +235,24 @@ EQ12: Statement = Statement(
     ),
     uses=("shulgin2025.corollary1",),
     slips=(
-        Slip(
+        Typo(
             "Theorem 5.6 is cited from 'Khirirat et al. (2019)'; everywhere else the paper on Clip21 is that of 2023.",
             where="Section 4, Comparison",
         ),
-        Slip(
+        Typo(
             "'There is no differentially private distributed method for smooth, non-convex optimization problems' and "
             "'the first differentially private distributed optimization algorithm with provable convergence "
             "guarantees' need the restriction of Section 1.1, without bounded gradient norms. The abstract's next "
             "sentences hint at it, and Section 2 cites methods with guarantees under that assumption.",
             where="Abstract",
         ),
-        Slip(
+        Typo(
             "At small values alpha-NormEC without server normalization is said to attain 'slightly lower final test "
             "accuracy' than Clip21. The table has it higher at the three smaller values, with 84.04%, 86.09% and "
             "84.80% against 83.00%, 85.91% and 84.78%.",
             where="Appendix I.2.4",
         ),
-        Slip(
+        Typo(
             "The table of the best parameters is called Figure 8 in Section 6.1 and Table 8 in Appendix I.2.2.",
             where="Section 6.1, Appendix I.2.2",
         ),

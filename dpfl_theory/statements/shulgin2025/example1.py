@@ -10,7 +10,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -128,7 +128,7 @@ def _limits(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     """L times the limit, with the square root of 9 m^2 L^2 + 6 m L alpha + 9 alpha^2."""
     Lm, A = s.L * s.m, s.alpha
     root = sp.sqrt(9 * Lm**2 + 6 * Lm * A + 9 * A**2)

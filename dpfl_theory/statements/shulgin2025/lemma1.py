@@ -10,8 +10,8 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.errata import Slip
-from dpfl_theory.statements.formula import Letters, at, letters_of, total
+from dpfl_theory.statements.errata import Typo
+from dpfl_theory.statements.formula import Symbols, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
@@ -116,11 +116,11 @@ def _factor(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 _CONTRACTS = "(8) contracts for beta < 2 (alpha + ||g||), and ever less as ||g|| grows"
 
 
-def _lemma1_sides(s: Letters) -> Sides:
+def _lemma1_sides(s: Symbols) -> Sides:
     return Sides({"rest": s.rest**2}, {"factor": (1 - s.beta / (s.alpha + s.r)) ** 2 * s.r**2})
 
 
-def _table1_sides(s: Letters) -> Sides:
+def _table1_sides(s: Symbols) -> Sides:
     return Sides({"rest": s.rest}, {"length": sp.Max(0, s.r - s.tau)})
 
 
@@ -221,7 +221,7 @@ LEMMA1: Statement = Statement(
         ),
     ),
     slips=(
-        Slip(
+        Typo(
             "DP-SGD with smoothed normalization is called 'a special case of Das et al. (2022)'. That paper sends C "
             "u/||u||; its Appendix B names the constant in the denominator of Yang et al. as a difference. With one "
             "local step it is a special case for alpha = 0 only.",

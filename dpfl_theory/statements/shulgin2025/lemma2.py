@@ -9,7 +9,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Letters, at, letters_of, total
+from dpfl_theory.statements.formula import Symbols, at, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, checks
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _line as line
@@ -57,11 +57,11 @@ def _leavings(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     return cases
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     return Sides({"residual": s.residual}, {"radius": s.R})
 
 
-def _repaired_sides(s: Letters) -> Sides:
+def _repaired_sides(s: Symbols) -> Sides:
     over = sp.Max(0, sp.sqrt(s.beta) - sp.sqrt(s.alpha)) ** 2
     return Sides({"residual": s.residual}, {"radius": sp.Max(s.R, over + s.beta * s.R / (s.alpha + s.R))})
 

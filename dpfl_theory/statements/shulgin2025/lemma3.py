@@ -10,16 +10,16 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import Vector, average
+from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rounds.error_feedback import ErrorFeedback, error_feedback
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
-from dpfl_theory.statements.formula import Letters, evaluate, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025._experiments import experiment, runs
 from dpfl_theory.statements.shulgin2025._instances import NOISY, ONE_CLIENT
 from dpfl_theory.statements.symbolic import all_equal
-from dpfl_theory.worlds.base import Vector, average
-from dpfl_theory.worlds.rational import Quadratics
-from dpfl_theory.worlds.rounds.error_feedback import ErrorFeedback, error_feedback
 
 __all__ = ["LEMMA3", "STATEMENTS", "second_moment", "squared"]
 
@@ -54,7 +54,7 @@ def second_moment(K: int, n: int, d: int, sigma: Fraction, beta: Fraction, messa
     return found
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     return Sides({"noise": s.noise}, {"bound": s.beta * sp.sqrt((s.K + 1) * s.d * s.sigma**2 / s.n)})
 
 

@@ -10,7 +10,7 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as shared
 from dpfl_theory.statements.claims import ConstantClaim, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.repaired_noise import BUDGET, PROOF, repaired_checks
 from dpfl_theory.statements.shulgin2025._letters import whole_rounds
@@ -42,7 +42,7 @@ def _squared(s: Mapping[str, Any], variance: Any) -> Any:
     return variance / (s["K"] + 1)
 
 
-def _deviation(s: Letters, constant: Any = None) -> Any:
+def _deviation(s: Symbols, constant: Any = None) -> Any:
     return (sp.sqrt(s.v) if constant is None else constant) * sp.sqrt((s.K + 1) * sp.log(1 / s.delta)) / s.epsilon
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
@@ -30,7 +30,7 @@ from dpfl_theory.statements.symbolic import equal
 __all__ = ["SHARPENED", "STATEMENTS", "THEOREM1"]
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     return Sides(
         {"gradient": s.least},
         {
@@ -155,7 +155,7 @@ THEOREM1: Statement = Statement(
 )
 
 
-def _sharpened_sides(s: Letters) -> Sides:
+def _sharpened_sides(s: Symbols) -> Sides:
     gained = s.gap / (s.gamma * (s.K + 1)) + s.L * s.gamma / 2
     return Sides({"gradient": s.least}, {"bound": sp.sqrt(most_left_over(s) ** 2 + gained**2)})
 

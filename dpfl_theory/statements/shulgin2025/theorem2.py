@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Letters, at, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, at, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025._experiments import runs
@@ -28,7 +28,7 @@ from dpfl_theory.statements.symbolic import equal
 __all__ = ["STATEMENTS", "THEOREM2"]
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     return Sides(
         {"gradient": s.E_least},
         {

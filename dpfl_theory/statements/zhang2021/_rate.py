@@ -184,7 +184,7 @@ def private(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
 
     instance: as `_runs.simulated`; epsilon, delta; c_prime, over G, where it is not 1."""
     from dpfl_theory.algorithms import Clip
-    from dpfl_theory.algorithms.reach import fedavg_reach
+    from dpfl_theory.algorithms.travel_bound import fedavg_reach
 
     found = simulated(repaired_limits)(statement, instance)
     G, v = found.problem.constants.G_max, dict(found.values)

@@ -14,11 +14,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.semantics.base import EVEN, SKEWED, Vector, World, average, expected
+from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rounds.fedavg import draws, fedavg, local_phase
 from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.worlds.base import EVEN, SKEWED, Vector, World, average, expected
-from dpfl_theory.worlds.rational import Quadratics
-from dpfl_theory.worlds.rounds.fedavg import draws, fedavg, local_phase
 
 __all__ = ["Phases", "ScalarRound", "rounds"]
 

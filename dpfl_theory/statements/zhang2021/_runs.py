@@ -154,7 +154,7 @@ def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Ex
         import numpy as np
 
         from dpfl_theory.algorithms import Clip, Cohort, FedAvg
-        from dpfl_theory.algorithms.reach import fedavg_reach
+        from dpfl_theory.algorithms.travel_bound import fedavg_reach
         from dpfl_theory.problems.heterogeneity.client_deviation import sigma_global
 
         problem = problem_of(instance["problem"])

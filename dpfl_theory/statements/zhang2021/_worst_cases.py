@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.semantics.base import Vector, average, expected
+from dpfl_theory.semantics.performance import FunctionClass
+from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.formula import total
 from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.zhang2021._letters import StepLimits
 from dpfl_theory.statements.zhang2021._round import Phases
-from dpfl_theory.worlds.base import Vector, average, expected
-from dpfl_theory.worlds.performance import FunctionClass
-from dpfl_theory.worlds.rounds.fedavg import fedavg
 
 __all__ = ["PHASES", "at_limit", "one_round", "performance", "round_checks", "step_checks"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Letters, letters_of
+from dpfl_theory.statements.formula import Symbols, letters_of
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -21,16 +21,16 @@ _LETTERS = (
 )
 
 
-def _difference(s: Letters) -> Any:
+def _difference(s: Symbols) -> Any:
     drawn, mean = (s.c / sp.Max(s.c, s.eta_l * s[name]) for name in ("drawn", "mean"))
     return sp.Abs(drawn - mean)
 
 
-def _printed_sides(s: Letters) -> Sides:
+def _printed_sides(s: Symbols) -> Sides:
     return Sides(lhs={"factors": _difference(s)}, rhs={"lengths": s.eta_l * sp.Abs(s.drawn - s.mean)})
 
 
-def _repaired_sides(s: Letters) -> Sides:
+def _repaired_sides(s: Symbols) -> Sides:
     return Sides(lhs={"factors": _difference(s)}, rhs={"lengths": s.eta_l / s.c * sp.Abs(s.drawn - s.mean)})
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
-from dpfl_theory.statements.errata import Slip
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.errata import Typo
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -22,7 +22,7 @@ def _factor(problem: Problem | None, values: Mapping[str, float]) -> str | None:
     return None if values["k"] > 4 else f"k = {values['k']} does not exceed 4"
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     """No iterate after the first round is nearer to x* = (k-1)c/3 than the threshold is."""
     return Sides(lhs={"least squared distance": ((s.k - 4) * s.c / 3) ** 2}, rhs={"reached": s.E_distance})
 
@@ -207,7 +207,7 @@ CLAIM: Statement = Statement(
     slips=(
         "The proof's lambda = (1 - eta_l)^Q in (0, 1) does not cover every eta_l >= 1; the claim holds there too, "
         "because a mean of clipped models never exceeds c.",
-        Slip(
+        Typo(
             "'We [...] prove that difference clipping outperforms model clipping' says more than Claims 2.1 and 2.2 "
             "do. They compare stationary points of quadratics without noise, and the step of Claim 2.2 depends on x*. "
             "Section 2.1 says rightly that they indicate it.",

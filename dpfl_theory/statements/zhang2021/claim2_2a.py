@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
-from dpfl_theory.statements.formula import Letters, evaluate, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -89,14 +89,14 @@ def _reach(s: Mapping[str, Any]) -> tuple[Any, Any]:
     return R, s["mu"] * R - s["G_star"]
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     R, m = _reach(s)
     rounds = 2 * sp.Max(0, s.D - R) / (s.eta_l * m)  # to come within R of x*, less one
     rate = (1 - s.eta_l * s.mu) ** (2 * (s.T - 1 - rounds))
     return Sides(lhs={"end": s.E_distance}, rhs={"contraction": sp.Min(s.D, R) ** 2 * rate})
 
 
-def _prescription(s: Letters) -> dict[str, Any]:
+def _prescription(s: Symbols) -> dict[str, Any]:
     return {"eta_l": s.c / (s.G_star + s.L / s.mu * sp.Max(2 * s.G_star, 3 * s.c * s.L))}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -92,7 +92,7 @@ _SYMBOLS = (
 )
 
 
-def _printed_sides(s: Letters) -> Sides:
+def _printed_sides(s: Symbols) -> Sides:
     f = s.residual**2 / 2
     return Sides(
         lhs={"clipped part": s.c * sp.Abs(s.weight / s.a * f), "offset": -(s.c**2) / 2},
@@ -100,7 +100,7 @@ def _printed_sides(s: Letters) -> Sides:
     )
 
 
-def _repaired_sides(s: Letters) -> Sides:
+def _repaired_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={
             "clipped part": s.c * sp.Abs(s.residual / s.a),
@@ -208,7 +208,7 @@ def better(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     return values
 
 
-def _second_sides(s: Letters) -> Sides:
+def _second_sides(s: Symbols) -> Sides:
     return Sides(lhs={"clipped": s.E_clipped_end}, rhs={"original": s.E_plain_end})
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
@@ -23,7 +23,7 @@ def _threshold(problem: Any, v: Mapping[str, Any]) -> str | None:
     return None if v["c_prime"] >= v["G"] else f"c' = {v['c_prime']:g} is below G = {v['G']:g}"
 
 
-def _repaired_sides(s: Letters) -> Sides:
+def _repaired_sides(s: Symbols) -> Sides:
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     budget = s.N**2 * s.epsilon**2
     return Sides(

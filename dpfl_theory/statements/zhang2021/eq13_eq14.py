@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import Letters, letters_of
+from dpfl_theory.statements.formula import Symbols, letters_of
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -23,7 +23,7 @@ GIVEN = (
 )
 
 
-def _eq13_sides(s: Letters) -> Sides:
+def _eq13_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"cohort": s.cohort_product},
         rhs={"noise": s.first_bias, "clients": s.second_bias, "descent": s.common_product},
@@ -63,7 +63,7 @@ def _participation(_: Statement, __: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _eq14_sides(s: Letters, distance: str) -> Sides:
+def _eq14_sides(s: Symbols, distance: str) -> Sides:
     step, Q = s.eta_l * s.alpha, s.Q
     return Sides(
         lhs={"descent": s.common_product},

@@ -13,8 +13,11 @@ from functools import partial
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import average, expected
+from dpfl_theory.semantics.performance import FunctionClass
+from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.claims import Outcome, WorstCase
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -22,9 +25,6 @@ from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021._instances import edges, exact
 from dpfl_theory.statements.zhang2021._letters import LOCAL_STEP
 from dpfl_theory.statements.zhang2021._round import rounds
-from dpfl_theory.worlds.base import average, expected
-from dpfl_theory.worlds.performance import FunctionClass
-from dpfl_theory.worlds.rounds.fedavg import fedavg
 
 __all__ = ["EQ15", "SHARPENED", "drift"]
 
@@ -64,7 +64,7 @@ def drift(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(problem, values, f"{statement.id}, L = 1")
 
 
-def _eq15_sides(s: Letters) -> Sides:
+def _eq15_sides(s: Symbols) -> Sides:
     step = s.L**2 * s.Q**2 * s.eta_l**2
     return Sides(
         lhs={"A_1": s.drift_square},
@@ -94,7 +94,7 @@ def _lemma3(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _sharpened_sides(s: Letters) -> Sides:
+def _sharpened_sides(s: Symbols) -> Sides:
     drift = s.L**2 * s.Q**2 * s.eta_l**2
     return Sides(
         lhs={"A_1": s.drift_square},

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -20,7 +20,7 @@ from dpfl_theory.statements.zhang2021._round import rounds
 __all__ = ["EQ16", "EQ17", "EQ18", "EQ18_REPAIRED", "EQ18_SETS"]
 
 
-def _eq16_sides(s: Letters) -> Sides:
+def _eq16_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"cohort": s.cohort_clipped},
         rhs={
@@ -41,7 +41,7 @@ def _three_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return equal(sp.expand(right - left), sp.expand(squares), "the slack of (16) against squares")
 
 
-def _eq17_sides(s: Letters) -> Sides:
+def _eq17_sides(s: Symbols) -> Sides:
     noise = 2 / s.P * s.eta_l**2 * s.alpha**2 * s.Q * s.sigma_l**2
     return Sides(lhs={"cohort": s.cohort_common}, rhs={"gradients": 2 * s.cohort_local, "noise": noise})
 
@@ -57,7 +57,7 @@ def _two_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return equal(sp.expand(slack), sp.expand((a - b) ** 2), "the slack of (17) against a square")
 
 
-def _sharpened_sides(s: Letters) -> Sides:
+def _sharpened_sides(s: Symbols) -> Sides:
     noise = sp.Rational(8, 7) / s.P * s.eta_l**2 * s.alpha**2 * s.Q * s.sigma_l**2
     return Sides(lhs={"cohort": s.cohort_common}, rhs={"gradients": s.cohort_local, "noise": noise})
 
@@ -90,7 +90,7 @@ def _products(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _eq18_sides(s: Letters) -> Sides:
+def _eq18_sides(s: Symbols) -> Sides:
     P, N = s.P, s.N
     return Sides(
         lhs={"cohort": s.cohort_local},

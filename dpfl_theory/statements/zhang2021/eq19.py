@@ -8,8 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.performance import FunctionClass
+from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -19,14 +22,11 @@ from dpfl_theory.statements.zhang2021._causes import CAUCHY_FACTOR
 from dpfl_theory.statements.zhang2021._instances import edges, exact
 from dpfl_theory.statements.zhang2021._letters import LOCAL_STEP
 from dpfl_theory.statements.zhang2021._round import rounds
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.performance import FunctionClass
-from dpfl_theory.worlds.rounds.fedavg import fedavg
 
 __all__ = ["CONCAVE", "EQ19", "EQ19_REPAIRED", "MANY_STEPS", "SUMS", "local_sum", "noise_alone", "repaired_squares"]
 
 
-def _eq19_sides(s: Letters) -> Sides:
+def _eq19_sides(s: Symbols) -> Sides:
     N, L, eta, Q, alpha = (s[name] for name in ("N", "L", "eta_l", "Q", "alpha"))
     return Sides(
         lhs={"updates": s.local_squares},
@@ -37,7 +37,7 @@ def _eq19_sides(s: Letters) -> Sides:
     )
 
 
-def repaired_squares(s: Letters) -> dict[str, Any]:
+def repaired_squares(s: Symbols) -> dict[str, Any]:
     """The right side of (19) over N, repaired: 10 eta^4 alpha^2 L^2 Q^3 sigma_l^2 and 4 eta^2 alpha^2 Q^2 (15 Q^2 L^2
     eta^2 + 1)(||grad f||^2 + sigma_g^2)."""
     L, eta, Q, alpha = (s[name] for name in ("L", "eta_l", "Q", "alpha"))
@@ -47,7 +47,7 @@ def repaired_squares(s: Letters) -> dict[str, Any]:
     }
 
 
-def _repaired_sides(s: Letters) -> Sides:
+def _repaired_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"updates": s.local_squares},
         rhs={name: s.N * term for name, term in repaired_squares(s).items()},
@@ -80,7 +80,7 @@ def _from_eq15(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return equal(sp.expand(slack), sp.expand(2 * eta**2 * alpha**2 * Q**2 * both), "the slack of the repaired (19)")
 
 
-def _sharpened_sides(s: Letters) -> Sides:
+def _sharpened_sides(s: Symbols) -> Sides:
     N, L, eta, Q, alpha = (s[name] for name in ("N", "L", "eta_l", "Q", "alpha"))
     both = s.square + s.sigma_g**2
     return Sides(

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -43,7 +43,7 @@ LETTERS = zhang.letters(
 NEXT = zhang.expected("E_next")
 
 
-def shared_terms(s: Letters) -> dict[str, Any]:
+def shared_terms(s: Symbols) -> dict[str, Any]:
     """What every version of the inequality has: f(x_t), the biases and spreads of clipping, and the privacy noise."""
     return {
         "now": s.f_now,
@@ -53,7 +53,7 @@ def shared_terms(s: Letters) -> dict[str, Any]:
     }
 
 
-def _first_order(s: Letters) -> dict[str, Any]:
+def _first_order(s: Symbols) -> dict[str, Any]:
     """(13) to (15), and the noise term of (17)."""
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
     variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
@@ -67,7 +67,7 @@ def _first_order(s: Letters) -> dict[str, Any]:
     }
 
 
-def _eq20_sides(s: Letters) -> Sides:
+def _eq20_sides(s: Symbols) -> Sides:
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
     both = s.square + s.sigma_g**2
     return Sides(
@@ -81,7 +81,7 @@ def _eq20_sides(s: Letters) -> Sides:
     )
 
 
-def _eq20_repaired_sides(s: Letters) -> Sides:
+def _eq20_repaired_sides(s: Symbols) -> Sides:
     factor = 3 * s.L * s.eta_g**2 / s.P
     squares = {f"sampling, {name}": factor * term for name, term in eq19.repaired_squares(s).items()}
     return Sides(lhs={"next": s.E_next}, rhs={**shared_terms(s), **_first_order(s), **squares})

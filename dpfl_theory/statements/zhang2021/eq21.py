@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -22,7 +22,7 @@ from dpfl_theory.statements.zhang2021.eq20 import EQ20, EQ20_REPAIRED, LETTERS, 
 __all__ = ["EQ21", "EQ21_REPAIRED"]
 
 
-def _eq21_sides(s: Letters) -> Sides:
+def _eq21_sides(s: Symbols) -> Sides:
     L, Q, P, N, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "N", "eta_l", "eta_g", "alpha"))
     variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
     drift = sp.Rational(5, 2) * eta_g * eta**3 * alpha * (1 + 12 * eta * eta_g / P) * L**2 * Q**2 * variances
@@ -37,7 +37,7 @@ def _eq21_sides(s: Letters) -> Sides:
     )
 
 
-def _eq21_repaired_sides(s: Letters) -> Sides:
+def _eq21_repaired_sides(s: Symbols) -> Sides:
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
     variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
     sampling = sp.Rational(13, 4) * s.sigma_l**2 + sp.Rational(27, 2) * Q * s.sigma_g**2

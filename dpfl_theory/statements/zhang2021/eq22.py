@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
@@ -31,7 +31,7 @@ _LETTERS = (
 )
 
 
-def _shared(s: Letters) -> dict[str, Any]:
+def _shared(s: Symbols) -> dict[str, Any]:
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     return {
         "initialisation": 4 / (s.T * eta_g * eta * Q) * (s.f_now - s.E_next),
@@ -41,7 +41,7 @@ def _shared(s: Letters) -> dict[str, Any]:
     }
 
 
-def _eq22_sides(s: Letters) -> Sides:
+def _eq22_sides(s: Symbols) -> Sides:
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
     return Sides(
@@ -54,7 +54,7 @@ def _eq22_sides(s: Letters) -> Sides:
     )
 
 
-def _repaired_sides(s: Letters) -> Sides:
+def _repaired_sides(s: Symbols) -> Sides:
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
     return Sides(

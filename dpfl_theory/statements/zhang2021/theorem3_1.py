@@ -8,8 +8,8 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.errata import Slip
-from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
+from dpfl_theory.statements.errata import Typo
+from dpfl_theory.statements.formula import Symbols, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
@@ -29,7 +29,7 @@ _LETTERS = zhang.letters(
 _EXPECTATIONS = zhang.expected("E_aligned", "gamma_1", "gamma_2", "E_deviation", "E_square_deviation")
 
 
-def clipping(s: Letters, over: str) -> dict[str, Any]:
+def clipping(s: Symbols, over: str) -> dict[str, Any]:
     """over: what the square deviations are divided by, P as printed or N."""
     return {
         "clipping bias": 4 * s.G**2 * s.E_deviation,
@@ -37,14 +37,14 @@ def clipping(s: Letters, over: str) -> dict[str, Any]:
     }
 
 
-def shared(s: Letters) -> dict[str, Any]:
+def shared(s: Symbols) -> dict[str, Any]:
     return {
         "initialisation": 4 * s.gap / (s.eta_g * s.eta_l * s.Q * s.T),
         "privacy": 2 * s.eta_g * s.L * s.d * s.noise_variance / (s.eta_l * s.P * s.Q),
     }
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
     return Sides(
@@ -58,7 +58,7 @@ def _sides(s: Letters) -> Sides:
     )
 
 
-def _repaired_sides(s: Letters) -> Sides:
+def _repaired_sides(s: Symbols) -> Sides:
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     return Sides(
         lhs={"gradients": s.E_aligned},
@@ -202,20 +202,20 @@ THEOREM: Statement = Statement(
         "full participation; their Theorem 2 is the one for partial participation.",
         "'||E Delta x_i|| = ||E Delta x_i|| for all i, j', the condition of E|alpha~_i - alpha-bar| = 0, has the same "
         "index twice; one of them is j.",
-        Slip(
+        Typo(
             "The privacy term is said to grow with the square of L, as eta_l is proportional to 1/L. It does at a "
             "fixed sigma^2. In the experiments c is half the mean length of the updates, and Theorem 3.2 makes "
             "sigma^2 proportional to c^2. At c = eta_l Q c' the term is 2 v L eta_g eta_l Q c'^2 d T "
             "ln(1/delta)/(N^2 epsilon^2), in which the product L eta_l does not grow with L.",
             where="Section 4, Discussion, item 2",
         ),
-        Slip(
+        Typo(
             "Of Cifar-10 'each client has 50 samples (resp. 5 samples) from each class': in the Non-IID split too a "
             "client has as many of every class. It differs from the IID split in the number of samples alone, 50 in "
             "place of 500. The text uses it to explain the drop from clipping by heterogeneous data.",
             where="Section 2.2, Experiment Setting",
         ),
-        Slip(
+        Typo(
             "The cosine divides the sum over P_{t-1} by |P_t|, and round 16 is called T = 16, where T is the number of "
             "rounds.",
             where="Section 2.2, Update Difference Distribution",

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
@@ -22,7 +22,7 @@ from dpfl_theory.statements.zhang2021._runs import at_rest, long_run, runs, tree
 __all__ = ["SHARPENED"]
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     noise, apart = s.sigma_l**2, s.sigma_g**2
     drifting = sp.Rational(8, 3) * noise + 2 * Q * apart
@@ -38,7 +38,7 @@ def _sides(s: Letters) -> Sides:
     )
 
 
-def _squared_updates(s: Letters) -> Any:
+def _squared_updates(s: Symbols) -> Any:
     """N eta^2 alpha^2 times a bound of the clients' mean ||sum_q grad f_i(x_q)||^2.
 
     By Young's inequality it is at most (3/2) Q^2 times the mean ||grad f_i(x_t)||^2, which is at most ||grad f||^2 +

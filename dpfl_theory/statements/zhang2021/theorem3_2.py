@@ -10,7 +10,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import formula
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -55,23 +55,23 @@ def _squared(s: Mapping[str, Any], variance: Any) -> Any:
     return s["P"] * variance / (s["c"] ** 2 * s["T"])
 
 
-def _printed(s: Letters, v: Any = None) -> dict[str, Any]:
+def _printed(s: Symbols, v: Any = None) -> dict[str, Any]:
     factor = s.v if v is None else v
     return {"noise_variance": factor * s.c**2 * s.P * s.T * sp.log(1 / s.delta) / (s.N**2 * s.epsilon**2)}
 
 
-def _repaired(s: Letters) -> dict[str, Any]:
+def _repaired(s: Symbols) -> dict[str, Any]:
     return _printed(s, 4)
 
 
-def _enough(s: Letters) -> dict[str, Any]:
+def _enough(s: Symbols) -> dict[str, Any]:
     return {"noise_variance": 4 * s.c**2 * s.T * sp.log(1 / s.delta) / (s.P * s.epsilon**2)}
 
 
-def _at_least(prescription: Callable[[Letters], Mapping[str, Any]]) -> Callable[[Letters], Sides]:
+def _at_least(prescription: Callable[[Symbols], Mapping[str, Any]]) -> Callable[[Symbols], Sides]:
     """The noise is at least the prescribed one."""
 
-    def sides(s: Letters) -> Sides:
+    def sides(s: Symbols) -> Sides:
         return Sides({"noise": s.noise_variance}, {"prescribed variance": prescription(s)["noise_variance"]})
 
     return sides

@@ -14,9 +14,9 @@ from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.schemas.models import Model, NonNegative, Positive, Probability, told
 
-__all__ = ["Among", "Certified", "Hyper", "Letters", "Privacy"]
+__all__ = ["Among", "Certified", "Hyper", "Privacy", "Symbols"]
 
-Letters = Mapping[str, float]
+Symbols = Mapping[str, float]
 """Hyper-parameters by letter."""
 
 
@@ -68,7 +68,7 @@ class Hyper(Model):
     def build(self, problem: Problem, rounds: int, privacy: Privacy, lanes: Mapping[str, Any]) -> Algorithm:
         """The algorithm with these letters, one number for each lane where they are not shared."""
 
-    def certified(self, problem: Problem, rounds: int, privacy: Privacy, letters: Letters) -> Certified:
+    def certified(self, problem: Problem, rounds: int, privacy: Privacy, letters: Symbols) -> Certified:
         """The epsilon of a run with these letters."""
         return Certified(None, "no noise is added")
 
@@ -95,7 +95,7 @@ def given(model: Hyper, letters: tuple[str, ...]) -> dict[str, float]:
     return {name: value for name in letters if (value := getattr(model, name)) is not None}
 
 
-def as_plain(letters: Letters) -> dict[str, float]:
+def as_plain(letters: Symbols) -> dict[str, float]:
     """Python's numbers."""
     return {n: int(v) if isinstance(v, (int, np.integer)) else float(v) for n, v in letters.items()}
 

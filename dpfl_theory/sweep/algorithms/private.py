@@ -16,7 +16,7 @@ from dpfl_theory.privacy import Mechanism
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 from dpfl_theory.schemas.models import Count, NonNegative, Positive, Share, told
-from dpfl_theory.sweep.algorithms.base import Among, Certified, Hyper, Letters, Privacy, as_plain, given
+from dpfl_theory.sweep.algorithms.base import Among, Certified, Hyper, Privacy, Symbols, as_plain, given
 
 __all__ = ["ALGORITHMS"]
 
@@ -83,7 +83,7 @@ class _Private(Hyper):
     def build(self, problem: Problem, rounds: int, privacy: Privacy, lanes: Mapping[str, Any]) -> Algorithm:
         return self.tuned(problem, rounds, privacy).algorithm(lanes)
 
-    def certified(self, problem: Problem, rounds: int, privacy: Privacy, letters: Letters) -> Certified:
+    def certified(self, problem: Problem, rounds: int, privacy: Privacy, letters: Symbols) -> Certified:
         one = self.tuned(problem, rounds, privacy)
         if not letters[one.noise]:
             return Certified(None, "no noise is added")
@@ -107,7 +107,7 @@ def _tuned(name: str, problem: Problem, budget: Budget) -> Tuned:
 _ACCOUNTS: dict[Any, float | None] = {}
 
 
-def _spent(one: Tuned, run: Mechanism, values: Letters, level: float) -> float | None:
+def _spent(one: Tuned, run: Mechanism, values: Symbols, level: float) -> float | None:
     """The upper limit that `Tuned.spent` says, once for each mechanism and level."""
     key = (type(one), one.budget.delta, run, level)
     if key not in _ACCOUNTS:

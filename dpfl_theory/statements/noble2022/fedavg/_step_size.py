@@ -15,7 +15,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Letters, evaluate, letters_of, sides_of
+from dpfl_theory.statements.formula import Symbols, evaluate, letters_of, sides_of
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022._utility import log_factor, variance
 from dpfl_theory.statements.symbolic import all_equal
@@ -177,7 +177,7 @@ def three_cases(kind: str) -> Build:
     return build
 
 
-def logarithm(ratio: Callable[[Letters], Any]) -> Build:
+def logarithm(ratio: Callable[[Symbols], Any]) -> Build:
     """With m = mu eta~/2 the weights (1 - m)^{-t} leave (mu/2) A/((1 - m)^{-T} - 1) + c_1 eta~ + c_2 eta~^2.
 
     (1 - m)^{-T} >= e^{mT}. At eta~ = 2L/(mu T), mT = L >= 1 and e^{-L} <= W/(mu^2 D^2 T), so that the start leaves at

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
@@ -18,13 +18,13 @@ from dpfl_theory.statements.noble2022.scaffold.theoremC_1 import WHY_FALSE
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma", "G", "B")
 
 
-def _steps(s: Letters) -> Mapping[str, Any]:
+def _steps(s: Symbols) -> Mapping[str, Any]:
     """eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g)."""
     eta_g = sp.sqrt(s.l * s.M)
     return {"eta_g": eta_g, "eta_l": 1 / (8 * (1 + s.B**2) * s.nu * s.K * eta_g)}
 
 
-def _strongly_convex(s: Letters) -> Sides:
+def _strongly_convex(s: Symbols) -> Sides:
     return Sides(
         {"excess": s.excess},
         {
@@ -36,7 +36,7 @@ def _strongly_convex(s: Letters) -> Sides:
     )
 
 
-def _convex(s: Letters) -> Sides:
+def _convex(s: Symbols) -> Sides:
     third = sp.Rational(1, 3)
     return Sides(
         {"excess": s.excess},
@@ -49,7 +49,7 @@ def _convex(s: Letters) -> Sides:
     )
 
 
-def _non_convex(s: Letters) -> Sides:
+def _non_convex(s: Symbols) -> Sides:
     third = sp.Rational(1, 3)
     return Sides(
         {"gradient": s.gradient},

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -24,22 +24,22 @@ _NOTE = (
 )
 
 
-def _heterogeneity(s: Letters) -> Any:
+def _heterogeneity(s: Symbols) -> Any:
     """nu G^2/(lM)."""
     return s.nu * s.G**2 / (s.l * s.M)
 
 
-def ratio(s: Letters) -> Any:
+def ratio(s: Symbols) -> Any:
     """mu^2 D_0^2 T/W, W = 7V/(5KlM) + 5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM)."""
     return s.mu**2 * s.D0**2 * s.T / step_size.weight(s, step_size.exact)
 
 
-def _log(s: Letters) -> Any:
+def _log(s: Symbols) -> Any:
     """L = ln max(e, mu^2 D_0^2 T/W)."""
     return sp.log(sp.Max(sp.E, ratio(s)))
 
 
-def _strongly_convex(s: Letters) -> Sides:
+def _strongly_convex(s: Symbols) -> Sides:
     per_round, log = s.mu * s.T, _log(s)
     users = (1 - s.l) * s.G**2 / (per_round * s.l * s.M)
     return Sides(
@@ -53,7 +53,7 @@ def _strongly_convex(s: Letters) -> Sides:
     )
 
 
-def _convex(s: Letters) -> Sides:
+def _convex(s: Symbols) -> Sides:
     sampling = s.G * s.D0 * sp.sqrt((1 - s.l) / (s.T * s.l * s.M))
     return Sides(
         {"excess": s.excess},
@@ -66,7 +66,7 @@ def _convex(s: Letters) -> Sides:
     )
 
 
-def _non_convex(s: Letters) -> Sides:
+def _non_convex(s: Symbols) -> Sides:
     sampling = s.G * sp.sqrt(s.nu * s.F0 * (1 - s.l) / (s.T * s.l * s.M))
     drift = s.F0**2 * s.nu * _heterogeneity(s) / s.T**2
     return Sides(
@@ -80,10 +80,10 @@ def _non_convex(s: Letters) -> Sides:
     )
 
 
-def _prescription(kind: str) -> Callable[[Letters], Mapping[str, Any]]:
+def _prescription(kind: str) -> Callable[[Symbols], Mapping[str, Any]]:
     """eta_g = sqrt(lM), and eta_l = eta~/(K eta_g) with the eta~ of `_step_size`."""
 
-    def build(s: Letters) -> Mapping[str, Any]:
+    def build(s: Symbols) -> Mapping[str, Any]:
         eta_g, slowest = sp.sqrt(s.l * s.M), 8 * (1 + s.B**2) * s.nu
         if kind == "strongly convex":
             slowest = sp.Max(slowest, s.mu * s.T / (2 * _log(s)))

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.rational import Quadratics
-from dpfl_theory.worlds.rounds.fedavg import FedAvg, fedavg
-from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rounds.fedavg import FedAvg, fedavg
+from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold
 
 __all__ = ["Given", "Run", "cohort_sequences", "forms_of", "squared_distance"]
 

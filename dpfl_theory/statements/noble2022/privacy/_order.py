@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Letters, evaluate, letters_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Statement, checks
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy._letters import DELTA, NOISE, SAMPLING
@@ -72,18 +72,18 @@ ARGUMENT = (
 )
 
 
-def order(s: Letters) -> Any:
+def order(s: Symbols) -> Any:
     """u s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)), as printed."""
     logs = sp.log(2 * s.T * s.l / s.delta) * sp.log(2 / s.delta)
     return s.u * s.s * sp.sqrt(s.l * s.T * s.K * logs) / (s.epsilon * sp.sqrt(s.M))
 
 
-def sides(s: Letters) -> Sides:
+def sides(s: Symbols) -> Sides:
     """sigma_g is at least the order."""
     return Sides({"noise": s.sigma_g}, {"order": order(s)})
 
 
-def prescription(s: Letters) -> Mapping[str, Any]:
+def prescription(s: Symbols) -> Mapping[str, Any]:
     """The order itself."""
     return {"sigma_g": order(s)}
 
@@ -91,7 +91,7 @@ def prescription(s: Letters) -> Mapping[str, Any]:
 @cache
 def _printed() -> Any:
     """The order in letters of no statement: a hypothesis is not told of which one it is."""
-    return order(Letters({name: sp.Symbol(name, positive=True) for name in _NAMES}, "the order"))
+    return order(Symbols({name: sp.Symbol(name, positive=True) for name in _NAMES}, "the order"))
 
 
 def _least(formula: Any, values: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Letters, at, letters_of, total
+from dpfl_theory.statements.formula import Symbols, at, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022.privacy._divergences import FAMILIES
 from dpfl_theory.statements.noble2022.privacy._letters import PAPER, letters
@@ -138,11 +138,11 @@ def _two_answers(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     return Outcome(True if found.true and least else None, f"{found.reason}; y - log y is at least 1")
 
 
-def _equivalence_sides(s: Letters) -> Sides:
+def _equivalence_sides(s: Symbols) -> Sides:
     return Sides({"Renyi budget": s.rdp}, {"CGF": s.cgf / s["lambda"]})
 
 
-def _interpolation_sides(s: Letters) -> Sides:
+def _interpolation_sides(s: Symbols) -> Sides:
     lam = s["lambda"]
     return Sides(
         {"CGF": s.cgf},

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.errata import Slip
+from dpfl_theory.statements.errata import Typo
 from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
 from dpfl_theory.statements.noble2022._causes import RETURNING_USER
 from dpfl_theory.statements.noble2022.privacy import _views as views
@@ -171,7 +171,7 @@ THIRD_PARTY: Statement = Statement(
         },
     ),
     slips=(
-        Slip(
+        Typo(
             "Control variates are said to 'only depend on stochastic gradients and thus do not degrade the privacy "
             "level throughout the iterations'. Towards a third party that sees x^1, ..., x^t they can: they depend on "
             "gradients that were noised once and are sent twice.",

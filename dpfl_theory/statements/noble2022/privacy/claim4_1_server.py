@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.semantics.rounds.scaffold import scaffold, warm_start
 from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Remark, Source, Statement
 from dpfl_theory.statements.noble2022.privacy import _views as views
 from dpfl_theory.statements.noble2022.privacy._letters import NOISE, PAPER, SAMPLING, edges, letters
 from dpfl_theory.statements.noble2022.privacy._linear import Given, Run, cohort_sequences, forms_of, squared_distance
-from dpfl_theory.worlds.rounds.scaffold import scaffold, warm_start
 
 
 def _same_distances(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Letters, at, evaluate, letters_of, prescription_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, at, evaluate, letters_of, prescription_of, sides_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022.privacy._letters import PAPER, letters
 from dpfl_theory.statements.symbolic import enclosure, equal
@@ -151,7 +151,7 @@ def _difference(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return equal(left, s.q * (m1 - a * ((1 - b) * m0 + b * m2)), "M(D) - e^eps' M(D')")
 
 
-def _strong_sides(s: Letters) -> Sides:
+def _strong_sides(s: Symbols) -> Sides:
     e, count = s.epsilon, s.T
     return Sides(
         {"budget": s.epsilon_bar},
@@ -159,7 +159,7 @@ def _strong_sides(s: Letters) -> Sides:
     )
 
 
-def _amplified_sides(s: Letters) -> Sides:
+def _amplified_sides(s: Symbols) -> Sides:
     return Sides({"budget": s.epsilon_prime}, {"amplified": sp.log(1 + s.q * (sp.exp(s.epsilon) - 1))})
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.errata import Slip
-from dpfl_theory.statements.formula import Letters, at, letters_of, total
+from dpfl_theory.statements.errata import Typo
+from dpfl_theory.statements.formula import Symbols, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022.privacy._letters import DELTA, ORDER, PAPER, letters
 from dpfl_theory.statements.symbolic import all_equal
@@ -82,7 +82,7 @@ def _largest(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 _BUDGET = Symbol("rdp", "Renyi budget of order alpha", (0, 0), "positive", r"\epsilon_M(\alpha)")
 
 
-def _conversion_sides(s: Letters) -> Sides:
+def _conversion_sides(s: Symbols) -> Sides:
     log = sp.log(1 / s.delta) / (s.alpha - 1)
     return Sides({"epsilon": s.epsilon}, {"Renyi budget": s.rdp, "conversion": log})
 
@@ -130,7 +130,7 @@ LEMMA_B4: Statement = Statement(
     ),
     slips=(
         "The lemma prints '(epsilon, alpha)-RDP' where Definition B.2 has (alpha, epsilon)-RDP.",
-        Slip(
+        Typo(
             "(epsilon, delta)-DP 'ensures that the absolute value of the privacy loss is bounded by epsilon with "
             "probability at least (1 - delta)', in the words of Dwork and Roth (2014). Only the reverse holds. The "
             "Gaussian mechanism with sigma_g = 1 is (1, 13/100)-DP, and its loss exceeds 1 with a probability above "

@@ -10,7 +10,7 @@ from typing import Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Letters, at, letters_of, total
+from dpfl_theory.statements.formula import Symbols, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022.privacy._divergences import gaussian_moment
 from dpfl_theory.statements.noble2022.privacy._letters import NOISE, ORDER, PAPER, edges, letters
@@ -116,11 +116,11 @@ _EDGE = {"sigma_g": ["1"], "distance": "1", "relation": "=="}
 _GRID = {"sigma_g": ["0.5", "1", "7"], "alpha": ["1.1", "2", "3.5", "20"]}
 
 
-def _composition_sides(s: Letters) -> Sides:
+def _composition_sides(s: Symbols) -> Sides:
     return Sides({"Renyi budget": s.rdp}, {"first": s.rdp_1, "second": s.rdp_2})
 
 
-def _gaussian_sides(s: Letters) -> Sides:
+def _gaussian_sides(s: Symbols) -> Sides:
     return Sides({"Renyi budget": s.rdp}, {"Gaussian": s.alpha / (2 * s.sigma_g**2)})
 
 

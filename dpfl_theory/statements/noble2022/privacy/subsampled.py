@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Letters, at, letters_of, total
+from dpfl_theory.statements.formula import Symbols, at, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
 from dpfl_theory.statements.noble2022.privacy._letters import NOISE, ORDER, PAPER, RATE, letters
@@ -150,13 +150,13 @@ _REST = Symbol(
 )
 
 
-def _lemma_sides(s: Letters) -> Sides:
+def _lemma_sides(s: Symbols) -> Sides:
     a, z = s.alpha, s.sigma_g
     second = a * (a - 1) * s.q**2 * sp.Min(2 * (sp.exp(1 / z**2) - 1), sp.exp(1 / z**2))
     return Sides({"Renyi budget": s.rdp_q}, {"bound": sp.log(1 + second + s.rest) / (a - 1)})
 
 
-def _interpolation_sides(s: Letters) -> Sides:
+def _interpolation_sides(s: Symbols) -> Sides:
     a = s.alpha
     low, high = sp.floor(a), sp.ceiling(a)
     return Sides(

@@ -9,7 +9,7 @@ from typing import Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Letters, at, letters_of, total
+from dpfl_theory.statements.formula import Symbols, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022.privacy._letters import DELTA, PAPER, letters
 from dpfl_theory.statements.noble2022.privacy.composition import composed_delta
@@ -123,12 +123,12 @@ _ONE = {"mechanisms": [["gaussian", "0.1"]], "answers": 20}
 _ANSWERS = [["randomised response", "0.1"], ["randomised response", "1"]]
 
 
-def _epsilon_sides(s: Letters) -> Sides:
+def _epsilon_sides(s: Symbols) -> Sides:
     lam = s["lambda"]
     return Sides({"epsilon": s.epsilon}, {"conversion": sp.log(1 / s.delta) / lam, "CGF": s.cgf / lam})
 
 
-def _delta_sides(s: Letters) -> Sides:
+def _delta_sides(s: Symbols) -> Sides:
     return Sides({"delta": s.delta}, {"moment": sp.exp(s.cgf - s["lambda"] * s.epsilon)})
 
 

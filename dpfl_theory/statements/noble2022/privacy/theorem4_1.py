@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.errata import Slip
+from dpfl_theory.statements.errata import Typo
 from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
 from dpfl_theory.statements.noble2022._causes import USERS_SAMPLING
 from dpfl_theory.statements.noble2022.privacy import _attacks as attacks
@@ -263,7 +263,7 @@ THIRD_PARTY: Statement = Statement(
         "The sketch of Section 4.1 prints sigma_a^2 = sigma_g^2/(lM K s^2) for the noise of the aggregate, the "
         "appendix sigma_g^2/(lM).",
         "The sketch and Appendix B.4 say that S = 2C/(sR) is in Section 3.2; it is in Section 3.3.",
-        Slip(
+        Typo(
             "Different K, T and sigma_g give one epsilon 'as shown in Theorem 4.2'; Theorem 4.1 shows it.",
             where="Section 5, Trade-offs between parameters",
         ),

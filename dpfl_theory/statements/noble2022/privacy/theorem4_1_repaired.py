@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Letters, letters_of, sides_of
+from dpfl_theory.statements.formula import Symbols, letters_of, sides_of
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy._letters import DELTA, EDGES, NOISE, PAPER, SAMPLING, edges, letters
@@ -38,7 +38,7 @@ def _repaired(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim
     return PrivacyClaim("epsilon towards a third party", points, proof)
 
 
-def _repaired_sides(s: Letters) -> Sides:
+def _repaired_sides(s: Symbols) -> Sides:
     beyond, rate = s.alpha - 1, s.l
     rounds = s.T * sp.log(1 - rate + rate * sp.exp(beyond * s.K * s.rdp_step)) / beyond
     return Sides({"epsilon": s.epsilon}, {"rounds": rounds, "conversion": sp.log(1 / s.delta) / beyond})

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Letters, at, evaluate, letters_of, sides_of
+from dpfl_theory.statements.formula import Symbols, at, evaluate, letters_of, sides_of
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022._causes import ORDER_OF_NOISE
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
@@ -65,7 +65,7 @@ def _at_best(statement: Statement, point: Mapping[str, Any]) -> float:
     return float(at(statement, "rhs", {"epsilon_a": each, "T": point["T"], "x": share, "delta": point["delta"]}))
 
 
-def _repaired_sides(s: Letters) -> Sides:
+def _repaired_sides(s: Symbols) -> Sides:
     each, rounds = s.epsilon_a, s.T
     return Sides(
         {"epsilon": s.epsilon_s},

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, sides_of, total
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _private_runs as private
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["exponents", "fedavg_constant", "privacy", "scaffold_constant"]
 
 
-def privacy(s: Letters, factor: int = 1) -> Any:
+def privacy(s: Symbols, factor: int = 1) -> Any:
     """D_0 C sqrt(d log(factor Tl/delta) log(factor/delta))/(epsilon M R)."""
     logs = sp.log(factor * s.T * s.l / s.delta) * sp.log(factor / s.delta)
     return s.D0 * s.C * sp.sqrt(s.d * logs) / (s.epsilon * s.M * s.R)
@@ -119,11 +119,11 @@ _CLIP = Symbol("C", "threshold of the records' gradients", (1, -1), "positive", 
 _DIMENSION = Symbol("d", "number of parameters", (0, 0), "integer", "d")
 
 
-def _sampling(s: Letters) -> Any:
+def _sampling(s: Symbols) -> Any:
     return s.c * s.varsigma * s.D0 / sp.sqrt(s.s * s.R * s.l * s.M * s.K * s.T)
 
 
-def _scaffold(s: Letters) -> Sides:
+def _scaffold(s: Symbols) -> Sides:
     start = s.c * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T)
     return Sides(
         runs.without_warm_round(s, "excess", "F0"),
@@ -131,7 +131,7 @@ def _scaffold(s: Letters) -> Sides:
     )
 
 
-def _fedavg(s: Letters) -> Sides:
+def _fedavg(s: Symbols) -> Sides:
     third = sp.Rational(1, 3)
     drift = s.D0 ** (4 * third) * s.nu**third * s.G ** (2 * third) / s.T ** (2 * third)
     users = s.G * s.D0 * sp.sqrt(1 - s.l) / sp.sqrt(s.l * s.M * s.T)
@@ -147,7 +147,7 @@ def _fedavg(s: Letters) -> Sides:
     )
 
 
-def _noise_scale(s: Letters) -> Mapping[str, Any]:
+def _noise_scale(s: Symbols) -> Mapping[str, Any]:
     """sigma_g* = s sqrt(lTK log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))."""
     logs = sp.log(2 * s.T * s.l / s.delta) * sp.log(2 / s.delta)
     return {"sigma_g": s.s * sp.sqrt(s.l * s.T * s.K * logs) / (s.epsilon * sp.sqrt(s.M))}

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.errata import Slip
+from dpfl_theory.statements.errata import Typo
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022.scaffold._strongly_convex import LONG_ENOUGH
@@ -41,22 +41,22 @@ ROUNDS = (
 )
 """What the theorem asks for and the experiments do not have, in notes: neither is a misprint."""
 SLIPS = (
-    Slip(
+    Typo(
         "C is set to the median of the unclipped gradients' norms: the longer half of them is clipped then, so that "
         "Assumption 3.3, under which all three parts stand, does not hold in runs with that C. Such a C depends on "
         "the data, which Theorem 4.1, with its constant C, does not cover (the appendix neglects that leak).",
         where="Appendix D.1",
     ),
-    Slip(
+    Typo(
         "Figure 2 (bottom row) is named among the results 'for logistic regression'; that row is the network's.",
         where="Appendix D.3.3",
     ),
-    Slip(
+    Typo(
         "B_i is drawn from N(0, nu Id) in the copy at hand; beta, the parameter of the data's heterogeneity, is "
         "meant, as in the authors' published data/Logistic/data_generator.py.",
         where="Appendix D.2",
     ),
-    Slip(
+    Typo(
         "As Appendix D.2 and the published generator have the synthetic data, alpha does not control the "
         "heterogeneity of the users' models: W_i and b_i are standard normal times sqrt(1 + alpha), independent over "
         "users. The generator takes the largest logit as the label. A common factor does not change it, so that the "

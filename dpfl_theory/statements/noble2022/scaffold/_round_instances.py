@@ -75,7 +75,7 @@ def root(square: Fraction) -> Any:
 
 
 def noise(V: Fraction) -> dict[str, Any]:
-    """Letters with varsigma^2/(sR) + Sigma_g^2 = V: 8/9 of it is that of two of four records, rational with V's root.
+    """Symbols with varsigma^2/(sR) + Sigma_g^2 = V: 8/9 of it is that of two of four records, rational with V's root.
 
     >>> noise(Fraction(9))["varsigma"], noise(Fraction(9))["Sigma"]
     (Fraction(4, 1), Fraction(1, 1))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
@@ -34,7 +34,7 @@ def step_limit(factor: float, power: str | None = None) -> Callable[[Problem | N
     return test
 
 
-def by_lemma_c2(sharp: Callable[[Letters], Sides]) -> Callable[[Statement, Any], Outcome]:
+def by_lemma_c2(sharp: Callable[[Symbols], Sides]) -> Callable[[Statement, Any], Outcome]:
     """The printed right side less that of the sharpened sides, with ||grad F||^2 = 2 nu gap (its largest
     value by Lemma C.2), is made of nonnegative terms, once eta_g is written as 1 + a, a >= 0, where the lemma asks for
     eta_g >= 1."""
@@ -42,7 +42,7 @@ def by_lemma_c2(sharp: Callable[[Letters], Sides]) -> Callable[[Statement, Any],
     def build(printed: Statement, _: Mapping[str, Any]) -> Outcome:
         s = letters_of(printed)
         named = {**s, "slope": 2 * s.nu * s.gap} if "gap" in s else dict(s)
-        stronger = sharp(Letters({name: letter for name, letter in named.items() if name != "gap"}, printed.id))
+        stronger = sharp(Symbols({name: letter for name, letter in named.items() if name != "gap"}, printed.id))
         larger = rest = sp.expand(total(printed) - sum(stronger.rhs.values()))
         if "eta_g" in s:
             more = sp.Symbol("a", nonnegative=True)

@@ -13,6 +13,9 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import Vector, expected
+from dpfl_theory.semantics.performance import FunctionClass, declared
+from dpfl_theory.semantics.rounds.scaffold import scaffold
 from dpfl_theory.statements.claims import Case, Outcome, Performance
 from dpfl_theory.statements.formula import evaluate, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Statement, checks
@@ -22,9 +25,6 @@ from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6, lemmaC_7
 from dpfl_theory.statements.noble2022.scaffold._round_performance import earlier_rounds, lag, mean_square
 from dpfl_theory.statements.noble2022.scaffold._step_limit import least_slacks, limit
-from dpfl_theory.worlds.base import Vector, expected
-from dpfl_theory.worlds.performance import FunctionClass, declared
-from dpfl_theory.worlds.rounds.scaffold import scaffold
 
 __all__ = ["combination", "descent", "descent_checks", "kept", "performance", "worst_descents"]
 

@@ -11,11 +11,11 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.performance import FunctionClass, declared
+from dpfl_theory.semantics.rounds.fedavg import local_phase
 from dpfl_theory.statements.claims import Performance, WorstCase
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.performance import FunctionClass, declared
-from dpfl_theory.worlds.rounds.fedavg import local_phase
 
 __all__ = ["AnyGradients", "error_of_a_sample", "gradient_step"]
 

@@ -15,9 +15,9 @@ from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Any
 
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.rational import Line
 from dpfl_theory.statements.noble2022.scaffold._round_instances import root
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.rational import Line
 
 __all__ = ["RecordUser", "Records", "records_of"]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Values
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Expected, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import SPREAD_OF_POINTS
@@ -30,7 +30,7 @@ _SPREAD = Expected(
 )
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     return Sides({"spread": s.spread}, {"variance": noble.averaged(s)})
 
 

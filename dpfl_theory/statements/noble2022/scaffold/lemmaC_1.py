@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Letters, letters_of, sides_of
+from dpfl_theory.statements.formula import Symbols, letters_of, sides_of
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
@@ -138,11 +138,11 @@ def _noise_length(times: int) -> Callable[[Statement, Mapping[str, Any]], Outcom
     return build
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     return Sides({"error": s.error}, {"sampling": s.varsigma**2 / (s.s * s.R), "noise": s.Sigma**2})
 
 
-def _sharp_sides(s: Letters) -> Sides:
+def _sharp_sides(s: Symbols) -> Sides:
     sampling = (1 - s.s) / (1 - 1 / s.R) * s.varsigma**2 / (s.s * s.R)
     return Sides({"error": s.error}, {"sampling": sampling, "noise": s.Sigma**2 / 2})
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.problems import make
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements.claims import Experiment, Outcome, Values, WorstCase
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.symbolic import equal
-from dpfl_theory.worlds.base import Vector
-from dpfl_theory.worlds.performance import FunctionClass, declared
 
 _SLOPE = Expected(
     "slope", (("gradient-norm-squared", 1),), (2, -2), r"\mathbb{E}\|\nabla F(x)\|^2", "squared gradient of F"
@@ -86,7 +86,7 @@ def descent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return equal(right, g**2, "the right side at the least gap that smoothness allows against ||grad F||^2")
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     return Sides({"slope": s.slope}, {"gap": 2 * s.nu * s.gap})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Performance, Values, WorstCase
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
@@ -157,7 +157,7 @@ def _mean_of_squares(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     return equal(sp.expand(left), sp.expand(right), f"n = {n}: the slack of part 1 against squared differences")
 
 
-def _sides(s: Letters) -> Sides:
+def _sides(s: Symbols) -> Sides:
     return Sides({"sum": s.sum_squared}, {"means": 2 * s.means_squared, "variances": 2 * s.n * s.sigma_A**2})
 
 

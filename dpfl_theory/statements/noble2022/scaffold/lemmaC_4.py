@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
@@ -28,7 +28,7 @@ def _worst(kind: str) -> tuple[Check, ...]:
     return (*longest, *short, Check("worst-case", name, worst.one_round, instance))
 
 
-def _c4_sides(s: Letters) -> Sides:
+def _c4_sides(s: Symbols) -> Sides:
     return Sides(
         {"move": s.move},
         {
@@ -40,7 +40,7 @@ def _c4_sides(s: Letters) -> Sides:
     )
 
 
-def _c4_sharp_sides(s: Letters) -> Sides:
+def _c4_sharp_sides(s: Symbols) -> Sides:
     return Sides(
         {"move": s.move},
         {

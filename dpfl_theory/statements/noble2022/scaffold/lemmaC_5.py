@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
@@ -26,7 +26,7 @@ def _exponent(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if 0.5 <= values["alpha"] <= 1 else f"alpha = {values['alpha']} does not lie in [1/2, 1]"
 
 
-def _c5_sides(s: Letters) -> Sides:
+def _c5_sides(s: Symbols) -> Sides:
     """Without convexity by the gradient, whose square is at most 2 nu times the excess."""
     power = s.l ** (2 * s.alpha - 1)
     excess = {"excess": power * s.gap / (24 * s.nu)} if "gap" in s else {"slope": power * s.slope / (48 * s.nu**2)}

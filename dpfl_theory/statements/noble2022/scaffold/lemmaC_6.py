@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
@@ -18,7 +18,7 @@ from dpfl_theory.statements.noble2022.scaffold import _round_performance as wors
 from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 
 
-def _c6_sides(s: Letters) -> Sides:
+def _c6_sides(s: Symbols) -> Sides:
     """As printed where the excess is a letter; else by the gradient, where the lag is divided by eta_g^2 too."""
     half, square = sp.Rational(9, 2), s.eta_g**2
     if "gap" in s:

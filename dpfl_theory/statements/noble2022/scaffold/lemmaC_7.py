@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.performance import declared
 from dpfl_theory.statements.claims import Outcome, Performance
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
@@ -20,7 +21,6 @@ from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6
 from dpfl_theory.statements.noble2022.scaffold._step_limit import least_slacks, limit
 from dpfl_theory.statements.symbolic import all_equal
-from dpfl_theory.worlds.performance import declared
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -88,7 +88,7 @@ def _inner_product(_: Statement, instance: Mapping[str, Any]) -> Performance:
     return Performance(problem, left, (y - x) ** 2, f"the inner product's error against ||y - x||^2, mu = {mu:g}")
 
 
-def _sides(s: Letters, constants: Constants) -> Sides:
+def _sides(s: Symbols, constants: Constants) -> Sides:
     gain, alone, shared = (sp.Rational(v.numerator, v.denominator) for v in constants)
     weight = 27 * s.nu**2 * s.eta**2 / s.l
     shrink = 1 - s.mu * s.eta / 2

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
@@ -25,12 +25,12 @@ from dpfl_theory.statements.symbolic import all_equal
 _WHERE = "Lemma C.8, Appendix C.3"
 
 
-def _spread(s: Letters) -> Any:
+def _spread(s: Symbols) -> Any:
     """1 + lM/eta_g^2."""
     return 1 + s.l * s.M / s.eta_g**2
 
 
-def _printed(s: Letters) -> Sides:
+def _printed(s: Symbols) -> Sides:
     deviation = noble.deviation(s)
     root = sp.sqrt(s.T * s.K * s.l * s.M)
     return Sides(
@@ -42,7 +42,7 @@ def _printed(s: Letters) -> Sides:
     )
 
 
-def strongly_convex(s: Letters) -> Any:
+def strongly_convex(s: Symbols) -> Any:
     """The printed right side for strongly convex objectives."""
     noise = noble.averaged(s) / (s.mu * s.T) * _spread(s)
     return s.c * (noise + s.mu * s.D0**2 * sp.exp(-rate(s) * s.T))
@@ -58,7 +58,7 @@ def _too_short_a_step(statement: Statement, instance: Mapping[str, Any]) -> Outc
     whatever c >= 1 is.
     """
     s, strongly = letters_of(statement), bool(instance["strongly"])
-    right = strongly_convex(Letters({**s, "mu": s.nu}, statement.id)) if strongly else total(statement)
+    right = strongly_convex(Symbols({**s, "mu": s.nu}, statement.id)) if strongly else total(statement)
     c, nu, D0 = s.c, s.nu, s.D0
     unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {
         s.varsigma: 0,
@@ -90,7 +90,7 @@ def short_steps(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     return found
 
 
-def _balance(s: Letters) -> Any:
+def _balance(s: Symbols) -> Any:
     """The eta~ at which the two terms of Theorem C.1.explicit are equal: D_0/sqrt(10 T W)."""
     return s.D0 / sp.sqrt(10 * s.T * noble.averaged(s) * _spread(s))
 
@@ -100,7 +100,7 @@ def best_step(values: Mapping[str, float]) -> float:
     return unless_quiet(_balance(letters_of(REPAIRED)), values)
 
 
-def _repaired(s: Letters) -> Sides:
+def _repaired(s: Symbols) -> Sides:
     return Sides(
         runs.without_warm_round(s, "excess", "F0"),
         {
@@ -110,7 +110,7 @@ def _repaired(s: Letters) -> Sides:
     )
 
 
-def _step(s: Letters) -> Mapping[str, Any]:
+def _step(s: Symbols) -> Mapping[str, Any]:
     """eta~ = min(l^(2/3)/(24 nu), D_0/sqrt(10 T W))."""
     return {"eta": sp.Min(longest(s), _balance(s))}
 

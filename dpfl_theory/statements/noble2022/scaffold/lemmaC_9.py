@@ -11,7 +11,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Expected, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
@@ -26,7 +26,7 @@ from dpfl_theory.statements.symbolic import all_equal
 _WHERE = "Lemma C.9, Appendix C.4"
 
 
-def _printed(s: Letters) -> Sides:
+def _printed(s: Symbols) -> Sides:
     deviation = noble.deviation(s)
     root = sp.sqrt(s.T * s.K * s.l * s.M)
     return Sides(
@@ -105,12 +105,12 @@ def _refuting_runs() -> tuple[Check, ...]:
     )
 
 
-def _noise(s: Letters) -> Any:
+def _noise(s: Symbols) -> Any:
     """W = V/(KlM) (6 + lM/eta_g^2)."""
     return noble.averaged(s) * (6 + s.l * s.M / s.eta_g**2)
 
 
-def _balance(s: Letters) -> Any:
+def _balance(s: Symbols) -> Any:
     """The eta~ at which both terms of f (`_two_cases`) are equal: sqrt(12 F_0/(5 nu T W))."""
     return sp.sqrt(12 * s.F0 / (5 * s.nu * s.T * _noise(s)))
 
@@ -120,7 +120,7 @@ def best_step(values: Mapping[str, float]) -> float:
     return unless_quiet(_balance(letters_of(REPAIRED)), values)
 
 
-def _step(s: Letters) -> Mapping[str, Any]:
+def _step(s: Symbols) -> Mapping[str, Any]:
     """eta~ = min(l^(2/3)/(24 nu), sqrt(12 F_0/(5 nu T W)))."""
     return {"eta": sp.Min(longest(s), _balance(s))}
 
@@ -143,7 +143,7 @@ def _two_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return replace(found, true=(found.true and room) or None)
 
 
-def _repaired(s: Letters) -> Sides:
+def _repaired(s: Symbols) -> Sides:
     return Sides(
         runs.without_warm_round(s, "slope", "slope0"),
         {

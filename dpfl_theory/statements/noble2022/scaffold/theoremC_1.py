@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.errata import Slip
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.errata import Typo
+from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
@@ -22,14 +22,14 @@ from dpfl_theory.statements.noble2022.scaffold._step_limit import longest, rate
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma")
 
 
-def _steps(s: Letters, strongly: bool = False) -> Mapping[str, Any]:
+def _steps(s: Symbols, strongly: bool = False) -> Mapping[str, Any]:
     """eta_g = sqrt(lM); eta_l = l^(2/3)/(24 nu K eta_g), and at most l/(54 mu K eta_g) if strongly convex."""
     eta_g = sp.sqrt(s.l * s.M)
     eta_l = longest(s) / (s.K * eta_g)
     return {"eta_g": eta_g, "eta_l": sp.Min(eta_l, s.l / (54 * s.mu * s.K * eta_g)) if strongly else eta_l}
 
 
-def _strongly_convex(s: Letters) -> Sides:
+def _strongly_convex(s: Symbols) -> Sides:
     return Sides(
         {"excess": s.excess},
         {
@@ -39,7 +39,7 @@ def _strongly_convex(s: Letters) -> Sides:
     )
 
 
-def _convex(s: Letters) -> Sides:
+def _convex(s: Symbols) -> Sides:
     return Sides(
         {"excess": s.excess},
         {
@@ -49,7 +49,7 @@ def _convex(s: Letters) -> Sides:
     )
 
 
-def _non_convex(s: Letters) -> Sides:
+def _non_convex(s: Symbols) -> Sides:
     return Sides(
         {"gradient": s.gradient},
         {
@@ -258,7 +258,7 @@ NON_CONVEX: Statement = Statement(
     uses=("noble2022.lemmaC.9",),
     slips=(
         noble.OUTPUT,
-        Slip(
+        Typo(
             "The error bound, it says, 'grows linearly with the dimension of the parameters for non-convex "
             "objectives (see Theorems C.1,C.2)'. Sigma_g has sqrt(d), and the bound grows like sqrt(d); only in the "
             "strongly convex parts, which have Sigma_g^2, does it grow like d.",

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.formula import Symbols, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -19,7 +19,7 @@ from dpfl_theory.statements.noble2022.scaffold import lemmaC_7 as lemma
 from dpfl_theory.statements.symbolic import equal
 
 
-def _sides(s: Letters, constants: lemma.Constants) -> Sides:
+def _sides(s: Symbols, constants: lemma.Constants) -> Sides:
     gain, alone, shared = (sp.Rational(v.numerator, v.denominator) for v in constants)
     noise = s.eta * noble.averaged(s) / gain
     return Sides(

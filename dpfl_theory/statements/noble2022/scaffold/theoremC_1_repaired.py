@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import Letters, letters_of, sides_of
+from dpfl_theory.statements.formula import Symbols, letters_of, sides_of
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -22,30 +22,30 @@ _BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)
 _OUTPUT = "the averaged output is over x^0, ..., x^{T-1}, which Lemma C.7 bounds"
 
 
-def _steps(s: Letters, step: Callable[[Letters], Any]) -> Mapping[str, Any]:
+def _steps(s: Symbols, step: Callable[[Symbols], Any]) -> Mapping[str, Any]:
     """eta_g = sqrt(lM), eta_l = eta~/(K eta_g)."""
     eta_g = sp.sqrt(s.l * s.M)
     return {"eta_g": eta_g, "eta_l": step(s) / (s.K * eta_g)}
 
 
-def _convex_step(s: Letters) -> Any:
+def _convex_step(s: Symbols) -> Any:
     return sp.Min(longest(s), s.D0 / sp.sqrt(20 * s.T * noble.averaged(s)))
 
 
-def _strong_step(s: Letters) -> Any:
+def _strong_step(s: Symbols) -> Any:
     return sp.Min(longest(s), s.l / (54 * s.mu), 2 * _log(s) / (s.mu * s.T))
 
 
-def _log(s: Letters) -> Any:
+def _log(s: Symbols) -> Any:
     """L = ln max(e, mu^2 D_0^2 T/W), W = 2V/(KlM)."""
     return noble.logarithm(s, 2 * noble.averaged(s))
 
 
-def _smooth_step(s: Letters) -> Any:
+def _smooth_step(s: Symbols) -> Any:
     return sp.Min(longest(s), sp.sqrt(12 * s.F0 / (35 * s.nu * s.T * noble.averaged(s))))
 
 
-def _convex(s: Letters) -> Sides:
+def _convex(s: Symbols) -> Sides:
     return Sides(
         {"excess": s.excess},
         {
@@ -55,7 +55,7 @@ def _convex(s: Letters) -> Sides:
     )
 
 
-def _strongly_convex(s: Letters) -> Sides:
+def _strongly_convex(s: Symbols) -> Sides:
     return Sides(
         {"excess": s.excess},
         {
@@ -65,7 +65,7 @@ def _strongly_convex(s: Letters) -> Sides:
     )
 
 
-def _non_convex(s: Letters) -> Sides:
+def _non_convex(s: Symbols) -> Sides:
     return Sides(
         runs.without_warm_round(s, "slope", "slope0"),
         {

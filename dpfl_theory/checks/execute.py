@@ -1,0 +1,142 @@
+"""One check: those that a statement has, and the evidence of each."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory import methods
+from dpfl_theory import statements as catalogue
+from dpfl_theory.checks.evidence import ENDED, Evidence
+from dpfl_theory.checks.hypotheses import BuildError
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.checks.validate_build import guarded
+from dpfl_theory.errors import DpflError, InputError, InstanceError, WorkLimitError, place, told
+from dpfl_theory.processes import one_thread
+from dpfl_theory.statements.model import UNITS, Check, Statement
+from dpfl_theory.statements.source_location import Lines, line_of
+from dpfl_theory.statements.validate_checks import not_compared
+from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, limited
+from dpfl_theory.warned import counted, recorded
+
+__all__ = ["cannot", "checks_of", "run_one"]
+
+
+@functools.cache
+def checks_of(statement: Statement) -> tuple[Check, ...]:
+    """Every check of a statement: those that every displayed formula gets without being asked, then its own.
+
+    >>> [c.name for c in checks_of(catalogue.get("das2022.theorem4a"))][0]
+    'units'
+    """
+    if statement.sides is None:
+        return statement.checks
+
+    def units(of: Statement, _: Any) -> Any:
+        from dpfl_theory.checks.algebra import homogeneous
+
+        return homogeneous(of)
+
+    recorded = "holds" if statement.homogeneous else "violated"
+    standing = Check("algebra", UNITS, units, expected=recorded, smoke=statement.units_in_smoke)
+    return (standing, *statement.checks)
+
+
+def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
+    """The evidence of one check, on one thread: its numbers depend on nobody's number of cores."""
+    if settings.out_of_time:
+        reason = "the time budget was spent before this check began; give more"
+        return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, reason, instance=c.instance)
+    method = methods.get(c.method)
+    if fault := not_compared(statement, c):
+        raise InputError(f"check {c.name!r} of {statement.id}: {fault}")
+    ours, seconds = statement.paper in catalogue.papers(), settings.most_seconds
+    begun = time.perf_counter()
+
+    def run(own: Settings) -> Evidence:
+        with one_thread() if method.threads else contextlib.nullcontext():
+            try:
+                with recorded() as warned:
+                    found = method.run(statement, c if ours else guarded(statement, c), own)
+                found = replace(found, part=c.part, warnings=counted(warned))
+                return found if ours else _plain(found)
+            except WorkLimitError as error:
+                about = {"instance": c.instance, "seconds": time.perf_counter() - begun}
+                why = f"it was not begun: {error}"
+                return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
+            except InputError as error:
+                if ours or str(error).startswith("check "):
+                    raise
+                raise InputError(cannot(statement, c, error)) from error
+            except DpflError:
+                raise
+            except Exception as error:
+                if ours:
+                    error.add_note(place(error))  # the traceback does not leave this process
+                    raise  # our own mistake
+                raise InputError(cannot(statement, c, error)) from error
+            except BaseException as error:  # an exit is no end of this program
+                if isinstance(error, KeyboardInterrupt) and seconds is None:
+                    raise  # a copy of this process hears of none
+                raise InputError(cannot(statement, c, error)) from error
+
+    try:
+        if seconds is None:
+            return run(settings)
+        tell = settings.progress or (lambda _: None)
+        return limited(lambda: run(replace(settings, progress=None)), seconds, lambda: tell(0.0))
+    except (TimeoutExceeded, WorkerDied) as error:
+        told_ = f"{error}: give it more, or smaller instances"
+        return _ended(statement, c, told_, time.perf_counter() - begun)
+
+
+def _plain(evidence: Evidence) -> Evidence:
+    """The evidence of a user's check. Raises ValueError where it is no plain data."""
+    try:
+        json.dumps(evidence.to_json(), ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        told_ = f"what its build returns is no plain data, for evidence keeps it as JSON ({told(error)})"
+        raise BuildError(f"{told_}: keep to numbers and text") from error
+    return evidence
+
+
+def cannot(statement: Statement, c: Check, error: BaseException) -> str:
+    """The sentence for a user's check that raised."""
+    function = getattr(error, "function", None)
+    given = _given(statement, c) if isinstance(error, InstanceError) else ""
+    what = "that test" if function is not None else "that instance" if given else "its build"
+    why = str(error).strip().rstrip(".") if isinstance(error, (BuildError, InputError)) else told(error)
+    at = given or _at(error, function or c.build)
+    return f"check {c.name!r} of {statement.id} cannot be run: {why}; correct {what}{at}"
+
+
+def _ended(statement: Statement, c: Check, why: str, seconds: float) -> Evidence:
+    """The evidence of a check that was ended after so many seconds, or whose process was."""
+    about = {"instance": c.instance, "notes": {ENDED: True}, "seconds": seconds}
+    return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
+
+
+def _given(statement: Statement, c: Check) -> str:
+    """Where the instance of a check stands, which is where its name does; nothing where no file has it."""
+    code = getattr(inspect.unwrap(statement.sides or c.build), "__code__", None)
+    try:
+        file = Path(code.co_filename)  # type: ignore[union-attr]
+        return Lines(file.read_text(encoding="utf-8"), file).of(c.name)
+    except (AttributeError, OSError, SyntaxError, ValueError):
+        return ""
+
+
+def _at(error: BaseException, function: Callable[..., Any]) -> str:
+    """The line of the user's file that raised, or in which the function begins that is to be corrected."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return ""
+    file = Path(code.co_filename)
+    return line_of(error, file) or f" ({file.name}, line {code.co_firstlineno})"

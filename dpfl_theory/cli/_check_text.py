@@ -1,0 +1,96 @@
+"""What `check` prints as text: a line for each check, why those came out that were not expected, each statement's
+verdict, and what its checks could notice and did not try."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.cli._options import number, table
+
+if TYPE_CHECKING:
+    from dpfl_theory.checks.evidence import Evidence
+    from dpfl_theory.checks.runner import Report
+
+__all__ = ["DIFFERS", "UNDECIDED", "UNITS_ALONE", "UNITS_CHOSEN", "as_text", "shown", "why_unchecked"]
+
+DIFFERS = "<- not as expected"
+UNDECIDED = "<- undecided"
+MARKS = {"differs": DIFFERS, "undecided": UNDECIDED}
+VACUOUS = "vacuous"
+ABOUT_VACUOUS = "vacuous: the bound is above what the start has already, so that a run that never moves would meet it"
+RELATION_LABELS = {"<=": "one half: left <= right", ">=": "one half: right <= left"}
+"""The mark of a check that was told to decide one half of an equality."""
+UNITS_ALONE = "nothing but its units was looked at: give it a check"
+UNITS_CHOSEN = "nothing but its units was looked at: its other checks use other methods"
+
+
+def why_unchecked(statement: dict[str, Any]) -> str:
+    """Why a statement of the summary is unchecked, and what to do about it."""
+    from dpfl_theory.checks.evidence import UNCHECKED
+
+    return UNITS_CHOSEN if statement["expected"] == UNCHECKED else UNITS_ALONE
+
+
+def shown(evidence: Sequence[Evidence]) -> str:
+    """One line for each piece of evidence, and why those came out that were not expected."""
+    from dpfl_theory.checks.evidence import HALF
+
+    lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
+    for e in evidence:
+        mark = MARKS.get(e.agreement, VACUOUS if e.vacuous else RELATION_LABELS.get(e.notes.get(HALF, ""), ""))
+        lines.append((e.verdict, number(e.ratio), e.statement, e.method, e.check, f"{e.seconds:.2f}", mark))
+    surprises = [f"{e.statement} {e.method} {e.check}: {e.reason}" for e in evidence if e.verdict != e.expected]
+    rows = table(lines, right=(1, 5))
+    if any(line[-1] == VACUOUS for line in lines):
+        rows = f"{rows}\n{ABOUT_VACUOUS}"
+    return "\n\n".join([rows, *surprises])
+
+
+def as_text(report: Report, document: dict[str, Any]) -> str:
+    """One line for each evidence, then each statement's verdict."""
+    from dpfl_theory.checks.evidence import UNCHECKED, in_short
+
+    verdicts = [("statement", "verdict", "expected", "methods", "")]
+    for id_, s in document["summary"]["statements"].items():
+        mark = f"<- {why_unchecked(s)}" if s["agreement"] == UNCHECKED else MARKS.get(s["agreement"], "")
+        verdicts.append((id_, s["verdict"], s["expected"], ",".join(s["methods"]), mark))
+    readings = [s.get("reading", "") for s in document["summary"]["statements"].values()]
+    told = zip(table(verdicts).splitlines(), ["", *readings])
+    named = "\n".join(f"{line}\n    read: {reading}" if reading else line for line, reading in told)
+    parts = [shown(report.evidence), named, *_noticed(document), *_sensitivity(report)]
+    parts.append(in_short(document["summary"]))
+    return "\n\n".join(parts)
+
+
+def _noticed(document: dict[str, Any]) -> list[str]:
+    """What the checks of the user's own statements could notice, and what none of them tried, a sentence each."""
+    own = {id_: about["noticed"] for id_, about in document.get("own", {}).items() if about["noticed"]}
+    lines = [f"{id_}: {power['sentence']}" for id_, power in own.items()]
+    for id_, power in own.items():
+        if power["left_out"]:
+            lines.append(
+                f"{id_}: no check here would notice if {' or '.join(map(repr, power['left_out']))} were left out"
+            )
+    lines += [f"{id_}: {about['untried']}" for id_, about in document.get("own", {}).items() if about["untried"]]
+    return ["\n".join(lines)] if lines else []
+
+
+def _sensitivity(report: Report) -> list[str]:
+    """A table of the smallest changes that are noticed; nothing where none were looked for."""
+    rows = [("statement", "method", "checks", "read", "noticed from", "by")]
+    for id_, power in report.power.items():
+        for method, (share, name) in power.least.items():
+            read, total = power.reading[method]
+            rows.append((id_, method, str(total), str(read), "-" if share is None else f"{100 * share:.3g} %", name))
+    if not report.power:
+        return []
+    from dpfl_theory.checks.power import SHRINKAGES
+
+    tried = ", ".join(f"{100 * share:.3g}" for share in sorted(SHRINKAGES))
+    about = (
+        f"noticed from: of right sides smaller by {tried} % the first one that changes a verdict,\n"
+        "also to undecided; of runs and of claims of privacy what their limits leave. The lines above are read off\n"
+        "ratios and limits, and may tell shares between these. read: checks whose evidence the right side changes."
+    )
+    return [f"{table(rows, right=(2, 3, 4))}\n{about}"]

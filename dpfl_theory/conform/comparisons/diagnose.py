@@ -1,0 +1,348 @@
+"""Which reading, or which faults, do what the function does; and what is said where none does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dpfl_theory.conform.base import Fault, Player
+from dpfl_theory.conform.case import Case, of
+from dpfl_theory.conform.comparisons.fault_search import Candidate, Found, ObservedDifference, explains, find
+from dpfl_theory.conform.comparisons.noise_linearity import ADAPTS, CHANGES, FIXED, SCALED, noise_is_kept
+from dpfl_theory.conform.comparisons.probes import EXACT, STEP, Path, Spread, agree, heard
+from dpfl_theory.conform.mistakes.carried import LEARNS
+from dpfl_theory.conform.references.record_level import LOTS
+from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.settings import cohorts, world
+from dpfl_theory.problems.base import Array
+
+__all__ = ["ANOTHER", "UNKNOWN", "VAGUE", "exact", "explained", "told"]
+
+PAIRS_SECONDS = 3.0
+"""How long pairs of faults are looked for."""
+MOST_NAMES = 3
+"""Names that are listed of deviations that explain first rounds."""
+TIMES = 3.0
+"""By which factor residuals are stretched to see whether the noise follows them."""
+NEAR = 0.05
+"""By which part noise may be off where the steps are not known that had an empty lot."""
+UNKNOWN = "another round"
+ANOTHER = "another noise"
+VAGUE = ("no noise", ANOTHER, SCALED, CHANGES)
+"""What is said of noise that no known mistake explains; also where it is none that could be silenced."""
+
+
+def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
+    """Nothing where a reading does what the function does; else the faults that do, or what differs."""
+    for reading in case.kind.readings:
+        if explains(of(case.reference, reading), seen):
+            case.reading = reading
+            return []
+    found = find(case.reference, seen, PAIRS_SECONDS)
+    if found.whole:
+        return _chosen(case, found.whole, seen)
+    return _unnamed(case, seen, found)
+
+
+def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDifference]) -> list[Finding]:
+    """The faults of suspects that all do the same: what they share by its name; and where they differ, one finding that
+    lists them, since nothing that was seen singles one out."""
+    suspects = _drawn_so(case, suspects)
+    case.reading = suspects[0].reading
+    fewest = min(len(one.faults) for one in suspects)
+    by_names: dict[frozenset[str], tuple[Fault, ...]] = {}
+    for one in suspects:
+        if len(one.faults) == fewest:
+            by_names.setdefault(frozenset(fault.name for fault in one.faults), one.faults)
+    every = list(by_names.values())
+    known = {fault.name for faults in every for fault in faults}
+    same = {fault.alike: fault for faults in every for fault in faults if fault.alike in known}
+    every = [faults for faults in every if not any(fault.alike in known for fault in faults)] or every
+    if len(every) == 1:
+        return [_alike(case, _named(case, fault, seen), same.get(fault.name)) for fault in every[0]]
+    shared = frozenset.intersection(*(frozenset(fault.name for fault in faults) for faults in every))
+    named = [_named(case, fault, seen) for fault in every[0] if fault.name in shared]
+    rest = [[fault for fault in faults if fault.name not in shared] for faults in every]
+    listed = "; or ".join(". ".join(f"{fault.name}: {told(case, fault)}" for fault in few) for few in rest)
+    role = rest[0][0].role
+    finding = Finding(
+        " or ".join(" and ".join(fault.name for fault in few) for few in rest),
+        f"{len(rest)} deviations explain all rounds alike, and nothing that was seen singles one out. {listed}",
+        _difference(case, _first(seen, role)),
+        case.lines(role),
+        private=bool(case.kind.unit) and all(any(fault.private for fault in few) for few in rest),
+    )
+    return [*named, finding]
+
+
+def _alike(case: Case, finding: Finding, other: Fault | None) -> Finding:
+    """The finding with the other deviation that gives the same w, if there is one."""
+    if other is None:
+        return finding
+    both = f"{finding.told}. Or {other.name}, which gives the same w in all rounds: {told(case, other)}"
+    return replace(finding, told=both, private=finding.private and other.private)
+
+
+def exact(case: Case, seen: Sequence[ObservedDifference]) -> str:
+    """That the paths agree with the reading, but not to the digits of double precision; nothing where they do."""
+    if case.reading is None:
+        return ""
+    largest = 0.0
+    for one in seen:
+        if isinstance(one.probe, Path):
+            expected = one.probe.of(of(case.reference, case.reading), one.choices)
+            scale = max(one.probe.scale(expected), 1e-300)
+            largest = max(largest, float(np.max(np.abs(one.value - expected), initial=0.0)) / scale)
+    if largest <= EXACT:
+        return ""
+    alone = "" if case.plan.step == STEP else "; the noise of first rounds alone was compared"
+    return (
+        f"w agrees with the algorithm to a relative {largest:.1g}, and not to the digits of double precision: single "
+        f"precision, or a small number that is added to a norm{alone}"
+    )
+
+
+def _named(case: Case, fault: Fault, seen: Sequence[ObservedDifference]) -> Finding:
+    return Finding(
+        *(fault.name, told(case, fault), _difference(case, _first(seen, fault.role)), case.lines(fault.role)),
+        *(fault.seen, fault.private and bool(case.kind.unit)),
+    )
+
+
+def told(case: Case, fault: Fault) -> str:
+    """What is told of a fault: nothing of clipping, noise or accounting where the algorithm has none."""
+    return fault.told if case.kind.unit or not fault.plain else fault.plain
+
+
+def _difference(case: Case, seen: Sequence[ObservedDifference]) -> str:
+    """The first probe in which the function differs from the nearest reading, with numbers."""
+    for one in seen:
+        player = of(case.reference, case.reading or case.kind.readings[0])
+        expected = one.probe.of(player, one.choices)
+        if agree(one.probe, one.value, expected):
+            continue
+        if isinstance(one.probe, Spread):
+            a, b = (_deviation(one.probe, x) for x in (one.value, expected))
+            if abs(a - b) > 1e-6 * b:
+                return f"{one.probe.name}: standard deviation {a:.6g} in a round, and {b:.6g} is the algorithm's"
+            return f"{one.probe.name}: it depends on itself otherwise than it should, between coordinates or rounds"
+        k = next(k for k in range(len(expected)) if not np.allclose(one.value[k], expected[k], rtol=1e-9, atol=0.0))
+        at = one.probe.world.start if k == 0 else expected[k - 1]
+        a, b = (float(np.linalg.norm(x[k] - at)) for x in (one.value, expected))
+        apart = float(np.linalg.norm(one.value[k] - expected[k]))
+        return f"{one.probe.name}: in round {k + 1} w moves by {a:.6g} and not {b:.6g}, {apart:.3g} apart"
+    return ""
+
+
+def _drawn_so(case: Case, suspects: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Those of the suspects that draw as many numbers of noise as the function may: one vector in a round, or more."""
+    if not any(fault.once for one in suspects for fault in one.faults):
+        return suspects
+    path = case.plan.spreads[0].path.first
+    if heard(case.subject, path.world, path.v, path.who).numbers <= path.world.d:
+        return suspects
+    return [one for one in suspects if not any(fault.once for fault in one.faults)] or suspects
+
+
+def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: Found) -> list[Finding]:
+    """What differs where no known faults explain all: those that explain the paths, and what is left of the noise; or
+    how far the known ones reach."""
+    spreads = [one for one in seen if isinstance(one.probe, Spread)]
+    if silent := found.silent:
+        first = _first_rounds(spreads)
+        plain = [one for one in silent if not one.faults]
+        if plain:
+            suspect = max(plain, key=lambda one: sum(explains(one.player, [spread]) for spread in spreads))
+            case.reading = suspect.reading
+            return _other_noise(case, spreads, suspect, [])
+        best = sorted(silent, key=lambda one: -sum(explains(one.player, [spread]) for spread in first))
+        named, suspect = _chosen(case, best, seen), best[0]
+        if any(fault.name == LEARNS for fault in suspect.faults) and noise_is_kept(case):
+            others = [_named(case, fault, seen) for fault in suspect.faults if fault.name != LEARNS]
+            noise = [] if explains(suspect.player, first) else _other_noise(case, first, suspect, [])
+            return [_adapts(case, seen), *others, *noise]
+        off = max((abs(ratio - 1.0) for ratio in _ratios(spreads, suspect.player)), default=math.inf)
+        if any(fault.name == LOTS for fault in suspect.faults) and off <= NEAR:
+            case.notes.append(
+                "steps whose lot is empty ask for no gradient, so that which steps these were is not known: the size "
+                f"of the noise is the expected one to {100 * off:.2g} %, and was compared no further"
+            )
+            return named
+        return [*named, *_other_noise(case, spreads, suspect, named)]
+    fixed = _fixed_noise(case, [one for one in seen if isinstance(one.probe, Path)])
+    if fixed is not None:
+        return [fixed]
+    said = f"w is not what {case.kind.source} makes of it, and no named deviation explains all rounds{_partly(found)}"
+    return [Finding(UNKNOWN, said, _difference(case, seen), case.lines("step"))]
+
+
+def _partly(found: Found) -> str:
+    """How far readings and known faults explain the paths, as the end of a sentence."""
+    if not found.rounds:
+        return ""
+    k = found.rounds
+    rounds = "the first round" if k == 1 else f"the first {k} rounds in which w moves"
+    then = "the next one differs" if k == 1 else "a later one differs"
+    if any(not one.faults for one in found.partly):
+        return f"; {rounds} of every path {'is' if k == 1 else 'are'} the algorithm's, and {then}"
+    names = list(dict.fromkeys(fault.name for one in found.partly for fault in one.faults))
+    told = " or ".join(f"'{name}'" for name in names[:MOST_NAMES])
+    more = f" (or {len(names) - MOST_NAMES} others)" if len(names) > MOST_NAMES else ""
+    return f"; {told}{more} explains {rounds} of every path, and not what follows"
+
+
+def _adapts(case: Case, seen: Sequence[ObservedDifference]) -> Finding:
+    """A threshold that follows the data, into which noise goes."""
+    said = (
+        "the threshold of the next round follows the lengths of this round's updates, with noise; the algorithm has a "
+        "fixed threshold. What the noise hides of the lengths, and what it costs, was not looked at: account for it "
+        "with the noise of the average"
+    )
+    return Finding(ADAPTS, said, _difference(case, _first(seen, "clip")), case.lines("clip"))
+
+
+def _first_rounds(spreads: Sequence[ObservedDifference]) -> list[ObservedDifference]:
+    """The noise of first rounds alone."""
+    return [
+        replace(one, probe=replace(one.probe, path=one.probe.path.first), value=one.value[:d, :d])
+        for one in spreads
+        if isinstance(one.probe, Spread) and (d := one.probe.path.world.d)
+    ]
+
+
+def _fixed_noise(case: Case, paths: Sequence[ObservedDifference]) -> Finding | None:
+    """Noise that no generator's seed changes: the same vector is left over in every world."""
+    if not case.kind.unit:
+        return None
+    left = []
+    for one in paths:
+        if one.probe.v is paths[0].probe.v:
+            left.append(one.value[0] - one.probe.of(of(case.reference, case.kind.readings[0]))[0])
+    sizes = float(np.max(np.abs(left[0])))
+    if sizes > 0.0 and all(np.allclose(x, left[0], rtol=1e-6, atol=1e-9 * sizes) for x in left[1:]):
+        return Finding(
+            FIXED,
+            "a vector is added that depends neither on the rng nor on the data: noise of a generator that is made "
+            "inside with a seed of its own, which whoever knows it takes away, or a constant; draw the noise from the "
+            "rng that the round is given",
+            f"with silent noise the same vector of length {np.linalg.norm(left[0]):.4g} is left over in "
+            f"{len(left)} worlds",
+            case.lines("noise"),
+            private=True,
+        )
+    return None
+
+
+def _other_noise(
+    case: Case, spreads: Sequence[ObservedDifference], suspect: Candidate, named: Sequence[Finding]
+) -> list[Finding]:
+    """Noise that no fault explains: by which factor it is off, and whether that depends on the data."""
+    player = suspect.player
+    ratios = _ratios(spreads, player)
+    where = case.lines("noise")
+    if (late := _late(case, spreads, player)) is not None:
+        return [late]
+    if (follows := _scaled(case, player)) is not None:
+        return [follows]
+    factors = sorted({float(f"{r:.4g}") for r in ratios if r < math.inf}) or [math.inf]
+    told = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
+    given = ", given what is named above" if named else ""
+    said = f"the standard deviation of the noise in w is {told} times the algorithm's{given}"
+    less = factors[0] < 1.0 and not suspect.faults  # else the sensitivity may be another one too
+    return [Finding(ANOTHER, said, _counted(case, spreads, player), where, private=less)]
+
+
+def _ratios(spreads: Sequence[ObservedDifference], player: Player) -> list[float]:
+    """The standard deviations of the function's noise in first rounds over those of a player's."""
+    found = []
+    for one in spreads:
+        assert isinstance(one.probe, Spread)
+        a, b = (_deviation(one.probe, x) for x in (one.value, one.probe.of(player, one.choices)))
+        found.append(a / b if b > 0.0 else math.inf)
+    return found
+
+
+def _counted(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> str:
+    """The noise where it differs, and how many normal numbers a round draws, where that is another number too."""
+    path = case.plan.spreads[0].path.first
+    counts = [heard(one, path.world, path.v, path.who).numbers for one in (case.subject, player)]
+    told = _difference(case, spreads)
+    if counts[0] == counts[1]:
+        return told
+    return f"{told}; a round draws {counts[0]} numbers of noise, and {counts[1]} in the algorithm"
+
+
+def _scaled(case: Case, player: Player) -> Finding | None:
+    """Noise that is larger where gradients are: in pairs of worlds whose data differ by nothing but the size of the
+    residuals, and in which the algorithm's own noise is the same."""
+    v = case.plan.values[0]
+    if v.get("s", 1.0) < 1.0:
+        return None  # batches would differ as well
+    for name in ("far below it", "on both sides of the threshold", "far above it"):
+        on, seed = world(case.reference, v, name, 7), 7
+        probes = [case.plan.spread(Path(v, one, tuple(cohorts(v, 1, seed)))) for one in (on, on.stretched(TIMES))]
+        own = [probe.of(player) for probe in probes]
+        if not agree(probes[0], own[1], own[0]):
+            continue
+        found = [probe.of(case.subject) for probe in probes]
+        if agree(probes[0], found[1], found[0]) or not all(np.isfinite(x).all() for x in found):
+            continue
+        first, second = (_deviation(probe, x) for probe, x in zip(probes, found))
+        if min(first, second) <= 0.0:
+            continue
+        said = (
+            "the noise depends on the data: its standard deviation is another one where the clients' gradients are "
+            "larger, so that it tells of them; calibrate it to the threshold"
+        )
+        seen = f"clients {name}: {second / first:.4g} times the noise where all residuals are {TIMES:g} times as large"
+        return Finding(SCALED, said, seen, case.lines("noise"), private=True)
+    return None
+
+
+def _late(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> Finding | None:
+    """Noise that is the algorithm's in the first round and another one later."""
+    for one in spreads:
+        assert isinstance(one.probe, Spread)
+        path, expected = one.probe.path, one.probe.of(player, one.choices)
+        d, rounds = path.world.d, len(path.who)
+        right = [agree(one.probe, one.value[:m, :m], expected[:m, :m]) for m in range(d, rounds * d + 1, d)]
+        if all(right):
+            continue
+        if not right[0]:
+            return None
+        k = right.index(False)
+        fresh, needed = (_given(x, k * d, d) for x in (one.value, expected))
+        less = fresh < needed * (1.0 - 2.0 * one.probe.tolerance)
+        why = (
+            "it has less that is new, given the rounds before: every round needs the noise that is accounted for"
+            if less
+            else "it is larger, or goes with that of the rounds before; whether it is accounted for was not looked at"
+        )
+        said = f"the noise of the first rounds is the algorithm's, and later it is another one: {why}"
+        seen = (
+            f"{one.probe.name}: from round {k + 1} on; given the rounds before, its standard deviation is "
+            f"{(fresh / d) ** 0.5:.4g} there, and {(needed / d) ** 0.5:.4g} in the algorithm"
+        )
+        return Finding(CHANGES, said, seen, case.lines("noise"), private=less)
+    return None
+
+
+def _given(covariance: Array, m: int, d: int) -> float:
+    """The total variance of the d numbers after the first m, given those."""
+    before, across = covariance[:m, :m], covariance[:m, m : m + d]
+    known = across.T @ np.linalg.pinv(before, rcond=1e-9, hermitian=True) @ across
+    return max(float(np.trace(covariance[m : m + d, m : m + d] - known)), 0.0)
+
+
+def _deviation(probe: Spread, covariance: Array) -> float:
+    """The standard deviation of a coordinate after the first round, in the mean over coordinates."""
+    d = probe.path.world.d
+    return math.sqrt(max(float(np.trace(covariance[:d, :d])) / d, 0.0))
+
+
+def _first(seen: Sequence[ObservedDifference], role: str) -> list[ObservedDifference]:
+    """The probes that show a fault of this role, before the others."""
+    return sorted(seen, key=lambda one: isinstance(one.probe, Spread) != (role == "noise"))

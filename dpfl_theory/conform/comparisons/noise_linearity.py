@@ -1,0 +1,160 @@
+"""Whether what is added is the normal numbers that were drawn, times a matrix: nothing that clips, rounds or transforms
+them, nothing that is the same in every run, and nothing that is left out where clients send nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpfl_theory.conform.base import Player
+from dpfl_theory.conform.case import Case
+from dpfl_theory.conform.comparisons.probes import LONG_STEP, STEP, Path, heard, played, responses
+from dpfl_theory.conform.randomness import RecordingGenerator
+from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.user_function import Raised, generators_kept, seeded
+from dpfl_theory.problems.base import Array
+
+__all__ = ["ADAPTS", "CHANGES", "DEPENDS", "FIXED", "NOBODY", "NOT_GAUSSIAN", "SCALED", "bent", "left_out", "the_same"]
+
+NOT_GAUSSIAN = "noise that is not Gaussian"
+FIXED = "noise from a fixed seed"
+NOBODY = "no noise without clients"
+DEPENDS = "noise that depends on the data"
+CHANGES = "noise that changes with the rounds"
+SCALED = "noise scaled by data"
+ADAPTS = "a clip level that learns from data, with noise"
+SIZES = (0.5, 3.0, 6.0)
+"""Standard deviations by which a number of the noise is moved."""
+NUMBERS = 12
+"""Numbers of the noise that are moved, one after the other."""
+BENT = 1e-2
+"""By which part of the small moves' effect large ones may differ from it."""
+
+
+def _responses(player: Player, path: Path, size: float) -> list[Array]:
+    """What a move of each number of the noise by so many standard deviations does to w after a round, for one of
+    them."""
+    return [response[0] for response in responses(player, path.first, size, most=NUMBERS)]
+
+
+def noise_is_kept(case: Case) -> bool:
+    """Whether some number of the first round's noise leaves that round's w as it is and moves a later one: noise that
+    goes into what is kept between rounds, such as a threshold."""
+    for spread in case.plan.spreads:
+        path = spread.path
+        if len(path.who) < 2:
+            continue
+        first = heard(case.subject, path.world, path.v, path.who[:1]).numbers
+        for response in responses(case.subject, path, LONG_STEP, most=first):
+            if not np.any(response[0]) and np.any(response[1:]):
+                return True
+    return False
+
+
+def bent(case: Case) -> Finding | None:
+    """Noise that is no multiple of the normal numbers that are drawn: clipped, rounded or transformed ones.
+
+    Where the algorithm only adds its noise, large numbers must do what small ones do, in proportion. Where it clips or
+    normalises after that, each number is compared with the algorithm's own, if they are drawn in the same order. All
+    gradients are the same everywhere, so that noise in local steps, however large, bends nothing by itself.
+    """
+    path, step = case.plan.flat, case.plan.step
+    small, own = (_responses(player, path, step) for player in (case.subject, case.reference.round))
+    largest = max((float(np.max(np.abs(x))) for x in small), default=0.0)
+    alike = len(own) == len(small) and np.allclose(own, small, rtol=1e-3, atol=1e-3 * largest)
+    for size in SIZES:
+        found, theirs = (_responses(player, path, size) for player in (case.subject, case.reference.round))
+        if _apart(theirs, own) is None:
+            expected = small
+        elif alike:
+            expected = theirs
+        else:
+            return None
+        if (j := _apart(found, expected)) is not None:
+            said = (
+                "what is added is not the normal numbers that are drawn, times a matrix: they are clipped, rounded "
+                "or transformed, which the accounting of the Gaussian mechanism does not cover"
+            )
+            moved = (float(np.linalg.norm(x[j])) * size for x in (found, expected))
+            seen = "a normal number of {:g} moves w by {:.4g}, where {:.4g} is in proportion to small ones".format(
+                size, *moved
+            )
+            return Finding(NOT_GAUSSIAN, said, seen, case.lines("noise"), private=True)
+    return None
+
+
+def _apart(found: Sequence[Array], expected: Sequence[Array]) -> int | None:
+    """The first number of the noise that does something else, if any."""
+    scale = max((float(np.max(np.abs(x))) for x in (*found, *expected)), default=0.0)
+    return next((j for j, (a, b) in enumerate(zip(found, expected)) if np.max(np.abs(a - b)) > BENT * scale), None)
+
+
+def the_same(case: Case) -> Finding | None:
+    """Noise that is the same in every run: a first round comes out as it did before, with other seeds of all
+    generators."""
+    if not case.kind.unit:
+        return None
+    for path in case.plan.paths:
+        if not path.v.get("noise_multiplier"):
+            continue
+        ends, own = _live(case.subject, path), _live(case.reference.round, path)
+        if (
+            np.array_equal(ends[0], ends[1])
+            and np.any(ends[0] != path.world.start)
+            and not np.array_equal(own[0], own[1])
+        ):
+            said = (
+                "the noise is the same in every run, whatever the seeds of the generators are: it comes from a "
+                "generator that the round makes or seeds itself, and whoever knows its seed takes the noise away; "
+                "draw from the rng that the round is given"
+            )
+            seen = f"{path.name}: two runs of the first round with other seeds give the same w"
+            return Finding(FIXED, said, seen, case.lines("noise"), private=True)
+    return None
+
+
+def _live(player: Player, path: Path) -> list[Array]:
+    """w after a first round with live noise, with two seeds. They are equal too where noise is lost in rounding."""
+    ends = []
+    with generators_kept():
+        for seed in (1, 2):
+            seeded(seed)
+            ends.append(played(player, path.world, path.v, path.who[:1], RecordingGenerator(seed).live())[0])
+    return ends
+
+
+def left_out(case: Case, player: Player) -> list[Finding]:
+    """Noise that is added elsewhere, but not where nobody takes part, or where clients have nothing to send."""
+    if not case.kind.unit or not case.plan.values[0].get("noise_multiplier"):
+        return []
+    found = []
+    quiet = (
+        (
+            case.plan.empty,
+            NOBODY,
+            "a round in which nobody takes part, as independent sampling has them, adds no noise, so that w tells that "
+            "nobody did: add the noise in every round",
+        ),
+        (
+            [case.plan.rest],
+            DEPENDS,
+            "no noise is added where the clients have nothing to send, so that w tells that they have not: add the "
+            "noise whatever they send",
+        ),
+    )
+    usual = case.plan.spreads[0]
+    if not _noisy(case.subject, [usual.path], case.plan.step):
+        return []
+    for paths, name, said in quiet:
+        try:
+            if _noisy(player, paths, STEP) and not _noisy(case.subject, paths, case.plan.step):
+                found.append(Finding(name, said, paths[0].name, case.lines("noise"), private=True))
+        except Raised:  # told elsewhere, or no fault: 0/0
+            continue
+    return found
+
+
+def _noisy(player: Player, paths: Sequence[Path], step: float) -> bool:
+    """Whether any number of the noise moves w."""
+    return any(np.any(x != 0.0) for path in paths for x in _responses(player, path, step))

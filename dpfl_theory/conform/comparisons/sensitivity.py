@@ -1,0 +1,176 @@
+"""The privacy of one round: the pair of data sets that it tells apart best, and an audit of the function as it runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpfl_theory.conform.base import Values
+from dpfl_theory.conform.case import Case
+from dpfl_theory.conform.comparisons import neighbours, sampled
+from dpfl_theory.conform.comparisons.diagnose import UNKNOWN
+from dpfl_theory.conform.comparisons.neighbours import Pair
+from dpfl_theory.conform.comparisons.noise_linearity import (
+    ADAPTS,
+    CHANGES,
+    DEPENDS,
+    FIXED,
+    NOBODY,
+    NOT_GAUSSIAN,
+    SCALED,
+    bent,
+)
+from dpfl_theory.conform.comparisons.probes import Path
+from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.user_function import Raised
+
+__all__ = ["CLAIM", "claim", "private"]
+
+SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES, SCALED)
+"""What takes an epsilon away that the covariance of one round would give."""
+DELTA = 1e-5
+TRANSFORMED = "w is no linear function of it, as with Adam on the server"
+"""Why distances of w say nothing of privacy: a noisy average may be transformed as one likes, at no cost."""
+MOST = 50.0
+"""The largest claimed epsilon of a round that is passed over without a word."""
+FAR = 1e6
+"""The mu from which on its epsilon is mu^2/2 to all digits that are told."""
+CLAIM = "a claimed epsilon above 50"
+FEWEST = 200
+"""Runs of each data set that an audit needs."""
+
+
+def claim(case: Case) -> list[Finding]:
+    """A claimed epsilon that is no protection, whatever the round does: that of the declared noise multiplier."""
+    largest, at = 0.0, None
+    for v in case.plan.values:
+        z = float(v.get("noise_multiplier") or 0.0)
+        if z > 0.0 and (epsilon := _claimed(v, z, case.kind.unit)) > largest:
+            largest, at = epsilon, v
+    if at is None or largest <= MOST:
+        return []
+    said = (
+        f"the noise multiplier {at['noise_multiplier']:.4g} claims epsilon = {largest:.4g} at delta = {DELTA:g} for "
+        f"one round and a {case.kind.unit} that takes part: above {MOST:g} that is no protection in practice; more "
+        "noise is needed"
+    )
+    return [Finding(CLAIM, said, lines=case.lines("noise"), about="claim")]
+
+
+def _claimed(v: Values, z: float, unit: str) -> float:
+    """The epsilon that is claimed of one round: of all local steps together where records are protected and all of
+    them take part; of one step, amplified, where batches are drawn."""
+    share = float(v.get("s", 1.0))
+    mu = 1.0 / z if unit == "client" or share < 1.0 else float(v["local_steps"]) ** 0.5 / z
+    epsilon = _epsilon(mu, min(DELTA / share, 0.5))
+    if mu > FAR:
+        return epsilon
+    return epsilon if share == 1.0 else max(0.0, epsilon + math.log(share + (1.0 - share) * math.exp(-epsilon)))
+
+
+def _epsilon(mu: float, delta: float) -> float:
+    """The epsilon of mu-GDP at this delta, for every mu."""
+    from dpfl_theory.privacy.audit.bounds import gaussian_epsilon
+
+    if mu > FAR:
+        return 0.5 * mu**2 if mu < 1e150 else math.inf
+    return gaussian_epsilon(mu, delta)
+
+
+def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
+    """The pair of neighbouring data sets that a round's results lie furthest apart for, and the audit."""
+    values = [dict(v) for v in case.plan.values if v.get("noise_multiplier")]
+    if not values:
+        return []
+    try:
+        pairs = neighbours.compared(case, values)
+    except Raised as error:
+        case.notes.append(f"no neighbouring data sets were compared: {error}")
+        return []
+    if not pairs:
+        return []
+    far = max(pairs, key=lambda pair: (pair.refutes, pair.distance / pair.allowed))
+    usual = [pair for pair in pairs if pair.usual] or pairs  # some may have given no finite numbers
+    loud = max(usual, key=lambda pair: round(pair.mu / pair.claimed, 6))
+    unit = case.reference.unit
+    spoiled = next((fault.name for fault in before if fault.name in SPOILED), "")
+    if not spoiled and any(fault.name == UNKNOWN for fault in before) and bent(case) is not None:
+        spoiled = TRANSFORMED
+    mu = math.inf if spoiled else loud.mu
+    epsilon, claimed = (_epsilon(m, DELTA) for m in (mu, loud.claimed))
+    there = (
+        f"with the noise that is there ({spoiled}) no epsilon is known"
+        if spoiled
+        else f"with the noise that is there, that is epsilon = {epsilon:.4g} at delta = {DELTA:g} for a {unit} that "
+        "takes part"
+    )
+    case.privacy = {
+        "pair": loud.told,
+        "distance": far.distance,
+        "sensitivity": far.allowed,
+        "mu": mu if math.isfinite(mu) else None,
+        "mu_claimed": loud.claimed,
+        "delta": DELTA,
+        "epsilon": epsilon if math.isfinite(epsilon) else None,
+        "epsilon_claimed": claimed,
+        "told": (
+            f"two data sets that differ in one {unit} move w by at most {far.distance:.4g} as far as was seen, and "
+            f"{far.allowed:.4g} is what the letters say; {there}, and {claimed:.4g} is claimed"
+            + (" of one client's messages" if unit == "record" else "")
+            + ("; what the threshold tells is not in it" if any(x.name == ADAPTS for x in before) else "")
+        ),
+    }
+    found = []
+    if far.refutes and spoiled != TRANSFORMED:
+        said = (
+            f"one {unit} moves w by {far.distance:.4g}, and the sensitivity that is declared is {far.allowed:.4g}: no "
+            "accounting that rests on it holds"
+        )
+        where = case.lines("clip") or case.lines("average")
+        found.append(Finding("more than the declared sensitivity", said, far.told, where, private=True))
+    if case.runs:
+        found += _audit(case, loud, bool(before) or bool(found))
+    return found
+
+
+def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
+    """The function as it really runs: its noise is that which was heard, and a lower limit for mu."""
+    from dpfl_theory.privacy.audit.bounds import mu_lower_bound
+
+    path = Path(pair.path.v, pair.one, pair.path.who)
+    other = Path(pair.path.v, pair.other, pair.path.who)
+    one, zero = (
+        sampled.sample(case.subject, path, case.runs, case.seed),
+        sampled.sample(case.subject, other, case.runs, case.seed + 10**6),
+    )
+    case.compared["runs with live noise"] = 2 * case.runs
+    if path.v.get("p", 1.0) < 1.0:  # rounds that do not communicate tell nothing
+        one, zero = (w[np.any(w != path.world.start, axis=1)] for w in (one, zero))
+    if min(len(one), len(zero)) < FEWEST:
+        case.notes.append(f"only {min(len(one), len(zero))} runs communicate: the audit needs {FEWEST}")
+        return []
+    if not (np.isfinite(one).all() and np.isfinite(zero).all()):
+        case.notes.append("the function gives numbers that are not finite with live noise: there is no audit")
+        return []
+    direction, claimed = pair.shift / max(pair.distance, 1e-300), pair.claimed
+    low = mu_lower_bound(one @ direction, zero @ direction, confidence=1.0 - case.alpha / 4).mu
+    case.privacy["mu_low"] = low
+    if low > claimed:
+        said = (
+            f"runs tell the two data sets apart better than the claimed noise allows: mu is at least {low:.4g}, "
+            f"not {claimed:.4g}"
+        )
+        if not known:
+            return [Finding("refuted by the audit", said, pair.told, case.lines("noise"), private=True)]
+        case.notes.append(said)
+    mean, covariance = sampled.expected(case.subject, path)
+    differs = sampled.disagreement(one, mean, covariance, case.alpha / 4)
+    if differs is not None and not known:
+        said = f"as it really runs, the function is another one than with silent noise: {differs}"
+        return [Finding("randomness that is not heard", said, lines=case.lines("noise"))]
+    if case.kind.unit == "client" and not known and not sampled.gaussian(one):
+        said = "as it really runs, its noise is not Gaussian, which the accounting of the Gaussian mechanism rests on"
+        return [Finding(NOT_GAUSSIAN, said, lines=case.lines("noise"), private=True)]
+    return []

@@ -1,0 +1,158 @@
+"""The function that is tested, as it is called: by position what every round gets, by name the letters it asks for."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.conform.base import Reference, Values
+from dpfl_theory.conform.world import Client
+from dpfl_theory.errors import InputError, told
+from dpfl_theory.problems.base import Array
+from dpfl_theory.timeout import TimeoutExceeded
+
+__all__ = ["POSITIONS", "Raised", "Subject", "generators_kept", "seeded"]
+
+POSITIONS = ("w", "state", "clients", "cohort", "rng")
+
+
+class Raised(Exception):
+    """The function raised an exception, or returned what cannot be used: one sentence, and the line of the function."""
+
+    def __init__(self, sentence: str, place: tuple[str, int] | None = None) -> None:
+        super().__init__(sentence)
+        self.place = place
+
+
+class Subject:
+    """A user's round.
+
+    function: ``round(w, state, clients, cohort, rng)``, perhaps with hyper-parameters by name after these.
+    taken: the letters that it asks for, each with the name that it has there.
+
+    Raises InputError for something that is no function, has other positional arguments, or asks for a name that is no
+    letter of the reference.
+    """
+
+    def __init__(self, function: Callable[..., Any], reference: type[Reference]) -> None:
+        if not callable(function):
+            raise InputError(f"a round is {function!r}: give a function round(w, state, clients, cohort, rng)")
+        self.function = function
+        self.code = getattr(inspect.unwrap(function), "__code__", None)
+        self.file = None if self.code is None else self.code.co_filename
+        known = {"sigma": "sigma", "r": "r", "cohort_size": "r", "n": "n"}
+        if not reference.unit:
+            known.pop("sigma")
+        for letter in reference.letters:
+            known |= {letter.name: letter.name, **dict.fromkeys(letter.also, letter.name)}
+        self.taken = _taken(function, known, reference.name)
+
+    def __call__(
+        self, w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, v: Values
+    ) -> tuple[Array, Any]:
+        """A round of copies. Raises Raised."""
+        letters = {name: v[letter] for name, letter in self.taken.items()}
+        try:
+            with _heard(rng):
+                found = self.function(w.copy(), state, list(clients), cohort.copy(), rng, **letters)
+        except TimeoutExceeded:
+            raise
+        except Exception as error:
+            raise Raised(f"the function raises {told(error)}", self._line(error)) from error
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise Raised(f"the function returns {type(found).__name__}: return the pair (w, state)")
+        if getattr(found[0], "dtype", None) in (np.float32, np.float16):
+            need = "compute in double precision (float64)"
+            raise InputError(f"the function returns w as {found[0].dtype}, which hides what is compared: {need}")
+        try:
+            after = np.array(found[0], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise Raised(f"the function returns w as {type(found[0]).__name__}, which is no array of numbers") from None
+        if after.shape != w.shape:
+            raise Raised(f"the function returns w of shape {after.shape}, and was given {w.shape}")
+        return after, copy.deepcopy(found[1])
+
+    def _line(self, error: BaseException) -> tuple[str, int] | None:
+        at, place = error.__traceback__, None
+        while at is not None:
+            if at.tb_frame.f_code.co_filename == self.file:
+                place = (str(self.file), at.tb_lineno)
+            at = at.tb_next
+        return place
+
+
+def _taken(function: Callable[..., Any], known: Mapping[str, str], name: str) -> dict[str, str]:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        raise InputError(f"{function!r} does not say what it takes: wrap it in a Python function") from None
+    kinds = inspect.Parameter
+    first = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    if len(first) < len(POSITIONS) and not any(p.kind is kinds.VAR_POSITIONAL for p in parameters):
+        need = f"a round takes {', '.join(POSITIONS)}"
+        raise InputError(f"the function takes {', '.join(p.name for p in first) or 'nothing'}: {need}")
+    names = [p.name for p in first]
+    for at, name_ in enumerate(POSITIONS):
+        if name_ in names and names.index(name_) != at:
+            need = f"a round takes {', '.join(POSITIONS)}, in this order, and then what it asks for by name"
+            raise InputError(f"the function takes {', '.join(names)}: {need}")
+    taken = {}
+    for p in [*first[len(POSITIONS) :], *(p for p in parameters if p.kind is kinds.KEYWORD_ONLY)]:
+        if p.name in known:
+            taken[p.name] = known[p.name]
+        elif p.default is kinds.empty:
+            letters = ", ".join(sorted(known))
+            raise InputError(f"the function asks for {p.name!r}, which is no letter of {name}: it has {letters}")
+    return taken
+
+
+GLOBAL = ("normal", "standard_normal", "laplace", "multivariate_normal")
+"""NumPy's functions whose noise comes from a generator of its own."""
+
+
+@contextlib.contextmanager
+def _heard(rng: Any) -> Iterator[None]:
+    """The noise of NumPy's own generator comes from this one, unless draws are true: then it is as it really is, also
+    where the function seeds it."""
+    if getattr(rng, "true", True):
+        yield
+        return
+    before = {name: getattr(np.random, name) for name in (*GLOBAL, "randn")}
+    try:
+        for name in GLOBAL:
+            setattr(np.random, name, getattr(rng, name))
+        np.random.randn = lambda *shape: rng.standard_normal(shape or None)
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(np.random, name, function)
+
+
+@contextlib.contextmanager
+def generators_kept() -> Iterator[None]:
+    """The generators that libraries keep for themselves are afterwards as they were."""
+    torch = sys.modules.get("torch")
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    theirs = None if torch is None else torch.get_rng_state()
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
+        if torch is not None:
+            torch.set_rng_state(theirs)
+
+
+def seeded(seed: int) -> None:
+    """All generators that a library keeps for itself, set."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002  (the user's code may draw from it)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(seed)

@@ -1,0 +1,209 @@
+r"""hou2023 Theorem 1 over eta, p and T jointly.
+
+With :math:`u = \mu\eta` and :math:`s = p^2` the bound is :math:`\theta^T (D^2 + H^2 \eta^2/s) + \nu T s/(1 - \theta)`,
+:math:`\theta = \max(1 - u, 1 - s)`. Where :math:`s < u` a smaller eta lowers it, so that :math:`s \ge u`, and the bound
+is `_parts`' start + shifts/s + noise s for given eta and T. For a given :math:`w = s/u` it is first increasing, then
+decreasing in u, so that the least one lies at an end of u:
+
+* eta = 1/L, where :math:`s = \sqrt{shifts/noise}`, moved into [mu/L, 1]. In T that least value is convex as long as
+  s = 1, then first rises and then falls, then is convex again (s = mu/L): whole T next to the two minima and to the
+  places where the cases meet.
+* p = 1 with a shorter eta: no closed form; the whole edge is covered by cells whose lower limits are compared.
+* eta and p -> 0: D^2 + nu T, at T = 1; it is not attained, and no less than D^2: not moving.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.recommend.bound_minimizers import Optimum
+from dpfl_theory.statements.formula import letters_of, total
+
+if TYPE_CHECKING:
+    from dpfl_theory.recommend.algorithms.dp_scaffnew import DPScaffNew
+
+__all__ = ["least"]
+
+NEAR = 1e-6
+"""Where the least value is not attained: how near the answer comes to it, relatively."""
+EXACT = 1e-10
+"""Where the edge p = 1 is covered: lower limits this near the best value, relatively, are not refined."""
+
+
+POWERS = {"start": 0, "shifts": -1, "noise": 1}
+"""Of s in the bound's parts."""
+
+
+@cache
+def _parts() -> dict[str, tuple[list[str], Callable[..., float]]]:
+    """The terms of the right side with psi_0 written out, where s = p^2 >= mu eta: of s^0, 1/s and s, as functions."""
+    from dpfl_theory.statements import get
+
+    theorem = get("hou2023.theorem1")
+    s = letters_of(theorem)
+    D, H, square = sp.symbols("D H square", nonnegative=True)
+    right = total(theorem).subs(s.psi_0, D**2 + (s.eta / s.p) ** 2 * H**2)
+    (theta,) = right.atoms(sp.Max)
+    right = sp.expand_mul(right.subs(theta, 1 - s.mu * s.eta).subs(s.p, sp.sqrt(square)))
+    parts = {name: right.coeff(square, power) for name, power in POWERS.items()}
+    if sp.simplify(right - sum(parts[name] * square**power for name, power in POWERS.items())) != 0:
+        raise ValueError(f"{theorem.id} is not of the form start + shifts/p^2 + noise p^2")
+    made = {}
+    for name, part in parts.items():
+        symbols = sorted(part.free_symbols, key=str)
+        made[name] = ([x.name for x in symbols], sp.lambdify(symbols, part, "math"))
+    return made
+
+
+class _Bound:
+    """The parts at given eta and T, in double precision."""
+
+    def __init__(self, setting: DPScaffNew) -> None:
+        self.known = setting.letters()
+        self.mu, self.most = self.known["mu"], 1 / self.known["L"]
+
+    def part(self, name: str, eta: float, T: float) -> float:
+        names, function = _parts()[name]
+        at = {**self.known, "eta": eta, "T": T}
+        return float(function(*(float(at[n]) for n in names)))
+
+    def square(self, eta: float, T: float) -> float:
+        """The best p^2 in [mu eta, 1]."""
+        least = self.mu / self.known["L"] if eta == self.most else self.mu * eta  # exactly 1 where mu = L
+        return min(1.0, max(least, math.sqrt(self.part("shifts", eta, T) / self.part("noise", eta, T))))
+
+    def fall(self, eta: float) -> float:
+        """-ln theta."""
+        return -math.log1p(-self.mu * eta) if self.mu * eta < 1 else math.inf
+
+    def best_real_T(self, eta: float, square: float) -> float:
+        """The T >= 1 at which start + shifts/s + noise s is least: it is psi theta^T + c T."""
+        fall = self.fall(eta)
+        if math.isinf(fall):
+            return 1.0
+        psi = (self.part("start", eta, 1) + self.part("shifts", eta, 1) / square) * math.exp(fall)
+        ratio = fall * psi / (self.part("noise", eta, 1) * square)
+        return max(1.0, math.log(ratio) / fall) if ratio > 0 else 1.0
+
+
+def least(setting: DPScaffNew) -> Optimum:
+    """The least right side of Theorem 1, with the eta, p and T of it."""
+    parts = _Bound(setting)
+
+    def bound(eta: float, p: float, T: int) -> float:
+        return math.fsum(setting.bound(eta, p, T).values())
+
+    def ending(T: int) -> tuple[float, float, int]:
+        """The best choice with eta = 1/L."""
+        square = parts.square(parts.most, T)
+        return parts.most, math.sqrt(square), T
+
+    best = min((ending(T) for T in _whole(parts)), key=lambda choice: bound(*choice))
+    value = bound(*best)
+    limit = _not_moving(parts)
+    covered, other = _edge(parts, min(value, limit))
+    if other is not None and bound(*other) < value:
+        best, value = other, bound(*other)
+    how = (
+        "for given T the bound is start + shifts/p^2 + noise p^2, whose minimum over p has a closed form and over eta "
+        "lies at eta = 1/L, at p = 1 or in eta -> 0; whole T next to the minima of its convex pieces were compared, "
+        "and the edge p = 1 covered by cells"
+    )
+    if limit < value:
+        eta = _short(parts, limit)
+        best = (eta, math.sqrt(parts.mu * eta), 1)
+        value = bound(*best)
+        how += (
+            f". The least value {limit:.6g} is approached as eta and p tend to 0, where nothing moves, and not attained"
+        )
+    eta, p, T = best
+    return Optimum({"eta": eta, "p": p, "iterations": T}, value, min(value, limit, covered), how)
+
+
+def _whole(parts: _Bound) -> set[int]:
+    """The T at which the least bound at eta = 1/L can be least."""
+    eta, kappa = parts.most, parts.mu * parts.most
+    ends = [1.0]
+    for square in (1.0, kappa):
+        ends.append(parts.best_real_T(eta, square))
+        ends.append(_meeting(parts, square))
+    return {max(1, T) for end in ends for T in (math.floor(end), math.ceil(end))}
+
+
+def _meeting(parts: _Bound, square: float) -> float:
+    """The T >= 1 at which the best p^2 without limits, which falls with T, is this one."""
+    eta = parts.most
+
+    def ratio(T: float) -> float:
+        noise = parts.part("noise", eta, T)
+        return parts.part("shifts", eta, T) / noise / square**2
+
+    low = high = 1.0
+    while ratio(high) > 1:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if ratio(middle) > 1 else (low, middle)
+    return high
+
+
+def _not_moving(parts: _Bound) -> float:
+    """What the bound tends to as eta and p^2 = mu eta tend to 0, at T = 1: D^2 + nu."""
+    eta = parts.most
+    noise = parts.part("noise", eta, 1) * parts.mu * eta  # in noise s, s = mu eta, eta drops out
+    return parts.known["D"] ** 2 + noise
+
+
+def _short(parts: _Bound, limit: float) -> float:
+    """An eta with which the bound is within ``NEAR`` of the limit: what it adds is at most H^2 eta/mu."""
+    shifts = parts.known["H"] ** 2 / parts.mu
+    return min(parts.most, NEAR * limit / shifts) if shifts > 0 else parts.most
+
+
+def _edge(parts: _Bound, best: float) -> tuple[float, tuple[float, float, int] | None]:
+    """p = 1: a lower limit for all eta and T, at most ``best``, and a choice that is better, if one was met.
+
+    On a cell [a, b] of eta, theta is no less than that of b, psi_0 than that of a, and the noise's term than that of b.
+    """
+    D, H = parts.known["D"], parts.known["H"]
+    found: tuple[float, float, int] | None = None
+
+    def limit(a: float, b: float) -> float:
+        fall, psi, c = parts.fall(b), D**2 + (a * H) ** 2, parts.part("noise", b, 1)
+        if math.isinf(fall):
+            return c
+        ratio = fall * psi / c
+        T = max(1.0, math.log(ratio) / fall) if ratio > 0 else 1.0
+        return psi * math.exp(-fall * T) + c * T
+
+    def value(eta: float, T: float) -> float:
+        return parts.part("start", eta, T) + parts.part("shifts", eta, T) + parts.part("noise", eta, T)
+
+    shortest = min(parts.most, parts.part("noise", parts.most, 1) * parts.most / best)  # noise alone is best there
+    cells, b = list[tuple[float, float, float]](), parts.most
+    while b > shortest:
+        a = max(shortest, b / 1.25)
+        cells.append((limit(a, b), a, b))
+        b = a
+    heapq.heapify(cells)
+    for _ in range(20_000):
+        if not cells or cells[0][0] >= best * (1 - EXACT):
+            break
+        _, a, b = heapq.heappop(cells)
+        middle = (a + b) / 2
+        T = parts.best_real_T(middle, 1.0)
+        for whole in {max(1, math.floor(T)), math.ceil(T)}:
+            if value(middle, whole) < best:
+                best, found = value(middle, whole), (middle, 1.0, whole)
+        if not a < middle < b:
+            return min(best, limit(a, b)), found
+        for cell in ((a, middle), (middle, b)):
+            heapq.heappush(cells, (limit(*cell), *cell))
+    return min([best, *(cells[0][:1] if cells else ())]), found

@@ -1,0 +1,191 @@
+r"""noble2022 Theorem C.1 over step, T and K: with a free step (convex), with the prescribed one (strongly convex).
+
+At the order of sigma_g that is printed the variance V of a local step is :math:`V_0 + c T K \log(2Tl/\delta)`, so that
+the bounds depend on K by :math:`V_0/K` alone, which falls, and on the noise by :math:`g(T) = V/(TK)`, which first falls
+and then rises in T.
+
+* Convex (`noble2022.theoremC.1.explicit`): for given T the bound is :math:`A/\eta + B\eta`, :math:`\eta` at most the
+  theorem's limit a: a geometric program. In T its least value is a multiple of :math:`\sqrt{g}` where the limit is not
+  met, and convex below; the slopes meet, so that it first falls and then rises. It falls with eta_g without end, by
+  what the drift adds to the noise.
+* Strongly convex (`noble2022.theoremC.1.strongly-convex.repaired`): a term that rises with g, and one that falls with
+  T. Where g falls, T is best at the end; where it rises, cells of T are covered by the terms' values at their ends.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.recommend.bound_minimizers import SHARE, Optimum, count_for
+from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program, Solution, monomials
+from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
+from dpfl_theory.recommend.bound_minimizers.rounds import ENOUGH, least_of, turn
+from dpfl_theory.statements.formula import total
+
+if TYPE_CHECKING:
+    from dpfl_theory.recommend.algorithms.dp_scaffold import DPScaffold
+
+__all__ = ["EXPLICIT", "STRONG", "infimum", "least"]
+
+EXPLICIT = "noble2022.theoremC.1.explicit"
+STRONG = "noble2022.theoremC.1.strongly-convex.repaired"
+VARIABLES = ("eta", "eta_g")
+
+
+@cache
+def _rows() -> list[list[tuple[Any, dict[str, Any]]]]:
+    """The convex bound's monomials in eta and eta_g, and those of the hypotheses on them."""
+    from dpfl_theory.statements import get
+
+    theorem = get(EXPLICIT)
+    limits = [small / large for small, large in inequalities(theorem)]
+    rows = [monomials(x, VARIABLES) for x in (total(theorem), *limits)]
+    return [rows[0], *(row for row in rows[1:] if any(exponents for _, exponents in row))]
+
+
+class _Bounds:
+    """Both bounds at given T and K, with the noise of these."""
+
+    def __init__(self, setting: DPScaffold, quiet: bool = False) -> None:
+        """quiet: with V_0 = 0, to which the bounds fall as K grows."""
+        from dpfl_theory.statements import get
+
+        self.setting, self.theorem, self.strong = setting, get(EXPLICIT), get(STRONG)
+        self.known = {**setting.letters(), **({"varsigma": 0.0} if quiet else {})}
+        self.most = setting.rounds or ENOUGH
+        self.noise_and_start = cache(self._noise_and_start)
+
+    def at(self, T: int, K: int) -> dict[str, float]:
+        """The letters' values."""
+        return {**self.known, "T": T, "K": K, "Sigma": self.setting.sigma(T, K)}
+
+    def program(self, T: int, K: int) -> Program:
+        """The convex bound's, whose step has the limit that the theorem gives it."""
+        from dpfl_theory.recommend.evaluate import value
+
+        at = self.at(T, K)
+        rows = [[Monomial(value(self.theorem, c, at), e) for c, e in row] for row in _rows()]
+        return Program([m for m in rows[0] if m.coefficient > 0], rows[1:])
+
+    def convex(self, T: int, K: int) -> float:
+        """The convex bound's infimum over the step, as eta_g grows: of A/eta + B eta over eta <= a."""
+        program = self.program(T, K).without_falling("eta_g")
+        A, B = (math.fsum(m.coefficient for m in program.objective if m.exponents["eta"] == e) for e in (-1, 1))
+        a = self.longest(T, K)
+        eta = a if B * a**2 <= A else math.sqrt(A / B)
+        return A / eta + B * eta
+
+    def longest(self, T: int, K: int) -> float:
+        """The limit of the convex step."""
+        rows = self.program(T, K).constraints
+        return min(1 / row[0].coefficient for row in rows if set(row[0].exponents) == {"eta"})
+
+    def _noise_and_start(self, T: int, K: int) -> tuple[float, float]:
+        """The strongly convex bound's two terms."""
+        from dpfl_theory.recommend.evaluate import terms
+
+        found = terms(self.strong, self.at(T, K))
+        return found["noise"], found["start"]
+
+    def level(self, T: int, K: int) -> float:
+        """g: the variance of a local step over T K."""
+        at = self.at(T, K)
+        return (at["varsigma"] ** 2 / (at["s"] * at["R"]) + at["Sigma"] ** 2) / (T * K)
+
+    def least_rounds(self, K: int) -> int:
+        """The fewest rounds that the strongly convex case allows."""
+        from dpfl_theory.recommend.evaluate import rounded_up, value
+
+        limits = [small for small, large in inequalities(self.strong) if str(large) == "T"]
+        return max(rounded_up(value(self.strong, limit, self.known)) for limit in limits)
+
+
+def _strong(bounds: _Bounds, K: int) -> tuple[int, float, float] | None:
+    """The best T of the strongly convex bound, the bound there and what none is below; None where no T is allowed."""
+    first = bounds.least_rounds(K)
+    if first > bounds.most:
+        return None
+    return least_of(lambda T: bounds.level(T, K), lambda T: bounds.noise_and_start(T, K), first, bounds.most)
+
+
+def _best(bounds: _Bounds, K: int) -> tuple[str, int, float]:
+    """The statement, T and the value that are best for K, with the convex one's infimum over the steps."""
+    setting = bounds.setting
+    T = turn(lambda T: bounds.convex(T, K), 1, bounds.most)
+    found = (EXPLICIT, T, bounds.convex(T, K))
+    if setting.strong_convexity is None:
+        return found
+    strong = _strong(bounds, K)
+    return found if strong is None or strong[1] >= found[2] else (STRONG, *strong[:2])
+
+
+def _anything(bounds: _Bounds) -> dict[str, Any]:
+    """A choice that meets all hypotheses that hold for any."""
+    T, K = bounds.setting.rounds or 1, bounds.setting.local_steps or 1
+    return {"statement": EXPLICIT, "rounds": T, "local_steps": K, "eta_g": 1.0, "eta_l": bounds.longest(T, K) / K / 2}
+
+
+def infimum(setting: DPScaffold) -> float:
+    """What the bound can come near, infinite where no choice meets the hypotheses."""
+    if setting.unmet(_anything(_Bounds(setting))):
+        return math.inf
+    if setting.local_steps is None:
+        return _best(_Bounds(setting, quiet=True), 1)[2]
+    return _best(_Bounds(setting), setting.local_steps)[2]
+
+
+def least(setting: DPScaffold) -> Optimum:
+    """The least bound of both statements, with the steps, the rounds and the local steps of it."""
+    bounds, lower = _Bounds(setting), 0.0
+    anything = _anything(bounds)
+    if hopeless := setting.unmet(anything):
+        return Optimum(anything, math.inf, math.inf, "no choice meets the hypotheses", tuple(hopeless))
+    how = "the noise's order is of K's root, so that the bounds fall with K: all that are allowed are made"
+    if setting.local_steps is not None:
+        K = setting.local_steps
+    else:
+        lower = _best(_Bounds(setting, quiet=True), 1)[2]
+        enough, trivial = (1 + SHARE) * lower, setting.trivial()[0]
+        if lower < trivial:
+            enough = min(enough, (lower + trivial) / 2)
+        K = count_for(lambda K: _best(bounds, K)[2] > enough)
+        how = f"the bounds fall with K towards {lower:.6g}; K is the least with a bound at most {SHARE:.0%} above that"
+    name, T, value = _best(bounds, K)
+    if name == EXPLICIT:
+        choice, own = _free_step(bounds, T, K)
+        how += (
+            "; for given T and K the bound is a geometric program in the steps, of which the limit eta_g -> infinity "
+            f"was taken for the lower bound, and eta_g here makes the drift's share {SHARE:.0%} of the noise's"
+        )
+    else:
+        choice, own = {"statement": STRONG}, _lower(bounds, K, value)
+        how += (
+            "; the strongly convex case, whose step is prescribed, has a smaller bound than any step of the convex one"
+        )
+    how += "; T is where the bound turns from falling to rising, or all that are allowed"
+    choice |= {"rounds": T, "local_steps": K}
+    unmet = setting.unmet(choice)
+    bound = math.fsum(setting.terms(choice).values())
+    if unmet:
+        return Optimum(choice, math.inf, math.inf, "no choice meets the hypotheses", tuple(unmet))
+    return Optimum(choice, bound, min(bound, lower or own), how)
+
+
+def _lower(bounds: _Bounds, K: int, value: float) -> float:
+    """What no T and no step has less than, where the strongly convex case is best: the convex one has more."""
+    found = _strong(bounds, K)
+    return value if found is None else min(value, found[2])
+
+
+def _free_step(bounds: _Bounds, T: int, K: int) -> tuple[dict[str, Any], float]:
+    """The steps at T and K, and a number that no steps have a bound below."""
+    setting, program = bounds.setting, bounds.program(T, K)
+    eta_g = max(1.0, math.sqrt(setting.users * setting.user_rate / SHARE))
+    limit = program.without_falling("eta_g").solve()
+    here = program.at({"eta_g": eta_g}).solve()
+    assert isinstance(limit, Solution)
+    assert isinstance(here, Solution)
+    eta_l = here.values["eta"] / (K * eta_g)
+    return {"statement": EXPLICIT, "eta_g": eta_g, "eta_l": eta_l}, limit.lower

@@ -1,0 +1,146 @@
+"""What would help where nothing beats the start: the smallest change of epsilon, clients or parameters, by runs.
+
+Each candidate is a search of its own with certified noise, smaller than the one that a recommendation comes from; a
+change counts as enough where the algorithm's mean then lies a tenth and three standard errors below the start.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from dpfl_theory.checks.call_cache import Reuse
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.recommend.base import Document
+from dpfl_theory.recommend.compare import SURE
+from dpfl_theory.recommend.constants_from_data import gap_at_start
+from dpfl_theory.recommend.data import Source
+from dpfl_theory.recommend.search import Plan, search, usual
+from dpfl_theory.recommend.synthetic_problem import Constants
+from dpfl_theory.recommend.tuned import Budget, tuned
+
+__all__ = ["beats_start", "changes", "told"]
+
+_PLAN = Plan(points=64, generations=5, finalists=12, second=16, best=4, third=64, last=256)
+_MOST = 64
+"""The largest factor that is tried."""
+_RECORDS = 200_000
+"""Records, copies included, beyond which no more clients are tried."""
+_SPARSE = 2**22
+"""The same for parameters of all clients together, where records are sparse."""
+_SHARE = 0.9
+
+
+def beats_start(problem: Problem, name: str, budget: Budget, seed: int, plan: Plan | None = None) -> bool:
+    """Whether the best hyper-parameters found for an algorithm end a tenth and three standard errors below the start,
+    that of 0."""
+    found = search(
+        tuned()[name](problem, budget), seed, plan or (_PLAN if usual(problem) == Plan() else usual(problem))
+    )
+    return bool(math.isfinite(found.mean) and found.mean + SURE * found.error < _SHARE * gap_at_start(problem))
+
+
+def _least(enough: Callable[[int], bool], most: int) -> int | None:
+    """The least of 2, 3, ..., ``most`` that is enough, if what is larger is enough too; None where none is.
+
+    >>> _least(lambda k: k >= 5, 64), _least(lambda k: False, 64)
+    (5, None)
+    """
+    low, high = 1, 2
+    while high < most and not enough(high):
+        low, high = high, min(2 * high, most)
+    if high >= most and not enough(most):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _rounded_up(value: float) -> float:
+    """To two significant digits.
+
+    >>> _rounded_up(0.561), _rounded_up(13.0)
+    (0.57, 13.0)
+    """
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.ceil(value / unit - 1e-9) * unit:.2g}")
+
+
+def changes(
+    source: Source | Constants,
+    clients: int | None,
+    budget: Budget,
+    name: str,
+    seed: int = 0,
+    plan: Plan | None = None,
+    reuse: Reuse | None = None,
+) -> Document:
+    """The smallest changes, each alone, with which an algorithm ends below the start.
+
+    Args:
+        source: the data, or constants in their place; ``clients``: how many the records are split among, where the data
+            do not say.
+        budget: at which nothing beats the start.
+        name: the algorithm, the best one at that budget.
+        reuse: a store of what was found before.
+
+    Returns:
+        ``epsilon``: the asked one times the least power of 2^(1/4), rounded up; ``clients``: the least multiple of the
+        clients, each as many times there; ``features``: the largest number of principal components, which sparse
+        records do not have; None for each where nothing that was tried is enough.
+
+    >>> found = changes(Source("breast-cancer", features=2), 4, Budget(0.2, 1e-5, rounds=4), "dp-fedavg")
+    >>> found["epsilon"] > 0.2, found["clients"] > 4
+    (True, True)
+    """
+    problem = source.problem(clients)
+    known = reuse or Reuse()
+
+    def beats(problem: Problem, budget: Budget) -> bool:
+        found: bool = known.one(partial(beats_start, problem, name, budget, seed, plan), f"{name} beats the start")
+        return found
+
+    def with_epsilon(k: int) -> bool:
+        return beats(problem, replace(budget, epsilon=budget.epsilon * 2 ** (k / 4)))
+
+    def with_clients(k: int) -> bool:
+        return beats(source.problem(clients, copies=k), budget)
+
+    def with_features(k: int) -> bool:
+        return beats(source.narrowed(max(1, features // k)).problem(clients), budget)
+
+    features = source.width
+    copies = min(_MOST, _RECORDS // source.records)
+    if problem.sparse:
+        copies = min(copies, max(1, _SPARSE // (problem.n * problem.d)))
+    quarters = _least(with_epsilon, 4 * int(math.log2(_MOST)))
+    more = _least(with_clients, copies) if copies >= 2 else None
+    fewer = _least(with_features, features) if features >= 2 and not problem.sparse else None
+    return {
+        "epsilon": None if quarters is None else _rounded_up(budget.epsilon * 2 ** (quarters / 4)),
+        "clients": None if more is None else more * problem.n,
+        "features": None if fewer is None else max(1, features // fewer),
+    }
+
+
+def told(found: Document, width: str = "features (principal components)") -> str:
+    """The changes in a sentence; width: what there would be fewer of.
+
+    >>> told({"epsilon": 2.0, "clients": None, "features": 3})
+    'Enough would be, each alone: epsilon = 2, or 3 features (principal components).'
+    >>> told({"epsilon": None, "clients": None, "features": None})
+    'No change of epsilon, clients or features that was tried is enough.'
+    """
+    parts = []
+    if found["epsilon"] is not None:
+        parts.append(f"epsilon = {found['epsilon']:g}")
+    if found["clients"] is not None:
+        parts.append(f"{found['clients']} clients like these")
+    if found["features"] is not None:
+        parts.append(f"{found['features']} {width}")
+    if not parts:
+        return "No change of epsilon, clients or features that was tried is enough."
+    return f"Enough would be, each alone: {', or '.join(parts)}."

@@ -1,0 +1,163 @@
+"""What a rule's recommendation reaches where it is run, with noise that is certified for the budget.
+
+A rule of `dpfl_theory.recommend.rules` gives hyper-parameters by formulas. Here the problem's constants are put in, and
+where a paper's noise leaves a constant open the one that makes it the least noise which the accountant certifies for
+the rounds that the rule wants; the run is measured like one that a search found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.recommend.algorithms import get
+from dpfl_theory.recommend.base import Document
+from dpfl_theory.recommend.constants_from_data import gap_at_start, measures_of
+from dpfl_theory.recommend.rules import applied, rules
+from dpfl_theory.recommend.search import measure
+from dpfl_theory.recommend.translated import LEFT_OPEN, MOST_ROUNDS, RULED, same
+from dpfl_theory.recommend.tuned import Tuned
+
+__all__ = ["MOST_ROUNDS", "RULED", "constants", "reached", "ruled", "starts"]
+
+MOST_STEPS = 128_000
+"""Local steps of a client beyond which no run is made either."""
+_TRIES = 6
+"""How often a constant is computed anew for the rounds that the rule then wants."""
+
+
+class _Fixed(Tuned):
+    """A tuned algorithm whose hyper-parameters a rule gave: there is nothing left to choose."""
+
+    def __init__(self, like: Tuned, rule: Mapping[str, float]) -> None:
+        super().__init__(like.problem, like.budget)
+        self.like, self.rule, self.chosen = like, dict(rule), like.placed(rule)
+        self.noise = like.noise  # type: ignore[misc]
+
+    def free(self) -> tuple[()]:
+        return ()
+
+    def mechanism(self, values: Any) -> Any:
+        return self.like.mechanism(self.chosen)
+
+    def multiplier(self, values: Any) -> float:
+        return self.like.multiplier(self.chosen)
+
+    def iterations(self, values: Any) -> int:
+        return self.like.iterations(self.chosen)
+
+    def placed(self, hyperparameters: Any) -> dict[str, float]:
+        return {}
+
+    def algorithm(self, lanes: Mapping[str, Any]) -> Any:
+        return self.like.algorithm(lanes)
+
+    def hyperparameters(self, values: Any, noise_multiplier: float) -> dict[str, float]:
+        own = self.like.hyperparameters(self.chosen, noise_multiplier)
+        return {name: self.rule.get(name, value) for name, value in own.items()}
+
+
+def constants(algorithm: str, problem: Problem) -> dict[str, float]:
+    """The inputs of an algorithm's rules that a problem gives: L, mu, G and so on.
+
+    Raises InputError for a constant that the rules need and the problem lacks.
+    """
+    found, absences = measures_of(get(algorithm), problem)
+    for name, absent in absences.items():
+        raise InputError(f"{algorithm} needs {name}, and {absent.why}")
+    return {name: m.value for name, m in found.items()}
+
+
+def ruled(one: Tuned, rule: str, longer: bool = False) -> tuple[Document, dict[str, float]]:
+    """A rule's recommendation for a tuned algorithm's problem and budget, and the hyper-parameters of its run.
+
+    Its bound is for the certified noise of this very run. Where that noise depends on what is chosen, the rule is asked
+    again for the noise of its last answer, until the two agree. One that minimises the bound does so within the
+    budget's rounds (or, ``longer``, any number), and gives the least found on the way, the printed rule's included.
+
+    Raises InputError where it has none, such as for a constant that the problem lacks.
+    """
+    found = list(_answers(one, rule, longer))
+    if rules()[rule].chooses:
+        printed = _answers(one, "printed", longer)
+        found += [answer for answer in printed if longer or one.placed(answer[1])["rounds"] <= one.most_rounds]
+        return min(found, key=lambda answer: math.inf if answer[0]["bound"] is None else answer[0]["bound"])
+    return found[-1]
+
+
+def _answers(one: Tuned, rule: str, longer: bool) -> Iterator[tuple[Document, dict[str, float]]]:
+    """What a rule recommends, for the noise of what it recommended before; each with the bound for its own noise."""
+    own, kind, known = RULED[one.name], get(one.name), constants(one.name, one.problem)
+    chooses = rules()[rule].chooses
+    given: Document = {**known}
+    if one.name in LEFT_OPEN and not chooses:
+        given |= LEFT_OPEN[one.name](one)
+    if "rounds" in kind.names() and chooses and not longer:
+        given["rounds"] = one.most_rounds
+    before: dict[str, float] | None = None
+    asked = own.asks(one, None)
+    for _ in range(_TRIES):
+        found = applied(rule, kind(**given, **asked), alone=True)
+        now = own.hyperparameters(found, asked)
+        if now == before:
+            return
+        before, ours = now, own.asks(one, now)
+        setting = kind(**given, **ours)
+        again = found if ours == asked else setting.answer(setting.chosen(found))
+        bound = again["bound"] if same(own.hyperparameters(again, ours), now) else None  # steps may rest on the noise
+        yield {**found, "bound": bound, "vacuous": bound is None or bound >= setting.trivial()[0]}, now
+        asked = ours
+
+
+def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool = False) -> Document:
+    """What a rule's recommendation reaches, or why there is none.
+
+    Plain data: ``suboptimality`` (mean, error), ``bound``, what it ``bounds``, ``vacuous`` (whether it promises no more
+    than the start has), ``vectors`` that a client sends, ``hyperparameters``, how the run ``departs`` from what the
+    rule says, and ``why`` where nothing was run.
+    longer: whether it may send more vectors than the budget allows.
+
+    >>> from dpfl_theory.problems import make
+    >>> from dpfl_theory.recommend.tuned import Budget, tuned
+    >>> problem = make("logistic-synthetic", clients=40, dimension=2, records=10)
+    >>> found = reached(tuned()["dp-norm-ec"](problem, Budget(8.0, 1e-5, rounds=64)), "printed")
+    >>> found["why"] is None, found["bound"] > 0.0
+    (True, True)
+    """
+    try:
+        found, chosen = ruled(one, rule, longer)
+    except InputError as error:
+        return {"rule": rule, "suboptimality": None, "bound": None, "why": str(error)}
+    fixed, bound, bounds = _Fixed(one, chosen), found["bound"], found["certificate"]["bounds"]
+    of_start = bound is not None and "[F]" in bounds and bound >= gap_at_start(one.problem)
+    vectors = math.ceil(one.vectors * fixed.chosen["rounds"] - 1e-9)
+    told: Document = {
+        "rule": rule,
+        "bound": bound,
+        "bounds": bounds,
+        "vacuous": found["vacuous"] or of_start,
+        "vectors": vectors,
+        "hyperparameters": chosen,
+        "departs": RULED[one.name].among_cohorts if one.budget.cohort not in (None, one.problem.n) else "",
+    }
+    if vectors > one.budget.rounds and not longer:
+        return {**told, "suboptimality": None, "why": f"it wants {vectors} vectors from a client"}
+    if (wanted := fixed.iterations({})) > MOST_ROUNDS:
+        return {**told, "suboptimality": None, "why": f"it wants {wanted} iterations"}
+    if (wanted := int(wanted * fixed.chosen.get("local_steps", 1))) > MOST_STEPS:
+        return {**told, "suboptimality": None, "why": f"it wants {wanted} local steps of a client"}
+    (run,) = measure(fixed, [{}], lanes, seed)
+    return {
+        **told,
+        "suboptimality": {"mean": run.mean, "error": run.error},
+        "hyperparameters": run.hyperparameters,
+        "why": None,
+    }
+
+
+def starts(one: Tuned, told: Sequence[Document]) -> list[dict[str, float]]:
+    """What rules say (`reached`), as values for a search to start from."""
+    return [one.placed(said["hyperparameters"]) for said in told if said.get("hyperparameters")]

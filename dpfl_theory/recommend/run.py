@@ -1,0 +1,184 @@
+"""The rule ``best``: hyper-parameters that runs with certified noise find, of one algorithm or of all, compared.
+
+The runs are of the data's problem, or of one that has the constants which stand in their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from dpfl_theory.checks.call_cache import Reuse
+from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.problems.linear_model import LinearModel
+from dpfl_theory.recommend.base import NEEDS, Document, fits, named
+from dpfl_theory.recommend.compare import compare
+from dpfl_theory.recommend.confirm import of_comparison
+from dpfl_theory.recommend.data import Source, report
+from dpfl_theory.recommend.minimum_budget import changes
+from dpfl_theory.recommend.search import Plan
+from dpfl_theory.recommend.synthetic_problem import Constants
+from dpfl_theory.recommend.translated import RULED
+from dpfl_theory.recommend.tuned import Budget, tuned
+
+__all__ = ["KINDS", "WORDS", "best"]
+
+_BUDGET = {"epsilon": "positive", "delta": "probability"}
+_MAY = {"rounds": "count", "cohort": "positive", "clients": "count"}
+_CONSTANTS = {"clients": "count", "dim": "count", "smoothness": "positive", "distance": "positive"}
+_MORE_CONSTANTS = {"strong_convexity": "nonnegative", "lipschitz": "positive", "heterogeneity": "nonnegative"}
+
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "relation": ("zero-out", "replace", "add-remove"),
+    "view": ("third-party", "server"),
+    "sampling": ("full", "poisson", "fixed", "with-replacement"),
+}
+"""Inputs that are words."""
+
+KINDS: Mapping[str, str] = _BUDGET | _MAY | _CONSTANTS | _MORE_CONSTANTS
+"""Every input, with what it has to be (`dpfl_theory.recommend.base.NEEDS`)."""
+
+ROUNDS = 500
+
+
+def best(
+    algorithm: str | None,
+    inputs: Mapping[str, Any],
+    source: Source | None = None,
+    *,
+    unit: str = "all",
+    seed: int = 0,
+    jobs: int = 1,
+    plan: Plan | None = None,
+    progress: Callable[[float, str], None] | None = None,
+    confirm: bool = False,
+    wrong: Sequence[str] = (),
+    reuse: Reuse | None = None,
+) -> Document:
+    """What runs find best within a budget: `dpfl_theory.recommend.compare`, with what the data or constants are.
+
+    Args:
+        algorithm: the only one that is run; all private ones without it.
+        inputs: epsilon and delta; rounds, the vectors that a client may send (500), and cohort, the clients in a round;
+            relation, view and sampling (`dpfl_theory.recommend.tuned.Budget`); without data the constants of
+            `Constants`, with them the number of clients, where the data do not name them.
+        source: the data.
+        unit, seed, jobs, plan, progress, reuse: as in `compare`.
+        wrong: what is wrong with other inputs, to be told together with what is wrong with these.
+        confirm: whether ``confirmed`` says if bounds are least where runs are best (`confirm.of_comparison`).
+
+    Returns:
+        The comparison, with ``data`` (what was run on, its constants with their certificates, what is not private about
+        this) and ``would_help_by_unit``: where nothing beats the start, the smallest changes with which something does.
+
+    Raises:
+        InputError: one, for all inputs that are missing, out of range or do not belong.
+
+    >>> small = Plan(points=16, lanes=2, generations=2, finalists=2, second=4, best=1, third=8, last=8)
+    >>> known = {"clients": 20, "dim": 2, "smoothness": 1.0, "distance": 3.0}
+    >>> found = best("dp-clip21", {**known, "epsilon": 8.0, "delta": 1e-5, "rounds": 8}, plan=small)
+    >>> found["recommended"], found["data"]["problem"]
+    ('dp-clip21', 'quadratics with eigenvalues from 0.001 to 1, ||w*|| = 3')
+    """
+    given = {name: value for name, value in inputs.items() if value is not None}
+    if algorithm is not None and algorithm not in tuned():
+        raise unknown_name("algorithm", algorithm, tuned())
+    if confirm and algorithm is not None and algorithm not in RULED:
+        raise InputError(f"there is no bound of {algorithm} to confirm: leave `confirm` out")
+    if faults := [*wrong, *_missing(given, source, algorithm), *_wrong(given, source, algorithm, unit)]:
+        raise InputError("; and ".join(faults))
+    clients = None if "clients" not in given else int(given["clients"])
+    on: Source | Constants = source or _constants(given)
+    if isinstance(on, Source) and not on.own_clients and clients is None:
+        raise InputError(
+            f"{on.found.name} does not say whose record each one is: name the column with `client_column`, or split "
+            "the records with `clients` (and `partition`: iid, shards or similarity)"
+        )
+    if not isinstance(on, Source):  # the problem's records would stand for nobody's
+        unit = "client"
+    problem = on.problem(clients)
+    n = problem.n
+    if given.get("cohort", n) > n:
+        raise InputError(f"`cohort` is {given['cohort']:g}: there are {n} clients; give at most that")
+    asked = {name: given[name] for name in ("cohort", *WORDS) if name in given}
+    budget = Budget(given["epsilon"], given["delta"], int(given.get("rounds", ROUNDS)), **asked)
+    only = () if algorithm is None else (algorithm,)
+    how: Document = {"seed": seed, "jobs": jobs, "progress": progress, "reuse": reuse}
+    found = compare(problem, budget, algorithms=only, unit=unit, plan=plan, **how)
+    helps = {}
+    for protects, name in found["recommended_by_unit"].items():
+        if name is None:
+            least = next(row["name"] for row in found["algorithms"] if row["protects"] == protects)
+            helps[protects] = changes(on, clients, budget, least, seed, reuse=reuse)
+    more: Document = {}
+    if confirm:
+        more["confirmed"] = of_comparison(found["algorithms"], problem, budget, **how)
+    return {
+        "data": _report(on, problem),
+        **found,
+        "would_help_by_unit": helps,
+        **more,
+    }
+
+
+def _report(on: Source | Constants, problem: Problem) -> Document:
+    if isinstance(on, Constants):
+        return on.report(problem)
+    assert isinstance(problem, LinearModel)
+    return report(on, problem)
+
+
+def _constants(given: Mapping[str, Any]) -> Constants:
+    kinds = _CONSTANTS | _MORE_CONSTANTS
+    return Constants(
+        **{name: int(given[name]) if kinds[name] == "count" else given[name] for name in kinds if name in given}
+    )
+
+
+def _runs(algorithm: str | None) -> str:
+    return "without `algorithm` all are compared" if algorithm is None else f"`rule=best` runs {algorithm}"
+
+
+def _by_rule(algorithm: str | None) -> str:
+    return f"{'name an `algorithm` and ' if algorithm is None else ''}take `rule=printed` or `rule=bound-optimal`"
+
+
+def _missing(given: Mapping[str, Any], source: Source | None, algorithm: str | None) -> Iterator[str]:
+    """One sentence for all that is missing."""
+    budget = [named(name) for name in _BUDGET if name not in given]
+    if source is not None or set(given) & {*_CONSTANTS, *_MORE_CONSTANTS}:
+        missing = [*budget, *(named(name) for name in _CONSTANTS if source is None and name not in given)]
+        if missing:
+            yield f"{_runs(algorithm)}: give {' and '.join(missing)} too"
+        return
+    wanted = " and ".join(["`data`", *budget])
+    constants = ", ".join(map(named, _CONSTANTS))
+    yield f"{_runs(algorithm)} on data: give {wanted} (or constants: {constants}), or {_by_rule(algorithm)}"
+
+
+def _wrong(given: Mapping[str, Any], source: Source | None, algorithm: str | None, unit: str) -> Iterator[str]:
+    """A sentence for what does not belong, and one for each value that is out of range."""
+    constants = _CONSTANTS | _MORE_CONSTANTS
+    known = _BUDGET | _MAY | (constants if source is None else {})
+    measured = [named(name) for name in given if name in constants and name not in known]
+    strange = [named(name) for name in given if name not in KINDS and name not in WORDS]
+    if measured:
+        yield f"the data have their own {', '.join(measured)}: leave out one or the other"
+    if strange:
+        only = f"{', '.join(strange)} can be given to a paper's rule only"
+        yield f"{only}: {_by_rule(algorithm)}, or leave out what it takes"
+    for name, words in WORDS.items():
+        if name in given and given[name] not in words:
+            yield f"{named(name)} is {given[name]!r}: choose one of {', '.join(words)}"
+    for name, value in given.items():
+        if name in known and not fits(value, KINDS[name]):
+            yield f"{named(name)} is {value!r}: give {NEEDS[KINDS[name]]}"
+    there = [name for name in constants if name in given]
+    if source is None and {*_CONSTANTS} <= {*there} and all(fits(given[name], constants[name]) for name in there):
+        yield from _constants(given).contradictions(int(given["clients"]))
+    if source is None and unit == "record":
+        yield "`unit` is 'record', and constants have no records: give `data`, or leave `unit` out"
+    size, clients = given.get("cohort"), given.get("clients")
+    if fits(size, "positive") and fits(clients, "count") and float(size or 0) > float(clients or 0):
+        yield f"`cohort` is {size:g}: there are {clients:g} clients; give at most that"

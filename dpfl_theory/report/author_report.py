@@ -1,0 +1,298 @@
+"""The letter to a paper's authors, as the catalogue records it: causes first, each told once, then what they explain.
+
+It speaks of what was read in the paper; a restored formula or a word that claims no theorem gets a remark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from dpfl_theory import methods, statements
+from dpfl_theory.checks.runner import plan
+from dpfl_theory.report.entries import Entry, check_command, copy_read, natural, readings_of, reference
+from dpfl_theory.report.proof_map import harmed, proof_graph
+from dpfl_theory.statements.errata import GRADES, Cause, Typo
+from dpfl_theory.statements.model import DERIVED, Statement
+
+__all__ = [
+    "SharedCause",
+    "affected",
+    "alike",
+    "causes_of",
+    "counted",
+    "grades_of",
+    "letter",
+    "opening",
+    "provenances",
+    "read_alike",
+    "refuting_checks",
+    "script_path",
+    "script_text",
+    "showing_command",
+]
+
+PLACE = resources.files("dpfl_theory") / "statements"
+"""Where the papers' packages lie, and in them the scripts of the counterexamples."""
+
+
+@dataclass(frozen=True)
+class SharedCause:
+    """A cause, the lines of its script (none where there is no such file), and the errata that share it."""
+
+    cause: Cause
+    script: str
+    errata: tuple[Statement, ...]
+
+    @property
+    def path(self) -> str:
+        """The script's place in the repository."""
+        return script_path(self.cause)
+
+
+def script_path(cause: Cause) -> str:
+    """The place of a cause's script in the repository.
+
+    >>> script_path(Cause("a2020.long-step", "-", "-", "-", "-", "-"))
+    'dpfl_theory/statements/a2020/counterexamples/long_step.py'
+    """
+    return f"dpfl_theory/statements/{cause.paper}/counterexamples/{cause.script}"
+
+
+def script_text(cause: Cause) -> str:
+    """The lines of a cause's script; empty where there is no such file."""
+    file = PLACE / cause.paper / "counterexamples" / cause.script
+    return file.read_text(encoding="utf-8").strip("\n") if file.is_file() else ""
+
+
+def causes_of(chosen: Iterable[Statement]) -> tuple[SharedCause, ...]:
+    """Each cause of the errata once: those that explain most first, and of these those of the gravest grade."""
+    beside: dict[str, list[Statement]] = {}
+    for s in sorted(chosen, key=lambda s: natural(s.id)):
+        if s.erratum is not None:
+            beside.setdefault(s.erratum.cause.id, []).append(s)
+    found = []
+    for errata in beside.values():
+        assert errata[0].erratum is not None
+        cause = errata[0].erratum.cause
+        found.append(SharedCause(cause, script_text(cause), tuple(errata)))
+    order = list(GRADES)
+
+    def gravity(shared: SharedCause) -> tuple[int, int]:
+        return -len(shared.errata), min(order.index(s.erratum.grade) for s in shared.errata if s.erratum)
+
+    return tuple(sorted(found, key=gravity))
+
+
+def grades_of(chosen: Iterable[Statement]) -> dict[str, int]:
+    """How many errata have each grade."""
+    seen = [s.erratum.grade for s in chosen if s.erratum is not None]
+    return {grade: seen.count(grade) for grade in GRADES}
+
+
+def provenances(chosen: Iterable[Statement]) -> dict[str, int]:
+    """How many statements were read in the paper, were restored, are derived, and are second readings."""
+    own = list(chosen)
+    readings = [s for s in own if s.reading_of and s.provenance != "derived"]
+    others = [s.provenance for s in own if s not in readings]
+    return {**{p: others.count(p) for p in ("read", "restored", "derived")}, "readings": len(readings)}
+
+
+def counted(chosen: Iterable[Statement]) -> str:
+    """The statements by provenance, in words."""
+    n = provenances(chosen)
+    parts = [f"{n['read'] or 'no'} {_plural(n['read'], 'statement')} read in the paper"]
+    parts += [f"{n['restored']} restored"] if n["restored"] else []
+    parts += [f"{n['derived']} derived (these are ours)"] if n["derived"] else []
+    parts += [f"{n['readings']} second {_plural(n['readings'], 'reading')}"] if n["readings"] else []
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _plural(count: int, word: str) -> str:
+    return word if count == 1 else f"{word}s"
+
+
+def opening(paper: str, own: Sequence[Statement]) -> list[str]:
+    """The letter's first paragraphs: what was read, how it was checked, what was found, and that it may be mistaken."""
+    errata, causes = sum(s.erratum is not None for s in own), len(causes_of(own))
+    copy = copy_read(paper)
+    read = f"Thank you for this paper, which we have read closely{f': {copy}' if copy else ''}. We wrote down its "
+    read += (
+        f"statements one by one, with hypotheses, letters and units, so that a computer can check them: {counted(own)}."
+    )
+    known = provenances(own)
+    if known["restored"] and not known["read"]:
+        read += " We restored the formulas from the words around them, and nothing restored is called an error of "
+        read += "yours. We should be glad to put your own formulas in their place."
+    elif known["restored"]:
+        read += " Where our copy has lost a formula we restored it, and nothing restored is called an error of yours."
+    *others, last = methods.known().values()
+    checked = (
+        "Each was checked by the methods that apply to it: "
+        f"{', '.join(method.what for method in others)}, and {last.what}."
+    )
+    if errata:
+        found = f"{errata} {_plural(errata, 'statement')} {'does' if errata == 1 else 'do'} not hold as read, "
+        found += f"for {causes} {_plural(causes, 'cause')}. {_qualified(own)}"
+        found += (
+            "The causes come first, each told once: with the smallest counterexample that we found, a short script "
+        )
+        found += "that redoes it and needs nothing of ours, and the best reply that we could think of. Then follow the "
+        found += "statements that they concern, and what survives."
+    else:
+        found = "We have no erratum on record: no statement was found to fail as it was "
+        found += "read." if known["read"] else "restored."
+    doubt = (
+        "We may be mistaken: in a reading, in a restoration or in a computation. Every finding can be repeated with "
+        "the command beside it. Corrections are welcome, and will be made with thanks."
+    )
+    return [read, f"{checked} {found}", doubt]
+
+
+def _qualified(own: Sequence[Statement]) -> str:
+    """How many errata depend on one reading of the paper's words, and how many repeat a misprint; empty where none."""
+    errata = {s.id: s.erratum for s in own if s.erratum is not None}
+    read = [s for s in own if s.id in errata and any(r.expected == "holds" for r in read_alike(s, own) if r.id != s.id)]
+    causes = [e.cause.id for e in errata.values() if e.grade == "misprint"]
+    told = ""
+    if read:
+        verb, holds = ("depends", "it holds") if len(read) == 1 else ("depend", "they hold")
+        told += f"{len(read)} of {len(errata)} {verb} on how the paper's words are read: under another reading, which "
+        told += f"is given with each, {holds} as printed. "
+    if causes:
+        count = len(set(causes))
+        told += f"{len(causes)} of {len(errata)} {'comes' if len(causes) == 1 else 'come'} from {count} "
+        told += f"{_plural(count, 'misprint')} of what the paper has right elsewhere. "
+    return told
+
+
+def affected(statement: Statement, graph: Any) -> tuple[str, ...]:
+    """The paper's statements that rest on this one: reached in the graph of proofs, or named by its erratum.
+
+    What survives the erratum does not rest on it, nor what is reached through survivors alone. A derived form or a
+    second reading beside a statement is none of its own.
+    """
+    named = () if statement.erratum is None else statement.erratum.affects
+    found = {i for i in (*named, *harmed(graph, statement.id)) if i != statement.id and _stands_alone(i, graph)}
+    return tuple(sorted(found, key=natural))
+
+
+def _stands_alone(id_: str, graph: Any) -> bool:
+    entry = graph.nodes[id_]["entry"] if id_ in graph else None
+    s = None if entry is None else entry.statement
+    return s is None or (s.provenance != "derived" and not s.reading_of)
+
+
+def refuting_checks(statement: Statement) -> list[tuple[str, str]]:
+    """The checks (method, name) that are known to refute a statement."""
+    return [(c.method, c.name) for _, c in plan([statement]) if c.expected == "violated"]
+
+
+def showing_command(statement: Statement) -> str:
+    """The command that shows what refutes a statement: by the methods alone that do.
+
+    >>> showing_command(statements.get("hou2023.corollary1"))
+    'dpfl-theory check hou2023.corollary1 --method exact'
+    """
+    known = {method for method, _ in refuting_checks(statement)}
+    chosen = [f" --method {m}" for m in methods.known() if m in known]
+    return check_command(statement.id) + "".join(chosen if known < set(statement.methods) else ())
+
+
+def read_alike(statement: Statement, own: Iterable[Statement]) -> tuple[Statement, ...]:
+    """All readings of the same words, the literal one first; empty where there is only one."""
+    known = {s.id: s for s in own if s.provenance != "derived"}
+    readings = readings_of(known.values())
+    first = readings.get(statement.id, statement.id)
+    others = sorted((i for i, of in readings.items() if of == first), key=natural)
+    return tuple(known[i] for i in (first, *others) if i in known) if others else ()
+
+
+def alike(entry: Entry, known: Mapping[str, Entry]) -> tuple[Entry, ...]:
+    """The entries of the other readings of the same words."""
+    if entry.statement is None:
+        return ()
+    own = (e.statement for e in known.values() if e.statement is not None and e.paper == entry.paper)
+    return tuple(known[s.id] for s in read_alike(entry.statement, own) if s.id != entry.id)
+
+
+def letter(paper: str) -> dict[str, Any]:
+    """The whole letter as plain data; verdicts are those on record."""
+    own = sorted(statements.select((), paper), key=lambda s: natural(s.id))
+    graph = proof_graph([Entry(s.id, s) for s in statements.all_statements()])
+    grades = grades_of(own)
+    return {
+        "paper": paper,
+        "reference": reference(paper),
+        "title": reference(paper).split(": ", 1)[-1].removesuffix("."),
+        "copy": copy_read(paper) or None,
+        "opening": opening(paper, own),
+        "statements": provenances(own),
+        "causes": [
+            {
+                "id": c.cause.id,
+                "title": c.cause.title,
+                "text": c.cause.text,
+                "example": c.cause.example,
+                "script": {"path": c.path, "text": c.script},
+                "reply": c.cause.reply,
+                "answer": c.cause.answer,
+                "proof": list(c.cause.proof),
+                "errata": [s.id for s in c.errata],
+            }
+            for c in causes_of(own)
+        ],
+        "grades": {grade: {"text": text, "errata": grades[grade]} for grade, text in GRADES.items()},
+        "errata": [_erratum(s, own, graph) for s in own if s.erratum is not None],
+        "remarks": [_remark(s) for s in own if s.remark is not None],
+        "sharpened": [{**_place(s), "text": s.text} for s in own if s.id.endswith(".sharpened")],
+        "slips": [
+            {**_slip_place(s, slip), "slip": slip} for s in own for slip in s.slips if not s.id.endswith(DERIVED)
+        ],
+    }
+
+
+def _place(s: Statement) -> dict[str, Any]:
+    return {"id": s.id, "title": s.title, "where": s.source.where, "equation": s.source.equation or None}
+
+
+def _slip_place(s: Statement, slip: str) -> dict[str, Any]:
+    """The statement's place, or the slip's own."""
+    return {**_place(s), "where": slip.where, "equation": None} if isinstance(slip, Typo) else _place(s)
+
+
+def _erratum(s: Statement, own: Sequence[Statement], graph: Any) -> dict[str, Any]:
+    assert s.erratum is not None
+    repaired = {r.id: r for r in own}.get(s.erratum.repaired)
+    return {
+        **_place(s),
+        "reading": s.reading or None,
+        "readings": [
+            {"id": r.id, "reading": r.reading, "verdict": r.expected} for r in read_alike(s, own) if r.id != s.id
+        ],
+        **s.summary()["erratum"],
+        "why": s.erratum.why or None,
+        "affects": list(affected(s, graph)),
+        "checks": [{"method": method, "check": name} for method, name in refuting_checks(s)],
+        "command": showing_command(s),
+        "repair": None if repaired is None else repaired.text,
+    }
+
+
+def _remark(s: Statement) -> dict[str, Any]:
+    assert s.remark is not None
+    shown = statements.get(s.remark.shown_by)
+    said: Mapping[str, Any] = s.summary()["remark"]
+    return {
+        **_place(s),
+        "provenance": s.provenance,
+        "restoration": s.source.restoration or None,
+        "reading": s.reading or None,
+        **said,
+        "shown_reading": shown.reading or None,
+        "shown_verdict": shown.expected,
+        "checks": [{"method": method, "check": name} for method, name in refuting_checks(shown)],
+        "command": showing_command(shown),
+    }

@@ -1,0 +1,284 @@
+"""What a world is: vectors with errors, choices that are enumerated, and expectations of what is observed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from dpfl_theory.errors import WorkLimitError
+
+__all__ = ["EVEN", "SKEWED", "Run", "Vector", "World", "average", "expected", "law", "runs"]
+
+EVEN = ((Fraction(1, 2), 1), (Fraction(1, 2), -1))
+"""The values that an error falls on, with their probabilities: multiples of its size, of mean zero and variance 1."""
+SKEWED = ((Fraction(4, 5), Fraction(-1, 2)), (Fraction(1, 5), 2))
+
+
+class Run(int):
+    """At the end of an error's name: in which run of the same thing it is drawn, the first one being 0.
+
+    Errors whose names differ in nothing else are independent draws of one law.
+    """
+
+
+@dataclass(frozen=True)
+class Vector:
+    """A point, a gradient or a message: what the world knows of it, and errors that have not been looked at, each by
+    its name with its coefficient.
+
+    >>> (Vector(1, {"e": 2}) - Vector(3, {"e": 2})) / 2
+    Vector(known=-1.0, errors={})
+    """
+
+    known: Any
+    errors: Mapping[Hashable, Any] = field(default_factory=dict)
+
+    __array_ufunc__ = None  # a NumPy number times a vector is the vector's business
+
+    def __add__(self, other: Vector) -> Vector:
+        return self._plus(other, 1)
+
+    def __sub__(self, other: Vector) -> Vector:
+        return self._plus(other, -1)
+
+    def _plus(self, other: Vector, factor: int) -> Vector:
+        errors = dict(self.errors)
+        for name, c in other.errors.items():
+            errors[name] = errors.get(name, 0) + factor * c
+        known = self.known + other.known if factor > 0 else self.known - other.known
+        return Vector(known, {name: c for name, c in errors.items() if c != 0})
+
+    def __neg__(self) -> Vector:
+        return self * -1
+
+    def __mul__(self, factor: Any) -> Vector:
+        return Vector(factor * self.known, {name: factor * c for name, c in self.errors.items()})
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> Vector:
+        return Vector(self.known / divisor, {name: c / divisor for name, c in self.errors.items()})
+
+
+def average(vectors: Sequence[Vector]) -> Vector:
+    """Their mean."""
+    return sum(vectors[1:], vectors[0]) / len(vectors)
+
+
+def law(name: Hashable) -> Hashable:
+    """What the errors of one law have in common: their names but for the run.
+
+    >>> law(("noise", 0, 3, Run(1)))
+    ('noise', 0, 3)
+    """
+    return name[:-1] if isinstance(name, tuple) and name and isinstance(name[-1], Run) else name
+
+
+def runs(cohort: Sequence[int]) -> tuple[tuple[int, Run], ...]:
+    """Each draw of a cohort, and which run of this client it is where every draw is a run of its own.
+
+    >>> runs((2, 0, 2))
+    ((2, 0), (0, 0), (2, 1))
+    """
+    return tuple((i, Run(cohort[:place].count(i))) for place, i in enumerate(tuple(cohort)))
+
+
+class World(ABC):
+    """The clients, by number, and what may be asked of them. A world is used with `expected`, which calls `begin`.
+
+    An error has mean zero and a second moment (`variance`); errors of different names are independent. It stays a name
+    in a `Vector` until something that is not linear looks at it (`resolved`): then it falls on a multiple of its size,
+    which are two opposite values with equal probability unless ``shape`` says otherwise.
+    """
+
+    one: Any = 1.0
+    """The number 1 in the world's arithmetic."""
+
+    def __init__(self, clients: int, shape: Sequence[tuple[Fraction, Any]] = EVEN) -> None:
+        self.clients, self.shape = clients, tuple(shape)
+        self._path: list[int] = []
+        self._chosen: list[tuple[int, int]] = []
+        self._values: dict[Hashable, Any] = {}
+        self._fallen: dict[Hashable, Any] = {}
+        self._declared: dict[Hashable, Any] = {}
+        self.weight: Any = Fraction(1)
+
+    def begin(self, path: list[int]) -> None:
+        """Start anew, with these choices first, and the first option wherever the path ends."""
+        self._path, self._chosen, self.weight = path, [], Fraction(1)
+        self._values, self._fallen = {}, {}
+
+    def choose(self, options: Sequence[Any], weights: Sequence[Any] | None = None) -> Any:
+        """One of the options, equally likely unless weights (which add up to 1) are given."""
+        place = len(self._chosen)
+        taken = self._path[place] if place < len(self._path) else 0
+        self._chosen.append((taken, len(options)))
+        self.weight = self.weight * (Fraction(1, len(options)) if weights is None else weights[taken])
+        return options[taken]
+
+    def following(self) -> list[int] | None:
+        """The choices after those of the run that has just ended; None when all were made."""
+        path = [taken for taken, _ in self._chosen]
+        while path and path[-1] == self._chosen[len(path) - 1][1] - 1:
+            path.pop()
+        return [*path[:-1], path[-1] + 1] if path else None
+
+    @property
+    def ways(self) -> int:
+        """In how many ways the choices of a run like this one fall: the product of the numbers of their options."""
+        return math.prod(options for _, options in self._chosen)
+
+    def cohort(self, size: int, replacement: bool = False) -> tuple[int, ...]:
+        """So many clients, drawn uniformly: different ones, or one after another with replacement."""
+        everyone = range(self.clients)
+        if replacement:
+            return tuple(self.choose(everyone) for _ in range(size))
+        return tuple(everyone) if size == self.clients else self.choose(list(itertools.combinations(everyone, size)))
+
+    def coin(self, p: Any) -> bool:
+        """True with probability p."""
+        return bool(p == 1 or self.choose((True, False), (p, 1 - p)))
+
+    def error(self, *name: Hashable, run: int = 0) -> Vector:
+        """An error of this name: a gradient's, or privacy noise. run: which of independent draws of it."""
+        return Vector(self.zero.known, {(*name, Run(run)) if run else name: self.one})
+
+    def resolved(self, v: Vector) -> Vector:
+        """The vector with its errors on one of their values, the same wherever an error of this name stands."""
+        weights, multiples = zip(*self.shape, strict=True)
+        for name in v.errors:
+            if name not in self._values:
+                fallen = self.one * self.choose(multiples, weights)
+                self._fallen[name], self._values[name] = fallen, fallen * self.size_of(law(name))
+        return self.settled(v)
+
+    def fallen(self, v: Vector) -> tuple[Any, ...]:
+        """On which multiples of their sizes the vector's errors fell, once they are resolved."""
+        return tuple(self._fallen[name] for name in v.errors)
+
+    def fix(self, name: Hashable, value: Any) -> None:
+        """Give an error a value, in place of one of those that it may fall on."""
+        self._values[name] = value
+
+    def settled(self, v: Vector) -> Vector:
+        """The vector with the errors that have a value replaced by it."""
+        known, rest = v.known, {}
+        for name, c in v.errors.items():
+            if name in self._values:
+                known = known + c * self._values[name]
+            else:
+                rest[name] = c
+        return Vector(known, rest)
+
+    def square(self, v: Vector) -> Any:
+        """E ||v||^2, given the choices so far."""
+        return self.product(v, v)
+
+    def product(self, u: Vector, v: Vector) -> Any:
+        """E <u, v>, given the choices so far."""
+        u, v = self.settled(u), self.settled(v)
+        found = self.inner(u.known, v.known)
+        for name, c in u.errors.items():
+            if name in v.errors:
+                found = found + c * v.errors[name] * self.second_moment(name)
+        return found
+
+    def declare(self, *name: Hashable, variance: Any) -> None:
+        """From now on errors of this name have this second moment: of what is known by its mean and variance alone."""
+        self._declared[name] = variance
+
+    def second_moment(self, name: Hashable) -> Any:
+        """Of an error: the declared one, or that of its law."""
+        name = law(name)
+        return self._declared[name] if name in self._declared else self.variance(name)
+
+    @property
+    @abstractmethod
+    def zero(self) -> Vector:
+        """The zero vector."""
+
+    @abstractmethod
+    def gradient(self, client: int, x: Vector) -> Vector:
+        """grad f_i(x)."""
+
+    def mean_gradient(self, x: Vector) -> Vector:
+        """grad f(x), of the mean of the clients' functions."""
+        return average([self.gradient(i, x) for i in range(self.clients)])
+
+    def stochastic_gradient(self, client: int, x: Vector, *name: Hashable, run: int = 0) -> Vector:
+        """grad f_i(x) with an error of this name; a world whose errors depend on x says how."""
+        return self.gradient(client, x) + self.error(*name, run=run)
+
+    @abstractmethod
+    def inner(self, u: Any, v: Any) -> Any:
+        """<u, v> of what is known of two vectors."""
+
+    @abstractmethod
+    def variance(self, name: Hashable) -> Any:
+        """The second moment of an error."""
+
+    @abstractmethod
+    def size_of(self, name: Hashable) -> Any:
+        """What an error that is looked at falls on a multiple of; the square of it is its second moment."""
+
+    @abstractmethod
+    def length(self, v: Vector) -> Any:
+        """||v||, of a vector that has no errors."""
+
+    def bounded(self, v: Vector, threshold: Any) -> Vector:
+        """v, shortened to the threshold where it is longer. Its errors are resolved by that."""
+        v = self.resolved(v)
+        length = self.length(v)
+        return v if length <= threshold else v * (self.one * threshold / length)
+
+    def normalised(self, v: Vector, alpha: Any = 0) -> Vector:
+        """v/(alpha + ||v||), and zero where v is."""
+        v = self.resolved(v)
+        length = self.length(v)
+        return v * (self.one / (alpha + length)) if length else v
+
+    def proximal(self, x: Vector, step: Any) -> Vector:
+        """argmin_y f(y) + ||y - x||^2/(2 step), where the world can tell."""
+        raise NotImplementedError(f"a proximal step is not known in {type(self).__name__}")
+
+
+Name = TypeVar("Name", bound=Hashable)
+_PROBED = 100_000
+"""Choices of a run that takes the last option of each."""
+
+
+def expected(world: World, run: Callable[[], Mapping[Name, Any]], most: int | None = None) -> dict[Name, Any]:
+    """The expectation of everything that a run observes, over all ways in which the world's choices can fall.
+
+    run: makes its choices through the world and returns named numbers, or quantities of a world that can be added and
+    multiplied by numbers. most: how many ways are gone through; None for all. Raises WorkLimitError where there are more:
+    at once where two runs, with the first options and with the last ones, both have more like them.
+    """
+    total: dict[Name, Any] = {}
+    path: list[int] | None = []
+    count = 0
+    while path is not None:
+        world.begin(path)
+        observed, count, ways = run(), count + 1, world.ways
+        if most is not None and count == 1 and ways > most:
+            world.begin([-1] * _PROBED)
+            run()
+            ways = min(ways, world.ways)
+            world.begin(path)
+            observed = run()
+        if most is not None and (ways if count == 1 else count) > most:
+            told = f"about {Decimal(ways):.3g}" if count == 1 else f"more than {most}"
+            raise WorkLimitError(
+                f"cohorts, coins and the signs of errors fall in {told} ways, and at most {most} are gone through"
+            )
+        for name, value in observed.items():
+            share = value * world.weight if isinstance(value, (int, Fraction)) else float(world.weight) * value
+            total[name] = share if name not in total else total[name] + share
+        path = world.following()
+    return total

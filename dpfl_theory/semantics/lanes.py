@@ -1,0 +1,243 @@
+"""Rounds written with an `Oracle`, played on lanes of runs: what `simulate` runs is the description itself.
+
+A vector of this world is an array (lanes, d), so that one call of the round takes all lanes on. Where a round draws a
+coin or a cohort, its lanes part ways: it is then played for those that chose alike, from the beginning. Noise and
+choices have addresses by seed, lane, round and number, as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.algorithms import Algorithm
+from dpfl_theory.algorithms.base import Context, Round
+from dpfl_theory.errors import InputError
+from dpfl_theory.kernels.streams import COIN, SERVER_NOISE
+from dpfl_theory.kernels.tape import Untraceable
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.semantics.base import Vector, World
+from dpfl_theory.semantics.oracle import Oracle
+
+__all__ = ["AVERAGES", "Iterated", "Lanes", "first_vector"]
+
+AVERAGES = ("", "before", "after")
+"""Which point of an iteration is looked at: the last; the mean of x_0, ..., x_{k-1}; that of x_1, ..., x_k."""
+
+
+class _PartWays(Exception):
+    """Lanes choose differently: the rows that take each option."""
+
+    def __init__(self, groups: Mapping[int, Any]) -> None:
+        super().__init__()
+        self.groups = groups
+
+
+class Lanes(World):
+    """All lanes of a block in one round, or those ``rows`` of them whose choices so far are ``taken``."""
+
+    def __init__(
+        self, context: Context, variances: Mapping[Hashable, Any], k: Any, rows: Any = None, taken: Sequence[int] = ()
+    ) -> None:
+        super().__init__(context.problem.n)
+        self._context, self._variances, self._k, self._rows, self._taken = context, variances, k, rows, taken
+        self._choices = 0
+        self.drawn = False
+        """Whether anything was drawn."""
+        self.one = self.own(context.engine.xp.ones((context.lanes.count, 1)))
+
+    def own(self, array: Any) -> Any:
+        """What an array (lanes, ...) of the block has for these lanes."""
+        return array if self._rows is None else array[self._rows]
+
+    def choose(self, options: Sequence[Any], weights: Sequence[Any] | None = None) -> Any:
+        self.drawn = True
+        if not isinstance(self._k, int):
+            raise Untraceable("a choice of each lane")
+        place, self._choices = self._choices, self._choices + 1
+        if place < len(self._taken):
+            return options[self._taken[place]]
+        engine = self._context.engine
+        drawn = np.asarray(engine.to_host(engine.uniform(self._context.lanes, self._k, 1, COIN, place)))[:, 0]
+        shares = np.full(len(options), 1.0 / len(options)) if weights is None else np.array(weights, dtype=float)
+        chosen = np.minimum(np.searchsorted(np.cumsum(shares), drawn, side="right"), len(options) - 1)
+        rows = np.arange(len(chosen)) if self._rows is None else self._rows
+        raise _PartWays({int(option): rows[chosen[rows] == option] for option in np.unique(chosen[rows])})
+
+    @property
+    def zero(self) -> Vector:
+        return Vector(0.0 * self.one * self._context.engine.asarray(np.ones(self._context.problem.d)))
+
+    def error(self, *name: Hashable, run: int = 0) -> Vector:
+        self.drawn = True
+        d = self._context.problem.d
+        step = name[-1]
+        assert isinstance(step, int)
+        normals = self._context.engine.normal(self._context.lanes, self._k, 1, d, SERVER_NOISE, step)[0]
+        return Vector(float(np.sqrt(self._variances[name] / d)) * self.own(normals))
+
+    def gradient(self, client: int, x: Vector) -> Vector:
+        xp = self._context.engine.xp
+        who = xp.full((1, x.known.shape[0]), client)
+        return Vector(self._context.kernels.gradients_of(x.known[None], who)[0])
+
+    def mean_gradient(self, x: Vector) -> Vector:
+        return Vector(self._context.kernels.gradient(x.known))
+
+    def inner(self, u: Any, v: Any) -> Any:
+        return (u * v).sum(axis=1)[:, None]
+
+    def variance(self, name: Hashable) -> Any:
+        return self._variances[name]
+
+    def size_of(self, name: Hashable) -> Any:
+        raise NotImplementedError("errors are drawn at once")
+
+    def length(self, v: Vector) -> Any:
+        return self._context.engine.xp.sqrt(self.inner(v.known, v.known))
+
+    def bounded(self, v: Vector, threshold: Any) -> Vector:
+        xp = self._context.engine.xp
+        length = self.length(v)
+        factor = xp.where(length > threshold, threshold / xp.where(length > 0.0, length, 1.0), 1.0)
+        return Vector(v.known * factor)
+
+    def normalised(self, v: Vector, alpha: Any = 0) -> Vector:
+        xp = self._context.engine.xp
+        length = self.length(v)
+        return Vector(v.known * xp.where(length > 0.0, 1.0 / (alpha + xp.where(length > 0.0, length, 1.0)), 0.0))
+
+    def proximal(self, x: Vector, step: Any) -> Vector:
+        hessian = getattr(self._context.problem, "hessian", None)
+        if hessian is None:
+            raise InputError(
+                f"a proximal step on {self._context.problem.name!r} has no closed form: take a problem of quadratics"
+            )
+        resolvent = np.linalg.inv(np.eye(len(hessian)) + float(step) * hessian)
+        return Vector(x.known - float(step) * self._context.kernels.gradient(x.known) @ resolvent)
+
+
+@dataclass
+class _State:
+    """inner: the author's state, arrays (lanes, d) in place of its vectors; mean, total: the mean of the points so far
+    and their number (lanes, 1), where the mean is looked at."""
+
+    inner: Any
+    mean: Any
+    total: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Iterated(Algorithm):
+    """The algorithm that a round describes: ``start(oracle)`` makes its state, ``round(oracle, state)`` the next one,
+    and ``point(state)`` is what observables see; or, with ``average``, the mean of these points (see `AVERAGES`).
+
+    name, letters: what `describe` says.
+    """
+
+    start: Callable[[Oracle], Any]
+    step: Callable[[Oracle, Any], Any]
+    point: Callable[[Any], Vector]
+    average: str = ""
+    name: str = "iteration"
+    letters: Mapping[str, Any] = field(default_factory=dict)
+
+    def validate(self, problem: Problem, lanes: int) -> None:
+        pass
+
+    def begin(self, context: Context) -> _State:
+        oracle, _ = self._oracle(context, 0)
+        inner = _arrays(self.start(oracle))
+        return _State(inner, context.start, context.engine.xp.zeros((context.lanes.count, 1)))
+
+    def server(self, state: _State) -> Any:
+        return state.mean if self.average else self.point(_vectors(state.inner)).known
+
+    def round(self, context: Context, state: _State, k: Any) -> tuple[_State, Round]:
+        before = self.server(state)
+        old = self.point(_vectors(state.inner)).known
+        inner, _ = self.played(context, state.inner, k)
+        total, mean = state.total + 1.0, state.mean
+        if self.average:
+            seen = old if self.average == "before" else self.point(_vectors(inner)).known
+            mean = mean + (seen - mean) / total
+        return _State(inner, mean, total), Round(context, k, before, state=state)
+
+    def played(self, context: Context, inner: Any, k: Any) -> tuple[Any, bool]:
+        """The author's state after round k, and whether anything was drawn in it."""
+        drawn, parts = False, list[tuple[Any, Any]]()
+        waiting: list[tuple[Any, tuple[int, ...]]] = [(None, ())]
+        while waiting:
+            rows, taken = waiting.pop()
+            oracle, world = self._oracle(context, k, rows, taken)
+            own = inner if rows is None else _each(inner, itemgetter(rows))
+            try:
+                parts.append((rows, _arrays(self.step(oracle, _vectors(own)))))
+            except _PartWays as parting:
+                waiting += [(group, (*taken, option)) for option, group in parting.groups.items()]
+            drawn = drawn or world.drawn
+        if parts[0][0] is None:
+            return parts[0][1], drawn
+        order = np.argsort(np.concatenate([rows for rows, _ in parts]))
+        joined = _joined([part for _, part in parts], context.engine.xp.concatenate)
+        return _each(joined, itemgetter(order)), drawn
+
+    def _oracle(self, context: Context, k: Any, rows: Any = None, taken: Sequence[int] = ()) -> tuple[Oracle, Lanes]:
+        variances: dict[Hashable, Any] = {}
+        world = Lanes(context, variances, k, rows, taken)
+        oracle = Oracle(world, Vector(world.own(context.start)), float(context.problem.d), variances)
+        oracle.begin(k)
+        return oracle, world
+
+    def describe(self) -> dict[str, Any]:
+        return {"algorithm": self.name, "average": self.average or None, **self.letters}
+
+
+def first_vector(state: Any) -> Vector:
+    """The first vector of a state: what observables see where nothing else is said.
+
+    >>> first_vector((Vector(1), Vector(2))).known
+    1
+    """
+    found: list[Vector] = []
+    _each(state, lambda leaf: found.append(leaf))
+    return found[0]
+
+
+def _each(state: Any, of: Callable[[Any], Any]) -> Any:
+    """A state of the same shape, with what ``of`` makes of each of its vectors or arrays."""
+    if isinstance(state, (tuple, list)):
+        return type(state)(_each(part, of) for part in state)
+    if is_dataclass(state) and not isinstance(state, (type, Vector)):
+        return replace(state, **{f.name: _each(getattr(state, f.name), of) for f in fields(state)})
+    return of(state)
+
+
+def _arrays(state: Any) -> Any:
+    def array(leaf: Any) -> Any:
+        if not isinstance(leaf, Vector):
+            raise InputError(
+                f"the state of the iteration holds {leaf!r}, which is no vector: keep vectors in it (zero is o.zero), "
+                "and make numbers from o.k, the number of the round"
+            )
+        return leaf.known
+
+    return _each(state, array)
+
+
+def _vectors(state: Any) -> Any:
+    return _each(state, Vector)
+
+
+def _joined(states: Sequence[Any], join: Callable[[Any], Any]) -> Any:
+    first = states[0]
+    if isinstance(first, (tuple, list)):
+        return type(first)(_joined(parts, join) for parts in zip(*states, strict=True))
+    if is_dataclass(first) and not isinstance(first, type):
+        own = {f.name: _joined([getattr(s, f.name) for s in states], join) for f in fields(first)}
+        return replace(first, **own)
+    return join(states)

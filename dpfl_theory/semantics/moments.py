@@ -1,0 +1,160 @@
+"""Exact second moments of a linear round after many repetitions, without enumerating what all of them draw.
+
+The round is run once for each way in which its own choices can fall, on a state of names: what it returns is then a
+linear form of the state, the number 1 and its errors. Such forms move the matrix E z z^T of z = (1, state) to that
+after the round, however many rounds went before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from operator import mul
+from typing import Any, Generic, TypeVar
+
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.rational import Quadratics
+
+__all__ = ["Moments"]
+
+State = TypeVar("State")
+Rows = list[list[int]]
+
+
+@dataclass(frozen=True)
+class Moments(Generic[State]):
+    """E z z^T of z = (1, every vector of a state), in whole numbers over one denominator.
+
+    state: each vector is a name, so that forms of it can be written down and looked at.
+
+    >>> from dpfl_theory.semantics.rounds.fedavg import FedAvg, fedavg
+    >>> world = Quadratics([1], [0], {"noise": 3})
+    >>> def round_(now):
+    ...     after = fedavg(world, now.x, Fraction(1, 2), 1, 1, noise=True)
+    ...     return FedAvg(after.x)
+    >>> found = Moments.of(world, FedAvg(Vector(Fraction(4)))).after(round_, 2)
+    >>> found.square(found.state.x)
+    Fraction(19, 4)
+    """
+
+    world: Quadratics
+    state: State
+    entries: tuple[tuple[int, ...], ...]
+    denominator: int
+
+    @classmethod
+    def of(cls, world: Quadratics, start: State) -> Moments[State]:
+        """Of a state whose vectors are known up to errors."""
+        vectors = _vectors(start)
+        world.begin([])
+        moments: list[list[Fraction]] = []
+        one = Vector(Fraction(1))
+        for u in (one, *vectors):
+            moments.append([world.product(u, v) for v in (one, *vectors)])
+        names = iter(range(len(vectors)))
+        state = _mapped(start, lambda _: Vector(Fraction(0), {("state", next(names)): Fraction(1)}))
+        entries, denominator = _whole(moments)
+        return cls(world, state, tuple(map(tuple, entries)), denominator)
+
+    def after(self, round_: Callable[[State], State], count: int = 1) -> Moments[State]:
+        """After so many rounds, each with its own choices and errors. The round returns a state of the same shape."""
+        return list(self.along(round_, count))[-1]
+
+    def along(self, round_: Callable[[State], State], count: int) -> Iterator[Moments[State]]:
+        """These, and those after each of so many rounds."""
+        yield self
+        if not count:
+            return
+        size, world = len(self.entries), self.world
+        maps: list[tuple[Fraction, list[list[Fraction]]]] = []
+        noise = [[Fraction(0)] * size for _ in range(size)]
+        path: list[int] | None = []
+        while path is not None:
+            world.begin(path)
+            forms = [Vector(Fraction(1)), *_vectors(round_(self.state))]
+            if len(forms) != size:
+                raise ValueError(f"the round returns {len(forms) - 1} vectors for a state of {size - 1}")
+            forms = [world.settled(form) for form in forms]
+            maps.append((world.weight, [self._row(form) for form in forms]))
+            errors = [{k: c for k, c in form.errors.items() if not _is_state(k)} for form in forms]
+            for i, u in enumerate(errors):
+                for j, v in enumerate(errors):
+                    shared = sum((c * v[k] * world.second_moment(k) for k, c in u.items() if k in v), Fraction(0))
+                    noise[i][j] += world.weight * shared
+            path = world.following()
+        shares, whole_shares = _whole([[weight for weight, _ in maps]])
+        rows, scale = _whole([row for _, matrix in maps for row in matrix])
+        matrices = [rows[size * k : size * (k + 1)] for k in range(len(maps))]
+        added, of_added = _whole(noise)
+        entries, denominator = [list(row) for row in self.entries], self.denominator
+        for _ in range(count):
+            moved = [[0] * size for _ in range(size)]
+            for share, matrix in zip(shares[0], matrices, strict=True):
+                half = _times(matrix, entries)  # entries and their image are symmetric
+                moved = [
+                    [m + share * x for m, x in zip(*pair, strict=True)]
+                    for pair in zip(moved, _times(matrix, half), strict=True)
+                ]
+            grown = whole_shares * scale**2
+            grown *= of_added // math.gcd(denominator * grown, of_added)
+            up, more = grown // (whole_shares * scale**2), denominator * grown // of_added
+            entries = [
+                [up * m + more * n for m, n in zip(*pair, strict=True)] for pair in zip(moved, added, strict=True)
+            ]
+            # What came to the denominator in this round is small: dividing by its part in common costs little.
+            common = math.gcd(grown, *(x for row in entries for x in row))
+            entries = [[x // common for x in row] for row in entries]
+            denominator = denominator * grown // common
+            yield replace(self, entries=tuple(map(tuple, entries)), denominator=denominator)
+
+    def square(self, form: Vector) -> Fraction:
+        """E of the square of a linear form of the state."""
+        return self.product(form, form)
+
+    def product(self, u: Vector, v: Vector) -> Fraction:
+        """E of the product of two linear forms of the state and of new errors."""
+        (left, right), scale = _whole([self._row(u), self._row(v)])
+        found = sum(a * sum(map(mul, right, row)) for a, row in zip(left, self.entries, strict=True) if a)
+        new = {k for k in u.errors if k in v.errors and not _is_state(k)}
+        errors = sum((u.errors[k] * v.errors[k] * self.world.second_moment(k) for k in new), Fraction(0))
+        return Fraction(found, self.denominator * scale**2) + errors
+
+    def _row(self, form: Vector) -> list[Fraction]:
+        return [form.known, *(form.errors.get(("state", k), Fraction(0)) for k in range(len(self.entries) - 1))]
+
+
+def _is_state(name: Hashable) -> bool:
+    return isinstance(name, tuple) and name[0] == "state"
+
+
+def _vectors(state: Any) -> list[Vector]:
+    """The vectors of a state, in turn."""
+    if isinstance(state, Vector):
+        return [state]
+    if isinstance(state, tuple):
+        return [v for part in state for v in _vectors(part)]
+    return [] if state is None else [v for f in fields(state) for v in _vectors(getattr(state, f.name))]
+
+
+def _mapped(state: Any, of: Callable[[Vector], Vector]) -> Any:
+    """The state with each vector replaced."""
+    if isinstance(state, Vector):
+        return of(state)
+    if isinstance(state, tuple):
+        return tuple(_mapped(part, of) for part in state)
+    if state is None:
+        return None
+    return replace(state, **{f.name: _mapped(getattr(state, f.name), of) for f in fields(state)})
+
+
+def _whole(rows: Sequence[Sequence[Fraction]]) -> tuple[Rows, int]:
+    """The rows times their least common denominator, and this."""
+    common = math.lcm(*(x.denominator for row in rows for x in row))
+    return [[x.numerator * (common // x.denominator) for x in row] for row in rows], common
+
+
+def _times(left: Rows, right: Rows) -> Rows:
+    """right left^T, transposed: the rows of left, each times every row of right."""
+    return [[sum(map(mul, row, other)) for other in right] for row in left]

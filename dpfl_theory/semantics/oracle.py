@@ -1,0 +1,115 @@
+"""What the author of a round may ask for, in the same words in every world.
+
+A round that is written with an `Oracle` is played on fractions, on all functions of a class and on lanes of runs alike:
+vectors are added and multiplied by numbers, and everything else is asked for here. Errors need no names: they are
+numbered in the order in which a round asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, MutableMapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.semantics.base import Vector, World, average
+
+__all__ = ["Length", "Oracle"]
+
+
+@dataclass(frozen=True)
+class Length:
+    """A letter that is known by its square alone, times a number: a standard deviation in a worst case, say.
+
+    >>> (Length("sigma", 4.0) / 2).square
+    1.0
+    """
+
+    name: str
+    square: Any
+
+    def __mul__(self, factor: Any) -> Length:
+        if not isinstance(factor, (int, float, Fraction)):
+            raise InputError(f"{self.name} is known by its square alone here: multiply it by numbers, nothing else")
+        return Length(self.name, float(factor) ** 2 * self.square)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> Length:
+        return self.__mul__(1.0 / divisor)
+
+
+class Oracle:
+    """What a round may ask for. Vectors have unit X, gradients F/X.
+
+    k: the number of the round, from 0. clients: their numbers. start: the starting point. zero: the zero vector.
+    """
+
+    def __init__(self, world: World, start: Vector, dimension: Any, variances: MutableMapping[Hashable, Any]) -> None:
+        self.world, self.start, self.k = world, start, 0
+        self.clients = range(world.clients)
+        self._dimension, self._variances, self._asked = dimension, variances, 0
+
+    def begin(self, k: Any) -> None:
+        """Round k begins."""
+        self.k, self._asked = k, 0
+
+    @property
+    def zero(self) -> Vector:
+        """The zero vector."""
+        return self.world.zero
+
+    def gradient(self, x: Vector, client: int | None = None) -> Vector:
+        """grad f(x) of the mean of all clients' functions, or grad f_i(x) of one client."""
+        return self.world.mean_gradient(x) if client is None else self.world.gradient(client, x)
+
+    def noise(self, sigma: Any) -> Vector:
+        """A vector of mean zero with standard deviation sigma in each coordinate: N(0, sigma^2 I) in runs."""
+        return self._error(self._dimension * _square(sigma))
+
+    def error(self, sigma: Any) -> Vector:
+        """A vector e of mean zero with E ||e||^2 = sigma^2, such as the error of a stochastic gradient."""
+        return self._error(_square(sigma))
+
+    def _error(self, variance: Any) -> Vector:
+        name = ("error", self.k, self._asked)
+        self._asked += 1
+        self._variances[name] = variance
+        return self.world.error(*name)
+
+    def coin(self, p: Any) -> bool:
+        """True with probability p."""
+        return self.world.coin(p)
+
+    def cohort(self, size: int, replacement: bool = False) -> tuple[int, ...]:
+        """So many clients, drawn uniformly: different ones, or one after another with replacement."""
+        return self.world.cohort(size, replacement)
+
+    def clip(self, v: Vector, threshold: Any) -> Vector:
+        """v min(1, threshold/||v||), which is no linear form: InputError in a worst case over a class of functions."""
+        return self._short(lambda: self.world.bounded(v, threshold))
+
+    def normalise(self, v: Vector, alpha: Any = 0) -> Vector:
+        """v/(alpha + ||v||), and zero where v is; InputError in a worst case, as for `clip`."""
+        return self._short(lambda: self.world.normalised(v, alpha))
+
+    @staticmethod
+    def _short(compute: Callable[[], Vector]) -> Vector:
+        try:
+            return compute()
+        except TypeError as error:
+            told = "clipping and normalising are no linear forms, as worst cases need: check by exact and monte-carlo"
+            raise InputError(told) from error
+
+    def proximal(self, x: Vector, step: Any) -> Vector:
+        """argmin_y f(y) + ||y - x||^2/(2 step)."""
+        return self.world.proximal(x, step)
+
+    def average(self, vectors: Sequence[Vector]) -> Vector:
+        """Their mean."""
+        return average(vectors)
+
+
+def _square(sigma: Any) -> Any:
+    return sigma.square if isinstance(sigma, Length) else sigma * sigma

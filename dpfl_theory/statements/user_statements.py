@@ -1,0 +1,83 @@
+"""A user's own statement file: run under guard, since it may do anything, and validated before it is believed."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from dpfl_theory.atomic_io import printed_aside
+from dpfl_theory.errors import EnvironmentFault, InputError, told
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.source_location import line_of
+from dpfl_theory.statements.validate import faults_of_file
+from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, at_most, limited
+from dpfl_theory.warned import recorded
+
+__all__ = ["loaded"]
+
+
+def loaded(file: Path, catalogue: Mapping[str, Statement], seconds: float) -> tuple[Statement, ...]:
+    """The statements of a file, which may take so many seconds to be imported; ``catalogue``: those that it may refer
+    to and must not shadow.
+
+    What it prints goes to stderr. Raises InputError where it cannot be imported or ends this process, where it defines
+    no statements, and with every fault of these and its line (`dpfl_theory.statements.validate`).
+    """
+    _tried(file, seconds)
+    with _told_as_import(file), at_most(seconds), printed_aside():
+        found = _executed(file)
+        found_faults = faults_of_file(found, file, catalogue)
+    if found_faults:
+        raise InputError(f"statement file {str(file)!r}: {'; '.join(found_faults)}")
+    return found
+
+
+def _tried(file: Path, seconds: float) -> None:
+    """Run the file, and its formulas, in a copy of this process first: compiled code that never ends, and what ends the
+    process, are its end alone. Raises as `loaded`."""
+    importlib.import_module("sympy")  # here, so that neither of the two has to
+
+    def run() -> None:
+        with _told_as_import(file, alone=True), recorded(copy=True):  # they are given again below
+            for statement in _executed(file):
+                for of in filter(callable, (statement.sides, statement.prescription)):
+                    with contextlib.suppress(Exception):  # which `faults_of_file` tells
+                        of(letters_of(statement))
+
+    try:
+        limited(run, seconds)
+    except (TimeoutExceeded, WorkerDied) as error:
+        raise InputError(f"statement file {str(file)!r} cannot be imported: {error}") from error
+    except EnvironmentFault:  # no copies on this system
+        return
+
+
+@contextlib.contextmanager
+def _told_as_import(file: Path, alone: bool = False) -> Iterator[None]:
+    """What is raised inside is told as a fault of the file. alone: whether nobody but the file can interrupt here."""
+    try:
+        yield
+    except InputError:
+        raise
+    except BaseException as error:  # an exit, too, is a fault of the file
+        if isinstance(error, KeyboardInterrupt) and not alone:
+            raise
+        why = str(error) if isinstance(error, TimeoutExceeded) else f"{told(error)}{line_of(error, file)}"
+        raise InputError(f"statement file {str(file)!r} cannot be imported: {why}") from error
+
+
+def _executed(file: Path) -> tuple[Statement, ...]:
+    """What the file defines as its statements."""
+    spec = importlib.util.spec_from_file_location(f"dpfl_theory_user_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = getattr(module, "STATEMENTS", ())
+    if not isinstance(found, (tuple, list)) or not found or not all(isinstance(s, Statement) for s in found):
+        raise InputError(f"statement file {str(file)!r} defines no STATEMENTS: set it to a tuple of Statement objects")
+    return tuple(found)

@@ -1,0 +1,105 @@
+"""What must be true of a statement's letters and of its formula, which is built to see it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.errors import told, unknown_name
+from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.model import DOMAINS, Expected, Sides, Statement, Symbol
+from dpfl_theory.statements.source_location import Lines
+from dpfl_theory.statements.validate_words import one_of
+
+__all__ = ["of_formula", "of_letters"]
+
+
+def of_letters(statement: Statement, lines: Lines) -> Iterator[str]:
+    """Faults of its letters: names, units, domains, observables."""
+    names = [letter.name for letter in statement.letters]
+    for name, count in Counter(names).items():
+        if count > 1:
+            yield f"the letter {name!r} is declared {count} times: give each a name of its own{lines.of(name)}"
+    for letter in statement.letters:
+        here = lines.of(letter.name)
+        if not isinstance(letter.name, str) or not letter.name.isidentifier():
+            yield f"the letter {letter.name!r} is no name: write letters, digits and _, as in Python{here}"
+        if not _is_unit(letter.unit):
+            yield f"the unit of {letter.name} is {letter.unit!r}: give the exponents of F and X, as (1, -2){here}"
+        if isinstance(letter, Symbol) and (told_ := one_of(f"the domain of {letter.name}", letter.domain, DOMAINS)):
+            yield told_ + (lines.of(letter.domain) or here)
+        if isinstance(letter, Expected):
+            yield from _of_expectation(letter, here)
+
+
+def _is_unit(unit: object) -> bool:
+    return (
+        isinstance(unit, (tuple, list)) and len(unit) == 2 and all(isinstance(e, (int, float, Fraction)) for e in unit)
+    )
+
+
+def _of_expectation(letter: Expected, here: str) -> Iterator[str]:
+    from dpfl_theory.algorithms.observables import catalogue
+
+    known = catalogue()
+    if not letter.parts:
+        yield f"the expectation {letter.name} has no parts: name an observable, as (('suboptimality', 1),){here}"
+    parts: Any = letter.parts
+    for part in parts:
+        if not isinstance(part, (tuple, list)) or len(part) != 2 or not isinstance(part[1], (int, float)):
+            yield f"the expectation {letter.name} has the part {part!r}: give (observable, coefficient){here}"
+            continue
+        observable = part[0]
+        if observable not in known:
+            yield f"{letter.name}: {unknown_name('observable', observable, known)}{here}"
+        elif tuple(known[observable].unit) != tuple(letter.unit):
+            yield (
+                f"the unit of {letter.name} is {tuple(letter.unit)}, that of its observable {observable!r} is "
+                f"{tuple(known[observable].unit)}: give that{here}"
+            )
+
+
+def of_formula(statement: Statement, lines: Lines) -> Iterator[str]:
+    """Faults of its sides and its prescription, built from its letters."""
+    letters = set(letters_of(statement).values())
+    used: set[Any] = set()
+    for what, function, make in (
+        ("sides", statement.sides, _terms),
+        ("prescription", statement.prescription, lambda s: dict(prescription_of(s))),
+    ):
+        if function is None:
+            continue
+        try:
+            for name, value in make(statement).items():
+                term = sp.sympify(value)
+                if foreign := sorted(map(str, term.free_symbols - letters)):
+                    declared = f"declare it, or take it from the letters that {what} is given"
+                    yield f"{what}, {name!r}: {', '.join(foreign)} is no letter of it: {declared}{lines.of(*foreign)}"
+                if not term.is_number or term.is_finite is not False:
+                    used |= term.free_symbols
+                    continue
+                yield f"{what}, {name!r} is {term}, which is no number{lines.of_function(function)}"
+        except Exception as error:
+            message = error.args[0] if isinstance(error, KeyError) and error.args else told(error)
+            yield f"{what}: {message}{lines.of_error(error, function)}"
+            return
+    if statement.sides is None:
+        return
+    for letter in statement.expectations:
+        if letter.name not in {symbol.name for symbol in used}:
+            told_ = "stands on neither side: use it, or leave it out"
+            yield f"the expectation {letter.name!r} {told_}{lines.of(letter.name)}"
+
+
+def _terms(statement: Statement) -> dict[str, Any]:
+    """The terms of both sides by name. Raises TypeError and ValueError where these are no sides."""
+    sides = sides_of(statement)
+    if not isinstance(sides, Sides):
+        raise TypeError(f"it returns {type(sides).__name__}: return Sides(lhs={{name: term}}, rhs={{name: term}})")
+    for what, terms in (("lhs", sides.lhs), ("rhs", sides.rhs)):
+        if not isinstance(terms, Mapping) or not terms:
+            raise ValueError(f"{what} is {terms!r}: give at least one named term, {{'name': term}}")
+    return {f"{what}, {name}": term for what in ("lhs", "rhs") for name, term in getattr(sides, what).items()}

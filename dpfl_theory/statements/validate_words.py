@@ -1,0 +1,140 @@
+"""What must be true of a statement's parts and words: their kinds, its id, its names, its hypotheses."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterator
+from types import UnionType
+from typing import Any
+
+from dpfl_theory.errors import unknown_name
+from dpfl_theory.statements.model import (
+    KINDS,
+    RELATIONS,
+    Assumption,
+    Check,
+    Erratum,
+    Expected,
+    Remark,
+    Source,
+    Statement,
+    Symbol,
+    by_construction,
+)
+from dpfl_theory.statements.source_location import Lines
+from dpfl_theory.statements.vacuous_hypotheses import never_excludes
+
+__all__ = ["VERDICTS", "of_kinds", "of_words", "one_of", "shown", "takes"]
+
+VERDICTS = ("holds", "violated")
+_ID = re.compile(r"[\w-]+(\.[\w-]+)*")
+
+
+def one_of(what: str, value: object, known: Collection[str]) -> str | None:
+    """Why a value is none of those that there are; None where it is one."""
+    if isinstance(value, str) and value in known:
+        return None
+    return f"{what} is {value!r}: choose one of {', '.join(known)}"
+
+
+def shown(text: object) -> bool:
+    """Whether it is a line of text that can be written anywhere."""
+    return isinstance(text, str) and bool(text.strip()) and text.isprintable()
+
+
+def takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be called with so many arguments."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # a built-in function that does not say
+        return True
+    return True
+
+
+_KINDS: dict[str, type] = {
+    "symbols": Symbol,
+    "expectations": Expected,
+    "assumptions": Assumption,
+    "checks": Check,
+    "uses": str,
+}
+
+
+_WANTED: dict[str, type | UnionType] = {
+    "homogeneous": bool,
+    "universal": bool,
+    "reading": str,
+    "reading_of": str,
+    "slips": tuple,
+    "erratum": Erratum | None,
+    "remark": Remark | None,
+}
+_A: dict[type | UnionType, str] = {
+    bool: "True or False",
+    str: "text",
+    tuple: "a tuple of sentences",
+    Erratum | None: "an Erratum, or leave it out",
+    Remark | None: "a Remark, or leave it out",
+}
+
+
+def of_kinds(statement: Statement, lines: Lines) -> Iterator[str]:
+    """Faults of what its fields hold."""
+    here = lines.of(statement.id, statement.title)
+    source: Any = statement.source
+    if not isinstance(source, Source):
+        yield f"its source is {source!r}: give a Source(paper, where){here}"
+    for name, kind in _KINDS.items():
+        value, several = getattr(statement, name), f"its {name}"
+        what = "ids" if kind is str else f"{kind.__name__} objects"
+        if not isinstance(value, (tuple, list)):
+            yield f"{several} are {value!r}: give a tuple of {what}{here}"
+            continue
+        for one in value:
+            if not isinstance(one, kind):
+                yield f"{several} have {one!r} among them: give a tuple of {what} alone{here}"
+    for name, wanted in _WANTED.items():
+        if not isinstance(value := getattr(statement, name), wanted):
+            yield f"its {name} is {value!r}: give {_A[wanted]}{here}"
+    for name in ("sides", "prescription"):
+        if (function := getattr(statement, name)) is not None and not callable(function):
+            yield f"its {name} is {function!r}: give a function of the letters{here}"
+
+
+def of_words(statement: Statement, lines: Lines, known: Collection[str]) -> Iterator[str]:
+    """Faults of its id, its words, its recorded verdict and its hypotheses; ``known``: ids that its proof may name."""
+    here = lines.of(statement.id, statement.title)
+    if not isinstance(statement.id, str) or not _ID.fullmatch(statement.id):
+        yield f"the id {statement.id!r} is none: write letters, digits, - and _, with dots between{here}"
+    for what, value in (("title", statement.title), ("text", statement.text), ("source.paper", statement.paper)):
+        if not shown(value):
+            yield f"its {what} is {value!r}: write what the report is to show, in one line{here}"
+    for what, value, choices in (
+        ("its kind", statement.kind, KINDS),
+        ("its relation", statement.relation, RELATIONS),
+        ("its expected verdict", statement.expected, VERDICTS),
+    ):
+        if told_ := one_of(what, value, choices):
+            yield told_ + (lines.of(value) or here)
+    for id_ in statement.uses:
+        if id_ not in known:
+            yield f"uses: {unknown_name('statement', id_, known)}{lines.of(id_)}"
+    for assumption in statement.assumptions:
+        if not callable(assumption.test) or not takes(assumption.test, 2):
+            yield f"the test of the hypothesis {assumption.text!r} must take (problem, values){_of(assumption, lines)}"
+        elif assumption.test is not by_construction and never_excludes(assumption.test):
+            told_ = (
+                "returns None, whatever the values: return a sentence where it is not met, or take by_construction of "
+                "dpfl_theory.statements.model for a test where build makes nothing else"
+            )
+            yield f"the test of the hypothesis {assumption.text!r} {told_}{_of(assumption, lines)}"
+        if not shown(assumption.text):
+            yield f"the text of a hypothesis is {assumption.text!r}: write what it says{_of(assumption, lines)}"
+
+
+def _of(assumption: Assumption, lines: Lines) -> str:
+    """Where a hypothesis stands."""
+    return lines.of_function(assumption.test) or lines.of(assumption.text)

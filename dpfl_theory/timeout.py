@@ -1,0 +1,151 @@
+"""A hard limit of time: work in a process of its own, which is killed when it takes longer."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from dpfl_theory.errors import DpflError, EnvironmentFault, told
+from dpfl_theory.processes import without_interrupts
+
+__all__ = ["TimeoutExceeded", "WorkerDied", "at_most", "limited"]
+
+T = TypeVar("T")
+
+
+_TELL_SECONDS = 1.0
+
+
+def _nothing() -> None:
+    """What is done where nobody listens."""
+
+
+class TimeoutExceeded(DpflError):
+    """Work that took longer than it may: a run that failed, exit code 1."""
+
+    exit_code = 1
+
+
+class WorkerDied(EnvironmentFault):
+    """Work whose process ended without an answer."""
+
+
+def _ending(code: int | None) -> str:
+    """How a process ended without an answer.
+
+    >>> _ending(-11)
+    'its process ended with code -11 (SIGSEGV)'
+    >>> _ending(0)
+    'its process ended with code 0, of itself'
+    """
+    if code == -9:
+        return "its process ended with code -9, perhaps for want of memory"
+    if code is not None and code < 0:
+        return f"its process ended with code {code} ({signal.Signals(-code).name})"
+    return f"its process ended with code {code}, of itself"
+
+
+def limited(work: Callable[[], T], seconds: float, waiting: Callable[[], None] = _nothing) -> T:
+    """What ``work`` returns, or raises, within so many seconds; ``waiting`` is called about once a second meanwhile.
+
+    It runs in a copy of this process, which ends with it, and what it prints goes to stderr. Raises `TimeoutExceeded`;
+    `WorkerDied` where the copy ended without an answer (a crash, or want of memory); EnvironmentFault where processes
+    cannot be copied.
+
+    >>> limited(lambda: 1 + 1, 60.0)
+    2
+    """
+    if "fork" not in multiprocessing.get_all_start_methods():
+        raise EnvironmentFault("a limit of time needs a system that can copy processes (fork): leave the limit out")
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(work, sender))
+    with warnings.catch_warnings(), without_interrupts():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of copies where there are threads
+        process.start()
+    sender.close()
+    try:
+        ends = time.monotonic() + seconds
+        while not receiver.poll(max(0.0, min(_TELL_SECONDS, ends - time.monotonic()))):
+            if time.monotonic() < ends:
+                waiting()
+                continue
+            raise TimeoutExceeded(f"it took longer than {seconds:.3g} s and was ended")
+        try:
+            good, found = receiver.recv()
+        except EOFError:
+            process.join()
+            raise WorkerDied(_ending(process.exitcode)) from None
+    finally:
+        process.kill()
+        process.join()
+        receiver.close()
+    if good:
+        return found  # type: ignore[no-any-return]
+    raise found
+
+
+def _work(work: Callable[[], Any], sender: Any) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with contextlib.suppress(OSError):
+        os.dup2(2, 1)  # what work prints is nobody's data
+    sys.stdout = sys.stderr
+    try:
+        found = (True, work())
+    except Exception as error:
+        # A library may have taught pickle to keep causes and tracebacks, of which endless recursion has a thousand.
+        error.__cause__ = error.__context__ = None
+        found = (False, error.with_traceback(None))
+    except BaseException as error:  # an exit, or another end of a program, is none of this one
+        found = (False, RuntimeError(told(error)))
+    try:
+        sender.send(found)
+    except Exception as error:  # what cannot be sent
+        sender.send((False, RuntimeError(f"{type(error).__name__}: {error}")))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextlib.contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """End the block after this time, if it is Python code in the main thread. Raises `TimeoutExceeded`.
+
+    One inside of another leaves the time of the outer one as it is.
+
+    >>> with at_most(60.0):
+    ...     print("in time")
+    in time
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def late(*_: object) -> None:
+        raise TimeoutExceeded(f"it took longer than {seconds:.3g} s and was ended")
+
+    left, begun = signal.getitimer(signal.ITIMER_REAL)[0], time.monotonic()
+    if 0.0 < left <= seconds:  # who is outside ends it first
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+        if left > 0.0:
+            signal.setitimer(signal.ITIMER_REAL, max(1e-3, left - (time.monotonic() - begun)))

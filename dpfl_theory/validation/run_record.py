@@ -1,0 +1,117 @@
+"""One run of a script: how it is run, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dpfl_theory.checks.call_cache import Given
+from dpfl_theory.console import as_options, say
+from dpfl_theory.errors import DpflError, place, told
+from dpfl_theory.store import Store
+from dpfl_theory.validation.cache import data_slot, figures_slot
+from dpfl_theory.validation.claims import ANSWERS, CLAIM_VERDICTS, UNDECIDED
+from dpfl_theory.validation.run import run
+from dpfl_theory.validation.script import Context, Script
+from dpfl_theory.warned import in_words, total
+
+__all__ = ["Ending", "Run", "attempt", "exit_code", "failure", "tell"]
+
+INTERNAL = 70
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a script ended: the verdicts of its claims and the answers to questions of our own, those that were not
+    expected among them, or why it failed."""
+
+    name: str
+    verdicts: tuple[str, ...] = ()
+    surprises: frozenset[str] = frozenset()
+    seconds: float = 0.0
+    failure: str = ""
+    code: int = 0
+    troubles: tuple[str, ...] = ()
+    """What was wrong with the store."""
+    warned: int = 0
+    """Warnings that its evidence has."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """How scripts are run: the context, where they leave their files, the store that they use, and whether they take
+    nothing from it; ``fit`` for another process."""
+
+    context: Context
+    output: Path
+    store: Store | None = None
+    fresh: bool = False
+
+    def fit(self) -> Run:
+        """Without the progress, which is told here alone."""
+        return replace(self, context=replace(self.context, progress=Context().progress))
+
+    def reused(self, scripts: Iterable[Script]) -> list[Script]:
+        """Those of the scripts whose data and figures are in the store."""
+        if self.store is None or self.fresh:
+            return []
+        found = []
+        for script in scripts:
+            document = data_slot(script, self.context, self.store).take()
+            if document and figures_slot(script.path, script.folder, document["data"], self.store).take():
+                found.append(script)
+        return found
+
+
+def failure(name: str, error: Exception) -> Ending:
+    """How a script ended in which, or for which, this went wrong."""
+    if isinstance(error, DpflError):
+        return Ending(name, failure=str(error), code=error.exit_code)
+    return Ending(name, failure=f"internal error: {told(error)}, {place(error)}", code=INTERNAL)
+
+
+def attempt(script: Script, how: Run, given: Mapping[str, Given] | None = None) -> Ending:
+    """Run a script and say how it ended; a failure is told and not raised. given: results of what it asks for, where
+    others make these: what is missing raises `dpfl_theory.checks.call_cache.Wanted`."""
+    try:
+        document = run(script, how.context, how.output, how.store, how.fresh, given)
+    except Exception as error:
+        return failure(script.name, error)
+    claims = document["data"].get("claims", [])
+    return Ending(
+        script.name,
+        tuple(c["verdict"] for c in claims),
+        frozenset(c["verdict"] for c in claims if c["verdict"] != c.get("expected", c["verdict"])),
+        document["seconds"],
+        troubles=() if how.store is None else how.store.told,
+        warned=total(document.get("warnings", ())),
+    )
+
+
+def tell(ending: Ending, how: Run) -> None:
+    """Say on stderr how a script ended."""
+    for trouble in ending.troubles if how.store is not None else ():
+        how.store.tell(trouble)  # type: ignore[union-attr]
+    if ending.failure:
+        say(f"{ending.name} failed: {as_options(ending.failure)}")
+        return
+    groups = {"claims": CLAIM_VERDICTS, "our own questions": ANSWERS}
+    counts = {
+        what: ", ".join(f"{ending.verdicts.count(v)} {v}" for v in known if v in ending.verdicts)
+        for what, known in groups.items()
+    }
+    found = "; ".join(f"{what}: {said}" for what, said in counts.items() if said) or "done"
+    found = "; ".join(filter(None, (found, in_words(ending.warned))))
+    say(f"{ending.name}: {found} in {ending.seconds:.1f} s: {how.output / 'evidence' / ending.name}.json")
+
+
+def exit_code(endings: Iterable[Ending]) -> int:
+    """0 unless a claim has another verdict than its script records as ``expected`` (1; 3 when all such are
+    undecided); the exit code of the first script that failed, if one did."""
+    made = list(endings)
+    failure = next((e.code for e in made if e.code), 0)
+    surprises = frozenset().union(*(e.surprises for e in made))
+    if failure or not surprises:
+        return failure
+    return 3 if surprises <= UNDECIDED else 1

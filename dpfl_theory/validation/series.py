@@ -1,0 +1,161 @@
+"""Long validations on many processes: what a script asks for by ``context.each`` is made by others, and then the script
+runs again, with the results.
+
+A script is run until it asks for calls whose results are not there. These are pieces of work of their own, for any
+process, and once each for all scripts that ask for the same. When all of a script's are there it is run again, and gets
+further: it ends when nothing is missing. So a script needs as many processes as it has points, not one.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory.checks.call_cache import Asked, Given, Wanted
+from dpfl_theory.processes import one_thread
+from dpfl_theory.store import Ended
+from dpfl_theory.validation.run_record import Ending, failure
+from dpfl_theory.validation.script import Script, known_to_python
+from dpfl_theory.warned import counted, recorded
+
+__all__ = ["Made", "Piece", "Point", "Points", "Waiting", "waiting_for"]
+
+File = tuple[Path, Path | None]
+"""A script's file, and the folder of scripts that it is found in."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A call of a script, for another process: its key in this run, what people call it, the folder of scripts whose
+    functions it may call, and itself, pickled."""
+
+    key: str
+    about: str
+    folder: Path
+    content: bytes
+
+    def __call__(self) -> Made:
+        """Make the call, and keep what it gives; a failure is told and not raised."""
+        begun = time.perf_counter()
+        try:
+            known_to_python(self.folder)
+            with one_thread(), recorded() as warned:
+                ended: Ended[Any] = pickle.loads(self.content)()
+        except Exception as error:
+            return Made(self.key, Given(None, 0.0), failure=failure(self.about, error))
+        seconds = time.perf_counter() - begun
+        return Made(self.key, Given(ended.result, seconds, counted(warned)), ended.trouble)
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a point gave, why that could not be stored, and why it failed, if so."""
+
+    key: str
+    given: Given
+    trouble: str = ""
+    failure: Ending | None = None
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A script that cannot go on before these points are there; ``share`` of its work is done then, as it says."""
+
+    file: File
+    name: str
+    points: tuple[Point, ...]
+    share: float
+
+
+def waiting_for(script: Script, wanted: Wanted, share: float) -> Waiting:
+    """What a script waits for that has asked for these calls, and the share of its work that is done with them."""
+    folder = script.path.parent if script.folder is None else script.folder
+
+    def point(asked: Asked) -> Point:
+        return Point(asked.name, asked.slot.about, folder, pickle.dumps(asked))
+
+    return Waiting((script.path, script.folder), script.name, tuple(map(point, wanted.asked)), share)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of work for any process, what people call it, and the seconds that it may take."""
+
+    work: Callable[[], Any]
+    label: str
+    cost: float
+
+
+class Points:
+    """Which scripts wait for what, and what came of it.
+
+    again: the work of running a script again, with the results that it asked for so far. tell: what is called with what
+    is wrong with the store.
+    """
+
+    def __init__(
+        self, again: Callable[[File, Mapping[str, Given]], Callable[[], Any]], tell: Callable[[str], None]
+    ) -> None:
+        self._again = again
+        self._tell = tell
+        self._made: dict[str, Made] = {}
+        self._of: dict[str, str] = {}
+        self._open: dict[str, tuple[Waiting, set[str]]] = {}
+        self._asked: dict[str, set[str]] = {}
+        self._cost: dict[str, float] = {}
+        self._left: dict[str, float] = {}
+
+    def costs(self, script: str, seconds: float) -> None:
+        """What a script takes in all, as far as is known."""
+        self._cost[script] = self._left[script] = seconds
+
+    def left(self, script: str) -> float:
+        """What a script still takes itself, besides its points."""
+        return self._left.get(script, 0.0)
+
+    @property
+    def pending(self) -> float:
+        """What the scripts that wait still take, besides their points."""
+        return sum(map(self.left, self._open))
+
+    def waiting(self, found: Waiting) -> list[Piece | Ending]:
+        """A script waits: the points that nobody has begun yet. What the script costs until then is theirs."""
+        name, points = found.name, {p.key: p for p in found.points}
+        self._asked.setdefault(name, set()).update(points)
+        self._open[name] = found, points.keys() - self._made.keys()
+        new = [p for key, p in points.items() if self._of.setdefault(key, name) == name and key not in self._made]
+        before, after = self.left(name), self._cost.get(name, 1.0) * (1.0 - min(1.0, found.share))
+        self._left[name] = rest = min(before, after)
+        pieces = [Piece(p, f"{name}: {p.about}", (before - rest) / len(new)) for p in new]
+        return [*pieces, *self._ready()]
+
+    def made(self, found: Made) -> list[Piece | Ending]:
+        """A point is there, or has failed: the scripts that waited for it alone, or that end with it."""
+        self._tell(found.trouble)
+        self._made[found.key] = found
+        for _, missing in self._open.values():
+            missing.discard(found.key)
+        return self._ready()
+
+    def _ready(self) -> list[Piece | Ending]:
+        """Scripts that can go on, and those that cannot any more."""
+        found = list[Piece | Ending]()
+        for name, (waiting, missing) in list(self._open.items()):
+            points = {key: self._made[key] for key in self._asked[name] & self._made.keys()}
+            failed = next((point.failure for point in points.values() if point.failure is not None), None)
+            if failed is not None:
+                found.append(replace(failed, name=name, failure=f"{failed.name}: {failed.failure}"))
+            elif not missing:
+                none = 0.0  # what scripts share counts for the first one that asked
+                given = {
+                    k: p.given if self._of[k] == name else replace(p.given, seconds=none) for k, p in points.items()
+                }
+                found.append(Piece(self._again(waiting.file, given), name, self._left[name]))
+            else:
+                continue
+            del self._open[name]
+        return found

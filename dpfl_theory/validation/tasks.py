@@ -1,0 +1,121 @@
+"""Scripts as pieces of work for other processes, and what they take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from dpfl_theory.checks.call_cache import Given, Wanted
+from dpfl_theory.durations import validation_seconds
+from dpfl_theory.processes import one_thread
+from dpfl_theory.validation.run_record import Ending, Run, attempt, tell
+from dpfl_theory.validation.script import Script, load
+from dpfl_theory.validation.series import File, Made, Piece, Points, Waiting, waiting_for
+
+__all__ = ["Pieces", "in_process", "order_of", "seconds_of", "together"]
+
+
+def together(scripts: Sequence[Script]) -> list[list[Script]]:
+    """The scripts by what they share: those of one list run in one process, so that their runs are made once."""
+    groups: dict[str, list[Script]] = {}
+    for script in scripts:
+        groups.setdefault(script.name if script.shares is None else f"shares {script.shares}", []).append(script)
+    return list(groups.values())
+
+
+def seconds_of(group: Sequence[Script], profile: str) -> float:
+    """What a list of scripts usually takes on one core; where that was not measured, at least as much as the longest
+    one says of itself, which includes what it shares."""
+    usual = validation_seconds([script.name for script in group], profile)
+    return max(script.about(profile) or 0.0 for script in group) if usual is None else usual
+
+
+def order_of(groups: Sequence[Sequence[Script]], profile: str) -> list[int]:
+    """The groups' numbers, the longest first, so that the last ones to end are short."""
+    return sorted(range(len(groups)), key=lambda i: -seconds_of(groups[i], profile))
+
+
+def in_process(
+    scripts: Sequence[Script], how: Run, given: Mapping[str, Given] | None = None
+) -> Callable[[], list[Ending | Waiting]]:
+    """What another process calls to run these scripts one after the other, on one thread, as far as they get with these
+    results of what they ask for."""
+    files = tuple((script.path, script.folder) for script in scripts)
+    return partial(_attempt_here, files, how.fit(), {} if given is None else given)
+
+
+def _attempt_here(files: Sequence[File], how: Run, given: Mapping[str, Given]) -> list[Ending | Waiting]:
+    with one_thread():
+        return [_as_far(load(*file), how, given) for file in files]
+
+
+def _as_far(script: Script, how: Run, given: Mapping[str, Given]) -> Ending | Waiting:
+    shares = [0.0]
+    own = replace(how, context=replace(how.context, progress=shares.append))
+    try:
+        return attempt(script, own, given)
+    except Wanted as wanted:
+        return waiting_for(script, wanted, shares[-1])
+
+
+class Pieces:
+    """Scripts as pieces of work for other processes: to begin with each group that shares its runs, then what they ask
+    for, and those that waited for it again. ``labels`` and ``costs`` [s] are of all pieces so far.
+
+    first: the number of the first piece, where there are others before.
+    """
+
+    def __init__(self, groups: Sequence[Sequence[Script]], how: Run, first: int = 0) -> None:
+        self.how, self.first = how, first
+        self.endings: list[Ending] = []
+        self.begin: list[Callable[[], Any]] = [in_process(group, how) for group in groups]
+        self.labels = [", ".join(script.name for script in group) for group in groups]
+        self.costs = [max(1.0, seconds_of(group, how.context.profile)) for group in groups]
+        self._points = Points(self._again, self._trouble)
+        for group, cost in zip(groups, self.costs):
+            for script in group:
+                self._points.costs(script.name, cost / len(group))
+
+    def take(self, ending: Ending) -> None:
+        """A script ended."""
+        self.endings.append(ending)
+        tell(ending, self.how)
+
+    def done(self, piece: int, result: Any) -> list[Callable[[], Any]]:
+        """What a piece of work gave; returns the pieces that this makes possible."""
+        new = list[Piece]()
+        for one in self._points.made(result) if isinstance(result, Made) else result:
+            if isinstance(one, Ending):
+                self.take(one)
+            elif isinstance(one, Waiting):
+                here = piece - self.first
+                self.costs[here] = max(0.0, self.costs[here] - self._points.left(one.name))  # it is the points' now
+                for more in self._points.waiting(one):
+                    new.append(more) if isinstance(more, Piece) else self.take(more)
+            else:
+                new.append(one)
+        self.labels += [piece.label for piece in new]
+        self.costs += [piece.cost for piece in new]
+        return [piece.work for piece in new]
+
+    def label(self, piece: int) -> str:
+        """What people call a piece."""
+        return self.labels[piece - self.first]
+
+    def cost(self, piece: int) -> float:
+        """The seconds that a piece may take."""
+        return self.costs[piece - self.first]
+
+    @property
+    def pending(self) -> float:
+        """The seconds that scripts may take that wait for points, beyond these."""
+        return self._points.pending
+
+    def _again(self, file: File, given: Mapping[str, Given]) -> Callable[[], Any]:
+        return in_process([load(*file)], self.how, given)
+
+    def _trouble(self, sentence: str) -> None:
+        if self.how.store is not None:
+            self.how.store.tell(sentence)

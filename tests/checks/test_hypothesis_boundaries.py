@@ -1,0 +1,80 @@
+"""How near checks come to the edges of hypotheses, and what is said of what they did not try."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpfl_theory.checks.hypothesis_boundaries import edges, untried
+from dpfl_theory.cli import main
+from dpfl_theory.statements import load_file
+from dpfl_theory.statements.model import Assumption, Statement, by_construction
+from dpfl_theory.templates import statement as template
+
+THEOREM = template.THEOREM
+
+
+def with_step(text: str, most: float) -> Statement:
+    def test(_: Any, v: Mapping[str, Any]) -> str | None:
+        return None if v["eta"] * v["L"] <= most else "too long"
+
+    return replace(THEOREM, assumptions=(Assumption(text, test),))
+
+
+@pytest.mark.parametrize(("most", "factor"), [(1.0, 2.0), (4.0, 8.0), (0.5, 1.0)])
+def test_the_nearest_instance_tells_how_far_the_edge_is(most: float, factor: float) -> None:
+    """The template's instances have eta L = 1/2, and sigma = 1/4 and 1/8."""
+    (edge,) = edges(with_step("short", most))
+    assert (edge.letter, edge.by) == ("eta", "worst-case: two rounds")
+    assert edge.factor == pytest.approx(factor, rel=1e-4)
+    assert edge.reached == (factor == 1.0)
+
+
+def test_an_edge_below_is_one_too() -> None:
+    def test(_: Any, v: Mapping[str, Any]) -> str | None:
+        return None if v["sigma"] >= 0.0625 else "too little noise"
+
+    (edge,) = edges(replace(THEOREM, assumptions=(Assumption("noisy", test),)))
+    assert edge.sentence() == "'noisy' allows sigma 2 times smaller than in any check"
+
+
+def test_what_no_chosen_letter_decides_has_no_edge() -> None:
+    convex = Assumption("convex", by_construction)
+    unknown = Assumption("far", lambda _, v: None if v["D"] < 3 else "near")  # D is found from the problem
+    assert edges(replace(THEOREM, assumptions=(convex, unknown))) == []
+    assert edges(replace(THEOREM, checks=())) == []
+
+
+def test_what_was_not_tried_names_the_command_that_tries_it() -> None:
+    told = untried(with_step("short", 4.0), edges(with_step("short", 4.0)), "my file.py", 2)
+    assert "nor at the edges of its hypotheses ('short' allows eta 8 times larger than in any check)" in told
+    assert "'dpfl-theory falsify mine.theorem-name --file 'my file.py'' searches there" in told
+    at_edge = with_step("short", 0.5)
+    assert "edges" not in untried(at_edge, edges(at_edge), "f.py", 1)
+    without = replace(THEOREM, checks=tuple(c for c in THEOREM.checks if c.method != "monte-carlo"))
+    assert "falsify" not in untried(without, edges(without), "f.py", 1)
+
+
+def test_the_command_says_it_where_all_holds_and_nowhere_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    assert main(["new", "theorem", "mine", "--output", str(file)]) == 0
+    line = ["check", "--file", str(file), "--method", "exact", "--store", "off", "--jobs", "1"]
+    assert main(line) == 0
+    out = capsys.readouterr().out
+    assert f"'dpfl-theory falsify --file {file}' searches there" in out
+    assert out.count("'eta <= 1/L' allows eta 2 times larger than in any check") == 1
+    assert main([*line, "--format", "json"]) == 0
+    own = json.loads(capsys.readouterr().out)["own"]["mine.mine"]
+    assert own["edges"][0]["hypothesis"] == "eta <= 1/L"
+    assert own["untried"].startswith("nothing was tried between these instances")
+    file.write_text(file.read_text().replace("s.eta * s.d * s.sigma**2}", "s.eta * s.sigma**2 / 4}"))
+    assert load_file(file)
+    assert main(line) == 1
+    assert "searches there" not in capsys.readouterr().out

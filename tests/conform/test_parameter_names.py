@@ -1,0 +1,41 @@
+"""The names of parameters that a round may use are in the documentation and in the command's list, and are accepted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpfl_theory.cli import main
+from dpfl_theory.conform.parameter_names import names
+from dpfl_theory.conform.references import references
+from dpfl_theory.conform.user_function import Subject
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "conform.md").read_text(encoding="utf-8")
+
+
+def test_the_guide_has_every_name() -> None:
+    shown = GUIDE.split("## Names of parameters")[1].split("\n## ")[0]
+    assert [line for line in shown.splitlines() if line.startswith("| `")] == [
+        f"| `{row.letter}` | {', '.join(f'`{other}`' for other in row.also) or '-'} | {', '.join(row.algorithms)} |"
+        for row in names()
+    ]
+
+
+def test_the_command_lists_every_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conform", "--algorithms"]) == 0
+    told = capsys.readouterr().out
+    for row in names():
+        assert any(line.startswith(f"{row.letter} ") and ", ".join(row.also) in line for line in told.splitlines())
+
+
+@pytest.mark.parametrize("algorithm", references())
+def test_a_round_may_ask_by_any_of_the_names(algorithm: str) -> None:
+    kind = references()[algorithm]
+    for row in names():
+        if algorithm in row.algorithms or row.algorithms == ("every algorithm",):
+            for other in (row.letter, *row.also):
+                space: dict[str, Any] = {}
+                exec(f"def round(w, state, clients, cohort, rng, *, {other}): return w, state", space)  # a test's own
+                assert Subject(space["round"], kind).taken == {other: row.letter}

@@ -1,0 +1,269 @@
+"""A fault in the one description of a round turns verdicts, by exact moments and over all functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpfl_theory.checks.runner import run_one
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.semantics.base import Run, Vector, World, average
+from dpfl_theory.semantics.rounds import error_feedback, fedavg, scaffold
+from dpfl_theory.semantics.rounds.error_feedback import normalised_step, updated
+from dpfl_theory.semantics.rounds.fedavg import local_steps
+from dpfl_theory.statements import get, local_phase
+from dpfl_theory.statements.noble2022 import _moments
+from dpfl_theory.statements.noble2022.privacy import claim4_1_server
+from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration
+from dpfl_theory.statements.zhang2021 import _round
+
+
+def verdict(statement: str, method: str, name: str) -> str:
+    (check,) = (c for c in get(statement).checks if c.method == method and c.name == name)
+    return run_one(get(statement), check, Settings(device="cpu")).verdict
+
+
+def times(factor: str) -> Callable[[Sequence[Vector]], Vector]:
+    """A mean that is a multiple of what it should be."""
+
+    def wrong(vectors: Sequence[Vector]) -> Vector:
+        exact = isinstance(vectors[0].known, Fraction)
+        return (Fraction(factor) if exact else float(Fraction(factor))) * average(vectors)
+
+    return wrong
+
+
+def uncorrected(world: Any, client: int, x: Vector, eta: Any, gradients: Sequence[Any]) -> list[Vector]:
+    """Local steps that forget the control variates."""
+    return local_steps(world, client, x, eta, [lambda y: world.gradient(client, y)] * len(gradients))
+
+
+def long_steps(world: Any, client: int, x: Vector, eta: Any, gradients: Sequence[Any]) -> list[Vector]:
+    """Local steps of twice the length."""
+    return local_steps(world, client, x, 2 * eta, gradients)
+
+
+def unfinished(world: Any, client: int, x: Vector, eta: Any, gradients: Sequence[Any]) -> list[Vector]:
+    """Local steps of which the last one is not taken."""
+    path = local_steps(world, client, x, eta, gradients[:-1])
+    return [*path, path[-1]]
+
+
+def cold(world: World, x: Vector, K: int) -> scaffold.Scaffold:
+    """Control variates that start from zero, where a warm start is asked for."""
+    return scaffold.Scaffold(x, world.zero, (world.zero,) * world.clients)
+
+
+def backwards(world: Any, gamma: Any, v: Vector) -> Vector:
+    """Server steps away from the estimate."""
+    return normalised_step(world, -gamma, v)
+
+
+def forgetful(g: Vector, memory: Vector, beta: Any, message: Any) -> tuple[Vector, Vector]:
+    """Memories that never change."""
+    return message(g - memory), memory
+
+
+def hasty(g: Vector, memory: Vector, beta: Any, message: Any) -> tuple[Vector, Vector]:
+    """Memories that take over twice of what was sent."""
+    return updated(g, memory, 2 * beta, message)
+
+
+LOPSIDED = ((Fraction(1, 2), Fraction(-1, 2)), (Fraction(1, 2), 2))
+"""An error whose mean is not zero."""
+COHORT = World.cohort
+
+
+def different(world: World, size: int, replacement: bool = False) -> tuple[int, ...]:
+    """A cohort without replacement where one with it is asked for."""
+    return COHORT(world, size)
+
+
+def one_run(cohort: Sequence[int]) -> tuple[tuple[int, Run], ...]:
+    """A client that is drawn twice runs once."""
+    return tuple((i, Run(0)) for i in cohort)
+
+
+ZHANG = ("zhang2021.eq21.repaired", "worst-case")
+FEDAVG = "noble2022.theoremC.2.convex.repaired"
+
+
+@pytest.mark.exhaustive(keep=3)
+@pytest.mark.parametrize(
+    ("module", "name", "fault", "statement", "method", "check"),
+    [
+        (fedavg, "average", times("1/4"), *ZHANG, "one round, convex, 2 of 2 clients, Q = 1, small local step"),
+        (
+            *(fedavg, "local_steps", long_steps, "zhang2021.eq15.sharpened", "worst-case"),
+            "the middle line, 1 client, Q = 3, eta_l Q L = 129/1000, noise",
+        ),
+        (
+            *(fedavg, "local_steps", long_steps, "zhang2021.eq19.repaired", "worst-case"),
+            "without noise, Q = 2, eta_l Q L = 1/20",
+        ),
+        (fedavg, "local_steps", long_steps, "zhang2021.eq14.repaired", "exact", "f = x^2/2, x_t = 1, Q = 1"),
+        (
+            *(fedavg, "local_steps", long_steps, "zhang2021.eq14.repaired", "worst-case"),
+            "two of three clients, Q = 2, without, <=",
+        ),
+        (_round, "SKEWED", LOPSIDED, "zhang2021.eq14.repaired", "exact", "clipped, skew noise"),
+        (World, "cohort", different, "zhang2021.eq18", "exact", "different curvatures, one negative"),
+        (World, "cohort", different, "zhang2021.eq18", "worst-case", "two of three clients, Q = 2, shared, >="),
+        (fedavg, "average", times("1/2"), FEDAVG, "worst-case", "one round, M = 2, lM = 1, K = 1, B = 1, step 1"),
+        (fedavg, "average", times("0"), FEDAVG, "exact", "all rounds, four of six users"),
+        (
+            *(scaffold, "average", times("2"), "noble2022.lemmaC.4", "worst-case"),
+            "one round, convex, M = 2, lM = 1, K = 2, eta~ nu = 1/240",
+        ),
+        (scaffold, "average", times("2"), "noble2022.lemmaC.9.repaired", "worst-case", "descent, M = 2, lM = 1, K = 1"),
+        (
+            *(scaffold, "average", times("1/2"), "noble2022.lemmaC.9.repaired", "exact"),
+            "one round, two equal users, one at a time, eta~ nu = 6299/240000",
+        ),
+        (
+            *(scaffold, "local_steps", uncorrected, "noble2022.lemmaC.7", "exact"),
+            "four users, one at a time, eta~ nu = 31/1875",
+        ),
+        (
+            *(scaffold, "local_steps", uncorrected, "noble2022.lemmaC.6", "exact"),
+            "eight users, one at a time, eta~ nu = 1/24",
+        ),
+        (
+            *(scaffold, "local_steps", long_steps, "noble2022.corollaryC.1", "worst-case"),
+            "convex, K = 2, eta_l nu = 1/24",
+        ),
+        (
+            *(scaffold, "local_steps", uncorrected, "noble2022.corollaryC.1", "worst-case"),
+            "first display, martingale errors, K = 2",
+        ),
+        (scaffold, "local_steps", uncorrected, "noble2022.corollaryC.1", "exact", "first display, convex"),
+        (
+            *(scaffold, "local_steps", long_steps, "noble2022.corollaryC.1", "exact"),
+            "second display, every outcome, two Huber users, equal variance",
+        ),
+        (
+            *(scaffold, "average", times("2"), "noble2022.corollaryC.1", "exact"),
+            "third display given the cohort, every outcome, two Huber users",
+        ),
+        (
+            *(fedavg, "local_steps", long_steps, "noble2022.corollaryC.1", "worst-case"),
+            "a gradient step, eta_l nu = 2",
+        ),
+        (
+            *(scaffold, "local_steps", uncorrected, "noble2022.lemmaC.4.sharpened", "exact"),
+            "every draw, one of two users, two steps, eta~ nu = 1/24",
+        ),
+        (
+            *(scaffold, "local_steps", long_steps, "noble2022.lemmaC.6.sharpened", "exact"),
+            "every draw, one of two users, two steps, eta~ nu = 1/24",
+        ),
+        (
+            *(scaffold, "average", times("1/2"), "noble2022.lemmaC.7.sharpened", "exact"),
+            "every draw, one of two users, two steps, eta~ nu = 6299/240000",
+        ),
+        (scaffold, "average", times("0"), "noble2022.lemmaC.8.repaired", "exact", "all rounds, one user"),
+        (scaffold, "average", times("0"), "noble2022.lemmaC.9.repaired", "exact", "all rounds, one user"),
+        (
+            *(scaffold, "average", times("0"), "noble2022.theoremC.1.strongly-convex.repaired", "exact"),
+            "one user, one local step",
+        ),
+        (scaffold, "average", times("0"), "noble2022.theoremC.1.explicit", "exact", "one user, hundreds of rounds"),
+        (scaffold, "local_steps", unfinished, "noble2022.claim4.1.server", "privacy", "affine gradients, exactly"),
+        (fedavg, "local_steps", unfinished, "noble2022.claim4.1.server", "privacy", "affine gradients, exactly"),
+        (
+            scaffold,
+            "local_steps",
+            unfinished,
+            "noble2022.claim4.1.server",
+            "privacy",
+            "the warm round counted, exactly",
+        ),
+        (_moments, "warm_start", cold, "noble2022.lemmaC.6", "exact", "eight users, one at a time, eta~ nu = 1/24"),
+        (
+            *(_lemma_enumeration, "warm_start", cold, "noble2022.lemmaC.6", "exact"),
+            "every draw, one of two users, two rounds, eta~ nu = 1/24",
+        ),
+        (
+            claim4_1_server,
+            "warm_start",
+            cold,
+            "noble2022.claim4.1.server",
+            "privacy",
+            "the warm round counted, exactly",
+        ),
+        (
+            *(fedavg, "average", times("2"), "das2022.eq36", "worst-case"),
+            "one round, fixed, r = 1, C/||u|| = (short, short), E = 2, eta L = 1/5",
+        ),
+        (fedavg, "average", times("2"), "das2022.eq35.fixed-size", "exact", "200 equal clients"),
+        (local_phase, "local_steps", long_steps, "das2022.lemma8", "worst-case", "E = 1, eta L = 1/2"),
+        (local_phase, "local_steps", long_steps, "das2022.eq57", "worst-case", "convex, t = 1, eta L = 1"),
+        (error_feedback, "normalised_step", backwards, "shulgin2025.theorem1", "exact", "long runs on the line"),
+        (
+            *(error_feedback, "normalised_step", backwards, "shulgin2025.theorem1", "worst-case"),
+            "non-convex, gradient = 5, error = 9/8, estimates = (4, 5, 6, 5, 4, 5)",
+        ),
+        (
+            *(error_feedback, "normalised_step", backwards, "shulgin2025.corollary1", "worst-case"),
+            "convex, gradient = 5, error = 33/32, estimates = (5, 6, 5, 4, 5, 6)",
+        ),
+        (
+            *(error_feedback, "updated", forgetful, "shulgin2025.clip21.residual", "worst-case"),
+            "non-convex, tau = 1/2, moved = 1/4",
+        ),
+        (
+            *(error_feedback, "updated", forgetful, "shulgin2025.clip21.residual", "exact"),
+            "clients on the line, all rounds",
+        ),
+        (
+            *(error_feedback, "updated", hasty, "shulgin2025.theorem1", "exact"),
+            "residuals after the update of runs on the line",
+        ),
+        (error_feedback, "updated", hasty, "shulgin2025.lemma2", "exact", "no overshoot beyond the radius"),
+        (
+            *(error_feedback, "average", times("2"), "shulgin2025.clip21.inactive", "exact"),
+            "clients on the line against gradient descent",
+        ),
+    ],
+)
+def test_a_fault_in_a_round_is_noticed(
+    module: Any, name: str, fault: Any, statement: str, method: str, check: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert verdict(statement, method, check) == "holds"
+    monkeypatch.setattr(module, name, fault)
+    assert verdict(statement, method, check) == "violated"
+
+
+@pytest.mark.parametrize(
+    ("method", "check"),
+    [
+        ("exact", "two draws of two identical clients, a run for every draw"),
+        ("worst-case", "both clients, Q = 2, noise, anew, >="),
+    ],
+)
+def test_a_draw_that_is_no_run_of_its_own_is_noticed(method: str, check: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """(18) is an equality, and no counterexample, where the second draw of a client repeats its first run."""
+    assert verdict("zhang2021.eq18.algorithm3", method, check) == "violated"
+    monkeypatch.setattr(fedavg, "runs", one_run)
+    assert verdict("zhang2021.eq18.algorithm3", method, check) == "holds"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("statement", "method", "check", "after"),
+    [
+        ("lemmaC.9", "exact", "one step from the minimiser", "holds"),
+        ("claim4.1.server.warm", "privacy", "round 1 after the warm start, exactly", "holds"),
+        ("claim4.1.third-party", "privacy", "a user that returns in another cohort, s = 1", "inconclusive"),
+    ],
+)
+def test_a_server_that_never_moves_is_no_counterexample(
+    statement: str, method: str, check: str, after: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lemma C.9 as printed fails because noise moves the server, Claim 4.1 because the server's variates do."""
+    assert verdict(f"noble2022.{statement}", method, check) == "violated"
+    monkeypatch.setattr(scaffold, "average", times("0"))
+    assert verdict(f"noble2022.{statement}", method, check) == after

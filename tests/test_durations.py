@@ -1,0 +1,122 @@
+"""What work usually takes, and the order that follows: long pieces begin early, and kernels are compiled once."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpfl_theory import durations, statements
+from dpfl_theory.checks.runner import checks_of, expected_seconds, plan
+from dpfl_theory.errors import InputError
+from dpfl_theory.reproduce import order_of
+from dpfl_theory.validation import available, load
+from dpfl_theory.validation.tasks import seconds_of, together
+
+
+def test_what_is_recorded_is_there() -> None:
+    """Names that change fall back on a mean, which is no harm as long as they are few."""
+    known = {(s.id, c.method, c.name) for s in statements.all_statements() for c in checks_of(s)}
+    named = {
+        (id_, method, name)
+        for id_, methods in durations.recorded()["checks"].items()
+        for method, names in methods.items()
+        for name in names
+    }
+    assert len(named - known) <= 0.1 * len(named), sorted(named - known)
+    for profile in ("standard", "full"):
+        lacking = set(available()) ^ set(durations.recorded()["validations"][profile])
+        assert len(lacking) <= 0.1 * len(available()), lacking
+
+
+def test_a_check_counts_by_name_or_as_others_of_its_method() -> None:
+    long = durations.check_seconds("hou2023.observation3", "exact", "best iterations")
+    assert long > 20 * durations.check_seconds("hou2023.observation3", "exact", "no such check")
+
+
+def test_scripts_that_share_runs_take_their_sum() -> None:
+    groups = together([load(path) for path in available().values()])
+    for group in groups:
+        for profile, own in durations.recorded()["validations"].items():
+            assert seconds_of(group, profile) == pytest.approx(sum(own[s.name] for s in group))
+        assert seconds_of(group, "paper") == max(s.budget["paper"] for s in group)
+    assert any(len(group) > 1 for group in groups)
+
+
+def makespan(order: Sequence[int], cost: Sequence[float], cores: int) -> float:
+    """When the last piece ends, if each core takes the next one as soon as it is free."""
+    free = [0.0] * cores
+    for piece in order:
+        heapq.heappush(free, heapq.heappop(free) + cost[piece])
+    return max(free)
+
+
+@pytest.mark.parametrize("cores", [2, 4, 8])
+def test_no_core_idles_at_the_end(cores: int) -> None:
+    pairs = plan(statements.all_statements())
+    groups = together([load(path) for path in available().values()])
+    cost = [*expected_seconds(pairs), 1.0, *(seconds_of(group, "standard") for group in groups)]
+    order = order_of(pairs, cost)
+    assert sorted(order) == list(range(len(cost)))
+    assert order[0] == len(pairs), "kernels are compiled first"
+    simulated = {i for i, (_, c) in enumerate(pairs) if c.method == "monte-carlo"}
+    symbolic = set(range(len(pairs))) - simulated
+    assert set(order[1 : 1 + len(symbolic)]) == symbolic, "beside checks that need none, which fill the first page"
+    least = sum(cost) / cores
+    assert makespan(order, cost, cores) <= 1.02 * least
+    backwards = [*order[: 1 + len(symbolic)], *order[: len(symbolic) : -1]]
+    assert makespan(backwards, cost, cores) > 1.02 * least, "the longest last"
+
+
+def test_the_file_is_made_from_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(name: str, seconds: float) -> dict[str, Any]:
+        return {"statement": "a.b", "method": "exact", "check": name, "seconds": seconds}
+
+    monkeypatch.setattr(durations, "FILE", tmp_path / "usual.json")
+    (tmp_path / "usual.json").write_text(json.dumps({"methods": {}, "checks": {}, "validations": {}}))
+    place = tmp_path / "evidence"
+    place.mkdir()
+    (place / "check.json").write_text(
+        json.dumps({"profile": "full", "evidence": [check("x", 0.1), check("y", 0.3), check("z", 2.04)]})
+    )
+    with pytest.raises(InputError, match="no validations: give the evidence of a whole reproduce"):
+        durations._main(place)
+    (place / "v.json").write_text(json.dumps({"name": "v", "profile": "standard", "seconds": 3.21}))
+    (place / "w.json").write_text(json.dumps({"name": "w", "profile": "paper", "seconds": 900.0}))
+    assert durations._main(place) == 0
+    made = json.loads(durations.FILE.read_text())
+    validations = {"standard": {"v": 3.2}}
+    assert made == {"methods": {"exact": 0.2}, "checks": {"a.b": {"exact": {"z": 2.0}}}, "validations": validations}
+
+    # A run of another profile, with fewer checks, leaves what it does not have.
+    (place / "check.json").write_text(
+        json.dumps({"profile": "standard", "evidence": [check("x", 0.7), check("y", 1.3)]})
+    )
+    (place / "v.json").write_text(json.dumps({"name": "v", "profile": "full", "seconds": 7.0}))
+    assert durations._main(place) == 0
+    made = json.loads(durations.FILE.read_text())
+    assert made["checks"] == {"a.b": {"exact": {"y": 1.3, "z": 2.0}}}
+    assert made["methods"] == {"exact": 0.2}
+    assert made["validations"] == {"standard": {"v": 3.2}, "full": {"v": 7.0}}
+
+
+COMPILED = """
+from dpfl_theory.kernels import cpu_kernels, linear, linear_records, philox, player
+from dpfl_theory.precompile import compile_kernels
+slow = [player.play, linear.local_phase_into, linear.values_into, linear_records._record_sums, philox.fill_normal,
+        philox.fill_normal_of, philox.fill_subsets, cpu_kernels.bounded_combine, cpu_kernels.segment_update]
+assert not any(kernel.signatures for kernel in slow)
+compile_kernels("cpu")
+print([kernel.py_func.__name__ for kernel in slow if not kernel.signatures])
+"""
+
+
+def test_kernels_that_take_long_to_compile_are_there_beforehand() -> None:
+    told = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"
