@@ -69,9 +69,10 @@ def test_no_core_idles_at_the_end(cores: int) -> None:
     symbolic = set(range(len(pairs))) - simulated
     assert set(order[1 : 1 + len(symbolic)]) == symbolic, "beside checks that need none, which fill the first page"
     least = sum(cost) / cores
-    assert makespan(order, cost, cores) <= 1.02 * least
+    chosen = makespan(order, cost, cores)
+    assert chosen <= 1.02 * least
     backwards = [*order[: 1 + len(symbolic)], *order[: len(symbolic) : -1]]
-    assert makespan(backwards, cost, cores) > 1.02 * least, "the longest last"
+    assert makespan(backwards, cost, cores) > 1.01 * chosen, "the longest last"
 
 
 def test_the_file_is_made_from_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,9 +108,9 @@ def test_the_file_is_made_from_evidence(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 COMPILED = """
-from dpfl_theory.kernels import cpu_kernels, linear, linear_records, philox, player
+from dpfl_theory.kernels import cpu_kernels, linear, linear_records, philox, tape_vm
 from dpfl_theory.precompile import compile_kernels
-slow = [player.play, linear.local_phase_into, linear.values_into, linear_records._record_sums, philox.fill_normal,
+slow = [tape_vm.play, linear.local_phase_into, linear.values_into, linear_records._record_sums, philox.fill_normal,
         philox.fill_normal_of, philox.fill_subsets, cpu_kernels.bounded_combine, cpu_kernels.segment_update]
 assert not any(kernel.signatures for kernel in slow)
 compile_kernels("cpu")

@@ -501,7 +501,7 @@ def build(statement, instance):
     values = {"L": 1, "gap": f(start) - f(minimum), "D^2": (start - minimum) ** 2}
     return WorstCase(problem, values, direction=instance["half"])
 STATEMENTS = (Statement("mine.equal", "lemma", "t", Source("mine", "here"), "text", symbols=LETTERS, sides=sides,
-    relation="==", checks=checks("worst-case", build, {h: {"half": h} for h in RELATION_LABELS})),)
+    relation="==", checks=checks("worst-case", build, {h: {"half": h} for h in HALVES})),)
 """
 
 
@@ -509,7 +509,7 @@ STATEMENTS = (Statement("mine.equal", "lemma", "t", Source("mine", "here"), "tex
 def test_one_half_of_an_equality_is_not_the_equality(tmp_path: Path, halves: list[str], verdict: str) -> None:
     """f - f* <= L D^2/2 holds, and f - f* = L D^2/2 does not."""
     file = tmp_path / "mine.py"
-    file.write_text(HALF.replace("RELATION_LABELS", repr(halves)))
+    file.write_text(HALF.replace("HALVES", repr(halves)))
     report = run_plan(plan(load_file(file)))
     assert report.evidence[1].verdict == "holds"
     assert report.to_json()["summary"]["statements"]["mine.equal"]["verdict"] == verdict

@@ -98,7 +98,7 @@ def test_9_a_budget_that_is_enough_changes_nothing(capsys: Output) -> None:
 def test_10_numbers_that_cannot_be_are_told() -> None:
     problem = dpfl.problems.make("huber", clients=3, dimension=4, seed=1)
     algorithm = dpfl.algorithms.FedAvg(local_step=0.1)
-    with pytest.raises(InputError, match=r"an entry of size 1e\+200, whose square is no number: give at most 1e\+150"):
+    with pytest.raises(InputError, match=r"an entry of size 1e\+200, whose square overflows: at most 1e\+150"):
         dpfl.simulate(algorithm, problem, rounds=2, lanes=2, seed=0, start=np.full(4, 1e200))
     run = dpfl.simulate(algorithm, problem, rounds=2, lanes=2, seed=0, start=np.full(4, 1e150))
     assert np.isfinite(run["suboptimality"].last).all()

@@ -259,7 +259,7 @@ def _starting_points(start: Any, lanes: int, d: int) -> Array:
         raise InputError("the starting point contains NaN or infinity: give finite numbers")
     if (far := float(np.abs(points).max(initial=0.0))) > MAX_START_NORM:
         raise InputError(
-            f"the starting point has an entry of size {far:.3g}, whose square overflows: give at most {MAX_START_NORM:g}"
+            f"the starting point has an entry of size {far:.3g}, whose square overflows: at most {MAX_START_NORM:g}"
         )
     return points
 

@@ -257,8 +257,8 @@ def expected(world: World, run: Callable[[], Mapping[Name, Any]], most: int | No
     """The expectation of everything that a run observes, over all ways in which the world's choices can fall.
 
     run: makes its choices through the world and returns named numbers, or quantities of a world that can be added and
-    multiplied by numbers. most: how many ways are gone through; None for all. Raises WorkLimitError where there are more:
-    at once where two runs, with the first options and with the last ones, both have more like them.
+    multiplied by numbers. most: how many ways are gone through; None for all. Raises WorkLimitError where there are
+    more: at once where two runs, with the first options and with the last ones, both have more like them.
     """
     total: dict[Name, Any] = {}
     path: list[int] | None = []

@@ -245,7 +245,7 @@ def test_a_fault_in_the_player_is_noticed(fault: str, monkeypatch: pytest.Monkey
     module, old, new = FAULTS[fault]
     faulty = mutated(f"kernels.{module}", old, new, interpreted=module == "tape_vm")
     if module == "tape_vm":
-        monkeypatch.setattr(tape_program.player, "play", faulty.play)
+        monkeypatch.setattr(tape_program.tape_vm, "play", faulty.play)
     else:
         monkeypatch.setattr(tape_run, "Program", faulty.Program)
     problem = problem_of("quadratic")

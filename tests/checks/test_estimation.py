@@ -231,15 +231,15 @@ def test_the_guarantee_of_multipliers() -> None:
 
 X2, Y2 = [[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]
 NORMALISED = one(Y2, constant=-1.0)
-MU_BELOW_L = one([[1.0, 0.0], [0.0, -0.75]])
+BELOW = one([[1.0, 0.0], [0.0, -0.75]])
 """y^2 <= 1 and x^2 <= 3/4 y^2."""
 
 
 def test_multipliers_of_a_proof() -> None:
     """x^2 <= y^2 is the condition 8/7 times and -(x^2 + y^2)/7; the solver's multipliers may be of no use."""
-    proof = estimation._proved(one(X2), one(Y2), [NORMALISED, MU_BELOW_L], np.array([1.0, 8 / 7]))
+    proof = estimation._proved(one(X2), one(Y2), [NORMALISED, BELOW], np.array([1.0, 8 / 7]))
     assert proof == ([Fraction(8, 7)], True)
-    multipliers, signed = estimation._proved(one(X2), one(Y2), [NORMALISED, MU_BELOW_L], np.zeros(2))
+    multipliers, signed = estimation._proved(one(X2), one(Y2), [NORMALISED, BELOW], np.zeros(2))
     assert signed
     assert multipliers is not None
     assert 1 <= multipliers[0] <= Fraction(4, 3)

@@ -5,8 +5,8 @@ differ by a hundredth, and each round has its own gamma in the sums. Instances a
 away from the estimate, would break the inequality: K + 1 rounds must gain more than a gradient says of f(x^0) - f_inf.
 
 Of the round (`semantics.rounds.error_feedback`) only the server's step is run: the memories' update bounds the distance
-of the estimate from the gradient (Lemma 2), and a message of unknown length is no linear form. The estimates' lengths are
-told to the world.
+of the estimate from the gradient (Lemma 2), and a message of unknown length is no linear form. The world is given
+the estimates' lengths.
 """
 
 from __future__ import annotations
