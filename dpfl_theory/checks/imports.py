@@ -39,7 +39,7 @@ class Imports:
     >>> import dpfl_theory.errors
     >>> found = Imports(Path(dpfl_theory.errors.__file__).parent)
     >>> [path.name for path in found.closure([found.module("dpfl_theory.errors")])]
-    ['__init__.py', 'errors.py']
+    ['__init__.py', 'errors.py', 'related.py']
     """
 
     def __init__(self, package: Path, others: Sequence[Path] = ()) -> None:

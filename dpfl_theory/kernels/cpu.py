@@ -24,10 +24,9 @@ compiling.listen()
 class CpuEngine(Engine):
     """NumPy arrays and Numba kernels.
 
-        >>> from dpfl_theory.kernels.compiled import writable
-    from dpfl_theory.kernels.engine import Lanes
-        >>> CpuEngine().normal(Lanes(seed=7, first=0, count=2), round_=0, clients=1, d=3, stream=0).shape
-        (1, 2, 3)
+    >>> from dpfl_theory.kernels.engine import Lanes
+    >>> CpuEngine().normal(Lanes(seed=7, first=0, count=2), round_=0, clients=1, d=3, stream=0).shape
+    (1, 2, 3)
     """
 
     name = "cpu"

@@ -258,7 +258,7 @@ PART_FAULTS: list[tuple[str, Place, str, str]] = [
     ("divisor floor(sR)", ORACLES, "self.share * kernels.records", "self._count(kernels.records)"),
     ("divisor R", ORACLES, "self.share * kernels.records", "1.0 * kernels.records"),
     ("sensitivity C", ORACLES, "2.0 * used", "1.0 * used"),
-    ("records of the first step in all", ORACLES, "self._count(sizes), step)", "self._count(sizes), 0)"),
+    ("records of the first step in all", ORACLES, "sizes, counts, step)", "sizes, counts, 0)"),
     ("records of the first round in all", ORACLES, "subsets(context.lanes, k,", "subsets(context.lanes, 0,"),
     ("one noise for all steps", ORACLES, "k, NOISE, clients, step)", "k, NOISE, clients)"),
     ("noise not divided by sR", ORACLES, "spread = 2.0 * used", "spread = 2.0 * used * expected"),

@@ -74,12 +74,12 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
         "scaffnew: noise on the average only",
     ),
     ("hou2023.observation3", "dp-fedavg, less noise: (tau, T) = (2, 24) against (1, 24)"): (
-        "two_sided: noise on one coordinate",
+        "fedavg_two_stepsizes: noise on one coordinate",
     ),
     ("hou2023.observation4", "dp-fedavg, smaller threshold: (tau, T) = (2, 24) against (1, 24)"): (
-        "two_sided: noise missing",
-        "two_sided: clip after the noise",
-        "two_sided: noise divided by |P_t|",
+        "fedavg_two_stepsizes: noise missing",
+        "fedavg_two_stepsizes: clip after the noise",
+        "fedavg_two_stepsizes: noise divided by |P_t|",
     ),
     ("hou2023.observation4", "dp-scaffnew, larger threshold: (tau, T) = (3, 24) against (2, 24)"): (
         "scaffnew: clip after the noise",
@@ -110,10 +110,10 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
     ("noble2022.corollaryC.1.repaired", "second display, one of four users, lagging, little noise"): (
         "scaffold: controls not updated",
         "scaffold: no control variates",
-        "two_sided: all gradients at the server's vector",
-        "two_sided: one gradient error for all steps",
-        "two_sided: Q - 1 steps",
-        "two_sided: ascent",
+        "fedavg_two_stepsizes: all gradients at the server's vector",
+        "fedavg_two_stepsizes: one gradient error for all steps",
+        "fedavg_two_stepsizes: Q - 1 steps",
+        "fedavg_two_stepsizes: ascent",
         "scaffold: control variates with the wrong sign",
         "scaffold: c_i without c",
         "scaffold: c_i with the wrong sign of y - x",
@@ -190,7 +190,7 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
     ("zhang2021.eq20.repaired", "one round in two dimensions, privacy noise decides"): (
         "simulate: rounds 1 to K",
         "simulate: sums over one round more than divided by",
-        "two_sided: noise not multiplied by eta_g",
+        "fedavg_two_stepsizes: noise not multiplied by eta_g",
     ),
     ("zhang2021.theorem3.1.repaired.sharpened", "identical clients, what is left of the start"): (
         "fedavg: global step ignored",
@@ -221,7 +221,7 @@ UNNOTICED: dict[str, tuple[str, ...]] = {
         "scaffold: one draw in a warm round",
         "scaffold: one warm round short",
         "scaffold: warm cohort ignored",
-        "two_sided: noise where nobody takes part",
+        "fedavg_two_stepsizes: noise where nobody takes part",
     ),
     "noise with the same law": (
         "fedavg: noise of another round",
@@ -244,9 +244,9 @@ UNNOTICED: dict[str, tuple[str, ...]] = {
         "gradients: records of the first step in all",
         "scaffnew: h moves in every round",
         "scaffnew: threshold times eta",
-        "two_sided: counts ignored",
-        "two_sided: divisor is not |P_t|",
-        "two_sided: one noise for each client",
+        "fedavg_two_stepsizes: counts ignored",
+        "fedavg_two_stepsizes: divisor is not |P_t|",
+        "fedavg_two_stepsizes: one noise for each client",
     ),
 }
 """Why the smoke set does not notice a fault -> the faults."""

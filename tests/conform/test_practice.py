@@ -639,7 +639,7 @@ def test_a_claim_that_is_no_protection_is_told_and_no_round_is_blamed(
 def test_other_algorithms_are_no_misspelling(name: str) -> None:
     with pytest.raises(InputError) as caught:
         conform(averaged(False), name)
-    assert "there is no reference for" in str(caught.value)
+    assert f"unknown algorithm {name!r}: the nearest is" in str(caught.value)
     assert "did you mean" not in str(caught.value)
 
 
