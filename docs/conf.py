@@ -27,6 +27,7 @@ exclude_patterns = ["**/__pycache__"]
 source_suffix = {".md": "markdown"}
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 3
+smartquotes = False  # -- is the start of an option, not a dash
 
 html_math_renderer = "mathml"
 html_theme = "furo"

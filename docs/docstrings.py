@@ -1,4 +1,4 @@
-"""The package's docstrings as reStructuredText. They are plain text: stars and bars in them are formulas, not markup."""
+"""The package's docstrings as reStructuredText. In them stars and bars are formulas, not markup."""
 
 from __future__ import annotations
 
@@ -52,18 +52,19 @@ def _written(block: list[str]) -> list[str]:
     if _MEANING.match(block[0]):
         return [f"* ``{name}``: {_plain(text)}" for name, text in _meanings(block)]
     if _ITEM.match(block[0]):
-        return [_ITEM.match(line)[0] + _plain(line[_ITEM.match(line).end() :]) for line in _items(block)]
+        return [mark + _plain(text) for mark, text in _items(block)]
     return _plain("\n".join(line.strip() for line in block)).split("\n")
 
 
-def _items(block: list[str]) -> list[str]:
-    """The items of a list, a line each."""
-    items: list[str] = []
+def _items(block: list[str]) -> list[tuple[str, str]]:
+    """The items of a list: the mark and the text of each."""
+    items: list[tuple[str, str]] = []
     for line in block:
-        if _ITEM.match(line):
-            items.append(line)
+        if found := _ITEM.match(line):
+            items.append((found[0], line[found.end() :]))
         else:
-            items[-1] += f" {line.strip()}"
+            mark, text = items[-1]
+            items[-1] = (mark, f"{text} {line.strip()}")
     return items
 
 

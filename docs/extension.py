@@ -1,16 +1,17 @@
-"""What the texts add to Sphinx: the directives ``run``, ``run-python`` and ``insert``, and docstrings as they are written.
+"""The additions to Sphinx: examples that are run, texts that are made from the code, and docstrings in plain text.
 
-``run`` holds commands and ``run-python`` Python. Both are run when a page is made, and what they print follows them. The
-build fails where a command ends with another exit code than ``:exit:`` (0), or where the output lacks ``:shows:``.
-``:lines:`` shows only the first lines of an output, and ``:figure:`` the file that the command writes with ``--output``.
+The directive ``run`` holds commands and ``run-python`` Python. Both run when a page is made, and their output follows.
+The build fails where a command ends with another exit code than ``:exit:`` (0), or where the output lacks ``:shows:``.
+``:lines:`` shows only the first lines of an output, and ``:figure:`` the file that a command writes with ``--output``.
 Commands run in the repository's folder; with ``:scratch:`` they run in an empty folder that all blocks of a page share.
-``insert NAME`` is replaced by the text that the module of that name in ``docs/inserts`` makes from the code. Formulas become MathML.
+A block ``insert NAME`` is replaced by the text that the module of that name in ``docs/inserts`` makes from the code.
+Formulas become MathML, which needs no script.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
-from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,13 +19,17 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+from sphinx.util.logging import getLogger
 
 from docs import inserts, snippets
 from docs.docstrings import as_rst
 from dpfl_theory.errors import DpflError
 from dpfl_theory.report.formulas import mathml
 
-__all__ = ["Insert", "Run", "RunPython", "setup"]
+__all__ = ["Run", "RunPython", "setup"]
+
+LOGGER = getLogger(__name__)
+_INSERT = re.compile(r"^```\{insert\} (.+)\n```$", re.MULTILINE)
 
 
 class Run(SphinxDirective):
@@ -41,22 +46,23 @@ class Run(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """The block of code, and the figure where there is one."""
-        figure = self.options.get("figure", "")
-        folder = Path(tempfile.mkdtemp()) if figure else None
-        try:
-            ran = snippets.commands(
-                "\n".join(self.content),
-                self.options.get("exit", 0),
-                self.options.get("shows", ""),
-                folder,
-                _scratch(self.env.docname) if "scratch" in self.options else None,
-            )
-        except DpflError as error:
-            raise self.error(str(error)) from error
+        place = _scratch(self.env.docname) if "scratch" in self.options else None
+        figure = self.options.get("figure")
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                ran = snippets.commands(
+                    "\n".join(self.content),
+                    self.options.get("exit", 0),
+                    self.options.get("shows", ""),
+                    folder=Path(folder) if figure else None,
+                    place=place,
+                )
+                svg = (Path(folder) / figure).read_text(encoding="utf-8") if figure else ""
+            except (DpflError, OSError) as error:
+                raise self.error(str(error)) from error
         shown = "\n".join(f"{r.shown}\n{_first(r.printed, self.options.get('lines'))}".rstrip() for r in ran)
         made: list[nodes.Node] = [_code(shown, "console")]
-        if folder:
-            svg = (folder / figure).read_text(encoding="utf-8")
+        if svg:
             made.append(nodes.raw("", f'<figure class="plot">{svg[svg.index("<svg") :]}</figure>', format="html"))
         return made
 
@@ -78,25 +84,14 @@ class RunPython(SphinxDirective):
         return [_code(ran.shown, "python"), printed]
 
 
-class Insert(SphinxDirective):
-    """The text that a module of ``docs/inserts`` makes from the code, read as if it were part of the page."""
-
-    required_arguments = 1
-    optional_arguments = 5
-
-    def run(self) -> list[nodes.Node]:
-        """The nodes of that text."""
-        try:
-            text = inserts.named(self.arguments[0])(*self.arguments[1:])
-        except DpflError as error:
-            raise self.error(str(error)) from error
-        return self.parse_text_to_nodes(text, allow_section_headings=True)
+_SCRATCH: dict[str, tempfile.TemporaryDirectory[str]] = {}
 
 
-@cache
-def _scratch(_page: str) -> Path:
-    """The scratch folder of a page."""
-    return Path(tempfile.mkdtemp(prefix="dpfl-theory-"))
+def _scratch(page: str) -> Path:
+    """The scratch folder of a page, which is removed when the build ends."""
+    if page not in _SCRATCH:
+        _SCRATCH[page] = tempfile.TemporaryDirectory(prefix="dpfl-theory-")
+    return Path(_SCRATCH[page].name)
 
 
 def _first(text: str, lines: int | None) -> str:
@@ -107,6 +102,20 @@ def _first(text: str, lines: int | None) -> str:
 def _code(text: str, language: str) -> nodes.literal_block:
     text = "\n".join(line.rstrip() for line in text.splitlines())
     return nodes.literal_block(text, text, language=language)
+
+
+def _insert(_app: Sphinx, page: str, source: list[str]) -> None:
+    """Put the texts of ``docs/inserts`` into a page before it is read."""
+
+    def text(found: re.Match[str]) -> str:
+        name, *arguments = found[1].split()
+        try:
+            return inserts.named(name)(*arguments)
+        except DpflError as error:
+            LOGGER.error(f"insert {found[1]}: {error}", location=page)
+            return ""
+
+    source[0] = _INSERT.sub(text, source[0])
 
 
 def _docstring(_app: Sphinx, _kind: str, _name: str, _item: object, _options: object, lines: list[str]) -> None:
@@ -121,9 +130,11 @@ def _math(writer: Any, node: nodes.math | nodes.math_block) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register all of this with Sphinx."""
+    app.setup_extension("sphinx.ext.autodoc")
     app.add_directive("run", Run)
     app.add_directive("run-python", RunPython)
-    app.add_directive("insert", Insert)
     app.add_html_math_renderer("mathml", (_math, None), (_math, None))
+    app.add_object_type("statement", "statement", objname="statement")
+    app.connect("source-read", _insert)
     app.connect("autodoc-process-docstring", _docstring)
     return {"parallel_read_safe": False, "parallel_write_safe": True}

@@ -28,7 +28,7 @@ class Ran:
 def commands(
     text: str, code: int = 0, shows: str = "", folder: Path | None = None, place: Path | None = None
 ) -> list[Ran]:
-    """Run each command, a line that starts with ``$ dpfl-theory`` (a backslash at its end continues it on the next one).
+    """Run each command, a line that starts with ``$ dpfl-theory``; a backslash at its end continues it on the next.
 
     folder: where the files named after ``--output`` are written; without it, where the commands run.
     place: where the commands run; without it, the repository's folder.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from docs.inserts import plain, table
+from dpfl_theory.conform.letters import names
 from dpfl_theory.conform.references import references
 from dpfl_theory.errors import InputError
 from dpfl_theory.inventory.algorithms import KIND
@@ -33,7 +34,7 @@ def protected(name: str) -> str:
 
 
 def insert() -> str:
-    """A table of all algorithms, then a section with the hyper-parameters of each."""
+    """A table of all algorithms, the names of their hyper-parameters in code, and a section for each algorithm."""
     return "\n".join(_parts())
 
 
@@ -50,6 +51,15 @@ def _parts() -> Iterator[str]:
                 *("yes" if item.name in known else "–" for known in (tuned(), settings(), references())),
             ]
             for item in items
+        ),
+    )
+    yield "## Names of hyper-parameters in your code\n"
+    yield "`dpfl-theory conform` matches the arguments of your function by these names.\n"
+    yield table(
+        ("symbol", "a function may also call it", "algorithms"),
+        (
+            [f"`{row.letter}`", ", ".join(f"`{name}`" for name in row.also) or "–", ", ".join(row.algorithms)]
+            for row in names()
         ),
     )
     yield "## Hyper-parameters by algorithm\n"

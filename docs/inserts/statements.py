@@ -1,4 +1,4 @@
-"""All statements of the catalogue: a section for each paper, and in it one for each statement."""
+"""All statements of the catalogue: a section for each paper, with an entry for each statement."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def _parts() -> Iterator[str]:
         for s in statements.select(paper=id_):
             methods = ", ".join(dict.fromkeys(check.method for check in s.checks))
             place = f" in {plain(s.source.where)}" if s.source.where else ""
-            yield f"({s.id})=\n### {s.id}\n"
-            yield f"{plain(s.title)}. {s.kind.capitalize()}{place}. On record: **{s.expected}**. Checked by {methods}.\n"
+            yield f"````{{statement}} {s.id}\n{plain(s.title)}. {s.kind.capitalize()}{place}. On record:"
+            yield f"**{s.expected}**. Checked by {methods}.\n````\n"
