@@ -165,6 +165,16 @@ def test_the_reference_has_what_examples_and_texts_import() -> None:
     assert {name for name in public if not INNER.match(name)} <= shown
 
 
+def test_folders_of_the_architecture_exist() -> None:
+    page = (DOCS / "development" / "architecture.md").read_text()
+    folders = re.findall(r"^\| `([a-z_/]+)` \|", page, re.MULTILINE)
+    assert len(folders) > 20
+    for folder in folders:
+        assert folder == "reports" or (ROOT / folder).is_dir(), folder
+    packages = {f"dpfl_theory/{path.parent.name}" for path in (ROOT / "dpfl_theory").glob("*/__init__.py")}
+    assert packages == {folder for folder in folders if folder.startswith("dpfl_theory/")}
+
+
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
