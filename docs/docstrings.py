@@ -47,7 +47,7 @@ def _written(block: list[str]) -> list[str]:
         return ["::", "", *(f"    {line}" for line in block)]
     if block[0].startswith(".. "):
         return block
-    if block[0] in ("Args:", "Returns:") and len(block) > 1:
+    if block[0] in ("Args:", "Returns:", "Raises:") and len(block) > 1:
         return [f"**{block[0].rstrip(':')}**", "", *_written([line.removeprefix("    ") for line in block[1:]])]
     if _MEANING.match(block[0]):
         return [f"* ``{name}``: {_plain(text)}" for name, text in _meanings(block)]

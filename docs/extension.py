@@ -122,6 +122,13 @@ def _docstring(_app: Sphinx, _kind: str, _name: str, _item: object, _options: ob
     lines[:] = as_rst(lines)
 
 
+def _signature(
+    _app: Sphinx, _kind: str, _name: str, _item: object, _options: object, arguments: str | None, result: str | None
+) -> tuple[str | None, str | None]:
+    """A signature that Python can read: the default of a field that a factory makes is written as three dots."""
+    return arguments and arguments.replace("<factory>", "..."), result
+
+
 def _math(writer: Any, node: nodes.math | nodes.math_block) -> None:
     """A formula as MathML, which needs no script."""
     writer.body.append(mathml(node.astext(), "inline" if isinstance(node, nodes.math) else "block"))
@@ -137,4 +144,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_object_type("statement", "statement", objname="statement")
     app.connect("source-read", _insert)
     app.connect("autodoc-process-docstring", _docstring)
+    app.connect("autodoc-process-signature", _signature)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
