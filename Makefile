@@ -33,11 +33,11 @@ validate: $(READY)
 validate-full: $(READY)
 	$(BIN)/dpfl-theory reproduce --full --output $(REPORTS)
 
-# A sample of each law, and one run of each command. test-full: all cases of all tests.
+# A sample of each law, and one run of each command. test-full: all cases of all tests, those of the documentation site too.
 test: $(READY)
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
-test-full: $(READY)
+test-full: $(VENV)/.docs
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --exhaustive
 
 check: $(READY)

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from laws.test_algorithm_laws import algorithms as classes
 from patience import HANGS
 
 from docs import inserts, snippets
@@ -165,6 +166,13 @@ def test_the_reference_has_what_examples_and_texts_import() -> None:
     assert {name for name in public if not INNER.match(name)} <= shown
 
 
+def test_the_table_of_algorithm_classes_is_complete() -> None:
+    page = (DOCS / "reference" / "python" / "algorithms.md").read_text()
+    first_column = "".join(line.split("|")[1] for line in page.splitlines() if line.startswith("| `"))
+    named = set(re.findall(r"`(\w+)`", first_column)) - {"clip21", "alpha_norm_ec"}
+    assert named == {cls.__name__ for cls in classes()}
+
+
 def test_folders_of_the_architecture_exist() -> None:
     page = (DOCS / "development" / "architecture.md").read_text()
     folders = re.findall(r"^\| `([a-z_/]+)` \|", page, re.MULTILINE)
@@ -248,7 +256,7 @@ def test_the_search_works_as_a_file_in_a_browser(site: Path) -> None:
         ]
         address = f"{(site / 'search.html').as_uri()}?q={query}"
         done = subprocess.run([*command, address], capture_output=True, text=True, timeout=HANGS, check=True)
-        results = done.stdout.partition('<ul class="search')[2].partition("</ul>")[0]
+        results = done.stdout.partition('id="search-results"')[2].partition("</ul>")[0]
         return [re.sub(r"<[^>]+>", "", row) for row in re.findall(r"<a\b[^>]*>(.*?)</a>", results, re.DOTALL)]
 
     names = found("theorem4b")
