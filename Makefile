@@ -33,11 +33,11 @@ validate: $(READY)
 validate-full: $(READY)
 	$(BIN)/dpfl-theory reproduce --full --output $(REPORTS)
 
-# A sample of each law, and one run of each command. test-full: all cases of all tests.
+# A sample of each law, and one run of each command. test-full: all cases of all tests, those of the documentation site too.
 test: $(READY)
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
-test-full: $(READY)
+test-full: $(VENV)/.docs
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --exhaustive
 
 check: $(READY)
@@ -73,9 +73,14 @@ check-theorems: $(READY)
 	  run $(BIN)/dpfl-theory check --standard; \
 	fi
 
-# The documentation as pages, every command and example in it run, and the reference of the Python interface.
-docs: $(READY)
-	$(BIN)/python -m docs --output build/docs
+# The documentation site, build/docs/index.html: every example is run, and a false output or a broken link fails.
+$(VENV)/.docs: $(READY)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -E -W --keep-going -b html -d build/doctrees docs build/docs
+	@echo build/docs/index.html
 
 # Measures what the checks of each statement could notice, from a whole check, and writes it down beside the statements;
 # so too where the decimals of errata come from, and which checks the standard profile leaves out.
@@ -125,7 +130,7 @@ constraints:
 	rm -rf build/constraints && mkdir -p build
 	python3.11 -m venv build/constraints
 	build/constraints/bin/python -m pip install -qq --upgrade setuptools
-	build/constraints/bin/python -m pip install -qq --no-build-isolation -e '.[dev,bench,fuzz,mutation]'
+	build/constraints/bin/python -m pip install -qq --no-build-isolation -e '.[dev,bench,fuzz,mutation,docs]'
 	head -n 1 constraints.txt > build/constraints.txt
 	build/constraints/bin/python -m pip freeze --all --exclude-editable --exclude pip >> build/constraints.txt
 	mv build/constraints.txt constraints.txt

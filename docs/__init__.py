@@ -1,1 +1,1 @@
-"""The documentation as pages: Markdown under ``text``, what is inserted, and what commands really print."""
+"""The documentation site: texts in Markdown, the modules that run its examples, and the settings of Sphinx."""

@@ -10,7 +10,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from docs import snippets
-from docs.build import ROOT
+from docs.snippets import ROOT
 
 WIDTH = 118
 LIGHT = TerminalTheme(

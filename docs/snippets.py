@@ -1,4 +1,4 @@
-"""What a text shows is run: commands and Python as they stand there, with what they print."""
+"""The examples of the texts: each command and each piece of Python is run, and its output is kept."""
 
 from __future__ import annotations
 
@@ -12,28 +12,39 @@ from pathlib import Path
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["Ran", "commands", "python"]
+__all__ = ["ROOT", "Ran", "commands", "python"]
+
+ROOT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A piece that was run: how it stands in the text, and what it printed."""
+    """An example that was run: its text, and what it printed."""
 
     shown: str
     printed: str
 
 
-def commands(text: str, code: int = 0, shows: str = "") -> list[Ran]:
-    """Run each command, a line that begins with ``$ dpfl-theory`` (a backslash at its end goes on with the next one).
+def commands(
+    text: str, code: int = 0, shows: str = "", folder: Path | None = None, place: Path | None = None
+) -> list[Ran]:
+    """Run each command, a line that starts with ``$ dpfl-theory``; a backslash at its end continues it on the next.
 
-    Raises InputError where a command ends with another exit code, or where nothing that they print has ``shows``.
+    folder: where the files named after ``--output`` are written; without it, where the commands run.
+    place: where the commands run; without it, the repository's folder.
+
+    Raises InputError where a command ends with another exit code, or where the output of all lacks ``shows``.
     """
     found = []
     for line in text.replace("\\\n", "\0").splitlines():
         shown = line.replace("\0", "\\\n")
         if not line.startswith("$ dpfl-theory "):
             raise InputError(f"{shown!r} is no command: begin with '$ dpfl-theory '")
-        found.append(Ran(shown, _command(shlex.split(line.replace("\0", " ").removeprefix("$ dpfl-theory ")), code)))
+        words = shlex.split(line.replace("\0", " ").removeprefix("$ dpfl-theory "))
+        if folder is not None:
+            words = [str(folder / w) if before == "--output" else w for before, w in zip(["", *words], words)]
+        printed = _command(words, code, place)
+        found.append(Ran(shown, printed.replace(f"{folder}/", "") if folder else printed))
     _told(found, shows, text)
     return found
 
@@ -47,10 +58,10 @@ def python(text: str, shows: str = "") -> Ran:
     return ran
 
 
-def _command(arguments: list[str], code: int) -> str:
+def _command(arguments: list[str], code: int, place: Path | None) -> str:
     from dpfl_theory.cli import main
 
-    with _silently() as out:
+    with _silently(place) as out:
         ended = main(arguments)
     if ended != code:
         command = shlex.join(["dpfl-theory", *arguments])
@@ -69,16 +80,16 @@ def _told(ran: list[Ran], shows: str, text: str) -> None:
 
 
 @contextlib.contextmanager
-def _silently() -> Iterator[io.StringIO]:
-    """In the repository's folder, without a store and without progress; what is printed is kept."""
-    kept, place = dict(os.environ), Path.cwd()
+def _silently(place: Path | None = None) -> Iterator[io.StringIO]:
+    """In a folder (the repository's by default), without a store and without progress; the output is kept."""
+    environment, before = dict(os.environ), Path.cwd()
     os.environ.update(DPFL_THEORY_STORE="off", DPFL_THEORY_HINTS="off", COLUMNS="120")
-    os.chdir(Path(__file__).parents[1])
+    os.chdir(place or ROOT)
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
             yield out
     finally:
-        os.chdir(place)
+        os.chdir(before)
         os.environ.clear()
-        os.environ.update(kept)
+        os.environ.update(environment)

@@ -1,88 +1,241 @@
-"""The documentation as pages: it is whole, its links lead somewhere, and what it shows is what comes out."""
+"""The documentation site: its examples print their outputs, its links lead somewhere, and the reference is complete."""
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from pages import Page, broken_links, pages_of
+from laws.test_algorithm_laws import algorithms as classes
 from patience import HANGS
 
-from docs import build as builder
-from docs import reference, search, snippets
-from docs.inserts import faults, gallery, named, readme
-from docs.markdown import read
+from docs import inserts, snippets
+from docs.inserts import algorithms as of_algorithms
+from docs.inserts import commands, faults, gallery
+from docs.inserts import statements as of_statements
 from dpfl_theory import statements
+from dpfl_theory.cli import application
 from dpfl_theory.conform.references import references
 from dpfl_theory.errors import InputError
 from dpfl_theory.methods import known
 from dpfl_theory.sweep.algorithms import algorithms
 
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+INNER = re.compile(r"dpfl_theory\.(cli|kernels|templates|report|statements\.[a-z]+\d{4})\b")
+"""Commands, kernels, the files that ``new`` writes, the report's pages and the papers' statements are no interface."""
+
+
+def sphinx(source: Path, output: Path) -> subprocess.CompletedProcess[str]:
+    """Build pages as ``make docs`` does."""
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-E",
+        "-W",
+        "--keep-going",
+        "-b",
+        "html",
+        "-d",
+        str(output / ".doctrees"),
+    ]
+    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = os.environ | {"PYTHONPATH": paths}
+    return subprocess.run(
+        [*command, str(source), str(output)], capture_output=True, text=True, timeout=HANGS, env=environment
+    )
+
+
+def imported(text: str) -> set[str]:
+    """The package's modules that Python imports."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+        found |= {name for name in names if name.split(".")[0] == "dpfl_theory"}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "shows", "cause"),
+    [
+        ("$ dpfl-theory list problems", 1, "", "ended with exit code 0, and the text says 1"),
+        ("$ dpfl-theory list problems", 0, "no-such-problem", "promises 'no-such-problem'"),
+        ("$ rm something", 0, "", "is no command"),
+    ],
+)
+def test_a_command_that_prints_something_else_fails(command: str, code: int, shows: str, cause: str) -> None:
+    with pytest.raises(InputError, match=cause):
+        snippets.commands(command, code, shows)
+
+
+@pytest.mark.parametrize(
+    ("text", "shows", "cause"), [("print(1)", "2", "promises '2'"), ("x = 1", "", "nothing was printed")]
+)
+def test_python_that_prints_something_else_fails(text: str, shows: str, cause: str) -> None:
+    with pytest.raises(InputError, match=cause):
+        snippets.python(text, shows)
+
+
+def test_commands_run_in_a_folder_of_their_own(tmp_path: Path) -> None:
+    before = Path.cwd(), dict(os.environ)
+    written = "$ dpfl-theory check das2022.lemma10 --method algebra --output x.txt\n$ dpfl-theory list problems"
+    assert "quadratic" in snippets.commands(written, folder=tmp_path)[1].printed
+    assert "das2022.lemma10" in (tmp_path / "x.txt").read_text()
+    place = tmp_path / "place"
+    place.mkdir()
+    snippets.commands("$ dpfl-theory new theorem a-b\n$ dpfl-theory list problems", place=place)
+    assert [file.name for file in place.iterdir()] == ["a_b.py"]
+    assert (Path.cwd(), dict(os.environ)) == before
+
+
+def test_an_unknown_insert_fails() -> None:
+    with pytest.raises(InputError, match="nothing-like-this"):
+        inserts.named("nothing-like-this")
+
+
+def test_all_mistakes_are_listed_with_their_sentences() -> None:
+    text = faults.insert()
+    mistakes = {(f.name, f.told) for kind in references().values() for f in kind.faults()}
+    assert len(mistakes) > 50
+    for name, sentence in mistakes:
+        assert inserts.plain(name) in text
+        assert inserts.plain(sentence)[1:] in text
+    assert set(faults.known()) == set(faults.NAMES)
+
+
+def test_all_algorithms_are_listed_with_their_hyper_parameters() -> None:
+    text = of_algorithms.insert()
+    for name, model in algorithms().items():
+        section = text.partition(f"\n### {name}\n")[2].partition("\n### ")[0]
+        assert set(model.model_fields) - {"name"} == set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)), name
+
+
+def test_all_statements_and_commands_are_listed() -> None:
+    text = of_statements.insert()
+    assert re.findall(r"^````\{statement\} (.+)$", text, re.MULTILINE) == [
+        s.id for paper in statements.papers() for s in statements.select(paper=paper)
+    ]
+    headings = re.findall(r"^## dpfl-theory ?(.*)$", commands.insert(), re.MULTILINE)
+    assert {"check", "conform", "privacy account", "new theorem", "store verify"} <= set(headings)
+    assert {h.split()[0] for h in headings if h} == set(application().commands)
+
+
+def test_the_gallery_has_every_example_with_formula_and_planted_faults() -> None:
+    text = gallery.insert()
+    for file in sorted((ROOT / "examples").glob("*.py")):
+        section = text.partition(f"({file.stem})=\n")[2].partition("\n(")[0]
+        assert section.count("<math") >= 2  # both sides
+        assert file.read_text(encoding="utf-8") in text
+    for right, _, methods in (fault for planted in gallery.planted().values() for fault in planted):
+        assert " ".join(right.split()).replace("|", "\\|") in text
+        assert methods <= set(known())
+
+
+def test_every_method_has_a_tutorial_with_a_fault_that_it_finds() -> None:
+    for name in known():
+        promised = re.findall(r"^:shows: (.+)$", (DOCS / "tutorials" / f"{name}.md").read_text(), re.MULTILINE)
+        assert [text for text in promised if "violated" in text], name
+
+
+def test_the_reference_has_what_examples_and_texts_import() -> None:
+    """And the packages that say with ``__all__`` what is public."""
+    pages = "".join(page.read_text() for page in (DOCS / "reference" / "python").glob("*.md"))
+    shown = set(re.findall(r"automodule:: (\S+)", pages))
+    package = ROOT / "dpfl_theory"
+    public = {
+        ".".join(file.parent.relative_to(ROOT).parts)
+        for file in package.rglob("__init__.py")
+        if "__all__ = [" in file.read_text(encoding="utf-8") and "_" not in {part[0] for part in file.parent.parts[-2:]}
+    }
+    for file in [*(ROOT / "examples").glob("*.py"), package / "templates" / "statement.py"]:
+        public |= imported(file.read_text(encoding="utf-8"))
+    blocks = re.compile(r"^```(?:python|\{run-python\})[^\n]*\n((?::.*\n)*)(.*?)^```", re.DOTALL | re.MULTILINE)
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]:
+        for _, block in blocks.findall(page.read_text(encoding="utf-8")):
+            public |= imported(block)
+    assert {"dpfl_theory.statements.model", "dpfl_theory.algorithms"} <= public
+    assert {name for name in public if not INNER.match(name)} <= shown
+
+
+def test_the_table_of_algorithm_classes_is_complete() -> None:
+    page = (DOCS / "reference" / "python" / "algorithms.md").read_text()
+    first_column = "".join(line.split("|")[1] for line in page.splitlines() if line.startswith("| `"))
+    named = set(re.findall(r"`(\w+)`", first_column)) - {"clip21", "alpha_norm_ec"}
+    assert named == {cls.__name__ for cls in classes()}
+
+
+def test_folders_of_the_architecture_exist() -> None:
+    page = (DOCS / "development" / "architecture.md").read_text()
+    folders = re.findall(r"^\| `([a-z_/]+)` \|", page, re.MULTILINE)
+    assert len(folders) > 20
+    for folder in folders:
+        assert folder == "reports" or (ROOT / folder).is_dir(), folder
+    packages = {f"dpfl_theory/{path.parent.name}" for path in (ROOT / "dpfl_theory").glob("*/__init__.py")}
+    assert packages == {folder for folder in folders if folder.startswith("dpfl_theory/")}
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("```{run}\n:shows: no-such-problem\n$ dpfl-theory list problems\n```", "promises 'no-such-problem'"),
+        ("```{run-python}\n1/0\n```", "ZeroDivisionError"),
+        ("```{insert} nothing-like-this\n```", "nothing-like-this"),
+        ("[there](nowhere.md)", "nowhere.md"),
+        ("[there](#nowhere)", "nowhere"),
+        ("", ""),
+    ],
+    ids=["command", "python", "insert", "page", "place", "none"],
+)
+def test_a_false_page_fails_the_build(tmp_path: Path, text: str, cause: str) -> None:
+    pytest.importorskip("myst_parser", reason="Sphinx is not installed: make docs installs it")
+    (tmp_path / "conf.py").write_text("extensions = ['myst_parser', 'docs.extension']\nmyst_heading_anchors = 3\n")
+    good = "```{run-python}\n:shows: <b>\nprint('<b>')\n```"
+    (tmp_path / "index.md").write_text(f"# Start\n\n{good}\n\n[all](conf.py)\n\n{text}\n")
+    done = sphinx(tmp_path, tmp_path / "out")
+    assert (done.returncode != 0) == bool(cause), done.stderr
+    assert cause in done.stderr
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All pages but the reference, examples run; commands that check a file start processes: those are for CI."""
+    """All pages, as ``make docs`` makes them."""
+    pytest.importorskip("furo", reason="Sphinx is not installed: make docs installs it")
     output = tmp_path_factory.mktemp("documentation")
-    run = snippets.commands
-
-    def quick(text: str, code: int = 0, shows: str = "") -> list[snippets.Ran]:
-        return [snippets.Ran(text, shows)] if "check --file" in text else run(text, code, shows)
-
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(snippets, "commands", quick)
-        builder.build(output, reference=False)
+    done = sphinx(DOCS, output)
+    assert done.returncode == 0, done.stderr
     return output
 
 
-@pytest.fixture(scope="module")
-def pages(site: Path) -> dict[str, Page]:
-    return pages_of(site)
-
-
 @pytest.mark.slow
-def test_links_lead_somewhere(site: Path, pages: dict[str, Page]) -> None:
-    assert [link for link in broken_links(site, pages) if not link[1].startswith("https://")] == []
-    assert sum(len(page.all("a")) for page in pages.values()) >= 100
-    reached = {"index.html"} | {
-        (Path(name).parent / str(a["href"]).partition("#")[0]).as_posix()
-        for name, page in pages.items()
-        for a in page.all("a")
-    }
-    assert all(any((site / to).resolve() == (site / name).resolve() for to in reached) for name in pages)
-
-
-@pytest.mark.slow
-def test_pages_are_small_and_need_no_network(site: Path, pages: dict[str, Page]) -> None:
-    for name, page in pages.items():
-        assert (site / name).stat().st_size <= builder.LARGEST
-        assert page.all("link") == []
-        assert all(
-            not str(e.get("src", "")).startswith(("http", "/")) for tag in ("img", "script") for e in page.all(tag)
+def test_pages_need_no_network(site: Path) -> None:
+    pages = [*site.rglob("*.html"), *site.rglob("*.css")]
+    assert len(pages) > 40
+    for page in pages:
+        loaded = re.findall(
+            r"<(?:script|img|link|iframe)\b[^>]*?(?:src|href)=\"((?:https?:)?//[^\"]*)\"", page.read_text()
         )
-        assert len(page.ids) == len(set(page.ids)), name
+        loaded += re.findall(r"(?:@import|url\()\s*[\"']?((?:https?:)?//[^\"')]*)", page.read_text())
+        assert loaded == [], page
 
 
 @pytest.mark.slow
-def test_the_search_has_every_page_heading_and_statement(site: Path, pages: dict[str, Page]) -> None:
-    """And leads to each of them; that its links lead somewhere is another test."""
-    page = pages[search.PAGE]
-    to = {str(a["href"]) for a in page.all("a")}
-    for name, other in pages.items():
-        if name == search.PAGE:
-            continue
-        assert name in to
-        for tag, attributes in other.elements:
-            if tag in ("h2", "h3") and attributes.get("id"):
-                assert f"{name}#{attributes['id']}" in to
-    assert {f"gallery.html#{file.stem}" for file in (builder.ROOT / "examples").glob("*.py")} <= to
-    told = page.told.split()
-    assert all(s.id in told for s in statements.all_statements())
-    (place,) = search.places("x.html", "<h1 id='a'>A</h1><p><code>clip now</code> das2022.eq4</p>")
-    assert place == search.Place("A", "", "x.html", "clip das2022.eq4 now")
+def test_the_search_index_has_every_statement_and_command(site: Path) -> None:
+    index = json.loads((site / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")"))
+    names = {f"{prefix}.{entry[-1]}" for prefix, entries in index["objects"].items() for entry in entries}
+    assert {s.id for s in statements.all_statements()} <= names
+    assert {"dpfl-theory-check.--budget", "dpfl_theory.algorithms.FedAvg"} <= names
 
 
 CHROMIUM = os.environ.get("DPFL_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -91,129 +244,23 @@ CHROMIUM = os.environ.get("DPFL_CHROMIUM") or shutil.which("chromium") or shutil
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="the search is not tried in a browser: there is no Chromium")
 def test_the_search_works_as_a_file_in_a_browser(site: Path) -> None:
-    def found(asked: str) -> tuple[str, list[str]]:
-        """What the page tells, and the names of the rows that can be seen, in their order."""
-        command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-        address = f"{(site / search.PAGE).as_uri()}{asked}"
+    def found(query: str) -> list[str]:
+        """The results, in their order."""
+        command = [
+            str(CHROMIUM),
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--virtual-time-budget=8000",
+            "--dump-dom",
+        ]
+        address = f"{(site / 'search.html').as_uri()}?q={query}"
         done = subprocess.run([*command, address], capture_output=True, text=True, timeout=HANGS, check=True)
-        rows = re.findall(r"<li(?![^>]*\bhidden)[^>]*><(?:a|b)[^>]*>(.*?)</", done.stdout)
-        return re.findall(r"<output[^>]*>(.*?)</output>", done.stdout)[0], rows
+        results = done.stdout.partition('id="search-results"')[2].partition("</ul>")[0]
+        return [re.sub(r"<[^>]+>", "", row) for row in re.findall(r"<a\b[^>]*>(.*?)</a>", results, re.DOTALL)]
 
-    told, names = found("?q=theorem4b")
-    assert names[:3] == ["das2022.theorem4b", "das2022.theorem4b.fixed-size", "das2022.theorem4b.repaired"]
-    assert int(told.partition(" of ")[0]) == len(names)
-    assert "Monte-Carlo: runs with confidence limits" in found("?q=false-alarm")[1], "words of a text find its heading"
-    assert found("?q=clipping+normalising")[1][0] == "Clipping and normalising", "whose name has the words comes first"
-    assert found("?q=nothing-like-this")[1] == []
-    assert found("")[1] == []
-
-
-@pytest.mark.slow
-def test_every_method_has_a_tutorial_with_a_fault_that_it_finds(pages: dict[str, Page]) -> None:
-    tutorials = {name: page for name, page in pages.items() if name.startswith("tutorial/") and "index" not in name}
-    assert {Path(name).stem for name in tutorials} == {*known(), "your-code"}
-    for name, page in tutorials.items():
-        assert ("differs: it is not" if "your-code" in name else "violated") in page.told
-        assert [a for a in page.all("pre") if a["class"] == "console" or a["class"] == "printed"]
-
-
-@pytest.mark.slow
-def test_all_mistakes_are_listed_with_their_sentences(pages: dict[str, Page]) -> None:
-    told = pages["pitfalls.html"].told
-    mistakes = {(f.name, f.told) for kind in references().values() for f in kind.faults()}
-    assert len(mistakes) > 50
-    for name, sentence in mistakes:
-        assert name in told
-        assert " ".join(sentence.split())[1:] in told
-    assert set(faults.known()) == set(faults.NAMES)
-
-
-@pytest.mark.slow
-def test_all_algorithms_are_listed(pages: dict[str, Page]) -> None:
-    page = pages["algorithms.html"]
-    for name, model in algorithms().items():
-        assert f"algorithm-{name}" in page.ids
-        assert set(model.model_fields) - {"name"} <= set(page.told.split())
-
-
-@pytest.mark.slow
-def test_the_gallery_has_every_example_with_formula_and_planted_faults(site: Path, pages: dict[str, Page]) -> None:
-    page = pages["gallery.html"]
-    files = sorted((builder.ROOT / "examples").glob("*.py"))
-    assert {file.stem for file in files} <= set(page.ids)
-    assert len(page.all("math")) >= 2 * len(files)  # two sides of each
-    assert len(page.all("td")) >= 3 * sum(len(own) for own in gallery.planted().values())
-    for right, _, _ in (fault for own in gallery.planted().values() for fault in own):
-        assert " ".join(right.split()) in page.told
-    assert "def sides(s: Symbols) -> Sides:\n" in "".join(page.text)
-    assert files[0].read_text(encoding="utf-8") in "".join(page.text)  # empty lines included
-
-
-@pytest.mark.parametrize(
-    ("text", "cause"),
-    [
-        ("```run exit=1\n$ dpfl-theory list problems\n```", "ended with exit code 0, and the text says 1"),
-        ("```run shows=no-such-problem\n$ dpfl-theory list problems\n```", "promises 'no-such-problem'"),
-        ("```run\n$ rm something\n```", "is no command"),
-        ("```python run shows=2\nprint(1)\n```", "promises '2'"),
-        ("```python run\nx = 1\n```", "nothing was printed"),
-        ("```insert\n```", "insert what"),
-        ("```insert nothing-like-this\n```", "nothing-like-this"),
-        ('```insert readme "No such section"\n```', "has no section"),
-    ],
-)
-def test_what_does_not_come_out_as_told_fails(text: str, cause: str) -> None:
-    with pytest.raises(InputError, match=cause):
-        read(text)
-
-
-def test_links_to_nothing_and_large_pages_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = tmp_path / "text"
-    texts.mkdir()
-    monkeypatch.setattr(builder, "ROOT", tmp_path)
-    monkeypatch.setattr(builder, "TEXTS", texts)
-    (texts / "index.md").write_text("# Start\n\n[there](nowhere.md)\n")
-    with pytest.raises(InputError, match=r"text/index.md: it links to 'nowhere.md'"):
-        builder.build(tmp_path / "out", reference=False)
-    (texts / "index.md").write_text("# Start\n\n[here](tests/some.py) and [again](index.md#start)\n")
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "some.py").touch()
-    builder.build(tmp_path / "out", reference=False)
-    page = pages_of(tmp_path / "out")["index.html"]
-    assert "here and again" in page.told
-    assert [a["href"] for a in page.all("a")][-1] == "index.html#start"
-    monkeypatch.setattr(builder, "LARGEST", 100)
-    with pytest.raises(InputError, match="bytes, more than 100: split it"):
-        builder.build(tmp_path / "out", reference=False)
-
-
-def test_markup_in_texts_and_output_is_escaped() -> None:
-    ran = snippets.python("print('<script>')")
-    assert ran.printed == "<script>\n"
-    html = read("# <b>\n\n```python run\nprint('<script>')\n```\n\n```text\n<i>\n```").html
-    assert not [tag for tag in ("<b>", "<script>", "<i>") if tag in html]
-
-
-def test_headings_that_are_alike_have_places_of_their_own() -> None:
-    assert Page(read("# Same\n\n## Same\n\n## Same").html).ids == ["same", "same-2", "same-3"]
-
-
-def test_a_section_of_the_readme_ends_where_the_next_begins() -> None:
-    assert readme.insert("B", text="# T\n\n## A\n\na\n\n## B\n\nb\n\n## C\n\nc\n") == "b\n"
-    assert named("readme") is readme.insert
-
-
-def test_the_reference_is_of_what_is_public(tmp_path: Path) -> None:
-    names = reference.modules()
-    assert {
-        "dpfl_theory",
-        "dpfl_theory.algorithms",
-        "dpfl_theory.statements.iteration",
-        "dpfl_theory.semantics.oracle",
-    } <= set(names)
-    assert not [name for name in names if name.startswith(("dpfl_theory.cli", "dpfl_theory.kernels"))]
-    pytest.importorskip("pdoc", reason="the reference is not tried: pdoc is missing")
-    reference.build(tmp_path, ["dpfl_theory.privacy.sampling", "dpfl_theory.errors"])
-    text = (tmp_path / "dpfl_theory" / "errors.html").read_text(encoding="utf-8")
-    assert "cannot be used: exit code 2" in text
-    assert "../../index.html" in text  # back to the other pages
+    names = found("theorem4b")
+    assert names[0] == "das2022.theorem4b"
+    assert {"das2022.theorem4b.fixed-size", "das2022.theorem4b.repaired"} <= set(names)
+    assert "dpfl_theory.conform" in found("conform")[:3]
+    assert found("nothinglikethis") == []

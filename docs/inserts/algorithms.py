@@ -1,10 +1,11 @@
-"""The algorithms that configurations name, with their hyper-parameters, and which commands know each."""
+"""The algorithms that configurations name, their hyper-parameters, and the commands that know each."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
-from docs.inserts import rendered
+from docs.inserts import plain, table
+from dpfl_theory.conform.parameter_names import names
 from dpfl_theory.conform.references import references
 from dpfl_theory.errors import InputError
 from dpfl_theory.inventory.algorithms import KIND
@@ -14,6 +15,8 @@ from dpfl_theory.recommend.tuned import tuned
 from dpfl_theory.sweep.algorithms import algorithms
 
 __all__ = ["insert", "protected"]
+
+HEADS = ("name", "algorithm", "protects", "printed in", "best by runs", "printed rule", "conformance")
 
 
 def protected(name: str) -> str:
@@ -31,16 +34,42 @@ def protected(name: str) -> str:
 
 
 def insert() -> str:
-    """A table of all, and one of each one's hyper-parameters."""
-    rows: list[dict[str, Any]] = [
-        {
-            "item": item,
-            "unit": protected(item.name),
-            "searched": item.name in tuned(),
-            "ruled": item.name in settings(),
-            "held": item.name in references(),
-        }
-        for item in KIND.items()
-        if item.name in algorithms()  # the others are classes, which stand in the reference
-    ]
-    return rendered("algorithms.html.j2", rows=rows)
+    """A table of all algorithms, the names of their hyper-parameters in code, and a section for each algorithm."""
+    return "\n".join(_parts())
+
+
+def _parts() -> Iterator[str]:
+    items = [item for item in KIND.items() if item.name in algorithms()]  # the others are classes
+    yield table(
+        HEADS,
+        (
+            [
+                f"[`{item.name}`](#algorithm-{item.name})",
+                plain(item.what),
+                f"one {protected(item.name)}" if protected(item.name) else "nothing",
+                plain(item.facts["printed in"]),
+                *("yes" if item.name in known else "–" for known in (tuned(), settings(), references())),
+            ]
+            for item in items
+        ),
+    )
+    yield "## Names of hyper-parameters in your code\n"
+    yield "`dpfl-theory conform` matches the arguments of your function by these names.\n"
+    yield table(
+        ("symbol", "a function may also call it", "algorithms"),
+        (
+            [f"`{row.letter}`", ", ".join(f"`{name}`" for name in row.also) or "–", ", ".join(row.algorithms)]
+            for row in names()
+        ),
+    )
+    yield "## Hyper-parameters by algorithm\n"
+    yield "The unit of the objective is F, that of the parameters X. Give every hyper-parameter that has no default.\n"
+    for item in items:
+        yield f"(algorithm-{item.name})=\n### {item.name}\n\n{plain(item.what)}.\n"
+        yield table(
+            ("hyper-parameter", "meaning", "unit", "default"),
+            (
+                [f"`{p.name}`", plain(p.meaning), plain(p.unit), "–" if p.default is None else f"`{p.default}`"]
+                for p in item.parameters
+            ),
+        )

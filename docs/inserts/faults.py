@@ -1,8 +1,10 @@
-"""The mistakes that ``conform`` knows, each with its sentence, the algorithms, and the code in which it was seen."""
+"""The mistakes that ``conform`` knows: each with its description, its algorithms, and the code in which it was seen."""
 
 from __future__ import annotations
 
-from docs.inserts import rendered
+from collections.abc import Iterator
+
+from docs.inserts import plain, table
 from dpfl_theory.conform.references import references
 
 __all__ = ["NAMES", "insert", "known"]
@@ -35,4 +37,21 @@ def known() -> dict[str, dict[tuple[str, str], dict[str, object]]]:
 
 def insert() -> str:
     """A table for each part of a round."""
-    return rendered("faults.html.j2", roles=known(), names=NAMES, count=len(references()))
+    return "\n".join(_parts())
+
+
+def _parts() -> Iterator[str]:
+    for role, faults in known().items():
+        yield f"### {NAMES[role]}\n"
+        rows = []
+        for (name, sentence), more in faults.items():
+            algorithms = list(more["algorithms"]) if isinstance(more["algorithms"], dict) else []
+            seen = f" Reported in {plain(more['seen'])}." if more["seen"] else ""
+            rows.append(
+                [
+                    plain(name) + (" **(breaks privacy)**" if more["private"] else ""),
+                    plain(f"{sentence[:1].upper()}{sentence[1:]}.") + seen,
+                    "all" if len(algorithms) == len(references()) else ", ".join(algorithms),
+                ]
+            )
+        yield table(("mistake", "what is wrong, and what it should be", "algorithms"), rows)
