@@ -28,7 +28,7 @@ def found(changed: dict[str, float], epsilon: float = 500.0, cohort: float | Non
         ("the noise", {}, 0.2, None),
         ("clipping", {"clip": 0.01}, 500.0, None),
         ("too few rounds", {"rounds": 1, "global_step": 0.5}, 500.0, None),
-        ("cohorts", {"clip": 1.0, "rounds": 16}, 500.0, 2.0),
+        pytest.param("cohorts", {"clip": 1.0, "rounds": 16}, 500.0, 2.0, marks=pytest.mark.slow),
         ("the rest", {"local_steps": 16, "local_step": 2.0}, 500.0, None),
     ],
 )
