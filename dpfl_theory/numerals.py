@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
+from typing import Any
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["number_of", "vanishes"]
+__all__ = ["finite", "number_of", "vanishes"]
 
 
 def number_of(what: str, text: str) -> float:
@@ -35,3 +36,12 @@ def number_of(what: str, text: str) -> float:
 def vanishes(what: str, text: str) -> InputError:
     """The error for a number other than 0 that a float would make 0."""
     return InputError(f"{what} is {text!r}, which rounds to 0: give 0, or at least {sys.float_info.min:.2g} in size")
+
+
+def finite(value: Any) -> bool:
+    """Whether a value is a finite number.
+
+    >>> finite(1), finite(True), finite("1"), finite(float("nan"))
+    (True, False, False, False)
+    """
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

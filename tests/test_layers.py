@@ -13,6 +13,7 @@ LAYERS = (
     (
         "encoding",
         "errors",
+        "notebook",
         "lazy",
         "interrupts",
         "glob_patterns",

@@ -7,6 +7,7 @@ end. Blocks have a fixed width, so that a run is the same bit for bit for any nu
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 import time
 import warnings
@@ -15,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,11 @@ from dpfl_theory.algorithms.tape_run import Player, worthwhile
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 from dpfl_theory.kernels.engine import Engine, Lanes
+from dpfl_theory.notebook import Tabular
 from dpfl_theory.problems.base import Array, Problem
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Run", "Stream", "simulate"]
 
@@ -70,7 +75,7 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Tabular):
     """What `simulate` returns: streams by observable name, the final server vectors (lanes, d) and the run's
     configuration."""
 
@@ -89,6 +94,38 @@ class Run:
 
     def __getitem__(self, name: str) -> Stream:
         return self.streams[name]
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each observable: means over the lanes with their standard errors."""
+        rows = []
+        for name, stream in self.streams.items():
+            row: dict[str, Any] = {"observable": name, "unit": stream.observable.unit, "lanes": len(stream.last)}
+            for key in ("mean", "last", "smallest"):
+                values = np.asarray(getattr(stream, key), dtype=float)
+                row[key] = float(values.mean())
+                row[f"{key}_error"] = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
+            rows.append(row)
+        return rows
+
+    def plot(self) -> Figure:
+        """Each observable by round: the mean over the lanes, and a band of two standard errors. Raises ValueError
+        when the run did not keep its series (``simulate(..., series=True)``)."""
+        from matplotlib.figure import Figure
+
+        fig = Figure(figsize=(6.0, 2.8 * len(self.streams)), layout="constrained")
+        every = self.configuration.get("every", 1)
+        for ax, (name, stream) in zip(fig.subplots(len(self.streams), squeeze=False)[:, 0], self.streams.items()):
+            series = np.asarray(stream.every_round, dtype=float)
+            x, mean = every * np.arange(len(series)), series.mean(axis=1)
+            if series.shape[1] > 1:
+                error = series.std(axis=1, ddof=1) / math.sqrt(series.shape[1])
+                ax.fill_between(x, mean - 2 * error, mean + 2 * error, alpha=0.2, linewidth=0)
+            ax.plot(x, mean)
+            if (mean > 0.0).all():
+                ax.set_yscale("log")
+            ax.set_ylabel(name)
+        ax.set_xlabel("round")
+        return fig
 
 
 def simulate(

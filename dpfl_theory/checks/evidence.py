@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory import methods
 from dpfl_theory.methods.algebra import UNITS
+from dpfl_theory.notebook import Tabular, intervals
 from dpfl_theory.warned import Warned, in_words, total
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from dpfl_theory.statements.claims import Outcome
     from dpfl_theory.statements.model import Check, Statement
 
@@ -27,6 +30,7 @@ __all__ = [
     "UNCHECKED",
     "VERDICTS",
     "Evidence",
+    "EvidenceList",
     "Interval",
     "agreement",
     "document",
@@ -69,7 +73,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(Tabular):
     """One check's outcome (`dpfl_theory.checks.document` is the schema of what is written of it).
 
     lhs: the bounded quantity; rhs: its bound; ratio: lhs/rhs; terms: the bound's named terms; vacuous: whether the
@@ -152,6 +156,49 @@ class Evidence:
                     "seconds": round(self.seconds, 4),
                 }
             )
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row: which check, its verdict, the ratio with its limits, and the reason."""
+        names = ("statement", "method", "check", "verdict", "expected")
+        scale = self.rhs if self.lhs is not None and self.rhs is not None and self.rhs > 0.0 else None
+        limits = (self.lhs.low / scale, self.lhs.high / scale) if self.lhs is not None and scale else (None, None)
+        numbers = {"ratio": self.ratio, "low": limits[0], "high": limits[1], "seconds": self.seconds}
+        return [{**{name: getattr(self, name) for name in names}, **numbers, "reason": self.reason}]
+
+    def plot(self) -> Figure:
+        """Left side over right side with its limits, and a line at 1. ValueError where there is no ratio."""
+        return EvidenceList([self]).plot()
+
+
+class EvidenceList(list[Evidence], Tabular):
+    """The evidence of several checks, as `dpfl_theory.check` returns it: a list that a notebook shows as a table.
+
+    >>> some = EvidenceList([Evidence("a.b", "exact", "c", "holds", "holds", "", Interval.exact(1.0), 2.0)])
+    >>> some.records()[0]["ratio"]
+    0.5
+    >>> len(some.plot().axes)
+    1
+    """
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each check (`Evidence.records`)."""
+        return [row for e in self for row in e.records()]
+
+    def plot(self) -> Figure:
+        """Left side over right side of each check with its limits, and a line at 1, which a bound must not exceed.
+        Raises ValueError where no check has a ratio."""
+        rows = [row for row in self.records() if row["ratio"] is not None]
+        if not rows:
+            raise ValueError("no check here compares two numbers: choose others, or another method")
+        colours = {"holds": "C0", "violated": "C3"}
+        return intervals(
+            [
+                (f"{r['statement']}: {r['check']}", r["low"], r["ratio"], r["high"], colours.get(r["verdict"], "0.5"))
+                for r in rows
+            ],
+            1.0,
+            "left side over right side",
         )
 
 

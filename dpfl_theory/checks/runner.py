@@ -12,7 +12,7 @@ from typing import Any
 from dpfl_theory import methods as known_methods
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.cache import Place, kept, places, taken
-from dpfl_theory.checks.evidence import Evidence, document, kind_of, statement_verdict
+from dpfl_theory.checks.evidence import Evidence, EvidenceList, document, kind_of, statement_verdict
 from dpfl_theory.checks.execute import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.workers import Task, name_of, work_of
@@ -270,7 +270,7 @@ def check(
     budget: float | None = None,
     progress: Progress | None = None,
     jobs: int = 1,
-) -> list[Evidence]:
+) -> EvidenceList:
     """Check statements (ids or `Statement` objects; all of a paper, or of the catalogue, when none is named).
 
     Returns one `Evidence` for each check. Monte-Carlo verdicts share the false-alarm probability ``alpha``. With more
@@ -287,4 +287,4 @@ def check(
     report = run_plan(
         plan(chosen, methods), alpha=alpha, seed=seed, device=device, budget=budget, progress=progress, jobs=jobs
     )
-    return list(report.evidence)
+    return EvidenceList(report.evidence)

@@ -7,10 +7,14 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.conform.source_location import Line
+from dpfl_theory.notebook import Tabular, intervals
 from dpfl_theory.warned import Warned, in_words, total
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["CONFORMS", "DIFFERS", "SCHEMA", "UNDECIDED", "Conformance", "Finding"]
 
@@ -64,7 +68,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Conformance:
+class Conformance(Tabular):
     """The outcome of `dpfl_theory.conform`.
 
     verdict: ``conforms``, ``differs`` (some finding is one that the algorithm does not allow, or is about what a
@@ -97,6 +101,32 @@ class Conformance:
     def conforms(self) -> bool:
         """Whether nothing is wrong."""
         return self.verdict == CONFORMS
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each deviation; where there is none, one with the verdict."""
+        head = {"function": self.function, "algorithm": self.algorithm, "verdict": self.verdict}
+        rows = [
+            {
+                **head,
+                "deviation": fault.name,
+                "explanation": fault.told,
+                "observed": fault.evidence,
+                "line": "; ".join(f"{Path(file).name}:{line}" for file, line in fault.lines),
+                "breaks privacy": fault.private,
+            }
+            for fault in self.faults
+        ]
+        return rows or [head]
+
+    def plot(self) -> Figure:
+        """How far two data sets that differ in one client move w, and the declared sensitivity as a line. Raises
+        ValueError where the algorithm declares none."""
+        moved, declared = self.privacy.get("distance"), self.privacy.get("sensitivity")
+        if moved is None or not declared:
+            raise ValueError(f"{self.algorithm} declares no sensitivity: there is nothing to plot")
+        return intervals(
+            [(self.function, moved, moved, moved, "C3" if moved > declared else "C0")], declared, "distance"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """As plain data: the document that ``dpfl-theory conform --format json`` prints."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.recommend.algorithms import get, settings
-from dpfl_theory.recommend.base import Document, Setting, named
+from dpfl_theory.recommend.base import Document, Recommendation, Setting, named
 from dpfl_theory.recommend.rule_answers import by_rule
 from dpfl_theory.recommend.rules import rules
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dpfl_theory.checks.call_cache import Reuse
     from dpfl_theory.recommend.search import Plan
 
-__all__ = ["BEST", "Document", "Setting", "get", "named", "recommend", "rules", "settings"]
+__all__ = ["BEST", "Document", "Recommendation", "Setting", "get", "named", "recommend", "rules", "settings"]
 
 BEST = "best"
 """The rule that no formula gives: what runs find."""
@@ -46,7 +46,7 @@ def recommend(
     confirm: bool = False,
     reuse: Reuse | None = None,
     **inputs: Any,
-) -> Document:
+) -> Recommendation:
     r"""Recommended hyper-parameters: what runs find best within a privacy budget, or what a rule says.
 
     With ``rule="best"`` they come from runs with certified noise on the data, or on a problem with the given constants;
@@ -123,7 +123,9 @@ def recommend(
 
         on = None if data is None else Source(data, **source)
         how: Document = {"seed": seed, "jobs": jobs, "plan": plan, "progress": progress}
-        return best(algorithm, inputs, on, unit=unit or "all", confirm=confirm, wrong=wrong, reuse=reuse, **how)
+        return Recommendation(
+            best(algorithm, inputs, on, unit=unit or "all", confirm=confirm, wrong=wrong, reuse=reuse, **how)
+        )
     if algorithm is None:
         raise InputError(f"`rule` is {rule!r}, which is one algorithm's: name an `algorithm`, or take `rule=best`")
     if unit is not None:
@@ -136,13 +138,13 @@ def recommend(
         clients = found["inputs"].get("users", found["inputs"].get("clients"))
         problem = stands_for(algorithm, found["inputs"]) if data is None else Source(data, **source).problem(clients)
         found["confirmed"] = [of_rule(found, problem, seed=seed, reuse=reuse)]
-    return found
+    return Recommendation(found)
 
 
 class _Callable(ModuleType):
     """A package that can be called, since the function that it is about has its name."""
 
-    def __call__(self, algorithm: str | None = None, rule: str = BEST, **inputs: Any) -> Document:
+    def __call__(self, algorithm: str | None = None, rule: str = BEST, **inputs: Any) -> Recommendation:
         return recommend(algorithm, rule, **inputs)
 
 

@@ -10,15 +10,66 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpfl_theory.errors import InputError
+from dpfl_theory.notebook import Tabular
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from dpfl_theory.privacy import Mechanism
     from dpfl_theory.recommend.bound_minimizers import Optimum
 
-__all__ = ["Document", "Setting", "calibration", "finite", "fits", "named", "parameter", "relation", "view"]
+__all__ = [
+    "Document",
+    "Recommendation",
+    "Setting",
+    "calibration",
+    "finite",
+    "fits",
+    "named",
+    "parameter",
+    "relation",
+    "view",
+]
 
 Document = dict[str, Any]
 """Plain data, ready for JSON."""
+
+
+class Recommendation(Document, Tabular):
+    """What `dpfl_theory.recommend` returns: plain data that a notebook shows as a table.
+
+    >>> Recommendation(eta=1.0, p=0.1, bound=8.0, terms={"optimisation": 8.0}).records()
+    [{'eta': 1.0, 'p': 0.1, 'bound': 8.0}]
+    """
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each compared algorithm; of a rule one row with its hyper-parameters and its bound."""
+        if "algorithms" not in self:
+            return [{name: value for name, value in self.items() if isinstance(value, (int, float, str))}]
+        best = set(self["recommended_by_unit"].values())
+        return [
+            {
+                "algorithm": row["name"],
+                "protects": row["protects"],
+                "recommended": row["name"] in best,
+                "suboptimality": row["suboptimality"]["mean"],
+                "error": row["suboptimality"]["error"],
+                **row["hyperparameters"],
+            }
+            for row in self["algorithms"]
+        ]
+
+    def plot(self) -> Figure:
+        """The comparison of the algorithms, or the neighbourhood that ``confirm`` ran. Raises ValueError for a rule's
+        recommendation that was not confirmed."""
+        from dpfl_theory.recommend import figure
+
+        if "algorithms" in self:
+            return figure.drawn(self)
+        if "confirmed" not in self:
+            raise ValueError("a rule's recommendation has no runs to plot: call recommend(..., confirm=True)")
+        return figure.neighbourhoods(self["confirmed"])
+
 
 LARGEST = 1e300
 NEEDS = {

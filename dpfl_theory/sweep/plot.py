@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError
+from dpfl_theory.numerals import finite
 from dpfl_theory.report import style
 from dpfl_theory.schemas.faults import near
-from dpfl_theory.sweep.table import Table, finite
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from dpfl_theory.sweep.table import Table
 
 __all__ = ["assigned", "drawn"]
 
@@ -47,6 +49,7 @@ def drawn(table: Table, x: str, y: str, hue: str | None = None, scales: Sequence
     errors with them. Axes of positive numbers that span more than a factor of twenty are logarithmic unless ``linx``
     or ``liny`` says otherwise.
 
+    >>> from dpfl_theory.sweep.table import Table
     >>> rows = [{"status": "done", "eta": e, "gap": e, "gap_error": 0.1} for e in (1.0, 2.0)]
     >>> len(drawn(Table(rows), "eta", "gap").axes)
     1

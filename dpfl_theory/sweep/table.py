@@ -5,17 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.atomic_io import write
 from dpfl_theory.errors import InputError
+from dpfl_theory.notebook import Tabular
 
-__all__ = ["ENDINGS", "Table", "checked", "finite", "load", "of_rounds"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["ENDINGS", "Table", "checked", "load", "of_rounds"]
 
 ENDINGS = (".csv", ".parquet")
 META = "dpfl_theory"
@@ -24,7 +27,7 @@ _FIRST = ("cell", "status", "cause", "problem", "algorithm")
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Tabular):
     """The rows of a sweep, what they rest on (configuration, versions, seed), and how the command ends."""
 
     rows: list[dict[str, Any]]
@@ -40,6 +43,18 @@ class Table:
         """The names of the columns; series are a table of their own."""
         names = list(dict.fromkeys(name for row in self.rows for name in row if name != "series"))
         return [n for n in _FIRST if n in names] + [n for n in names if n not in _FIRST]
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each cell, without series."""
+        return [{name: row.get(name) for name in self.columns} for row in self.rows]
+
+    def plot(self, x: str = "", y: str = "suboptimality", hue: str | None = None) -> Figure:
+        """Means over the cells at each x (`dpfl_theory.sweep.plot.drawn`). x: a column; by default the first
+        hyper-parameter that varies. Raises InputError for a column that does not exist."""
+        from dpfl_theory.sweep.plot import drawn
+
+        varied = [name for name in self.columns if name not in _FIRST and len(set(map(str, self.column(name)))) > 1]
+        return drawn(self, x or next(iter(varied), "cell"), y, hue)
 
     def column(self, name: str) -> list[Any]:
         """A column's values, None where a row has none."""
@@ -173,8 +188,3 @@ def _read(names: Sequence[str], line: Sequence[str]) -> Iterator[tuple[str, Any]
                 if kind is float or abs(value) < _MOST:
                     break
         yield name, value
-
-
-def finite(value: Any) -> bool:
-    """Whether a value is a finite number."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
