@@ -46,12 +46,12 @@ check: $(READY)
 	$(BIN)/mypy
 
 # Of what 'make test' leaves out the tests that a change since CI_BASE (HEAD~1 where it is not set) concerns, the most
-# specific ones first, for some ninety seconds. Exit code 5: there is none.
+# specific ones first, for a minute. Exit code 5: there is none.
 test-changed: $(READY)
 	@base=$${CI_BASE:-HEAD~1}; \
 	if git rev-parse --verify --quiet --end-of-options "$$base^{commit}" >/dev/null 2>&1 \
 	    && git ls-files --error-unmatch dpfl_theory/__init__.py >/dev/null 2>&1; then \
-	  $(BIN)/python -m pytest -q -n auto --dist load --maxschedchunk 1 "--left-out-since=$$base" --seconds 90 \
+	  $(BIN)/python -m pytest -q -n auto --dist load --maxschedchunk 1 "--left-out-since=$$base" --seconds 60 \
 	    || test $$? -eq 5; \
 	else \
 	  echo "There is no revision $$base here: no test is known to be concerned."; \
