@@ -277,7 +277,7 @@ def spread(
             if isinstance(error, KilledWorker):
                 lives[piece] -= 1
                 if not lives[piece]:
-                    sentence = f"piece {piece + 1} of {total} has lost {LIVES} workers, perhaps for want of memory"
+                    sentence = f"piece {piece + 1} of {total} has lost {LIVES} workers, possibly out of memory"
                     raise EnvironmentFault(f"{sentence}: give workers more, or smaller pieces") from error
                 queued.appendleft(piece)
                 continue

@@ -146,7 +146,7 @@ def spread(
                 process.terminate()
         if isinstance(error, BrokenProcessPool):
             sentence = (
-                f"one of {jobs} processes ended before its work did, perhaps for want of memory: use fewer `jobs`"
+                f"one of {jobs} processes ended before its work did, possibly out of memory: use fewer `jobs`"
             )
             raise EnvironmentFault(sentence) from error
         raise

@@ -47,7 +47,7 @@ def _ending(code: int | None) -> str:
     'its process ended with code 0, of itself'
     """
     if code == -9:
-        return "its process ended with code -9, perhaps for want of memory"
+        return "its process ended with code -9, possibly out of memory"
     if code is not None and code < 0:
         return f"its process ended with code {code} ({signal.Signals(-code).name})"
     return f"its process ended with code {code}, of itself"

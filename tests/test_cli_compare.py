@@ -74,7 +74,7 @@ def test_the_table_names_data_budget_and_advice(own: str, capsys: Output) -> Non
     assert "dp-fedavg: noise once a round by each client of the cohort" in client
     assert "dp-sgd-record: noise at every local step by each user" in record
     assert "To protect single records take" in record
-    assert "The two epsilons do not compare" in out
+    assert "The two epsilons are not comparable" in out
     assert "Not private: these numbers and the choice of algorithm" in out.split("algorithm  ")[0]
 
 
@@ -150,7 +150,7 @@ def test_one_unit_is_compared_by_itself(own: str, capsys: Output) -> None:
     assert main([*command, "--unit", "record"]) == 0
     out = capsys.readouterr().out
     assert "for a client's data" not in out
-    assert "The two epsilons do not compare" not in out
+    assert "The two epsilons are not comparable" not in out
     assert "dp-scaffold is left out: --rounds is 1: dp-scaffold sends 2 vectors in a round." in out
     assert main([*command, "--unit", "site"]) == 2
     assert "the unit of privacy is 'site': choose one of client, record or all" in capsys.readouterr().err

@@ -190,7 +190,7 @@ def test_units_alone_are_no_verdict(run: Repository) -> None:
     run(marked("file='wrong.py', methods='algebra', verdict='holds'")).assert_outcomes(skipped=1)
     found = run(marked("'zhang2021.claim2.2b', methods='algebra'"))
     found.assert_outcomes(skipped=1)
-    found.stdout.fnmatch_lines(["*zhang2021.claim2.2b is undecided: nothing but its units was looked at: *"])
+    found.stdout.fnmatch_lines(["*zhang2021.claim2.2b is undecided: only units were checked: *"])
 
 
 # the fixture

@@ -171,7 +171,7 @@ def test_units_alone_make_nothing_true(tmp_path: Path, capsys: pytest.CaptureFix
     file.write_text(f"{OWN[: OWN.index('    checks=checks(')]})\nSTATEMENTS = (THEOREM,)\n")
     command = ["check", "--file", str(file), "--format"]
     assert main([*command, "text"]) == 3
-    assert "unchecked  holds     algebra  <- nothing but its units was looked at: give it a" in capsys.readouterr().out
+    assert "unchecked  holds     algebra  <- only units were checked: add a" in capsys.readouterr().out
     assert main([*command, "json"]) == 3
     (found,) = json.loads(capsys.readouterr().out)["summary"]["statements"].values()
     assert found["verdict"] == "unchecked"

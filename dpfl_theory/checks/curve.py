@@ -163,7 +163,7 @@ def values_of(text: str | None, recorded: Any) -> list[Any]:
     if text is None:
         middle = float(Fraction(recorded))
         if middle == 0.0:
-            raise InputError("the recorded number is 0, around which nothing is usual: give `values`, as 0:1:5")
+            raise InputError("cannot choose a range around the recorded number 0: give `values`, as 0:1:5")
         spread = _even(middle / SPAN, middle * SPAN, USUAL)
     elif ":" in text:
         parts = text.split(":")

@@ -69,7 +69,7 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
                 return found if ours else _plain(found)
             except WorkLimitError as error:
                 about = {"instance": c.instance, "seconds": time.perf_counter() - begun}
-                why = f"it was not begun: {error}"
+                why = f"not started: {error}"
                 return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
             except InputError as error:
                 if ours or str(error).startswith("check "):

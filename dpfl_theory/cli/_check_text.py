@@ -21,8 +21,8 @@ VACUOUS = "vacuous"
 ABOUT_VACUOUS = "vacuous: the bound is above what the start has already, so that a run that never moves would meet it"
 RELATION_LABELS = {"<=": "one half: left <= right", ">=": "one half: right <= left"}
 """The mark of a check that was told to decide one half of an equality."""
-UNITS_ALONE = "nothing but its units was looked at: give it a check"
-UNITS_CHOSEN = "nothing but its units was looked at: its other checks use other methods"
+UNITS_ALONE = "only units were checked: add a check"
+UNITS_CHOSEN = "only units were checked: its other checks use other methods"
 
 
 def why_unchecked(statement: dict[str, Any]) -> str:

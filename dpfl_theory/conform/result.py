@@ -159,7 +159,7 @@ class Conformance(Tabular):
         lines = [f"tried: {_letters(v)}" for v in self.settings]
         if self.assumed:
             remedy = "; give the values that it has built in, if they are others" if self.faults else ""
-            lines.append(f"assumed, for the function does not ask for it: {_letters(self.assumed)}{remedy}")
+            lines.append(f"assumed (not an argument of the function): {_letters(self.assumed)}{remedy}")
         if compared := ", ".join(f"{count} {what}" for what, count in self.compared.items() if count):
             lines.append(f"compared: {compared}")
         if self.privacy:
@@ -179,7 +179,7 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 
 def _words(verdict: str) -> str:
-    return {CONFORMS: "nothing sets it apart from", DIFFERS: "it is not", UNDECIDED: "it may or may not be"}[verdict]
+    return {CONFORMS: "its round is that of", DIFFERS: "it is not", UNDECIDED: "it may or may not be"}[verdict]
 
 
 def _letters(v: Mapping[str, Any]) -> str:

@@ -80,7 +80,7 @@ def _undecided(id_: str, verdict: str, own: Sequence[Evidence]) -> str:
     if reasons:
         why = reasons[0] + (f" (and {len(reasons) - 1} more checks)" if len(reasons) > 1 else "")
     elif verdict == UNCHECKED:
-        why = "nothing but its units was looked at: give it a check, or name more methods"
+        why = "only units were checked: add a check, or name more methods"
     else:
         why = "these checks alone do not show its verdict: name more methods"
     return f"{id_} is undecided: {why}"

@@ -26,7 +26,7 @@ _UNBOUNDED = 1e150
 _GOOD = {
     "the noise": "the noise does no harm",
     "cohorts": "more clients in a round do no good",
-    "clipping": "clipping does good",
+    "clipping": "clipping helps",
     "too few rounds": "more rounds do no good",
 }
 """What is said of a cause without which runs end higher."""
@@ -106,7 +106,7 @@ def told(found: list[Cause], gap: float) -> str:
     """The causes in a sentence.
 
     >>> told([Cause("the noise", 0.25, 0.75), Cause("clipping", 0.3, None), Cause("the rest", 0.0, 0.25)], 1.0)
-    'Of the suboptimality 1, 75% are from the noise, 25% from the rest; clipping does good.'
+    'Of the suboptimality 1, 75% are from the noise, 25% from the rest; clipping helps.'
     """
     if not found:
         return "Some runs diverge." if not math.isfinite(gap) else "Nothing is left of the suboptimality."

@@ -130,7 +130,7 @@ def told(found: Document, width: str = "features (principal components)") -> str
     """The changes in a sentence; width: what there would be fewer of.
 
     >>> told({"epsilon": 2.0, "clients": None, "features": 3})
-    'Enough would be, each alone: epsilon = 2, or 3 features (principal components).'
+    'Any one of these would suffice: epsilon = 2, or 3 features (principal components).'
     >>> told({"epsilon": None, "clients": None, "features": None})
     'No change of epsilon, clients or features that was tried is enough.'
     """
@@ -143,4 +143,4 @@ def told(found: Document, width: str = "features (principal components)") -> str
         parts.append(f"{found['features']} {width}")
     if not parts:
         return "No change of epsilon, clients or features that was tried is enough."
-    return f"Enough would be, each alone: {', or '.join(parts)}."
+    return f"Any one of these would suffice: {', or '.join(parts)}."

@@ -139,7 +139,7 @@ def opening(paper: str, own: Sequence[Statement]) -> list[str]:
         found += (
             "The causes come first, each told once: with the smallest counterexample that we found, a short script "
         )
-        found += "that redoes it and needs nothing of ours, and the best reply that we could think of. Then follow the "
+        found += "that redoes it and needs nothing of ours, and the strongest objection. Then follow the "
         found += "statements that they concern, and what survives."
     else:
         found = "We have no erratum on record: no statement was found to fail as it was "

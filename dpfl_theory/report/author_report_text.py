@@ -63,8 +63,8 @@ def _causes(letter: Mapping[str, Any]) -> Iterator[str]:
         if c["script"]["text"]:
             yield f"It is redone by `{c['script']['path']}`:"
             yield _code(c["script"]["text"])
-        yield f"**The best reply that we could think of.** {escaped(c['reply'])}"
-        yield f"**And our answer.** {escaped(c['answer'])}"
+        yield f"**Strongest objection.** {escaped(c['reply'])}"
+        yield f"**Response.** {escaped(c['answer'])}"
         if c["proof"]:
             claim, *steps = c["proof"]
             yield f"**A proof, step by step.** {escaped(claim)}"

@@ -35,7 +35,7 @@ def assigned(words: Sequence[str]) -> dict[str, str]:
         if (key in ("x", "y", "hue") and sign and value) or (key in _WORDS and not sign):
             found[key] = value
         else:
-            raise InputError(f"{word!r} says nothing of a plot: write x=eta y=suboptimality hue=algorithm logx")
+            raise InputError(f"{word!r} is not a plot option: write x=eta y=suboptimality hue=algorithm logx")
     if missing := [key for key in ("x", "y") if key not in found]:
         raise InputError(f"a plot needs {' and '.join(missing)}: write them like x=eta y=suboptimality")
     return found

@@ -102,7 +102,7 @@ def _planted(monkeypatch: pytest.MonkeyPatch, of_seed: int, fault: Any) -> None:
     [
         (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
         (lambda: time.sleep(HANGS), "it took longer than {} s and was ended"),
-        (lambda: os.kill(os.getpid(), signal.SIGKILL), "its process ended with code -9, perhaps for want of memory"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "its process ended with code -9, possibly out of memory"),
         (lambda: (_ for _ in ()).throw(MemoryError()), "MemoryError without a message in "),
     ],
 )

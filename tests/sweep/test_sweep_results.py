@@ -226,7 +226,7 @@ def test_a_figure_shows_means_errors_and_bounds_inside_the_hypotheses(results: T
 def test_a_figure_of_what_is_not_there_is_refused(results: Table) -> None:
     for words, told in (
         (["y=suboptimality"], "a plot needs x"),
-        (["x=eta", "y=a", "z=3"], "'z=3' says nothing of a plot"),
+        (["x=eta", "y=a", "z=3"], "'z=3' is not a plot option"),
     ):
         with pytest.raises(InputError, match=told):
             assigned(words)

@@ -85,7 +85,7 @@ def _keep_their_digits(path: Path, x: Any, features: Sequence[str]) -> None:
         row = int(np.argmax(x[:, column] != x[0, column]))
         raise InputError(
             f"column {features[column]!r}, record {row + 1} of {str(path)!r} is {x[row, column]:.17g}, and all others "
-            f"are within {varies[column]:.2g} of it, which doubles of this size hold with hardly a digit: subtract a "
+            f"are within {varies[column]:.2g} of it, too little for double precision: subtract a "
             "constant from the column, or leave it out"
         )
 
