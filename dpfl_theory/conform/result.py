@@ -112,7 +112,7 @@ class Conformance(Tabular):
                 "explanation": fault.told,
                 "observed": fault.evidence,
                 "line": "; ".join(f"{Path(file).name}:{line}" for file, line in fault.lines),
-                "breaks privacy": fault.private,
+                "breaks_privacy": fault.private,
             }
             for fault in self.faults
         ]
