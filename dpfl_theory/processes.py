@@ -145,9 +145,7 @@ def spread(
             if process not in others:
                 process.terminate()
         if isinstance(error, BrokenProcessPool):
-            sentence = (
-                f"one of {jobs} processes ended before its work did, possibly out of memory: use fewer `jobs`"
-            )
+            sentence = f"one of {jobs} processes ended before its work did, possibly out of memory: use fewer `jobs`"
             raise EnvironmentFault(sentence) from error
         raise
     return [found[i] for i in sorted(found)]

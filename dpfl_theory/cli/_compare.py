@@ -68,8 +68,8 @@ def _lines(d: Mapping[str, Any]) -> Iterator[str]:
         yield ""
     if len(d["advice_by_unit"]) > 1:
         yield (
-            "The two epsilons are not comparable: the first hides all records of a client, the second one record; and to "
-            "replace (replace) may change a sum by twice as much as to leave out (zero-out)."
+            "The two epsilons are not comparable: the first hides all records of a client, the second one record; and "
+            "to replace (replace) may change a sum by twice as much as to leave out (zero-out)."
         )
     for left in d["left_out"]:
         yield f"{left['name']} is left out: {left['why']}."
