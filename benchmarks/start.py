@@ -1,7 +1,7 @@
-"""What it takes until a command has answered: CPU seconds beside ``import numpy``, and with no compiled kernels.
+"""The CPU seconds of whole commands, compared with ``import numpy``, and of the first run without compiled kernels.
 
-Contestants take turns, and what is written are medians of CPU seconds of the whole process, its children included, and
-their ratio to the first one.
+Commands take turns. The table has medians of the CPU seconds of a process and its children, and the ratio to the first
+command.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def section(repetitions: int) -> str:
     lines = [
         "### Start of a command",
         "",
-        f"CPU seconds of whole processes, medians of {repetitions} in turns. The last rows begin with an empty folder "
+        f"CPU seconds of whole processes, medians of {repetitions} in turns. The last rows start with an empty folder "
         "of machine code (`dpfl_theory/kernels/compiled.py`): what a first run takes more than later ones.",
         "",
         "|  | seconds | more than `import numpy` | ratio |",

@@ -67,9 +67,7 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def intervals(
-    rows: Sequence[tuple[str, float, float, float, str]], line: float, label: str, log: bool = True
-) -> Figure:
+def intervals(rows: Sequence[tuple[str, float, float, float, str]], line: float, label: str) -> Figure:
     """A figure of values with limits: a row for each (name, low, value, high, colour), and a line at ``line``.
 
     >>> len(intervals([("a", 0.1, 0.2, 0.4, "C0")], 1.0, "left side over right side").axes)
@@ -85,7 +83,7 @@ def intervals(
     ax.axvline(line, color="0.6", linewidth=1.0, zorder=0)
     ax.set_yticks(range(len(rows)), [name for name, *_ in rows], fontsize=8)
     ax.set_ylim(len(rows) - 0.5, -0.5)
-    if log and all(low > 0.0 and math.isfinite(high) for _, low, _, high, _ in rows):
+    if all(low > 0.0 and math.isfinite(high) for _, low, _, high, _ in rows):
         ax.set_xscale("log")
     ax.set_xlabel(label)
     return fig

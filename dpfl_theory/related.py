@@ -19,16 +19,16 @@ RELATED: Mapping[str, tuple[Collection[str], str]] = {
     "fedadagrad": (_FEDAVG, _SERVER.format("FedAdagrad")),
     "fedavgm": (_FEDAVG, "without momentum on the server FedAvgM is FedAvg"),
     "fedsgd": (("dp-fedsgd", *_FEDAVG), "FedSGD is FedAvg with one local step"),
-    "feddyn": (_SCAFFOLD, "it too corrects client drift by a state of each client"),
-    "mime": (_SCAFFOLD, "it too corrects client drift by control variates"),
+    "feddyn": (_SCAFFOLD, "FedDyn too corrects client drift by a state of each client"),
+    "mime": (_SCAFFOLD, "Mime too corrects client drift by control variates"),
     "mimelite": (_SCAFFOLD, "Mime too corrects client drift by control variates"),
-    "fedlin": (_SCAFFOLD, "it too corrects client drift by the server's gradient"),
+    "fedlin": (_SCAFFOLD, "FedLin too corrects client drift, by the server's gradient"),
     "proxskip": (_SCAFFNEW, "ScaffNew is ProxSkip for averaging over clients"),
-    "tamuna": (_SCAFFNEW, "it extends ScaffNew by partial participation and compression"),
-    "ef14": (("dp-clip21", "dp-norm-ec"), "EF21 is another form of error feedback"),
+    "tamuna": (_SCAFFNEW, "TAMUNA extends ScaffNew by partial participation and compression"),
+    "ef14": (("dp-clip21", "dp-norm-ec"), "both use EF21, another form of error feedback"),
     "ef21": (("dp-clip21", "dp-norm-ec"), "Clip21 is EF21 with clipping"),
     "ftrl": (("dp-fedavg",), "DP-FTRL adds correlated noise to the clipped sum, DP-FedAvg independent noise"),
-    "adaptiveclipping": (("dp-fedavg",), "with a constant threshold it is DP-FedAvg"),
+    "adaptiveclipping": (("dp-fedavg",), "with a constant threshold adaptive clipping is DP-FedAvg"),
 }
 """Name without hyphens and without ``dp``: the nearest algorithms, of which the first one that is known counts; why."""
 _OTHERS = (

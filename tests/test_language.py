@@ -19,8 +19,8 @@ WORDS = 25
 @cache
 def avoided() -> re.Pattern[str]:
     table = GLOSSARY.partition("## Words that the texts avoid")[2]
-    words = [w.strip() for row in re.findall(r"^\| ([a-z ,]+) \| .* \|$", table, re.M) for w in row.split(",")]
-    words.remove("not")
+    rows = re.findall(r"^\| ([a-z ,]+) \| .* \|$", table, re.MULTILINE)[1:]  # without the head
+    words = [word.strip() for row in rows for word in row.split(",")]
     assert len(words) >= 18
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b", re.IGNORECASE)
 

@@ -82,6 +82,14 @@ def test_ratios_and_errors_are_those_of_the_result() -> None:
     assert row["last_error"] == pytest.approx(np.std(last, ddof=1) / 2.0)
 
 
+def test_the_value_after_the_last_round_is_drawn_there() -> None:
+    problem = dpfl.problems.make("quadratic", clients=3, dimension=2, seed=1)
+    algorithm = dpfl.algorithms.FedAvg(local_step=0.1, local_steps=2)
+    found = dpfl.simulate(algorithm, problem, rounds=8, lanes=2, device="cpu", series=True, every=3)
+    (line,) = found.plot().axes[0].lines
+    assert list(line.get_xdata()) == [0, 3, 6, 8]
+
+
 def test_check_returns_a_table() -> None:
     found = dpfl.check("das2022.theorem4a", methods=["algebra"])
     assert isinstance(found, list)

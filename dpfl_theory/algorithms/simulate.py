@@ -35,7 +35,7 @@ from dpfl_theory.problems.base import Array, Problem
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Run", "Stream", "simulate"]
+__all__ = ["Run", "Stream", "simulate", "standard_error"]
 
 _MOST_LANES = 512
 _DEVICE_BYTES = 192 * 2**20
@@ -103,7 +103,7 @@ class Run(Tabular):
             for key in ("mean", "last", "smallest"):
                 values = np.asarray(getattr(stream, key), dtype=float)
                 row[key] = float(values.mean())
-                row[f"{key}_error"] = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
+                row[f"{key}_error"] = standard_error(values)
             rows.append(row)
         return rows
 
@@ -113,12 +113,13 @@ class Run(Tabular):
         from matplotlib.figure import Figure
 
         fig = Figure(figsize=(6.0, 2.8 * len(self.streams)), layout="constrained")
-        every = self.configuration.get("every", 1)
+        every, rounds = self.configuration["every"], self.configuration["rounds"]
         for ax, (name, stream) in zip(fig.subplots(len(self.streams), squeeze=False)[:, 0], self.streams.items()):
             series = np.asarray(stream.every_round, dtype=float)
-            x, mean = every * np.arange(len(series)), series.mean(axis=1)
+            x = np.minimum(every * np.arange(len(series)), rounds)  # the value after the last round comes last
+            mean = series.mean(axis=1)
             if series.shape[1] > 1:
-                error = series.std(axis=1, ddof=1) / math.sqrt(series.shape[1])
+                error = np.array([standard_error(values) for values in series])
                 ax.fill_between(x, mean - 2 * error, mean + 2 * error, alpha=0.2, linewidth=0)
             ax.plot(x, mean)
             if (mean > 0.0).all():
@@ -126,6 +127,15 @@ class Run(Tabular):
             ax.set_ylabel(name)
         ax.set_xlabel("round")
         return fig
+
+
+def standard_error(values: Array) -> float | None:
+    """The standard error of the mean of values (lanes,); None for one value.
+
+    >>> standard_error(np.array([1.0, 3.0])), standard_error(np.array([1.0]))
+    (1.0, None)
+    """
+    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
 
 
 def simulate(

@@ -161,9 +161,10 @@ class Evidence(Tabular):
     def records(self) -> list[dict[str, Any]]:
         """One row: which check, its verdict, the ratio with its limits, and the reason."""
         names = ("statement", "method", "check", "verdict", "expected")
-        scale = self.rhs if self.lhs is not None and self.rhs is not None and self.rhs > 0.0 else None
-        limits = (self.lhs.low / scale, self.lhs.high / scale) if self.lhs is not None and scale else (None, None)
-        numbers = {"ratio": self.ratio, "low": limits[0], "high": limits[1], "seconds": self.seconds}
+        low = high = None
+        if self.ratio is not None and self.lhs is not None and self.rhs is not None:
+            low, high = self.lhs.low / self.rhs, self.lhs.high / self.rhs
+        numbers = {"ratio": self.ratio, "low": low, "high": high, "seconds": self.seconds}
         return [{**{name: getattr(self, name) for name in names}, **numbers, "reason": self.reason}]
 
     def plot(self) -> Figure:
@@ -186,8 +187,8 @@ class EvidenceList(list[Evidence], Tabular):
         return [row for e in self for row in e.records()]
 
     def plot(self) -> Figure:
-        """Left side over right side of each check with its limits, and a line at 1, which a bound must not exceed.
-        Raises ValueError where no check has a ratio."""
+        """Left side over right side of each check with its limits, and a line at 1, where both sides are equal. Raises
+        ValueError where no check has a ratio."""
         rows = [row for row in self.records() if row["ratio"] is not None]
         if not rows:
             raise ValueError("no check here compares two numbers: choose others, or another method")

@@ -26,7 +26,7 @@ import numpy as np
 from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCacheLocator
 
-__all__ = ["kernel", "place", "writable"]
+__all__ = ["kernel", "mutable", "place"]
 
 KEPT = 8
 """How many folders are kept, for as many versions of the kernels; the oldest ones go."""
@@ -38,9 +38,9 @@ _POLL_SECONDS = 0.05
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function on its first call, without Python's global lock, and keep the machine code.
 
-    options: of `numba.njit`. Numba compiles a kernel once more for a literal number, so a call of another kernel has
-    ``np.int64(0)``; for an array that may not be written, see `writable`; and for five seconds wherever an array is
-    assigned to a part of another one, so kernels do that in a loop.
+    options: of `numba.njit`. Three habits keep compilation short. Calls of other kernels pass ``np.int64(0)``, since a
+    literal number compiles the kernel again. So does a read-only array: pass `mutable` ones. Kernels copy arrays in
+    loops, since an assignment to a slice takes Numba five seconds.
 
     >>> @kernel()
     ... def twice(x: float) -> float:
@@ -58,11 +58,11 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-def writable(x: Any, dtype: Any = np.float64) -> Any:
+def mutable(x: Any, dtype: Any = np.float64) -> Any:
     """The numbers without gaps, in an array that may be written; a copy only where x has gaps or may not.
 
     >>> fixed = np.broadcast_to(1.0, (2, 2))
-    >>> writable(fixed).flags.writeable
+    >>> mutable(fixed).flags.writeable
     True
     """
     return np.require(x, dtype, ["C", "W"])

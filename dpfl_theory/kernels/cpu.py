@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.kernels import compiling, cpu_kernels, linear, linear_records, linear_sparse_records, philox, threads
-from dpfl_theory.kernels.compiled import writable
+from dpfl_theory.kernels.compiled import mutable
 from dpfl_theory.kernels.engine import Engine, Lanes
 from dpfl_theory.kernels.streams import RECORDS
 
@@ -61,29 +61,25 @@ class CpuEngine(Engine):
         if where is None:
             philox.fill_normal(out, *address)
         else:
-            philox.fill_normal_where(out, writable(where), *address)
+            philox.fill_normal_where(out, mutable(where), *address)
         return out
 
     def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
         if lanes.parts:
-            own = np.ascontiguousarray
-            drawn = lanes.by_part(lambda p, s: self.normal_of(p, round_, own(clients[:, s]), d, stream, step))
+            drawn = lanes.by_part(lambda p, s: self.normal_of(p, round_, clients[:, s], d, stream, step))
             return np.concatenate(drawn, axis=1)
         out = np.empty((*clients.shape, d))
-        philox.fill_normal_of(
-            out, writable(clients, np.int64), np.uint64(lanes.seed), lanes.first, round_, step, stream
-        )
+        philox.fill_normal_of(out, mutable(clients, np.int64), np.uint64(lanes.seed), lanes.first, round_, step, stream)
         return out
 
     def subsets(self, lanes: Lanes, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
         if lanes.parts:
-            own = np.ascontiguousarray
-            drawn = lanes.by_part(lambda p, s: self.subsets(p, round_, own(clients[:, s]), sizes, counts, step))
+            drawn = lanes.by_part(lambda p, s: self.subsets(p, round_, clients[:, s], sizes, counts, step))
             return np.concatenate(drawn, axis=1)
         counts = np.minimum(counts, sizes)
         out = np.empty((*clients.shape, int(np.max(counts))), dtype=np.int64)
         address = np.uint64(lanes.seed), lanes.first, round_, step, RECORDS
-        philox.fill_subsets(out, writable(clients, np.int64), sizes, counts, *address)
+        philox.fill_subsets(out, mutable(clients, np.int64), sizes, counts, *address)
         return out
 
     def segment_update(self, y: Any, factors: Any, rows: Any, offsets: Any) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ import scipy.linalg.cython_blas  # noqa: F401  (Numba's np.dot: it must be loade
 from numpy.typing import NDArray
 
 from dpfl_theory.kernels import linear_sparse
-from dpfl_theory.kernels.compiled import kernel, writable
+from dpfl_theory.kernels.compiled import kernel, mutable
 from dpfl_theory.kernels.linear_losses import HUBER, losses, slopes
 
 __all__ = ["LOSSES", "LinearData", "linear_block", "linear_gradients", "linear_local_phase", "linear_values"]
@@ -310,8 +310,8 @@ def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int, coho
     lanes, d = w.shape
     shape = (data.clients, lanes * data.classes, d // data.classes)
     out = np.empty(shape) if cohort is None else np.zeros(shape)
-    at = writable(w).reshape(lanes * data.classes, -1)
-    pace = writable(step)
+    at = mutable(w).reshape(lanes * data.classes, -1)
+    pace = mutable(step)
     who = np.empty((0, 0)) if cohort is None else np.ascontiguousarray(cohort)
     if data.sparse:
         linear_sparse.local_phase_into(*_records(data), at, pace, steps, who, out)
@@ -329,7 +329,7 @@ def linear_gradients(data: LinearData, w: Array) -> Array:
     """
     n, lanes, d = w.shape
     out = np.empty((n, lanes * data.classes, d // data.classes))
-    at = writable(w).reshape(out.shape)
+    at = mutable(w).reshape(out.shape)
     if data.sparse:
         linear_sparse.gradients_into(*_records(data), at, out)
     else:
@@ -346,7 +346,7 @@ def linear_values(data: LinearData, w: Array) -> Array:
     """
     lanes = w.shape[0]
     out = np.empty((data.clients, lanes))
-    at = writable(w).reshape(lanes * data.classes, -1)
+    at = mutable(w).reshape(lanes * data.classes, -1)
     if data.sparse:
         linear_sparse.values_into(*_records(data), at, out)
     else:

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dpfl_theory.kernels.compiled import kernel, writable
+from dpfl_theory.kernels.compiled import kernel, mutable
 from dpfl_theory.kernels.elementary import median as middle
 from dpfl_theory.kernels.linear import LOSSES, LinearData
 from dpfl_theory.kernels.linear_losses import slopes
@@ -155,9 +155,9 @@ def linear_record_sums(
     out = np.empty((slots, lanes, data.classes, d // data.classes))
     used = np.empty((slots, lanes))
     told = (squares, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes)
-    at = writable(w).reshape(out.shape)
+    at = mutable(w).reshape(out.shape)
     some = np.empty((slots, lanes, 0), dtype=np.int64) if chosen is None else chosen
     into(
-        *(records or (data.x,)), *told, at, writable(clients, np.int64), some, chosen is None, limits, median, out, used
+        *(records or (data.x,)), *told, at, mutable(clients, np.int64), some, chosen is None, limits, median, out, used
     )
     return out.reshape(slots, lanes, d), used

@@ -22,6 +22,7 @@ from dpfl_theory import statements
 from dpfl_theory.algorithms import Run, simulate
 from dpfl_theory.algorithms.divergence import NEVER
 from dpfl_theory.algorithms.divergence import told as told_divergence
+from dpfl_theory.algorithms.simulate import standard_error
 from dpfl_theory.errors import DpflError, InputError, told
 from dpfl_theory.kernels.engine import Lanes
 from dpfl_theory.problems.base import Problem
@@ -213,8 +214,7 @@ def _row(
 
 def _mean(values: Any) -> tuple[float, float | None]:
     """Mean and standard error; no error of a single lane."""
-    error = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
-    return float(values.mean()), error
+    return float(values.mean()), standard_error(values)
 
 
 def _series(values: Any) -> dict[str, list[float]]:
