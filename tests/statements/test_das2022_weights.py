@@ -125,6 +125,6 @@ def test_such_a_run_is_outside_the_hypotheses(id_: str) -> None:
     check = Check("monte-carlo", "test", lambda s, i: alpha_form_experiment(s, i, "normalise"), APART)
     evidence = monte_carlo.run(statement, check, Settings(alpha=1e-8, device="cpu"))
     assert evidence.verdict == "not-applicable"
-    assert "is infinite: the bound says nothing of this run" in evidence.reason
+    assert "is infinite: the bound says nothing about this run" in evidence.reason
     lifted = replace(statement, assumptions=tuple(a for a in statement.assumptions if a is not _weights.FINITE))
     assert monte_carlo.run(lifted, check, Settings(alpha=1e-8, device="cpu")).verdict == "holds"
