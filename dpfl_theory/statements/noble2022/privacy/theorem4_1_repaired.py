@@ -1,4 +1,4 @@
-"""noble2022 Theorem 4.1 (1), repaired: what T rounds give towards a third party, without approximation."""
+"""noble2022 Theorem 4.1 (1), repaired: the guarantee of T rounds towards a third party, without approximation."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def _repaired(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim
         return found
 
     proof = (
-        "for all data and parameters: let the third party also see who takes part and all messages; given the "
-        "past, a user that takes part adds (alpha-1) K eps'' to the log of the moment (equation (8), Lemma B.5), one "
-        "that does not adds nothing, cohorts do not depend on the data, and Lemma B.4 converts. At K = 1 a round of "
-        "DP-FedAvg is one release under all the cohort's noise"
+        "for all data and parameters: let the third party also see who takes part and all messages; given the past, a "
+        "user that takes part adds (alpha-1) K eps'' to the log of the moment (equation (8), Lemma B.5); one that does "
+        "not adds nothing; cohorts do not depend on the data, and Lemma B.4 converts. At K = 1 a round of DP-FedAvg is "
+        "one release under all the cohort's noise"
     )
     return PrivacyClaim("epsilon towards a third party", points, proof)
 
