@@ -112,7 +112,8 @@ def test_weights_of_a_run_have_the_tail_of_an_infinite_mean() -> None:
 
 
 def test_a_single_lane_dwarfs_the_others() -> None:
-    """Theorem 4b's own run: the largest of its lanes is no multiple of a typical one that a finite mean would allow."""
+    """Theorem 4b's own run: its largest replicate is a larger multiple of a typical one than a finite mean would
+    allow."""
     run = run_of()
     done = simulate(run.algorithm, run.problem, run.rounds, 4096, 0, ["weighted-heterogeneity"], start=run.start)
     lanes = done["weighted-heterogeneity"].mean

@@ -110,7 +110,7 @@ SURVIVORS = {
     ),
 }
 _ASYMPTOTIC = (
-    "Not touched: the missing term (E/alpha)(G^2/(2L)) kappa rho vanishes as alpha grows. The error there is Section "
+    "Not affected: the missing term (E/alpha)(G^2/(2L)) kappa rho vanishes as alpha grows. The error there is Section "
     "4.1's K."
 )
 NOT_TOUCHED = {"das2022.eq5": _ASYMPTOTIC}

@@ -1,4 +1,4 @@
-"""das2022 eqs. 18 to 34 (Appendix C.1): what one client's clipped update contributes to a round, in two cases.
+"""das2022 eqs. 18 to 34 (Appendix C.1): the contribution of one client's clipped update to a round, in two cases.
 
 A_i = -2 eta <clip(u_i, C), w_k - w*> + eta^2 ||clip(u_i, C)||^2. Case 1: ||u_i|| > C; case 2: ||u_i|| <= C.
 """

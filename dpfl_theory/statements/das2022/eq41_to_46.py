@@ -1,4 +1,4 @@
-"""das2022 eqs. 41 to 46 (Appendix D.1): what one client's normalised update contributes to a round.
+"""das2022 eqs. 41 to 46 (Appendix D.1): the contribution of one client's normalised update to a round.
 
 A_i = -2 eta <norm(u_i, C), w_k - w*> + eta^2 C^2; case 1: ||u_i|| > C = C_hat E; case 2: ||u_i|| <= C.
 """

@@ -160,7 +160,7 @@ THEOREM3: Statement = Statement(
         ),
         why=(
             "Inherited from Abadi et al., Theorem 1. It matters only for epsilon of the order of 2 log(1/delta) and "
-            "more. What q the printed noise needs with r < n is computed for one setting at a time, by the command "
+            "more. The q that the printed noise needs with r < n is computed for one setting at a time, by the command "
             "dpfl-theory privacy constant das2022.theorem3."
         ),
         counterexample=(

@@ -188,13 +188,13 @@ INACTIVE: Statement = Statement(
                 "Its bound (2) is an implication from assumption (B): it holds, and is checked, for runs without "
                 "clipping. The remark would add that clipped runs are near them."
             ),
-            "hou2023.corollary1": "Not touched: it concerns only the bound (2), and fails for a reason of its own.",
+            "hou2023.corollary1": "Not affected: it concerns only the bound (2), and fails for a reason of its own.",
         },
     ),
     uses=("hou2023.lemma1",),
     slips=(
         "The remark after (B) refers to Observation 3, on epsilon. Observation 4 is the one on the clipping threshold.",
-        "C.1 writes of gradient norms and gradient clipping. What is clipped, and what Figure 11 shows, are updates.",
+        "C.1 writes of gradient norms and gradient clipping. Updates are clipped, and Figure 11 shows updates.",
     ),
 )
 

@@ -220,8 +220,8 @@ COROLLARY1: Statement = Statement(
             "epsilon >= 190.8."
         ),
         why=(
-            "Graded as an inference: what B.2 shows, that theta^T and p^2/(1 - theta) are least at eta* and p*, is "
-            "true. That their combination with psi_0 is least does not follow, and fails. psi_T has the weight "
+            "Graded as an inference: B.2's result, that theta^T and p^2/(1 - theta) are least at eta* and p*, is true. "
+            "It does not follow that their combination with psi_0 is least, and this fails. psi_T has the weight "
             "eta^2/p^2 too, so that bounds for different choices are of different quantities; each of them bounds "
             "||x_T - x*||^2, and the comparison at the same T leaves the rest the same."
         ),

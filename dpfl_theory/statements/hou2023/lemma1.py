@@ -210,10 +210,12 @@ LEMMA1: Statement = Statement(
         repaired="hou2023.lemma1.repaired",
         affects=("hou2023.theorem1",),
         survives={
-            "hou2023.corollary1": "Not touched: it minimises a bound in which the noise's variance is a given; it "
-            "fails for a reason of its own.",
+            "hou2023.corollary1": (
+                "Not affected: it minimises a bound in which the noise's variance is a given; it fails for a reason of "
+                "its own."
+            ),
             "hou2023.clip-inactive": (
-                "Not touched: it concerns the size of the noise, not its privacy; it fails for a reason of its own."
+                "Not affected: it concerns the size of the noise, not its privacy; it fails for a reason of its own."
             ),
         },
     ),

@@ -214,9 +214,9 @@ LEMMA_B2: Statement = Statement(
         "Lemma B.2, Appendix B.1",
         note=(
             "neighbours have the same number of records and differ in one. Printed 'DP w.r.t. a given dataset'; read: "
-            "for all data sets of m records. Exact: the threshold 1 attains it when all other records are 0. What is "
-            "sampled must be what the neighbours differ in: see noble2022.theorem4.1.third-party, which samples users "
-            "while neighbours differ in a record"
+            "for all data sets of m records. Exact: the threshold 1 attains it when all other records are 0. The "
+            "sampled elements must be those in which the neighbours differ: see noble2022.theorem4.1.third-party, "
+            "which samples users while neighbours differ in a record"
         ),
     ),
     text=(

@@ -218,16 +218,16 @@ THIRD_PARTY: Statement = Statement(
         ),
         why=(
             "That is part (a). The formulas 'without approximation', which need no Assumption 1 (Section 4.1), fail "
-            "for one round. The order fails at fixed delta, whatever small s is, where x^1, ..., x^T are seen: "
-            "footnote 1 says that 'the same guarantee holds even if every intermediate global model is observed'. Of "
-            "x^T alone the linear losses of that instance show less. Other losses keep the rounds apart: each round "
-            "sets a coordinate of its own, free of the noise that earlier rounds left there. The next round enlarges "
-            "it, so that later noise does not matter there, and a counter of large steps says which round it is. If R "
-            "is large enough that clipping never acts, the order then fails for x^T alone. (b) Step 1 puts lM "
-            "sigma_g^2 into each of K steps, but the sum is one release: a user's later gradients depend on its own "
-            "earlier noise alone, and the other users' earlier noise may be forgotten by their own steps. (c) The "
-            "order needs more than Assumption 1, as towards the server (noble2022.theorem4.1.server), and O(l eps_a) "
-            "in Step 2 needs eps_a = O(1). (For DP-SCAFFOLD also: noble2022.claim4.1.third-party.)"
+            "for one round. The order fails at fixed delta, however small s is, where x^1, ..., x^T are seen: footnote "
+            "1 says that 'the same guarantee holds even if every intermediate global model is observed'. Of x^T alone "
+            "the linear losses of that instance show less. Other losses keep the rounds apart: each round sets a "
+            "coordinate of its own, free of the noise that earlier rounds left there. The next round enlarges it, so "
+            "that later noise does not matter there, and a counter of large steps says which round it is. If R is "
+            "large enough that clipping never acts, the order then fails for x^T alone. (b) Step 1 puts lM sigma_g^2 "
+            "into each of K steps, but the sum is one release: a user's later gradients depend only on its own earlier "
+            "noise, and the other users' earlier noise may be forgotten by their own steps. (c) The order needs more "
+            "than Assumption 1, as towards the server (noble2022.theorem4.1.server), and O(l eps_a) in Step 2 needs "
+            "eps_a = O(1). (For DP-SCAFFOLD also: noble2022.claim4.1.third-party.)"
         ),
         counterexample=(
             "(a) One round, so that x^1 is x^T: K = T = 1, M = 1000, lM = 1, R = 1000, s = 0.5, sigma_g = 5, delta = "

@@ -86,9 +86,9 @@ REPAIRED: Statement = Statement(
         note=(
             "repaired: without approximation only; warm-up rounds included in T, participation seen, local steps "
             "composed as if seen, floor(lM)/M and floor(sR)/R for l and s. For DP-FedAvg with K = 1, floor(lM) "
-            "sigma_g^2 may stand for sigma_g^2. Loose where Lemma B.7 is: for Table 1's sigma_g = 10, K = 1, T = 542 "
-            "it gives 4.56, where at most 0.44 is certified; for DP-FedAvg, with the cohort's noise, it gives "
-            "4.45, where at most 0.18 is"
+            "sigma_g^2 may replace sigma_g^2. Loose where Lemma B.7 is: for Table 1's sigma_g = 10, K = 1, T = 542 it "
+            "gives 4.56, where at most 0.44 is certified; for DP-FedAvg, with the cohort's noise, it gives 4.45, where "
+            "at most 0.18 is"
         ),
     ),
     text=(

@@ -8,9 +8,9 @@ gradient is ever clipped; x^0 = D_0 = 1, F(x^0) - F* = 1/2, K = s = R = lM = 1, 
 Let tau be the deviation of a step's noise, and W the weight on x^1, ..., x^T. Then xbar - x^0 = eta~ (N + r): r gathers
 gradients, |r| <= 3TW (of a step: its own, its user's control variate and the server's; 1 without control variates), and
 N is a sum of noise. Given the cohorts N is a centred Gaussian with deviation at least W (1 - 1/M) tau for M > 1: the
-first user's warm control variate counts in round 1 alone, with coefficient 1 - 1/M. (Without control variates, and for
-one user, where they cancel, the first step's noise has the deviation W tau.) Where N >= 3TW, xbar >= x^0 and F(xbar)
->= F(x^0). So E F(xbar) - F* >= (1/2)(1/2 - 3T/((1 - 1/M) tau sqrt(2 pi))), whatever the step sizes and weights.
+first user's warm control variate counts only in round 1, with coefficient 1 - 1/M. (Without control variates, and for
+one user, where they cancel, the first step's noise has the deviation W tau.) Where N >= 3TW, xbar >= x^0 and F(xbar) >=
+F(x^0). So E F(xbar) - F* >= (1/2)(1/2 - 3T/((1 - 1/M) tau sqrt(2 pi))), whatever the step sizes and weights.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ Paths = tuple[tuple[Vector, ...], ...]
 
 
 def earlier_rounds(world: FunctionClass, x: Vector, K: int, V: Any, noise: bool = True) -> tuple[Scaffold, Paths]:
-    """What earlier rounds may have left at x, and the points where each user's control variate was set; with ``noise``
-    it has an error of its own."""
+    """The state that earlier rounds may have left at x, and the points where each user's control variate was set; with
+    ``noise`` it has an error of its own."""
     from PEPit import Point
 
     world.problem.add_constraint(V >= 0)
