@@ -120,8 +120,8 @@ NOISE_IN_SHIFTS = Cause(
         "right that the results apply to DP-FedAvg."
     ),
     answer=(
-        "The sentence stands in a section on the private algorithms and says 'DP-ScaffNew becomes DP-FedAvg'. With "
-        "noise the two never agree: the control variates' variance is stationary. The repaired form is the part of it "
-        "that is right, and it holds."
+        "The sentence is in a section on the private algorithms and says 'DP-ScaffNew becomes DP-FedAvg'. With noise "
+        "the two never agree: the control variates' variance is stationary. The repaired form is the part of it that "
+        "is right, and it holds."
     ),
 )
