@@ -94,7 +94,7 @@ def test_the_excess_of_independent_sampling_is_noticed(monkeypatch: pytest.Monke
 
 
 def test_the_kappa_term_vanishes_as_alpha_grows() -> None:
-    """So that (5) needs no kappa, though (3) does: the limit of Theorem 4b repaired is (5), printed and repaired."""
+    """(5) needs no kappa, though (3) does: the limit of Theorem 4b repaired is (5), printed and repaired."""
     repaired, printed = (
         next(s for s in eq4_and_5.STATEMENTS if s.id == i) for i in ("das2022.eq5.repaired", "das2022.eq5")
     )
@@ -149,7 +149,7 @@ def test_one_round_less_is_noticed_though_it_weakens_the_bound(id_: str) -> None
 
 
 def test_theorem_6_s_heterogeneity_term_decides_an_instance() -> None:
-    """The run's mean gap is known in closed form: which of four clients takes part is nearly all that moves w."""
+    """The run's mean gap is known in closed form: the choice among four clients is nearly all that moves w."""
     statement = statements.get("das2022.theorem6")
     (check,) = (c for c in statement.checks if "heterogeneity alone" in c.name)
     made = sides_of(statement)

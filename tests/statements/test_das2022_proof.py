@@ -183,7 +183,7 @@ def test_a_rival_run_is_needed_and_used() -> None:
 
 @pytest.mark.parametrize("term", ["gap", "heterogeneity"])
 def test_a_step_with_a_term_of_the_wrong_size_is_noticed(term: str) -> None:
-    """eq. 32 with a term that is a fifth too good fails on the instance where that term rules."""
+    """eq. 32 with a term that is a fifth too good fails on the instance where that term is the largest."""
     eq32 = statements.get("das2022.eq32")
     name = {
         "gap": "nearly linear objective, eta L = 0.02",

@@ -71,7 +71,7 @@ def room(h: str, counted: bool, least_E: int = 1) -> bool | None:
 
 
 def test_the_proof_for_independent_clients_needs_each_of_its_parts() -> None:
-    """It ends where the room is spent: before 1/4 without the clipped clients' Delta_i, with them soon after."""
+    """It ends where the slack is used up: before 1/4 without the clipped clients' Delta_i, with them soon after."""
     assert room("1/4", True)
     assert room("6/25", False)
     assert room("3/10", False, 2)
@@ -132,7 +132,7 @@ def test_kappa_at_the_papers_cohorts() -> None:
 @pytest.mark.parametrize("E", [1, 2, 3])
 def test_what_a_client_gives_over_all_convex_functions(E: int) -> None:
     """By performance estimation: (18) with 1 - eta L in place of 1/2, and (32) with ||u - E c||^2 eta/(LE) added to its
-    left side, c the gradient at w*. Both notice a share more of what is given."""
+    left side, c the gradient at w*. Both notice a share more of the given terms."""
     instance = {"E": E, "eta L": "1/8", "L": "1"}
     eq18, eq32 = get("das2022.eq18"), get("das2022.eq32")
     made = sides_of(eq18)

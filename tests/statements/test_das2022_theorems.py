@@ -1,5 +1,5 @@
-"""das2022's theorems: the formulas against a second, plain transcription of the paper, and what their checks must
-find."""
+"""das2022's theorems: the formulas against a second, plain transcription of the paper, and the results that their
+checks must find."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def _verdict(statement: Statement, instance: Mapping[str, object], bounding: str
 
 @pytest.mark.parametrize("seed", [11, 12, 13])
 def test_counterexample_to_theorem_4b_survives_fresh_seeds(seed: int) -> None:
-    """Independent sampling with r = 1 near the minimiser: the left side is close to twice the bound, as the recursion
-    2 s E|w| = s^2 (1 + (1 - r/n)/r) for the stationary distance says."""
+    """Independent sampling with r = 1 near the minimiser: the left side is close to twice the bound. The recursion 2 s
+    E|w| = s^2 (1 + (1 - r/n)/r) for the stationary distance says so."""
     evidence = _verdict(
         get("das2022.theorem4b"), instances.INDEPENDENT["unequal clients, independent r = 1"], "normalise", seed
     )
@@ -210,7 +210,8 @@ def test_where_theorem_4a_begins_to_fail_below_one_client() -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("alpha", [1, 4])
 def test_normalisation_may_end_far_from_the_minimum_while_its_heterogeneity_term_falls(alpha: int) -> None:
-    """The slip on Section 4's 'dies down', with alpha times as many rounds; what (3) bounds is negative there."""
+    """The typo on Section 4's 'dies down', with alpha times as many rounds; the quantity that (3) bounds is negative
+    there."""
     rho, gamma, draw = 0.05, 6.0, np.random.default_rng(20)
     centres, c = np.array([[0.0, 0, 0], [0, 0, 0], [10, 0, 0]]), np.array([0.1, 0.1, 1.0])
     K, eta = round(2 * alpha * gamma / rho**2), rho / (2 * alpha)

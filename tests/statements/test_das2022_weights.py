@@ -112,7 +112,8 @@ def test_weights_of_a_run_have_the_tail_of_an_infinite_mean() -> None:
 
 
 def test_a_single_lane_dwarfs_the_others() -> None:
-    """Theorem 4b's own run: the largest of its lanes is no multiple of a typical one that a finite mean would allow."""
+    """Theorem 4b's own run: its largest replicate is a larger multiple of a typical one than a finite mean would
+    allow."""
     run = run_of()
     done = simulate(run.algorithm, run.problem, run.rounds, 4096, 0, ["weighted-heterogeneity"], start=run.start)
     lanes = done["weighted-heterogeneity"].mean
@@ -125,6 +126,6 @@ def test_such_a_run_is_outside_the_hypotheses(id_: str) -> None:
     check = Check("monte-carlo", "test", lambda s, i: alpha_form_experiment(s, i, "normalise"), APART)
     evidence = monte_carlo.run(statement, check, Settings(alpha=1e-8, device="cpu"))
     assert evidence.verdict == "not-applicable"
-    assert "is infinite: the bound says nothing of this run" in evidence.reason
+    assert "is infinite: the bound says nothing about this run" in evidence.reason
     lifted = replace(statement, assumptions=tuple(a for a in statement.assumptions if a is not _weights.FINITE))
     assert monte_carlo.run(lifted, check, Settings(alpha=1e-8, device="cpu")).verdict == "holds"

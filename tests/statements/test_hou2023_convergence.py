@@ -370,7 +370,7 @@ def test_the_iterations_at_section_3s_budgets() -> None:
     true = get("hou2023.corollary1").erratum.true  # type: ignore[union-attr]
     assert f"T* = {best_iterations(3.3, 31, 25.0):.0f} at epsilon = 3.3" in true
     (least,) = re.findall(r"T\* >= 1 takes epsilon >= ([\d.]+)\.$", true)
-    # What is needed is rounded down.
+    # The needed epsilon is rounded down.
     assert best_iterations(float(least) + 0.1, 31, 25.0) > 1 > best_iterations(float(least), 31, 25.0)
     (any_condition,) = re.findall(r"at least ([\d.]+) sqrt\(d\) C/", true)
     conditions = 1 / (1 - np.linspace(1e-4, 0.9999, 20001))
@@ -436,7 +436,7 @@ def test_with_clipping_in_force_the_bound_of_theorem_1_fails() -> None:
 
 
 def test_without_clipping_the_same_runs_satisfy_it() -> None:
-    """What fails is clipping: without it the runs of the reading are those of Theorem 1."""
+    """Clipping is what fails: without it the runs of the reading are those of Theorem 1."""
     for check in theorem1.CLIPPED.checks:
         if check.method == "monte-carlo":
             free = replace(check, build=experiment, expected="holds")
@@ -459,7 +459,7 @@ def test_the_mean_update_of_the_second_iteration_has_no_bound(N: int) -> None:
         assert np.abs(updates).max() >= eta * q.min() * abs(x_1 - (q @ c) / q.sum()) * (1 - 1e-9)
 
 
-# Changes that nothing noticed
+# Changes that no check detected before
 
 
 def test_the_sharpened_bound_needs_the_logarithm_of_delta_as_it_is() -> None:

@@ -1,5 +1,5 @@
-"""Which vector scores DP-ScaffNew decides whether its best number of local steps can fall as noise grows: drawn
-problems, with the error as a line in the noise level for each number of local steps."""
+"""The vector that scores DP-ScaffNew decides whether its best number of local steps can fall as noise grows. Problems
+are drawn, and for each number of local steps the error is a line in the noise level."""
 
 from __future__ import annotations
 

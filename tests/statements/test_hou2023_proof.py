@@ -57,7 +57,7 @@ def test_the_contraction_is_tight_and_smaller_factors_fail() -> None:
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, fault: Callable[[Any], Any]) -> None:
-    """Every round communicates with the gain, p/eta in Algorithm 2, that the fault makes of it."""
+    """Every round communicates with the faulty gain in place of Algorithm 2's p/eta."""
     right = scaffnew.communication
 
     def wrong(world: Any, state: Any, gain: Any, **others: Any) -> Any:
@@ -81,7 +81,7 @@ def test_the_identity_of_a_communication_needs_the_factor_of_the_shifts(monkeypa
 
 
 def verdicts(statement: Statement, method: str, name: str) -> set[str]:
-    """What checks whose names begin like this find, but those outside of the hypotheses."""
+    """The results of the checks whose names start like this, without those outside of the hypotheses."""
     found = [c for c in statement.checks if c.method == method and c.name.startswith(name)]
     return {run_one(statement, c, Settings(device="cpu")).verdict for c in found} - {"not-applicable"}
 
@@ -262,7 +262,7 @@ def test_dp_scaffnew_ends_farther_from_x_star_than_dp_fedavg_with_the_same_coins
 
 
 def test_the_servers_vectors_of_both_are_nearly_as_far_from_x_star() -> None:
-    """The factor between the two algorithms depends on what is scored: 1.91 by the clients' vectors, 1.06 by the
+    """The factor between the two algorithms depends on the scored vectors: 1.91 by the clients' vectors, 1.06 by the
     server's."""
     q, p, T = [Fraction(1), Fraction(1, 4)], Fraction(1, 5), 40
     ours, fedavg = (
@@ -325,8 +325,8 @@ def outside() -> list[tuple[Statement, Check]]:
 @pytest.mark.exhaustive(keep=12)
 @pytest.mark.parametrize(("statement", "check"), outside(), ids=lambda x: getattr(x, "id", None) or x.name)
 def test_an_instance_just_outside_meets_all_hypotheses_but_those_it_names(statement: Statement, check: Check) -> None:
-    """Without the hypothesis that it fails, and those that follow from it, it is decided, so that who relaxes the
-    hypothesis sees another verdict."""
+    """Without the hypothesis that it fails, and those that follow from it, it is decided. So a relaxed hypothesis
+    changes the verdict."""
     assert run_one(statement, check, Settings(device="cpu")).verdict == "not-applicable"
     try:
         found = run_one(replace(statement, assumptions=()), check, Settings(device="cpu")).verdict
@@ -336,7 +336,7 @@ def test_an_instance_just_outside_meets_all_hypotheses_but_those_it_names(statem
 
 
 BY_RUNS = {"hou2023.observation3", "hou2023.observation4"}
-"""Their two sides are compared by simulations only; what these notice is on record."""
+"""Their two sides are compared by simulations only; the errors that these detect are on record."""
 TERMS = [
     (s, name)
     for s in all_statements()

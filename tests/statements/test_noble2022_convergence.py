@@ -201,7 +201,7 @@ def test_the_strongly_convex_form_needs_its_rounds() -> None:
         assert not any(a.test(None, {**V, "T": math.ceil(least)}) for a in statement.assumptions)
 
 
-HYPOTHESES = [  # a hypothesis, values that meet it on the users at +0.3 and -0.3, changes that do not, and what is said
+HYPOTHESES = [  # a hypothesis, values that meet it on the users at +0.3 and -0.3, changes that do not, and the message
     (_utility.SMOOTH, {"nu": 2.0}, {"nu": 1.99}, "nu = 1.99"),
     (_utility.GRADIENTS, {"C": 1.5}, {"C": 1.49}, "clipped at C = 1.49"),
     (_utility.STRONGLY_CONVEX, {"mu": 1.0}, {"mu": 1.01}, "mu = 1.01"),

@@ -299,7 +299,7 @@ def test_the_worst_case_of_the_descent_notices_wrong_constants(gain: Fraction, n
 
 @pytest.mark.slow
 def test_the_combination_of_the_descent_notices_a_wrong_share_of_z() -> None:
-    """z = lM/eta_g^2 has no upper end: 5/2 + z/5 exceeds 19/8 + z/4 up to z = 5/2 alone."""
+    """z = lM/eta_g^2 has no upper end: 5/2 + z/5 exceeds 19/8 + z/4 only up to z = 5/2."""
     lemma = lemmaC_9.REPAIRED
     assert _smooth_descent.kept(lemma) == (Fraction(5, 12), Fraction(5, 2), Fraction(5, 12))
     assert _smooth_descent.combination(lemma, {}).true
@@ -356,7 +356,7 @@ def test_a_constant_that_is_a_hundredth_off_is_outside_the_hypotheses(id_: str) 
 
 @pytest.mark.parametrize("theorem", theoremC_1_explicit.STATEMENTS, ids=lambda s: s.id)
 def test_standing_still_fails_in_fractions(theorem: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds whose local steps are a share of what they should be."""
+    """Rounds whose local steps are shorter by this factor than prescribed."""
     instance, honest = {"T": 240, "V": ["0", "1/1000"]}, scaffold.local_steps
     for pace, fine in ((Fraction(1), True), (Fraction(0), False), (Fraction(1, 20), False)):
 

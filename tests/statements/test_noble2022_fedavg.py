@@ -37,7 +37,7 @@ def refuted(performance: Performance) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_proof_of_a_round_has_little_to_spare(kind: str) -> None:
-    """What it leaves at most: 1/24 of the gain, 1/50 of another coefficient."""
+    """The most that it leaves: 1/24 of the gain, 1/50 of another coefficient."""
     assert proof(kind)(theorem(kind), {}).true
     claim = ROUNDS[kind]
     for name, change in {"gain": 1 / 24, "noise": -1 / 50, "users": -1 / 1000, "drift": -1 / 50}.items():
@@ -65,7 +65,7 @@ def test_local_steps_stay_as_near_as_the_proof_says(slope: Any) -> None:
 
 
 def test_exact_rounds_are_those_of_the_enumeration() -> None:
-    """The server's vector alone against what the users' points give, two rounds of every cohort."""
+    """The server's vector by itself against the result from the users' points, two rounds of every cohort."""
     a, b = (Fraction(1), Fraction(1, 3), Fraction(-1, 4)), (Fraction(2), Fraction(0), Fraction(-1))
     for size, K in ((1, 2), (2, 2), (3, 1)):
         users = Users(a, b, K, Fraction(1, 7), Fraction(5, 4), size, Fraction(3), Fraction(2))
@@ -89,7 +89,7 @@ def test_the_least_dissimilarity_is_that_of_a_grid() -> None:
 @pytest.mark.parametrize("part", ["convex", "strongly-convex", "non-convex"])
 def test_exact_rounds_refute_a_fifth_of_the_bound(part: str) -> None:
     """All rounds on quadratics use up to 0.33 of it (0.26 for strong convexity), one user alone after 32 rounds as much
-    as any: what they are compared with is not far away."""
+    as any: the bound is not far away."""
     statement = get(f"noble2022.theoremC.2.{part}.repaired")
     (check,) = (c for c in statement.checks if (c.method, c.name) == ("exact", "all rounds, one user alone"))
     one = replace(check, instance={**check.instance, "T": [32], "V": ["1/100"]})

@@ -95,7 +95,7 @@ def test_formula_against_a_second_transcription(name: str) -> None:
 
 
 def simulated(users: Users, count: int, lanes: int, seed: int) -> list[dict[str, np.ndarray]]:
-    """Algorithm 1 with a warm start, line by line, in NumPy: the terms of each round, one number a lane."""
+    """Algorithm 1 with a warm start, line by line, in NumPy: the terms of each round, one number for each replicate."""
     rng = np.random.default_rng(seed)
     a, b = (np.array([float(v) for v in values])[:, None] for values in (users.curvatures, users.offsets))
     M, K, eta_l, eta_g = len(a), users.local_steps, float(users.eta_l), float(users.eta_g)
@@ -244,7 +244,7 @@ SMALL = [
     ids=["no lag in C.4", "little noise in C.4", "lag forgotten too fast in C.5", "little lag in C.6"],
 )
 def test_missing_terms_of_a_round_are_noticed(lemma: Statement, factors: dict[str, Any], power: str, step: str) -> None:
-    """In C.5 1 - l stands for 1 - 17 l/36, with 64 times the noise."""
+    """In C.5, 1 - l replaces 1 - 17 l/36, with 64 times the noise."""
     instance = {"class": "non-convex", "M": 2, "size": 1, "K": 1, "step": step, "power": power, "noise": True}
     planted = scaled(lemma, **factors)
     assert refuted(planted, _round_performance.one_round(planted, instance))
@@ -280,7 +280,8 @@ def progress(constants: lemmaC_7.Constants) -> Statement:
 def test_the_noise_of_lemma_c7_that_lm_divides_is_needed(
     lemma: Statement, alone: int, users: str, ratio: float
 ) -> None:
-    """Its term with the coefficient 0 or 1: the checks that say *holds* of the lemma refute the planted statement."""
+    """Its term with the coefficient 0 or 1: the checks that report *holds* for the lemma refute the planted
+    statement."""
     (check,) = (c for c in lemma.checks if c.name.startswith(f"{users} users, one at a time, eta_g = 4"))
     assert rational.run(lemma, check, Settings()).verdict == "holds"
     stated = (lemmaC_7.PRINTED if lemma is lemmaC_7.LEMMA else lemmaC_7.SHARP)[1]

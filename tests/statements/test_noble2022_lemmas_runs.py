@@ -129,7 +129,7 @@ class Uncontrolled(Scaffold):
 
 @dataclass(frozen=True)
 class Still(Scaffold):
-    """Nobody moves, and nobody's points are taken anew."""
+    """No user moves, and no user's points are taken again."""
 
     def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
         after, seen = super().round(context, state, k)
@@ -193,7 +193,7 @@ FAULTS = [
 @pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("case", FAULTS, ids=[case[0] for case in FAULTS])
 def test_a_fault_is_noticed(case: tuple[str, Statement, str, dict[str, Any], Callable[[Any], Any]]) -> None:
-    """What holds for Algorithm 1 is not said to hold for the faulty one: its mean lies above the bound."""
+    """The verdict for Algorithm 1 is not given for the faulty one: its mean lies above the bound."""
     _, statement, name, changes, fault = case
     check = next(c for c in statement.checks if c.method == "monte-carlo" and c.name.endswith(name))
     instance = {**check.instance, **changes}
@@ -207,7 +207,7 @@ def test_a_fault_is_noticed(case: tuple[str, Statement, str, dict[str, Any], Cal
     assert found.lhs.estimate > found.rhs
     assert found.lhs.low > found.rhs or math.isinf(found.lhs.low), (
         found.reason
-    )  # lanes that are all equal have no limits
+    )  # replicates that are all equal have no limits
 
 
 def test_only_long_steps_refute_the_corollary_by_simulation() -> None:

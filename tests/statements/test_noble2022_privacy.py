@@ -1,4 +1,4 @@
-"""noble2022's privacy statements: lemmas by other means, counterexamples derived anew and met in simulations.
+"""noble2022's privacy statements: lemmas by other means, counterexamples derived again and met in simulations.
 
 The simulations run Algorithms 1 and 2 line by line: users are drawn, records are drawn, gradients clipped, noise added.
 Each compares P(S) with e^epsilon Q(S) + delta for a test S fixed in advance, by Clopper-Pearson limits at 1e-6 each.
@@ -133,7 +133,7 @@ def test_subsampling_with_a_smaller_budget_is_refuted():
 
 
 def test_the_conversion_bound_is_attained():
-    """Large orders with a large budget: the two-valued pair comes as near to the bound as one likes."""
+    """Large orders with a large budget: the two-valued pair comes arbitrarily near to the bound."""
     for order, budget in ((8, 3), (64, 1)):
         low, high = worst_delta(order, budget, budget + math.log(1e5) / (order - 1))
         assert low <= high
@@ -434,7 +434,7 @@ def test_lower_limits_stay_below_the_truth_and_above_the_claim():
         for p in the_points("claim4.1.third-party", f"a user that returns in another cohort, {name}"):
             assert p.claimed < p.low < p.high
     (worst,) = (p for p in the_points("claim4.1.third-party.repaired", "cohorts") if p.at["T"] == 16)
-    assert float(worst.low / worst.claimed) > 0.96  # third parties learn almost what the server does
+    assert float(worst.low / worst.claimed) > 0.96  # third parties learn almost as much as the server
     rate = Fraction(2, 3)  # exact at s = K = 1: the accountant's limits enclose the closed form
     described = mechanism("dp-fedavg-record")
     run = described(users=3, records=9, user_rate=2 / 3, record_rate=1.0, local_steps=1, noise_multiplier=2.0, rounds=2)
@@ -475,7 +475,7 @@ def data_of_the_claim(rate, record, rng):
     ("rate", "sigma", "claimed", "runs"), [(1.0, 2.0, 0.003213, 100_000), (0.5, 1.0, 0.010282, 200_000)]
 )
 def test_the_claim_about_third_parties_meets_the_algorithm(rate, sigma, claimed, runs):
-    """(x^2, c^2) alone, epsilon = 1; signs of gradients and cohorts are those of the run, not assumed. The limit of the
+    """Only (x^2, c^2), epsilon = 1; signs of gradients and cohorts are those of the run, not assumed. The limit of the
     second case is 0.0118, with a standard deviation over seeds of 0.0003."""
     rng, epsilon = np.random.default_rng(11), 1.0
     hits, total, places = Counter(), 0, []
@@ -697,7 +697,7 @@ def test_the_constant_that_is_needed_is_that_of_each_view():
 def test_the_escape_from_all_constants_in_a_simulation(with_variates):
     """M = 2, lM = K = 1, R = 1/s = 64, T = 128, sigma_g = 0.02; the record's gradient is C or 0, all others are 0.
 
-    The largest of the T sums, with what is known of c, tells whether the record was ever drawn: delta > 1/2.
+    The largest of the T sums, with what is known of c, shows whether the record was ever drawn: delta > 1/2.
     """
     rng, records, runs, sigma = np.random.default_rng(31), 64, 2000, 0.02
     cohorts = [(int(rng.integers(2)),) for _ in range(2 * records)]
@@ -741,7 +741,7 @@ def test_the_orders_hypotheses():
 
 
 def test_the_entry_that_is_one_too_small():
-    """sigma_g = 160, K = 10 by the printed sums alone: epsilon at T = 459 and alpha = 7, in 40 digits."""
+    """sigma_g = 160, K = 10 by only the printed sums: epsilon at T = 459 and alpha = 7, in 40 digits."""
 
     def cgf(order, rate, exponent):
         total = 1 + rate**2 * mpmath.binomial(order, 2) * min(

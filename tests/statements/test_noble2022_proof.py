@@ -1,4 +1,5 @@
-"""noble2022 Lemmas C.4 to C.6 and Corollary C.1: proofs for all M, lM and K, and what they refuse to prove."""
+"""noble2022 Lemmas C.4 to C.6 and Corollary C.1: proofs for all M, lM and K, and the claims that they refuse to
+prove."""
 
 from __future__ import annotations
 
@@ -141,7 +142,7 @@ def test_a_smaller_factor_in_lemma_c2_does_not_follow_from_smoothness() -> None:
 
 
 def test_proofs_rest_on_forms_that_hold() -> None:
-    """Whatever a used form assumes is among the assumptions of what rests on it."""
+    """Whatever a used form assumes is among the assumptions of the statements that depend on it."""
     from dpfl_theory import statements
 
     implied = {lemmaC_1.RECORDS.text}  # by lM and sR being whole
@@ -151,7 +152,7 @@ def test_proofs_rest_on_forms_that_hold() -> None:
             mine = {a.text for a in statement.assumptions} | implied
             for used in map(statements.get, statement.uses):
                 if used.erratum is not None:
-                    assert statement.id in used.erratum.survives  # what the paper cites, and our proof does without
+                    assert statement.id in used.erratum.survives  # cited by the paper, not needed by our proof
                     continue
                 assert used.expected == "holds"
                 assert {a.text for a in used.assumptions} <= mine, (statement.id, used.id)

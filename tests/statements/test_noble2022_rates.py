@@ -1,4 +1,5 @@
-"""noble2022 Theorem 4.2: the fitted exponents, what they are held to, planted faults, and what no constant saves."""
+"""noble2022 Theorem 4.2: the fitted exponents, their requirements, planted faults, and the bounds that no constant
+saves."""
 
 from __future__ import annotations
 
@@ -51,9 +52,9 @@ def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -
 
 
 def complaints(found: dict[str, Any], regime: dict[str, Any]) -> list[str]:
-    """What is wrong with a fit: its interval, widened by 0.01 for what is left of the other terms, must contain the
-    claimed exponent; the least constant must stay within a quarter along the grid, and leave the check's constant some
-    room and not too much; the term must be four fifths of the bound, and its source half of the excess."""
+    """The faults of a fit. Its interval, widened by 0.01 for the rest of the other terms, must contain the claimed
+    exponent; the least constant must stay within a quarter along the grid, and leave the check's constant some room and
+    not too much; the term must be four fifths of the bound, and its source half of the excess."""
     claimed = float(Fraction(regime["claimed"]))
     first, last = found["constant_needed"][0], found["constant_needed"][-1]
     rises = found["grid"][-1] > found["grid"][0]
@@ -72,7 +73,7 @@ def complaints(found: dict[str, Any], regime: dict[str, Any]) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("regime", [r for r in _rates.REGIMES if r["letter"] == "epsilon"], ids=lambda r: r["method"])
 def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
-    """The other letters' slopes are checks of Theorem 4.2, of which what this demands beyond a verdict is a record."""
+    """The other symbols' slopes are checks of Theorem 4.2; this test also requires the record of the fit."""
     evidence = decided(regime)
     assert evidence.verdict == "holds"
     assert complaints(evidence.notes["exponent"], regime) == []

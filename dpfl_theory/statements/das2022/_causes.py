@@ -1,4 +1,5 @@
-"""Why printed statements of das2022 fail, each cause told once, and how line 3 of Algorithm 1 is read."""
+"""The causes for which printed statements of das2022 fail, each described once, and how line 3 of Algorithm 1 is
+read."""
 
 from __future__ import annotations
 
@@ -30,13 +31,13 @@ SAMPLING = Cause(
     title="The size of a sampled cohort is random, if line 3 of Algorithm 1 is read literally",
     text=(
         "The six errata of this cause depend on one sentence, line 3 of Algorithm 1, read literally. With exactly r "
-        "clients in each round all six statements hold as printed, and other places of the paper mean just that. "
+        "clients in each round all six statements hold as printed, and other places of the paper mean exactly this. "
         "Line 3 lets each client join with probability r/n, while line 14 divides by r. The step from (11) to (12) "
         "applies Fact 2 to the cohort's sum as if it had exactly r terms. It has |S_k| terms. Fact 2 then gives the "
         "factor |S_k|/r, which is correlated with the sum. The second moment of the average is up to 1 + kappa times "
-        "(12)'s bound, kappa = (1/r)(1 - r/n), with equality where all g_i agree. Clipping has room for this: for r >= "
-        "1 Theorem 4 (a) and the second display of Theorem 6 survive (the proof below). Normalised updates do not "
-        "shrink near the minimiser and leave no room: the term with G^2/(2L), or C_hat^2/(2L), needs the factor 1 + "
+        "(12)'s bound, kappa = (1/r)(1 - r/n), with equality where all g_i agree. Clipping has slack for this: for r "
+        ">= 1 Theorem 4 (a) and the second display of Theorem 6 survive (the proof below). Normalised updates do not "
+        "shrink near the minimiser and leave no slack: the term with G^2/(2L), or C_hat^2/(2L), needs the factor 1 + "
         "kappa."
     ),
     example=(
@@ -61,25 +62,25 @@ SAMPLING = Cause(
         "the privacy; or the factor 1 + kappa in the bounds."
     ),
     proof=(
-        "Clipping survives independent clients: for r >= 1 and h = eta L E <= 1/4 the second display of Theorem 6 "
-        "holds, and with it Theorem 4 (a). Let g_i be client i's clipped update, u_i its update before clipping, g the "
-        "mean of the g_i over all n clients, c_i = grad f_i(w*), and s the share of clipped clients. All amounts are "
-        "in units of eta/(LE).",
-        "What a round costs. For r >= 1 the second moment in (12) exceeds (12)'s bound by at most ||g||^2. The round "
+        "Clipping survives with independent clients: for r >= 1 and h = eta L E <= 1/4 the second display of Theorem 6 "
+        "holds, and with it Theorem 4 (a). Let g_i be client i's clipped update, u_i its update before clipping, and g "
+        "the mean of the g_i over all n clients. Let c_i = grad f_i(w*), and let s be the share of clipped clients. "
+        "All amounts are in units of eta/(LE).",
+        "The cost of a round. For r >= 1 the second moment in (12) exceeds (12)'s bound by at most ||g||^2. The round "
         "has eta^2 ||g||^2 too much, which is h ||g||^2 in these units.",
-        "What an unclipped client leaves over. At each local iterate x, <grad f_i(x), w - w*> is at least f_i(w) - "
-        "f_i(w*) - (L/2) ||w - x||^2 + ||grad f_i(x) - c_i||^2/(2L). The paper's proof does without the last term. "
-        "Over E steps it is worth ||u_i - E c_i||^2.",
-        "What a clipped client leaves over. With Lemma 8's own factor 1 - eta L in place of 1/2, the steps (19) to "
-        "(22) have at least C^2 (1/2 - eta L) to spare, which is at least C^2 (1/2 - h). The second display also "
-        "counts the Delta_i of clipped clients, which adds 3 h C^2/16 at the largest Delta_i; at a smaller one more is "
-        "left over.",
-        "How g splits. The c_i sum to zero, and the length of E c_i (E local steps) is at most C/sqrt(8). Hence g = a "
-        "+ b, where a is (1/n) times the sum of u_i - E c_i over unclipped clients. Then ||a||^2/(1 - s) is at most "
-        "(1/n) times what all unclipped clients leave over, and ||b|| <= (s + min(s, 1 - s)/sqrt(8)) C.",
-        "The account. With the weight h (1 - s) on a, h ||g||^2 <= ||a||^2/(1 - s) + h ||b||^2/(1 - h (1 - s)). The "
-        "unclipped clients pay for the first term. The second is at most s times what a clipped client leaves over, "
-        "for every s in [0, 1] and h <= 1/4. This last inequality in s and h is decided in rational arithmetic.",
+        "The slack of an unclipped client. At each local iterate x, <grad f_i(x), w - w*> is at least f_i(w) - f_i(w*) "
+        "- (L/2) ||w - x||^2 + ||grad f_i(x) - c_i||^2/(2L). The paper's proof does not use the last term. Over E "
+        "steps it is worth ||u_i - E c_i||^2.",
+        "The slack of a clipped client. With Lemma 8's own factor 1 - eta L in place of 1/2, the steps (19) to (22) "
+        "have at least C^2 (1/2 - eta L) to spare, which is at least C^2 (1/2 - h). The second display also counts the "
+        "Delta_i of clipped clients, which adds 3 h C^2/16 at the largest Delta_i; at a smaller one the slack is "
+        "larger.",
+        "The split of g. The c_i sum to zero, and the length of E c_i (E local steps) is at most C/sqrt(8). Hence g = "
+        "a + b, where a is (1/n) times the sum of u_i - E c_i over unclipped clients. Then ||a||^2/(1 - s) is at most "
+        "(1/n) times the slack of all unclipped clients, and ||b|| <= (s + min(s, 1 - s)/sqrt(8)) C.",
+        "The balance. With the weight h (1 - s) on a, h ||g||^2 <= ||a||^2/(1 - s) + h ||b||^2/(1 - h (1 - s)). The "
+        "unclipped clients pay for the first term. The second is at most s times the slack of a clipped client, for "
+        "every s in [0, 1] and h <= 1/4. This last inequality in s and h is decided in rational arithmetic.",
     ),
 )
 
@@ -108,13 +109,13 @@ ROUNDS = Cause(
 )
 COMPARISON = Cause(
     id="das2022.comparison",
-    title="Equal upper bounds do not order what they bound",
+    title="Equal upper bounds do not order the quantities that they bound",
     text=(
-        "(4) and (5) have one right side, and at the same iterates the left side of (5) is the larger one. But the "
-        "two left sides are of different runs, and two upper bounds, equal or not, say nothing of which run ends "
-        "lower. Clipping at C = GE keeps the clients' proportions; normalisation gives every client the same weight, "
-        "however small its gradient. A client with a small gradient and a direction of its own then slows the common "
-        "progress down."
+        "(4) and (5) have one right side, and at the same iterates the left side of (5) is the larger one. But the two "
+        "left sides belong to different runs. Two upper bounds, equal or not, do not say which run ends lower. "
+        "Clipping at C = GE keeps the clients' proportions; normalisation gives every client the same weight, however "
+        "small its gradient. A client with a small gradient and a direction of its own then slows the common progress "
+        "down."
     ),
     example=(
         "n = 2, d = 2, Huber clients f_1 = h_1(w_1) and f_2 = h_0.1(-0.9 w_1 + 0.436 w_2) with common minimiser 0, "
@@ -140,13 +141,13 @@ RANGE = Cause(
     id="das2022.range-of-epsilon",
     title="The range of epsilon grows with the number of rounds",
     text=(
-        "Theorem 3 is Theorem 1 of Abadi et al. (2016), whose proof chooses a moment of order about "
-        "log(1/delta)/epsilon, which must be at least 1, and a sampling probability below 1/(16 z), z being the noise "
-        "multiplier, which excludes r = n. As printed nothing but r^2 K/n^2 limits epsilon. With every client in "
-        "every round q must be at least about epsilon/(2 log(1/delta)), which grows with K. It matters for epsilon of "
-        "the order of 2 log(1/delta) and more; below that q = 4 is enough with every client in every round, for "
-        "neighbours one of which has a client's message replaced by noise only (zero-out). Where the client's data "
-        "are replaced, as Appendix A's 'differ in exactly one sample' may be read, a message moves by up to 2C, and "
+        "Theorem 3 is Theorem 1 of Abadi et al. (2016). The proof there chooses a moment of order about "
+        "log(1/delta)/epsilon, which must be at least 1. It also chooses a sampling probability below 1/(16 z), z "
+        "being the noise multiplier, which excludes r = n. As printed, only r^2 K/n^2 limits epsilon. With every "
+        "client in every round, q must be at least about epsilon/(2 log(1/delta)), which grows with K. It matters for "
+        "epsilon of the order of 2 log(1/delta) and more; below that q = 4 is enough with every client in every round, "
+        "for neighbours one of which has a client's message replaced by noise only (zero-out). Appendix A's 'differ in "
+        "exactly one sample' may be read as a replacement of the client's data. Then a message moves by up to 2C, and "
         "every constant is four times as large (16 for 4)."
     ),
     example=(

@@ -14,7 +14,7 @@ from dpfl_theory.statements.symbolic import all_equal, equal
 __all__ = ["Swaps", "agreeing_prescriptions", "limit", "same_sides", "sides_difference", "specialises"]
 
 Swaps = Callable[[Symbols], Mapping[str, Any]]
-"""From the special statement's letters, what takes the place of the general one's, by name."""
+"""From the special statement's symbols, the expressions that replace the general one's symbols, by name."""
 
 
 def same_sides(first: Statement, swaps: Mapping[Any, Any], second: Statement, how: str) -> Outcome:
@@ -33,7 +33,7 @@ def sides_difference(statement: Statement) -> Any:
 
 
 def _substituted(statement: Statement, replace: Swaps, target: Statement) -> Any:
-    """lhs - rhs of ``statement`` with letters replaced by expressions of the target's letters."""
+    """lhs - rhs of ``statement`` with symbols replaced by expressions of the target's symbols."""
     own, new = letters_of(statement), letters_of(target)
     expression = sides_difference(statement)
     swaps = {own[name]: value for name, value in replace(new).items() if name in own}
@@ -42,7 +42,7 @@ def _substituted(statement: Statement, replace: Swaps, target: Statement) -> Any
 
 
 def specialises(general: Statement, replace: Swaps, how: str) -> Check:
-    """A check that the statement's formula is the general one's with letters replaced."""
+    """A check that the statement's formula is the general one's with symbols replaced."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         return equal(
@@ -55,7 +55,7 @@ def specialises(general: Statement, replace: Swaps, how: str) -> Check:
 
 
 def agreeing_prescriptions(general: Statement, replace: Swaps, how: str, expected: str = "holds") -> Check:
-    """A check that the statement prescribes what the general one does once letters of the latter are replaced."""
+    """A check that the statement prescribes what the general one does once symbols of the latter are replaced."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         mine, theirs = prescription_of(general), prescription_of(statement)
@@ -77,7 +77,7 @@ def agreeing_prescriptions(general: Statement, replace: Swaps, how: str, expecte
         said = f"{general.id} with {how} and {statement.id} prescribe the same {', '.join(shared)}"
         return Outcome(True, said) if found.true else found
 
-    part = f"It compares what is prescribed with {general.id}; the two sides, other checks do."
+    part = f"It compares the prescription with that of {general.id}; other checks compare the two sides."
     return Check("algebra", f"prescription agrees with {general.id}", build, expected=expected, part=part)
 
 

@@ -1,4 +1,4 @@
-"""Corners of das2022's hypotheses: infinite weights, fifty local steps, bounds that say something, Poisson cohorts; and
+"""Corners of das2022's hypotheses: infinite weights, fifty local steps, informative bounds, Poisson cohorts; and
 instances on which its two methods are compared."""
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ LONG_PHASE: dict[str, Instance] = {
 }
 
 _FOUR = problem("huber-scalar", minimisers=[0.0] * 4, thresholds=[1.0] * 4)
-# One round's noise is 13 times as long as an update, and the objective is linear all around the minimiser but for a
-# stretch that is shorter than a step: the gap that noise keeps up is then two thirds of the bound.
+# One round's noise is 13 times as long as an update. The objective is linear all around the minimiser except for a
+# stretch that is shorter than a step. The gap that noise maintains is then two thirds of the bound.
 NOISE_LEADS: dict[str, Instance] = {
     "one dimension, noise leads, independent r = 2": run(
         _FOUR, 0.001, C_hat=1.0, rho=0.6, step=0.1, E=1, rounds=500, cohort=independent(2), lanes=512
@@ -40,7 +40,7 @@ NOISE_LEADS: dict[str, Instance] = {
 }
 
 _EQUAL = problem("quadratic", clients=4, dimension=3, condition=1.0, heterogeneity=0.0, seed=1)
-# Noise alone, never clipped: what it does to the gap is known.
+# Noise only, never clipped: its effect on the gap is known.
 ISOTROPIC: dict[str, Instance] = {
     "equal quadratics at w*, noise alone, 2 of 4 clients": run(
         _EQUAL, 0.001, C_hat=1.0, rho=0.05, step=0.05, E=2, rounds=100, cohort=fixed(2), lanes=512
@@ -48,14 +48,14 @@ ISOTROPIC: dict[str, Instance] = {
 }
 
 _APART = problem("quadratic", clients=4, dimension=3, condition=1.0, heterogeneity=1.0, seed=1)
-# Which client takes part moves w, and hardly anything else does: the heterogeneity term is nearly all of the bound.
+# The choice of the client moves w, and hardly anything else does: the heterogeneity term is nearly all of the bound.
 ISOTROPIC |= {
     "equal curvatures at w*, heterogeneity alone, 1 of 4 clients": run(
         _APART, 0.001, margin=1.0, rho=0.0001, step=0.05, E=2, rounds=100, cohort=fixed(1), lanes=512
     ),
 }
 
-# Bounds below their left side at w_0: updates as long as C all the way, or longer than C at the start.
+# Bounds below their left side at w_0: updates as long as C throughout, or longer than C at the start.
 ALPHA_CLIP_TIGHT: dict[str, Instance] = {
     "nearly linear objective, longest travel": {
         **base.LIPSCHITZ["nearly linear objective, longest travel"],
@@ -76,7 +76,8 @@ CLIPPED_RUNS: dict[str, Instance] = {
     for name, cohort in (("independent r = 3", independent(3)), ("3 of 8", base.fixed(3)))
     for product in (0.1, 0.4)
 }
-"""Long runs with clipped updates, whose bounds say something, with independent clients and with cohorts of one size."""
+"""Long runs with clipped updates, whose bounds are informative, with independent clients and with cohorts of one
+size."""
 GENERAL_CLIP_TIGHT: dict[str, Instance] = {
     **{f"{name}, eta L = 0.025": {**i, "step": 0.025} for name, i in _HUNDRED.items()},
     **CLIPPED_RUNS,
@@ -102,7 +103,7 @@ OUTSIDE_COHORT: dict[str, Instance] = {
     "just outside a whole number of rounds": {**_EDGE, "stated": {"K": "+1/50"}},
     **OUTSIDE_SMOOTH,
 }
-"""Of all that is said of whole runs."""
+"""For all statements on whole runs."""
 OUTSIDE_ROUNDS: dict[str, Instance] = {"just outside K > 2 gamma/(C_hat E rho)": {**_EDGE, "step": 0.505}}
 OUTSIDE_THRESHOLD: dict[str, Instance] = {
     "just outside C_hat >= 4 sqrt(L max_j Delta_j*)": {**_CURVED_EDGE, "margin": 0.985},
@@ -117,20 +118,20 @@ OUTSIDE_FINITE: dict[str, Instance] = {
         "margin": 1.0,
     },
 }
-"""Of what is said of normalised updates, within all other hypotheses."""
+"""For statements on normalised updates, within all other hypotheses."""
 OUTSIDE_PHASE: dict[str, Instance] = {
     "just outside alpha >= 1": {**_EDGE, "alpha": 0.99},
     "just outside E <= alpha/(2 rho)": {**_EDGE, "rho": 0.101, "E": 5},
 }
 OUTSIDE_ALPHA: dict[str, Instance] = {**OUTSIDE_PHASE, **OUTSIDE_RATIO, **OUTSIDE_COHORT}
-"""Of Theorem 4 and the second forms of Theorems 6 and 7, but for the threshold."""
+"""For Theorem 4 and the second forms of Theorems 6 and 7, without the threshold."""
 OUTSIDE_EXACTLY: dict[str, Instance] = {
     "just outside r >= 1": {**_EDGE, "cohort": base.fixed(1), "stated": {"r": "99/100"}},
     "just outside exactly r clients": {**_EDGE, "stated": {"kappa": "+1/50"}},
 }
-"""Of cohorts of fixed size."""
+"""For cohorts of fixed size."""
 OUTSIDE_GENERAL: dict[str, Instance] = {**OUTSIDE_ROUNDS, **OUTSIDE_RATIO, **OUTSIDE_COHORT, **OUTSIDE_THRESHOLD}
-"""Of the first forms of Theorems 6 and 7."""
+"""For the first forms of Theorems 6 and 7."""
 
 _THREE = problem("huber-scalar", minimisers=[0.0, 3.0, -1.0], thresholds=[1.0, 1.0, 1.0])
 # Comparisons: runs of both methods, and the updates of one run.

@@ -117,7 +117,7 @@ EXPECTED = {
             (("displacement-squared", 1),),
             (0, 2),
             r"\|w_k - w_{k,\tau}^{(i)}\|^2",
-            "squared way of client i; simulations take tau = E and the mean over clients and rounds",
+            "squared displacement of client i; simulations take tau = E and the mean over clients and rounds",
         ),
         Expected(
             "gradients_squared",
@@ -201,7 +201,7 @@ EXPECTED = {
             (("approach", 1),),
             (0, 2),
             r"(\|w_k - w^*\|^2 - \|w_{k,E}^{(i)} - w^*\|^2)",
-            "how much nearer, in squared distance, client i's steps end to w*; simulations take the mean",
+            "decrease of the squared distance to w* over client i's steps; simulations take the mean",
         ),
         Expected(
             "update_squared",

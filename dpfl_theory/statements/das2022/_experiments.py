@@ -1,5 +1,5 @@
 """How das2022's theorems are run: from an instance (plain data) to a problem, Algorithm 1 and the values of the
-letters.
+symbols.
 
 The number of rounds K is chosen as an integer and gamma = K C rho^2/(2 alpha) follows from it, so the prescription
 K = (2 alpha gamma/C)/rho^2 holds exactly; q, epsilon, delta and n enter only through rho. The noise variance of
@@ -53,7 +53,7 @@ def _prescribe(statement: Statement, values: dict[str, float]) -> dict[str, floa
 def _run(
     problem: Problem, instance: Mapping[str, Any], values: Mapping[str, float], bounding: str, start: Array
 ) -> Experiment:
-    """Algorithm 1 with these values of the letters; the noise has Theorem 3's variance."""
+    """Algorithm 1 with these values of the symbols; the noise has Theorem 3's variance."""
     from dpfl_theory.algorithms import FedAvg
     from dpfl_theory.algorithms.bounding import bounding_of
     from dpfl_theory.algorithms.travel_bound import fedavg_reach
@@ -74,12 +74,12 @@ def _run(
 
 
 def _dropped(values: Mapping[str, float]) -> float:
-    """What alpha -> oo drops from Theorem 4's left side, relative to 2: about half of rho E/alpha."""
+    """The part that alpha -> oo drops from Theorem 4's left side, relative to 2: about half of rho E/alpha."""
     return values["rho"] * values["E"] / values["alpha"]
 
 
 def _letters(problem: Problem, instance: Mapping[str, Any], start: Array, C_hat: float) -> dict[str, float]:
-    """The values of the letters that every statement of the paper may use."""
+    """The values of the symbols that every statement of the paper may use."""
     import numpy as np
 
     c = problem.constants
@@ -146,7 +146,7 @@ def alpha_form_experiment(statement: Statement, instance: Mapping[str, Any], bou
     C_hat = problem.constants.G_max if lipschitz else _threshold_per_step(problem, instance)
     values = _letters(problem, instance, start, C_hat)
     values["alpha"] = float(instance["alpha"])
-    # K is proportional to gamma in every prescription: take the gamma for which it is the integer that was asked for.
+    # K is proportional to gamma in every prescription: take the gamma for which it is the requested integer.
     rounds, unit = values["K"], _prescribe(statement, {**values, "gamma": 1.0})["K"]
     values = _prescribe(statement, {**values, "gamma": rounds / unit})
     if not math.isclose(values["K"], rounds, rel_tol=1e-9):

@@ -1,15 +1,15 @@
 """Why clipping survives clients that join independently, although (12) does not: one round of das2022's Algorithm 1.
 
 For cohorts of mean size r >= 1 the second moment of the cohort's average exceeds what (12) allows by at most
-||(1/n) sum_i g_i||^2. What the proof of Theorem 6 gives away pays for that while h = eta L E is small. In units of
-eta/(LE), with delta_i = L E^2 Delta_i/C^2 <= 1/16 and s the share of clipped clients, it gives away
+||(1/n) sum_i g_i||^2. The slack of Theorem 6's proof covers that while h = eta L E is small. Let delta_i = L E^2
+Delta_i/C^2 <= 1/16, and let s be the share of clipped clients. In units of eta/(LE) the slack is
 
     ||u_i - E grad f_i(w*)||^2                           for an unclipped client (co-coercivity, which (27) leaves out),
     C^2 (5/8 - eta L - 2 delta_i)                        for a clipped one (Lemma 8 with eta L, (19) to (22)),
     3 h C^2 delta_i more for a clipped one               where the bound counts its Delta_i, as Theorem 6's second form
                                                          does.
 
-The gradients at w* sum to zero, so that the mean g is a + b with ||a||^2/(1 - s) at most the mean of the first line and
+The gradients at w* sum to zero. So the mean g is a + b with ||a||^2/(1 - s) at most the mean of the first line and
 ||b|| <= s C + min(s, 1 - s) C/sqrt(8). With the weight beta = h (1 - s) on a, h ||g||^2 is at most ||a||^2/(1 - s) +
 h ||b||^2/(1 - beta), and the second term is at most s times the second line. Each step is a check below.
 """
@@ -31,9 +31,9 @@ from dpfl_theory.statements.symbolic import all_equal, equal
 __all__ = ["ARGUMENT", "checks"]
 
 ARGUMENT = (
-    "where h = eta L E is small the proof of Theorem 6 leaves room for the cohort's excess of at most eta^2 ||(1/n) "
-    "sum g_i||^2: co-coercivity gives ||u_i - E grad f_i(w*)||^2 for unclipped clients, (19) to (22) give C^2 (1/2 - "
-    "eta L) for clipped ones"
+    "where h = eta L E is small the proof of Theorem 6 has slack for the cohort's excess of at most eta^2 ||(1/n) sum "
+    "g_i||^2: co-coercivity gives ||u_i - E grad f_i(w*)||^2 for unclipped clients, (19) to (22) give C^2 (1/2 - eta "
+    "L) for clipped ones"
 )
 
 
@@ -123,7 +123,7 @@ def _room(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 
 def _bernstein(polynomial: Any, *boxes: tuple[Any, Any, Any]) -> Any:
-    """The smallest Bernstein coefficient of a polynomial in two letters over a box: a lower bound of it there."""
+    """The smallest Bernstein coefficient of a polynomial in two symbols over a box: a lower bound of it there."""
     letters = [x for x, _, _ in boxes]
     scaled = polynomial.subs({x: low + (high - low) * x for x, low, high in boxes}, simultaneous=True)
     terms = dict(sp.Poly(scaled, *letters).terms())
@@ -142,17 +142,17 @@ def _bernstein(polynomial: Any, *boxes: tuple[Any, Any, Any]) -> Any:
 _STEPS = {
     "the cohort's excess over (12)": "It decides that the cohort exceeds (12) by no more than the squared mean update.",
     "the three-point bound": "It decides what co-coercivity adds to a step's progress.",
-    "what an unclipped client gives": "It decides what is left over of an unclipped client's progress, by Fact 2.",
-    "what a clipped client gives": "It decides what is left over of a clipped client's progress, (22) less A_i.",
+    "what an unclipped client gives": "It decides the slack of an unclipped client's progress, by Fact 2.",
+    "what a clipped client gives": "It decides the slack of a clipped client's progress, (22) less A_i.",
     "the weights": "It decides the weights by which the mean update is split between the two kinds of clients.",
 }
-_REST = "The bound itself follows from these steps together with (34); worst cases and runs decide it alone."
+_REST = "The bound itself follows from these steps together with (34); worst cases and runs decide it by themselves."
 
 
 def checks(h: str, counts_clipped: bool, least_E: int = 1) -> tuple[Check, ...]:
     """The argument's steps, the last one for eta L E up to h."""
     room = {"h": h, "counts clipped clients' Delta": counts_clipped, "least E": least_E}
-    enough = f"It decides that what is left over pays for the cohort's excess where eta L E <= {h}. {_REST}"
+    enough = f"It decides that the slack covers the cohort's excess where eta L E <= {h}. {_REST}"
     return (
         *(
             Check("algebra", f"independent clients: {name}", build, part=f"{part} {_REST}")

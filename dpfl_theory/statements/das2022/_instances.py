@@ -2,7 +2,7 @@
 
 Corners: full, fixed-size and independent sampling down to r = 1; one local step and the most that E <= alpha/(2 rho)
 allows; shared minimisers, moderate and extreme heterogeneity; one and many dimensions; synthetic and real data; runs in
-which the bound is nearly tight, and runs in which eq. 12, on which the theorems rest, fails.
+which the bound is nearly tight, and runs in which eq. 12, on which the theorems depend, fails.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def run(problem: Instance, distance: float | None = None, **more: Any) -> Instan
 
 
 def sampled(found: dict[str, Instance], scheme: str = "poisson") -> dict[str, Instance]:
-    """The instances whose cohorts are of this scheme; full participation is of every scheme."""
+    """The instances whose cohorts are of this scheme; full participation belongs to every scheme."""
     return {name: i for name, i in found.items() if i.get("cohort", {"scheme": scheme})["scheme"] == scheme}
 
 
 def without(found: dict[str, Instance], *names: str) -> dict[str, Instance]:
-    """The instances but for those named, each of which must be among them."""
+    """The instances without those named, each of which must be among them."""
     left = dict(found)
     for name in names:
         del left[name]
@@ -92,7 +92,7 @@ LIPSCHITZ: dict[str, Instance] = {
     ),
 }
 
-# A bound of half of what holds at the start, and a run that comes within a twentieth of it, for each kind of cohort.
+# A bound of half of the value at the start, and a run that comes within a twentieth of it, for each kind of cohort.
 FAR: dict[str, Instance] = {
     f"100 clients far from their minimiser, {name}": run(
         HUNDRED, 40.0, rho=0.05, alpha=1.0, E=1, rounds=1600, cohort=cohort, lanes=256
@@ -204,7 +204,7 @@ GENERAL_INDEPENDENT: dict[str, Instance] = {
     ),
 }
 
-# alpha = 16 or 32 stands for the limit: what the limit drops, rho E/alpha, is below 1.3% here.
+# alpha = 16 or 32 represents the limit: the part that the limit drops, rho E/alpha, is below 1.3% here.
 ASYMPTOTIC: dict[str, Instance] = {
     "nearly linear objective, E = 1": run(
         POINT, 20.0, limit="alpha", rho=0.1, alpha=16.0, E=1, rounds=6400, lanes=1024

@@ -1,9 +1,9 @@
-"""The letters of das2022, each mapped once to its meaning, unit and domain, and the hypotheses, prescriptions and
-terms that statements share.
+"""The symbols of das2022, each mapped once to its meaning, unit and domain, and the hypotheses, prescriptions and terms
+that statements share.
 
-In this paper L is a common smoothness constant of the f_i (here the smallest one, L_max), G a common Lipschitz constant
-(G_max), C the clipping threshold or scaling factor of sums of E gradients, and eta = beta the local and global step
-size.
+In this paper L is a common smoothness constant of the f_i (here the smallest one, L_max), and G a common Lipschitz
+constant (G_max). C is the clipping threshold or scaling factor of sums of E gradients, and eta = beta is the local and
+global step size.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ LETTERS = {
 
 
 def letters(*names: str) -> tuple[Symbol, ...]:
-    """The paper's letters with these names."""
+    """The paper's symbols with these names."""
     return tuple(LETTERS[name] for name in names)
 
 
@@ -155,7 +155,7 @@ def _exact_cohort(problem: Problem | None, values: Mapping[str, float]) -> str |
 
 
 def step_of_at_most(largest: float, name: str = "eta") -> Assumption:
-    """The hypothesis eta L <= largest, with the statement's letter for the step size."""
+    """The hypothesis eta L <= largest, with the statement's symbol for the step size."""
 
     def test(problem: Problem | None, values: Mapping[str, float]) -> str | None:
         product = values[name] * values["L"]
@@ -212,7 +212,7 @@ def initialisation_term(s: Symbols) -> Any:
 
 
 def privacy_letters() -> tuple[Symbol, ...]:
-    """The letters in which the proofs write rho out."""
+    """The symbols in which the proofs write rho out."""
     return letters("q", "d", "delta", "n", "epsilon")
 
 

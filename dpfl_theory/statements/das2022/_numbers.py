@@ -18,7 +18,7 @@ __all__ = ["COMPUTED", "GIVEN"]
 
 _LOG = math.log(1e5)
 _SAMPLED = ("eq12", "eq35", "eq47", "theorem4b", "theorem7", "theorem7.alpha")
-"""The errata that the clients' sampling has an effect on."""
+"""The errata that the clients' sampling affects."""
 
 
 def _kappa(r: int, n: int) -> float:
@@ -50,8 +50,8 @@ def _lengthened() -> float:
 def _constant(relation: str, start: float, limit: str = "high") -> float:
     """A certified limit of Theorem 3's smallest q for 3 of 40 clients over 900 rounds, epsilon = 5, delta = 1e-5.
 
-    With z the noise multiplier of a round, in units of what one client can change, C or 2C, it is (z n epsilon/r)^2/
-    (K ln(1/delta)), times 4 for 2C; z is looked for from ``start`` on.
+    With z the noise multiplier of a round, in units of what one client can change, C or 2C, it is (z n epsilon/r)^2/ (K
+    ln(1/delta)), times 4 for 2C; z is searched for from ``start`` on.
     """
     from dpfl_theory.privacy.accounting import calibrate
     from dpfl_theory.privacy.mechanisms.dp_fedavg import DPFedAvg

@@ -1,8 +1,8 @@
 """Worst cases of a whole round of Algorithm 1, client sampling included, without noise: a step of das2022's recursions.
 
 With few clients the expectation over cohorts is a finite sum, so a round of (13) with (34), or of (40) with (46), is
-one inequality between quadratic forms. Noise adds the same to both sides. The lengths of the updates are told to the
-world as multiples of C, since norms are no linear forms.
+one inequality between quadratic forms. Noise adds the same to both sides. The lengths of the updates are given as
+multiples of C, since norms are not linear forms.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     text, or ``short`` for a clipped method's client with ||u_i|| <= C; copies: how many clients share each function.
     Every f_i is convex and L-smooth with C >= 4 E sqrt(L Delta_i); w* is the origin, where the gradients sum to zero.
 
-    A statement on the sum over K rounds is taken at K = 1 with the round's decrease for its ||w_0 - w*||^2: that says
-    more than the statement does, and added up over K rounds it gives it.
+    A statement on the sum over K rounds is taken at K = 1 with the round's decrease for its ||w_0 - w*||^2: that is
+    stronger than the statement, and its sum over K rounds gives the statement.
     """
     from PEPit import PEP, Expression
     from PEPit.functions import SmoothConvexFunction
@@ -48,8 +48,8 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     problem = PEP()
     functions = [problem.declare_function(SmoothConvexFunction, L=L) for _ in range(n)]
     sent: dict[int, Vector] = {}
-    # Where clients join independently, their average is the mean and an error of every message: for r = 1, that it is
-    # sent with probability 1/clients has 1 - 1/clients of its second moment.
+    # Where clients join independently, their average is the mean plus an error of every message. For r = 1 a message is
+    # sent with probability 1/clients, and its error has 1 - 1/clients of its second moment.
     world = FunctionClass(
         problem,
         functions,
@@ -116,7 +116,8 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
 _CLIP = (("short", "short"), ("1", "short"), ("1/2", "short"), ("1", "1"), ("1", "1/2"), ("short", "short", "short"))
 _NORMALISE = (("2", "2"), ("1", "2"), ("1/2", "1/2"), ("100", "1"))
 _IDENTICAL = ("100",)
-"""Ten clients with one function whose update is much shorter than C: what independent sampling adds is not absorbed."""
+"""Ten clients with one function whose update is much shorter than C: the amount that independent sampling adds is not
+absorbed."""
 _STEPS = ((1, "1/2"), (2, "1/5"), (1, "1/20"))
 
 
@@ -147,7 +148,7 @@ def outside(edge: str, E: int, sampling: str) -> tuple[Check, ...]:
 
 
 def groups(clients: str, copies: int, products: tuple[tuple[int, str], ...]) -> tuple[Check, ...]:
-    """The clipped round for independent clients in two groups of so many copies, for the (E, eta L) given.
+    """The clipped round for independent clients in two groups of ``copies`` equal ones, for the given (E, eta L).
 
     clients: their number in words.
     """

@@ -42,7 +42,7 @@ def vectors(family: str, n: int, seed: int = 0) -> tuple[Vector, ...]:
     if family == "drawn":
         draw = random.Random(1000 * seed + n)
         return tuple(tuple(draw.randint(-9, 9) for _ in range(3)) for _ in range(n))
-    raise ValueError(f"vector family {family!r} is none of equal, opposite, orthogonal, one-hot, drawn")
+    raise ValueError(f"vector family {family!r} is not one of equal, opposite, orthogonal, one-hot, drawn")
 
 
 @cache
@@ -144,7 +144,8 @@ def _first_moment(norms: tuple[Vector, ...], r: Fraction, sampling: str) -> Frac
 
 
 def attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """The statement's right side against its left one for equal vectors: the factor is attained, so none is smaller."""
+    """The statement's right side against its left one for equal vectors: the factor is attained, so no smaller one is
+    enough."""
     found = moments(statement, instance)
     return [Case(i.named, *(at(statement, side, i.letters) for side in ("rhs", "lhs"))) for i in found]
 
@@ -155,7 +156,7 @@ EQUAL = {"eta": "1/2", "C/||u||": "99/100", "r": "1", "n": 200}
 def equal_clients(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """One round: n clients with f_i = w^2/2 from w = 1, C = (C/||u||) ||u||, every update clipped, one dimension.
 
-    They are as one client, whose message has an error: C^2 times the variance of |S_k|/r, and K C^2 rho^2 of noise.
+    They act as one client, whose message has an error: C^2 times the variance of |S_k|/r, and K C^2 rho^2 of noise.
     """
     found = []
     eta, r, n = Fraction(instance["eta"]), Fraction(instance["r"]), int(instance["n"])

@@ -1,4 +1,5 @@
-"""Instances for the steps of das2022's proofs: every client counts in every round, so few lanes say much."""
+"""Instances for the steps of das2022's proofs: every client counts in every round, so a few replicates are
+informative."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ NORMALISED_STEP: dict[str, Instance] = {
     "opposite clients in three dimensions at w*, eta L = 0.02": {**_AT_THE_MINIMUM, "problem": _IN_SPACE},
 }
 _PAIR = problem("huber-scalar", minimisers=[0.0, 0.0], thresholds=[10.0, 10.0])
-# Attained up to 5%, while every round takes 19% of the gap away: means over other rounds than 0 to K-1 show.
+# Attained up to 5%, while every round removes 19% of the gap: means over rounds other than 0 to K-1 show.
 FALLING: dict[str, Instance] = {
     "quadratics, the gap falls by 19% a round, eta L = 0.05": run(
         _PAIR, 5.0, C_hat=10.0, rho=0.0001, step=0.05, E=2, rounds=3, lanes=2048
@@ -74,7 +75,7 @@ RECURSION: dict[str, Instance] = {
         )
     },
 }
-# Without runs of two seconds, for what the six-dimensional quadratics tell as well.
+# Without runs of two seconds where the six-dimensional quadratics show the same.
 SUBSTITUTED: dict[str, Instance] = base.without(
     {**base.GENERAL_CLIP, **corners.LONG_PHASE, **corners.CLIPPED_RUNS},
     "40 clients in 200 dimensions, 1 of 40, eta L = 0.1",

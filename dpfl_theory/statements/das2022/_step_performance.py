@@ -1,7 +1,7 @@
 """Worst cases of the steps in das2022's proofs for one client: its local phase from w_k, and a w* that need not be its
 minimiser.
 
-Where both sides of a statement have a quantity of either sign, it is taken away from both (``shift``), so that the left
+Where both sides of a statement have a quantity of either sign, it is subtracted from both (``shift``), so that the left
 side is never negative.
 """
 
@@ -26,7 +26,7 @@ _NONE = dict.fromkeys(
     ),
     0,
 )
-"""What (34) and (46) add up over both cases: in either of them the other one's are zero."""
+"""The quantities that (34) and (46) add up over both cases: in either case those of the other one are zero."""
 
 
 class _Step:
@@ -52,8 +52,8 @@ class _Step:
 
 
 def on_the_left(statement: Statement, name: str, numbers: Mapping[str, Any]) -> float:
-    """The coefficient of a letter in ``lhs - rhs``, where that is positive, else 0: with a value that is a difference,
-    what it takes away from the left side."""
+    """The coefficient of a symbol in ``lhs - rhs``, where that is positive, else 0: with a value that is a difference,
+    the part that it subtracts from the left side."""
     difference = total(statement, "lhs") - total(statement, "rhs")
     return max(0.0, float(evaluate(difference.diff(letters_of(statement)[name]), numbers, statement.id)))
 
@@ -80,7 +80,7 @@ def clipped(_: Statement, instance: Mapping[str, Any], threshold: float = 4.0) -
 
 
 def eq23(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
-    """A_i of an unclipped client, with its inner product; what (23) adds to -2 eta B_i is left."""
+    """A_i of an unclipped client, with its inner product; the part that (23) adds to -2 eta B_i is left."""
     s = _Step(instance)
     values = {"unclipped_progress": s.eta**2 * s.u**2 - 2 * s.eta * s.product, "unclipped_B": s.product}
     values |= {"E_unclipped_gap": s.gap, "E_unclipped_Delta": s.delta}
@@ -88,7 +88,7 @@ def eq23(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
 
 def eq31(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
-    """What (31) takes from E times the gap is added to both sides."""
+    """The quantity that (31) subtracts from E times the gap is added to both sides."""
     s = _Step(instance)
     gap = on_the_left(statement, "E_gap", s.numbers)
     taken = s.E * s.excess - gap * s.gap
@@ -119,7 +119,7 @@ def _unclipped(statement: Statement, s: _Step) -> WorstCase:
 def lengthened(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """A client with ||u|| <= C whose update is sent with length C, without eta^2 C^2, which both sides have.
 
-    Taken at ||u|| = C. Elsewhere z_i = C/||u_i|| multiplies all that is left.
+    Taken at ||u|| = C. Elsewhere z_i = C/||u_i|| multiplies everything that is left.
     """
     s = _Step(instance)
     square = s.eta**2 * s.u**2
@@ -131,8 +131,8 @@ def lengthened(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
 
 def checks(build: Callable[..., Any], products: tuple[str, ...], prefix: str = "", part: str = "") -> tuple[Check, ...]:
-    """A worst-case check for one to four local steps at each product eta L, and, where the first of them is the largest
-    that the hypotheses allow, one just outside."""
+    """A worst-case check for one to four local steps at each product eta L. Where the first of them is the largest that
+    the hypotheses allow, also one just outside."""
     found = grid(**{"E": (1, 2, 3, 4), "eta L": products, "L": ("1",)})
     inside = made_of("worst-case", build, {prefix + name: i for name, i in found.items()}, part=part)
     return inside if part else (*inside, *outside(build, products[0]))

@@ -1,9 +1,11 @@
-"""The weights C/||u_i|| of das2022's normalised bounds: where their expectation is infinite, and what that leaves.
+"""The weights C/||u_i|| of das2022's normalised bounds: where their expectation is infinite, and what remains of the
+bounds then.
 
 With f_i convex and L-smooth and eta L <= 1, ||u_i|| <= E L dist(w_k, argmin f_i): a local step never leads away from a
-minimiser. After a noisy round w_k has a positive density everywhere, so E[1/||u_i||] is at least a multiple of the mean
-of 1/|x| over as many dimensions as client i's gradients have near its minimiser: infinite in one, finite in two and
-more (there for gradients that grow in proportion to that distance; in two dimensions the variance is infinite).
+minimiser. After a noisy round w_k has a positive density everywhere. So E[1/||u_i||] is at least a multiple of the mean
+of 1/|x| over as many dimensions as client i's gradients have near its minimiser. That mean is infinite in one
+dimension, finite in two and more (there for gradients that grow in proportion to that distance; in two dimensions the
+variance is infinite).
 """
 
 from __future__ import annotations
@@ -72,7 +74,8 @@ def _finite(problem: Problem | None, values: Mapping[str, float]) -> str | None:
         if c.delta_i_star[i] > 1e-12 * size and one_direction(problem, i):
             return (
                 f"client {i} has Delta_i* = {c.delta_i_star[i]:.6g} and gradients along one direction only, so the "
-                f"mean of Delta_i*/||u_i|| over {values['K']:g} rounds is infinite: the bound says nothing of this run"
+                f"mean of Delta_i*/||u_i|| over {values['K']:g} rounds is infinite: the bound says nothing about this "
+                "run"
             )
     return None
 
@@ -103,11 +106,12 @@ def _mean_inverse() -> Outcome:
 
 
 def diverging(gap: str, delta: str | None) -> Check:
-    """A check that both sides are infinite where gradients vary along one direction: what they leave to each other.
+    """A check that both sides are infinite where gradients vary along one direction, by their difference.
 
     Near u_i = 0, f_i(w) - f_i(w*) is -Delta_i*. With the weighted gap's coefficient on the left and the weighted
     heterogeneity's on the right, right less left has their sum times E[(C/||u_i||) Delta_i*]; where that is positive
-    and the mean infinite, the inequality reads -oo <= oo, or is as empty. ``delta`` is None where only the gap stands.
+    and the mean infinite, the inequality reads -oo <= oo, or is equally empty. ``delta`` is None where only the gap
+    appears.
     """
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Outcome:

@@ -1,4 +1,4 @@
-"""das2022 Sections 3.1 and 4.1, and Figure 3's caption: what is said of normalisation against clipping."""
+"""das2022 Sections 3.1 and 4.1, and Figure 3's caption: the claims on normalisation compared with clipping."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ CLOW: Statement = Statement(
     title="Clipping at or below the shortest update is normalisation",
     source=Source(das.PAPER, "Section 3.1, last paragraph; Figure 2's caption"),
     text=(
-        "If all updates are at least C_low long, then clipping with threshold C <= C_low sends what normalisation with "
-        "the same C sends."
+        "If all updates are at least C_low long, then clipping with threshold C <= C_low sends the same as "
+        "normalisation with the same C."
     ),
     symbols=(*das.letters("C", "E", "eta", "L"), _C_LOW),
     expectations=das.expected("E_difference"),
@@ -217,9 +217,9 @@ SECTION: Statement = Statement(
             "private optimization', asymptotically, as K grows by alpha. Abstract: 'We theoretically show that the "
             "resulting normalization-based private FL algorithm attains better convergence than its clipping-based "
             "counterpart on convex objectives in over-parameterized settings'. Read as: under Theorem 4's hypotheses "
-            "and parameters, as alpha grows, with the same noise for both; alpha = 1, 4 and 16 stand for it. One alpha "
-            "is no counterexample to an asymptotic claim: for one Huber client with L = G = E = 1, rho = 0.02 and w_0 "
-            "= 0.002 in one dimension, normalisation has 6.7 times clipping's suboptimality at alpha = 1, K = 5, but "
+            "and parameters, as alpha grows, with the same noise for both; alpha = 1, 4 and 16 represent it. One alpha "
+            "is no counterexample to an asymptotic claim. Take one Huber client with L = G = E = 1, rho = 0.02 and w_0 "
+            "= 0.002 in one dimension: normalisation has 6.7 times clipping's suboptimality at alpha = 1, K = 5, but "
             "0.5, 0.1 and 0.02 of it at alpha = 4, 10 and 40, K = 5 alpha"
         ),
     ),
@@ -253,8 +253,8 @@ SECTION: Statement = Statement(
         ),
         true=(
             "The weights are at least 1, so that at the same iterates the left side of (5) is the larger one. The two "
-            "left sides belong to different runs, though, and equal upper bounds do not order what they bound: on some "
-            "over-parameterised problems clipping is twice as good, at alpha = 1, 4 and 16."
+            "left sides belong to different runs, though, and equal upper bounds do not order the quantities that they "
+            "bound: on some over-parameterised problems clipping is twice as good, at alpha = 1, 4 and 16."
         ),
         counterexample=(
             "n = 2, d = 2, Huber clients f_1 = h_1(w_1), f_2 = h_0.1(-0.9 w_1 + 0.436 w_2) with common minimiser 0, "
@@ -271,10 +271,10 @@ WEIGHTS: Statement = Statement(
     id="das2022.section4.1.repaired",
     kind="corollary",
     title="In the over-parameterised case the left side of (5) is at least that of (4), at the same iterates",
-    source=Source(das.PAPER, "Section 4.1, below (5)", note="derived: what the weights GE/||u_i|| >= 1 do imply"),
+    source=Source(das.PAPER, "Section 4.1, below (5)", note="derived: a consequence of the weights GE/||u_i|| >= 1"),
     text=(
-        "Where each f_i is G-Lipschitz and f_i(w) >= f_i(w*) for all i, the weights GE/||u_i|| are at least 1, and so "
-        "at the iterates of one run the left side of (5) is at least that of (4). It says nothing of two runs."
+        "Where each f_i is G-Lipschitz and f_i(w) >= f_i(w*) for all i, the weights GE/||u_i|| are at least 1. So at "
+        "the iterates of one run the left side of (5) is at least that of (4). This says nothing about two runs."
     ),
     symbols=SECTION.symbols,
     expectations=das.expected("E_gap", "E_weighted_gap"),

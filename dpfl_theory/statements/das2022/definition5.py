@@ -39,7 +39,8 @@ def logarithmic_grid(low: int, high: int, per_decade: int) -> tuple[str, ...]:
 def definition5_claim(statement: Statement, instance: Mapping[str, Any]) -> GaussianClaim:
     """The claim that the prescribed noise is enough: s is its deviation at epsilon = Delta_2 = 1.
 
-    The right side says which delta is claimed of the noise that is prescribed for delta: a share of it, the whole.
+    The right side says which delta is claimed for the noise that is prescribed for delta: a share of it, here the
+    whole.
     """
     formula, share = prescription_of(statement)["noise_variance"], total(statement) / letters_of(statement).delta
     if not share.is_Rational:
@@ -126,11 +127,11 @@ def _small_epsilon(problem: Problem | None, values: Mapping[str, float]) -> str 
 
 _LETTERS = (_VARIANCE, _SENSITIVITY, *das.letters("epsilon", "delta"))
 _NOTE = (
-    "Compared are the mechanism's exact delta (Balle, Wang 2018, Theorem 8) and the claimed one; the range of the "
-    "query has any dimension p"
+    "The checks compare the mechanism's exact delta (Balle, Wang 2018, Theorem 8) with the claimed one; the range of "
+    "the query has any dimension p"
 )
 
-_MILLS = "It decides Mills' ratio, by which the true delta grows with epsilon; that delta is left to the other checks."
+_MILLS = "It decides Mills' ratio, by which the true delta grows with epsilon; the other checks decide that delta."
 
 DEFINITION5: Statement = Statement(
     id="das2022.definition5",
@@ -138,8 +139,9 @@ DEFINITION5: Statement = Statement(
     title="Gaussian mechanism",
     source=Source(das.PAPER, "Definition 5, Appendix A", note=f"printed without a restriction on epsilon. {_NOTE}"),
     text=(
-        "Noise of variance 2 log(1.25/delta) Delta_2^2/epsilon^2 on every coordinate of a query of l2 sensitivity "
-        "Delta_2 gives (epsilon, delta)-differential privacy, for all epsilon > 0 and delta in (0, 1)."
+        "Every coordinate of a query of l2 sensitivity Delta_2 gets noise of variance 2 log(1.25/delta) "
+        "Delta_2^2/epsilon^2. This gives (epsilon, delta)-differential privacy, for all epsilon > 0 and delta in (0, "
+        "1)."
     ),
     symbols=_LETTERS,
     sides=_sides,
@@ -202,8 +204,9 @@ REPAIRED: Statement = Statement(
         ),
     ),
     text=(
-        "Noise of variance 2 log(1.25/delta) Delta_2^2/epsilon^2 on every coordinate of a query of l2 sensitivity "
-        "Delta_2 gives (epsilon, delta)-differential privacy, for all 0 < epsilon <= 1 and delta in (0, 1)."
+        "Every coordinate of a query of l2 sensitivity Delta_2 gets noise of variance 2 log(1.25/delta) "
+        "Delta_2^2/epsilon^2. This gives (epsilon, delta)-differential privacy, for all 0 < epsilon <= 1 and delta in "
+        "(0, 1)."
     ),
     symbols=_LETTERS,
     assumptions=(

@@ -88,10 +88,10 @@ AGREEMENT = (
 )
 _OUT = "not-applicable"
 ATTAINED = (
-    "The other half for equal vectors, right side at most left side: no smaller factor is enough; that this one is, "
-    "the other checks decide."
+    "The other half for equal vectors, right side at most left side: no smaller factor is enough; the other checks "
+    "decide that this one is."
 )
-_SQUARES = "It decides that S - m is never negative; that the bound's slack is S - m, the first check decides."
+_SQUARES = "It decides that S - m is never negative; the first check decides that the bound's slack is S - m."
 _SIZES = [2, 3, 4, 5, 6, 7, 8]
 FAMILIES = ("equal", "opposite", "orthogonal", "one-hot", "drawn")
 
@@ -104,12 +104,14 @@ COHORT_EFFECT = Effect(
 SURVIVORS = {
     "das2022.theorem6.alpha": "For r >= 1 clients that join independently it is proved over all of its range eta L E "
     "<= 1/4 in five steps: see the cause. Its algebra checks are these steps.",
-    "das2022.theorem4a": "For r >= 1: no update is clipped, and what unclipped clients leave over (step 2 of the "
-    "cause's proof) outweighs the excess. For r < 1, which is no number of clients, it can fail.",
+    "das2022.theorem4a": (
+        "For r >= 1: no update is clipped, and the slack of unclipped clients (step 2 of the cause's proof) outweighs "
+        "the excess. For r < 1, which is not a number of clients, it can fail."
+    ),
 }
 _ASYMPTOTIC = (
-    "Not touched: the missing term (E/alpha)(G^2/(2L)) kappa rho vanishes as alpha grows. What is wrong there is "
-    "Section 4.1's K."
+    "Not affected: the missing term (E/alpha)(G^2/(2L)) kappa rho vanishes as alpha grows. The error there is Section "
+    "4.1's K."
 )
 NOT_TOUCHED = {"das2022.eq5": _ASYMPTOTIC}
 """(5), whose own erratum has another cause."""
@@ -185,8 +187,8 @@ EQ12: Statement = Statement(
         true=(
             "E||(1/r) sum_{i in S_k} g_i||^2 = (1/r)(1 - r/n) (1/n) sum_i ||g_i||^2 + ||(1/n) sum_i g_i||^2, which is "
             "at most (1 + (1 - r/n)/r) (1/n) sum_i ||g_i||^2, with equality when all g_i are equal: no smaller factor "
-            "will do. As printed, it holds for exactly r clients drawn without replacement (das2022.eq12.fixed-size), "
-            "and for full participation."
+            "is enough. As printed, it holds for exactly r clients drawn without replacement "
+            "(das2022.eq12.fixed-size), and for full participation."
         ),
         why=(
             "Fact 2 gives ||(1/r) sum_{S_k} g_i||^2 <= (|S_k|/r) (1/r) sum_{S_k} ||g_i||^2, and |S_k|/r is taken to be "

@@ -1,4 +1,4 @@
-"""das2022 eqs. 18 to 34 (Appendix C.1): what one client's clipped update contributes to a round, in two cases.
+"""das2022 eqs. 18 to 34 (Appendix C.1): the contribution of one client's clipped update to a round, in two cases.
 
 A_i = -2 eta <clip(u_i, C), w_k - w*> + eta^2 ||clip(u_i, C)||^2. Case 1: ||u_i|| > C; case 2: ||u_i|| <= C.
 """
@@ -30,7 +30,7 @@ _WHERE = "Appendix C.1, proof of Theorem 6"
 
 
 def _runs(found: Mapping[str, instances.Instance] = steps.STEP, **outside: instances.Instance) -> tuple[Check, ...]:
-    """Runs, and just outside of what is named and of smoothness."""
+    """Runs, and instances just outside the named hypotheses and smoothness."""
     beyond = {**outside, **corners.OUTSIDE_SMOOTH}
     return (*runs("clip", found, experiment=step_experiment), *_outside(beyond))
 
@@ -191,7 +191,7 @@ EQ22: Statement = Statement(
         das.PAPER,
         f"{_WHERE}, case 1",
         "22",
-        note="worst cases are looked for at ||u_i|| = C: dividing by C/||u_i|| <= 1 shows that no other is worse",
+        note="worst cases are searched for at ||u_i|| = C: dividing by C/||u_i|| <= 1 shows that no other is worse",
     ),
     text=(
         "If f_i is convex and L-smooth, eta <= 1/(2L), C >= 4 E sqrt(L max_j Delta_j*) and ||u_i|| > C, then A_i "
@@ -277,7 +277,7 @@ EQ23: Statement = Statement(
 EQ31: Statement = Statement(
     id="das2022.eq31",
     kind="step",
-    title="Inner product of an update with the way from w*",
+    title="Inner product of an update with w_k - w*",
     source=Source(das.PAPER, f"{_WHERE}, case 2", "31", note="the right end of the display; the middle has sum tau^2"),
     text="If f_i is convex and L-smooth and eta L <= 1, then B_i of every client satisfies the bound.",
     symbols=(*das.letters(*_CLIENT), das.CLIENT_DELTA),

@@ -138,7 +138,7 @@ _IN_13 = Check(
     "algebra",
     "(34) in (13)",
     from_eq34,
-    part="It decides that the bound is (13) with (34); whether (13) holds for the cohorts, the other checks decide.",
+    part="It decides that the bound is (13) with (34); the other checks decide whether (13) holds for the cohorts.",
 )
 _THRESHOLD = replace(
     das.THRESHOLD, constructed="equal clients have Delta_j* = 0, and worst cases have the threshold as a constraint"
@@ -263,7 +263,7 @@ EQ36: Statement = Statement(
         "36",
         note=(
             "the sum over k of (35), which fails for independent clients with long local phases: for these it is "
-            "proved up to eta L E = 6/25 (3/10 for E >= 2), and beyond simulations alone speak for it"
+            "proved up to eta L E = 6/25 (3/10 for E >= 2), and beyond that only simulations support it"
         ),
     ),
     text=(

@@ -1,4 +1,4 @@
-"""das2022 eqs. 41 to 46 (Appendix D.1): what one client's normalised update contributes to a round.
+"""das2022 eqs. 41 to 46 (Appendix D.1): the contribution of one client's normalised update to a round.
 
 A_i = -2 eta <norm(u_i, C), w_k - w*> + eta^2 C^2; case 1: ||u_i|| > C = C_hat E; case 2: ||u_i|| <= C.
 """
@@ -38,7 +38,7 @@ def _clipped(s: Symbols) -> Any:
 
 
 def _lengthened(s: Symbols, spread: Any) -> dict[str, Any]:
-    """(45) over clients that are not longer than C; ``spread`` stands for eta^2 C_hat^2 E^2 on them."""
+    """(45) over clients that are not longer than C; ``spread`` is eta^2 C_hat^2 E^2 on them."""
     a = s.eta * s.L * s.E
     return {
         "gap": -2 * s.eta * s.E * (1 - 2 * a**2) * s.E_unclipped_weighted_gap,

@@ -53,7 +53,7 @@ def _bound_with_printed_rounds(finite: Statement) -> Check:
 
 
 def _emptiness(expectation: str) -> tuple[Check, ...]:
-    """What an infinite mean of the weights leaves, where there are weights."""
+    """The check of infinite weighted means, where there are weights."""
     return (diverging(expectation, None),) if expectation == "E_weighted_gap" else ()
 
 
@@ -173,13 +173,13 @@ EQ5 = _printed(
     theorem4.B,
     "das2022.eq5.repaired",
     more=(
-        "; that (3) fails under independent sampling does not carry over to (5), because the missing term "
+        "; the failure of (3) under independent sampling does not carry over to (5): the missing term "
         "(E/alpha)(G^2/(2L)) kappa rho of das2022.theorem4b.repaired vanishes as alpha grows"
     ),
     slips=(
         "'the effect of heterogeneity is eliminated asymptotically': where some Delta_i* > 0 and client i's gradients "
-        "vary along one direction only, the weighted Delta of (3) is infinite for every alpha, so that (5) is no limit "
-        "of (3); it then reads minus infinity <= (G/2)(L D^2/gamma + gamma/L) rho (see das2022.theorem4b).",
+        "vary along one direction only, the weighted Delta of (3) is infinite for every alpha. So (5) is no limit of "
+        "(3) there; it then reads minus infinity <= (G/2)(L D^2/gamma + gamma/L) rho (see das2022.theorem4b).",
     ),
 )
 

@@ -26,8 +26,8 @@ _NORMS = Symbol(
 def smooth_function(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """A gradient and a height of any function of the class.
 
-    The class is told only that h* is not above h at the sampled points, one of which is x - grad h(x)/L, so that
-    nothing it is told contains the claim.
+    The class has only the constraint that h* is not above h at the sampled points, one of which is x - grad h(x)/L. So
+    no constraint contains the claim.
     """
     L = number(instance, "L")
     phase = LocalPhase(str(instance["class"]), L, 1 / L, 1, assume_fact1=False)

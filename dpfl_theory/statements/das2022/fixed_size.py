@@ -18,7 +18,7 @@ from dpfl_theory.statements.model import Check, Statement
 
 
 def _read(id_: str, printed: Statement, uses: tuple[str, ...], checks: tuple[Check, ...]) -> Statement:
-    """The printed statement with exactly r clients; what is algebra in its checks is the same under both readings."""
+    """The printed statement with exactly r clients; its algebra checks are the same under both readings."""
     return replace(
         printed,
         id=id_,

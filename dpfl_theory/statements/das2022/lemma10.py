@@ -106,8 +106,8 @@ def _lemma10_sides(s: Symbols) -> Sides:
     )
 
 
-# On the steps that are nearly an equality elsewhere the lemma is one for convex f_i, which samples cannot decide; the
-# exact check does.
+# On the steps that are nearly an equality elsewhere, the lemma is an equality for convex f_i. Samples cannot decide it;
+# the exact check does.
 _PRODUCTS = ("1", "1/8", "1/2", "2", "4")
 
 _CONVEX = (
@@ -139,12 +139,12 @@ LEMMA10: Statement = Statement(
         *runs("clip", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
     ),
     remark=Remark(
-        "If f_i were L-smooth alone, as the lemma's own words have it, then it would fail at every step size, since "
-        "(59), co-coercivity of the gradient, needs convexity. f_i(w) = -w^2/2 (L = 1), eta_k = 1, w = 1: the "
-        "gradients are -1 and then -2, and 4 <= 1 - (2 - 1) 1 = 0 is false. Bounded from below: f_i' = -w on |w| <= "
-        "1, w - 2 for w > 1, w + 2 for w < -1, from w = 1/4: the squared gradients are 1/16 and then 1/4, and 1/4 "
-        "<= 1/16 - 1/16 = 0 is false. Lemma 9 is right without convexity. It is a remark and no erratum, because "
-        "Section 2 says 'our theoretical results are for convex objectives' and no result uses Lemma 10.",
+        "If f_i were only L-smooth, as the lemma's own words have it, then it would fail at every step size. The "
+        "reason is that (59), co-coercivity of the gradient, needs convexity. f_i(w) = -w^2/2 (L = 1), eta_k = 1, w = "
+        "1: the gradients are -1 and then -2, and 4 <= 1 - (2 - 1) 1 = 0 is false. Bounded from below: f_i' = -w on "
+        "|w| <= 1, w - 2 for w > 1, w + 2 for w < -1, from w = 1/4: the squared gradients are 1/16 and then 1/4, and "
+        "1/4 <= 1/16 - 1/16 = 0 is false. Lemma 9 is right without convexity. This is a remark and not an erratum, "
+        "because Section 2 says 'our theoretical results are for convex objectives' and no result uses Lemma 10.",
         shown_by="das2022.lemma10.smooth-alone",
     ),
     slips=("'Convex' is missing: Lemma 8 says 'convex and L-smooth', Lemma 10, whose proof needs both, 'L-smooth'.",),
@@ -153,7 +153,7 @@ LEMMA10: Statement = Statement(
 SMOOTH_ALONE: Statement = replace(
     LEMMA10,
     id="das2022.lemma10.smooth-alone",
-    title="Gradient norms along local steps, f_i smooth alone",
+    title="Gradient norms along local steps, f_i only smooth",
     reading=_SMOOTH,
     reading_of="das2022.lemma10",
     assumptions=(das.SMOOTH,),

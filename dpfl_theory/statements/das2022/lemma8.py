@@ -27,7 +27,7 @@ _DELTA = Symbol("Delta_i", "the client's heterogeneity f_i(w*) - min f_i", (1, 0
 
 
 def local_phase(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
-    """One client's local phase, by the letters of Lemma 8 and, for one step, of (51). w* is any point, not a minimiser
+    """One client's local phase, by the symbols of Lemma 8 and, for one step, of (51). w* is any point, not a minimiser
     of f_i."""
     L, eta = step_size(instance)
     E = int(instance["E"])
@@ -92,7 +92,8 @@ def _eq51_sides(s: Symbols) -> Sides:
 
 
 def _from_eq51(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """(51), added up over the E steps: the distances telescope, the squared gradients add up, Delta_i comes E times."""
+    """(51), added up over the E steps: the distances telescope, the squared gradients add up, Delta_i appears E
+    times."""
     s, one = letters_of(statement), letters_of(EQ51)
     step = (total(EQ51, "rhs") - total(EQ51, "lhs")).subs({one.eta_k: s.eta, one.Delta_i: s.Delta}).expand()
     now, after, square = one.distance_now**2, one.distance_next**2, one.gradient**2

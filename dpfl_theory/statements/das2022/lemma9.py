@@ -1,5 +1,5 @@
 """das2022 Lemma 9 (Appendix E): how far local steps move, by the suboptimality of the start; and (57), on which it
-rests."""
+depends."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _lemma9_sides(s: Symbols) -> Sides:
 
 
 def local_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
-    """So many local steps on one function of the class."""
+    """A number of local steps on one function of the class."""
     L, eta = step_size(instance)
     steps = int(instance["t"])
     phase = LocalPhase(str(instance["class"]), L, eta, steps)
@@ -96,8 +96,8 @@ def _eq57_sides(s: Symbols) -> Sides:
 
 _LEMMA9_NOTE = (
     "the paper applies it to convex f_i only, but states and proves it for all L-smooth f_i; at eta = 1/L the worst "
-    "ratio found is (tau + 1)/(2 tau^2) for convex and (2 tau + 1)/(3 tau^2) for smooth f_i (tau <= 4), and it tends "
-    "to 1 as eta tends to 0"
+    "ratio found is (tau + 1)/(2 tau^2) for convex and (2 tau + 1)/(3 tau^2) for smooth f_i (tau <= 4); it tends to 1 "
+    "as eta tends to 0"
 )
 
 EQ57 = Statement(

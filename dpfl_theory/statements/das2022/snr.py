@@ -64,11 +64,11 @@ SNR: Statement = Statement(
         das.PAPER,
         "Figure 3's caption; Section 3.1; contribution (a) in Section 1",
         note=(
-            "Figure 3's caption, on Appendix F's runs: 'As per our discussion in Section 3.1, the SNR of "
-            "normalization is never lower than that of clipping'. SNR = ||(1/r) sum g_i||/||(1/r) sum zeta_i||, "
-            "Appendix F; with the same noise it is a statement on the signals. Here both are taken at the same "
-            "iterate; Figure 3, with a run for each, is a validation. Section 3.1 and contribution (a) define the "
-            "signal as 'update norm', client by client, of which the sentence is true"
+            "Figure 3's caption, on Appendix F's runs: 'As per our discussion in Section 3.1, the SNR of normalization "
+            "is never lower than that of clipping'. SNR = ||(1/r) sum g_i||/||(1/r) sum zeta_i||, Appendix F; with the "
+            "same noise it is a statement on the signals. Here both are taken at the same iterate; Figure 3, with a "
+            "run for each, is a validation. Section 3.1 and contribution (a) define the signal as 'update norm', "
+            "client by client, for which the sentence is true"
         ),
     ),
     text=(
@@ -88,7 +88,7 @@ SNR: Statement = Statement(
         *(Check("monte-carlo", name, _normalised, i) for name, i in corners.APPENDIX_F_SIGNALS.items()),
     ),
     remark=Remark(
-        "It is true of one client's message and held on Appendix F's problems. If it were read of the sums for any "
+        "It is true of one client's message and held on Appendix F's problems. If it were read for the sums of any "
         "cohort, it would fail: normalisation gives short updates the weight of long ones, and where they point "
         "elsewhere the sum can be shorter, even zero. In one dimension with C = 10 and updates 10 and -1 the clipped "
         "sum is 9, the normalised one 0.",
@@ -96,7 +96,7 @@ SNR: Statement = Statement(
         repaired="das2022.snr.repaired",
     ),
     slips=(
-        "Section 1: 'client updates are never overwhelmed by the added noise'. Section 3.1 has what is true: as "
+        "Section 1: 'client updates are never overwhelmed by the added noise'. Section 3.1 has the true version: as "
         "updates become shorter the noise does not outgrow a normalised one. How long it is depends on K: the "
         "average's noise is sqrt(K) rho times as long as a normalised update, in mean square. With Theorem 4's K that "
         "is sqrt(2 alpha gamma/C), which grows without bound in Section 4.1's limit alpha -> oo; in Appendix F it is "
@@ -113,7 +113,7 @@ ANY_COHORT: Statement = replace(
         "With the same C and the same noise, the sum of any cohort's normalised updates is at least as long as that of "
         "the clipped updates."
     ),
-    reading="'never lower' of the ratio of the sums, for any cohort and any problem, beyond the figure.",
+    reading="'never lower' is read for the ratio of the sums, for any cohort and any problem, beyond the figure.",
     reading_of="das2022.snr",
     universal=True,
     checks=(
@@ -132,8 +132,8 @@ SNR_REPAIRED: Statement = replace(
     title="The signal-to-noise ratio of normalisation, for updates in one direction",
     source=Source(das.PAPER, "Figure 3's caption; Section 3.1", note="derived: for one client, or one direction"),
     text=(
-        "With the same C and the same noise, and updates that are nonnegative multiples of one vector (a single "
-        "client, for example), the normalised sum is at least as long as the clipped one."
+        "Take the same C, the same noise, and updates that are nonnegative multiples of one vector (a single client, "
+        "for example). Then the normalised sum is at least as long as the clipped one."
     ),
     assumptions=(
         Assumption(

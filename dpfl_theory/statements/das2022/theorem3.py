@@ -42,7 +42,7 @@ def _exact_cohort(problem: Problem | None, values: Mapping[str, Any]) -> str | N
 
 
 def _squared(s: Mapping[str, Any], variance: Any) -> Any:
-    """Of K averages of r messages, one of which moves the average by C/r at most."""
+    """The squared noise multiplier of K averages of r messages, one of which moves the average by C/r at most."""
     return s["r"] ** 2 * variance / (s["C"] ** 2 * s["K"])
 
 
@@ -59,7 +59,7 @@ def _sides(s: Symbols, variance: Callable[[Symbols], Any]) -> Sides:
 
 
 def _returned_iterate(statement: Statement, u: Any, q: Any) -> Escape:
-    """epsilon = 64 s^2, s^2 = q ln(1/delta), in so many rounds that u admits it; only w_priv is seen."""
+    """epsilon = 64 s^2, s^2 = q ln(1/delta), in enough rounds that u admits it; only w_priv is seen."""
     epsilon, delta = noise.budget(q, 64)
     at = {"u": u, "q": q, "n": 100, "r": 100, "C": 1, "K": int(epsilon / u) + 2, "epsilon": epsilon, "delta": delta}
     variance = noise.variance(statement, at)
@@ -70,8 +70,8 @@ def _returned_iterate(statement: Statement, u: Any, q: Any) -> Escape:
 
 def _no_constant_for_the_iterate(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
     argument = (
-        "For any u and q let s^2 = q ln(1/delta) >= 1 with delta <= 1e-5, epsilon = 64 s^2 and K > max(epsilon/u, 2): "
-        "with every client in every round and linear objectives, the event that the returned iterate has moved by more "
+        "For any u and q let s^2 = q ln(1/delta) >= 1 with delta <= 1e-5, epsilon = 64 s^2 and K > max(epsilon/u, 2). "
+        "Take every client in every round and linear objectives. The event that the returned iterate has moved by more "
         "than a quarter of the way shows delta >= Phi(16 sqrt(2) s)/3 - e^epsilon Phi(-16 s) > 0.33, so no constants "
         "exist"
     )
@@ -141,8 +141,8 @@ THEOREM3: Statement = Statement(
         effect=Effect(
             0.0,
             "At Appendix F's setting (epsilon = 5, delta = 1e-6, n = r = 100, K = 500) an absolute constant of 4 is "
-            "more than enough by zero-out, 1.738 being needed, and 16 where the client's data are replaced, 6.952 "
-            "being needed: both by the exact delta of all rounds together.",
+            "more than enough by zero-out, 1.738 being needed. Where the client's data are replaced 16 is more than "
+            "enough, 6.952 being needed. Both are by the exact delta of all rounds together.",
         ),
         printed=(
             "one absolute constant q makes the noise q K C^2 log(1/delta)/(n^2 epsilon^2) enough for every epsilon "
@@ -160,7 +160,7 @@ THEOREM3: Statement = Statement(
         ),
         why=(
             "Inherited from Abadi et al., Theorem 1. It matters only for epsilon of the order of 2 log(1/delta) and "
-            "more. What q the printed noise needs with r < n is computed for one setting at a time, by the command "
+            "more. The q that the printed noise needs with r < n is computed for one setting at a time, by the command "
             "dpfl-theory privacy constant das2022.theorem3."
         ),
         counterexample=(
@@ -177,9 +177,9 @@ THEOREM3: Statement = Statement(
     slips=(
         Typo(
             "'if the last iterate is (epsilon, delta)-DP, then so is any other iterate (due to additivity of the "
-            "privacy cost)'. The last iterate's privacy alone does not give that of the others. What [1] shows does: "
-            "the noisy averages of all rounds together are (epsilon, delta)-DP, and every iterate is a function of "
-            "them.",
+            "privacy cost)'. The last iterate's privacy alone does not give that of the others. The result of [1] "
+            "does: the noisy averages of all rounds together are (epsilon, delta)-DP, and every iterate is a function "
+            "of them.",
             where="Section 3, after Theorem 3",
         ),
         Typo(
@@ -206,8 +206,8 @@ REPAIRED: Statement = Statement(
         ),
     ),
     text=(
-        "For any delta in (0, 1) and 0 < epsilon <= 2 log(1/delta), and for neighbours one of which has a client's "
-        "message replaced by noise only (zero-out), Algorithm 1 with cohorts of exactly r clients, however they are "
+        "Take any delta in (0, 1), 0 < epsilon <= 2 log(1/delta), and neighbours one of which has a client's message "
+        "replaced by noise only (zero-out). Then Algorithm 1 with cohorts of exactly r clients, however they are "
         "drawn, is (epsilon, delta)-differentially private for sigma^2 = 4 K C^2 log(1/delta)/(r^2 epsilon^2). Where "
         "the client's data are replaced the constant is four times as large: 16 for 4."
     ),

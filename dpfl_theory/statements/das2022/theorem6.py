@@ -80,7 +80,7 @@ _CONDITION = (
     "It decides that the condition on K is the proof's limit of the step; the next check decides that the bound is "
     "(34), summed."
 )
-_STEP = "It decides what eta is at the prescribed K; that the bound follows, the first check decides."
+_STEP = "It decides the value of eta at the prescribed K; the first check decides that the bound follows."
 
 GENERAL: Statement = Statement(
     id="das2022.theorem6",
@@ -92,13 +92,13 @@ GENERAL: Statement = Statement(
         note=(
             "the display writes u_k and w_k under the expectation; the text and (38) have the random round k~ there. "
             "The proof's (35) fails for clients that join independently where local phases are long (das2022.eq35): "
-            "for them this display is proved for eta L E <= 6/25 (3/10 for E >= 2; das2022.eq35.repaired), and "
-            "beyond that only the runs below speak for it; with exactly r clients its proof is complete"
+            "for them this display is proved for eta L E <= 6/25 (3/10 for E >= 2; das2022.eq35.repaired), and beyond "
+            "that only the runs below support it; with exactly r clients its proof is complete"
         ),
     ),
     text=(
-        "Algorithm 1, option (i), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E K))/rho "
-        "and K > (2 gamma/(C_hat E))/rho satisfies the bound for the iterate of a uniformly random round."
+        "Take C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E K))/rho and K > (2 gamma/(C_hat "
+        "E))/rho. Then Algorithm 1, option (i), satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=das.letters("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta"),

@@ -1,4 +1,4 @@
-"""Why printed statements of hou2023 fail, each cause told once."""
+"""The causes for which printed statements of hou2023 fail, each described once."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ EXPECTED_ROUNDS = Cause(
     id="hou2023.expected-rounds",
     title="An expected number of rounds, and a range of epsilon that grows with it",
     text=(
-        "Lemma 1 is Theorem 1 of Abadi et al. (2016), which is about a fixed number of rounds; the expected one, pT, "
-        "was put in. Where p < 1 more rounds than expected take place with a probability that does not depend on "
-        "delta, so that for small delta no constant v is enough, however small epsilon is. And the proof of Abadi et "
-        "al. chooses a moment of order about ln(1/delta)/epsilon, which must be at least 1: with p = 1 v must be at "
-        "least about epsilon/(2 ln(1/delta)), which matters for epsilon of the order of 2 ln(1/delta) and more. T in "
-        "place of pT and epsilon <= 2 ln(1/delta) repair both with v = 4, for neighbours one of which has a client's "
-        "message replaced by noise only (zero-out); so does the number of rounds that is exceeded with probability "
-        "delta/2, with ln(2/delta). Where the client's data are replaced, as Section 2's 'differ in only one client' "
-        "may be read, a message moves by up to 2C, and every constant is four times as large (16 for 4)."
+        "Lemma 1 is Theorem 1 of Abadi et al. (2016), which is about a fixed number of rounds; the lemma puts in the "
+        "expected one, pT. Where p < 1, more rounds than expected take place with a probability that does not depend "
+        "on delta. So for small delta no constant v is enough, however small epsilon is. And the proof of Abadi et al. "
+        "chooses a moment of order about ln(1/delta)/epsilon, which must be at least 1: with p = 1, v must be at least "
+        "about epsilon/(2 ln(1/delta)), which matters for epsilon of the order of 2 ln(1/delta) and more. T in place "
+        "of pT and epsilon <= 2 ln(1/delta) repair both with v = 4, for neighbours one of which has a client's message "
+        "replaced by noise only (zero-out); so does the number of rounds that is exceeded with probability delta/2, "
+        "with ln(2/delta). Section 2's 'differ in only one client' may be read as a replacement of the client's data. "
+        "Then a message moves by up to 2C, and every constant is four times as large (16 for 4)."
     ),
     example=(
         "v = 4, all messages and coins seen, zero-out, exact delta. p = 1, T = 37, epsilon = 37, delta = 1e-05: "
@@ -26,14 +26,14 @@ EXPECTED_ROUNDS = Cause(
         "(one round expected), epsilon = 3.3, delta = 1e-05, at the budget of the experiments: 1.696e-05."
     ),
     reply=(
-        "The words 'given the expected number of communication rounds pT' suppose that pT rounds take place, as they "
-        "do in the experiments, where the number of local steps divides T; and the rest is as Abadi et al. state it."
+        "The words 'given the expected number of communication rounds pT' suppose that pT rounds take place. They do "
+        "in the experiments, where the number of local steps divides T. The rest is as Abadi et al. state it."
     ),
     answer=(
         "Algorithm 2, to which Theorem 1 applies the lemma, flips a coin in each iteration, so that the number is "
-        "random. If pT rounds do take place the failure for p < 1 disappears. The one for p = 1 stays, for every u and "
-        "v, since epsilon <= u pT grows with T. At the paper's own budgets, by zero-out: from four expected rounds on "
-        "v <= 2.6 is enough; with one expected, at epsilon = 3.3, 4.34 is needed; the experiments fix the number of "
+        "random. If pT rounds do take place, the failure for p < 1 disappears. The one for p = 1 stays, for every u "
+        "and v, since epsilon <= u pT grows with T. At the paper's own budgets, by zero-out: from four expected rounds "
+        "on v <= 2.6 is enough; with one expected, at epsilon = 3.3, 4.34 is needed; the experiments fix the number of "
         "rounds, and then 1.1 to 1.6 is enough. Where the client's data are replaced these are four times as large: "
         "10.4, 17.3, and 4.3 to 6.2."
     ),
@@ -42,9 +42,9 @@ STARTING_POINT = Cause(
     id="hou2023.starting-point",
     title="psi_0 depends on the step size and on p",
     text=(
-        "B.2 minimises theta^T and p^2/(1 - theta) over eta and p and takes psi_0 for a constant. It is defined with "
-        "eta^2/p^2: psi_0 = ||x_0 - x*||^2 + (eta^2/p^2) ||h_0 - h*||^2. Where the optimal shifts are not known a "
-        "larger p or a smaller eta lowers the first term, and the bound at the prescribed values can exceed its "
+        "B.2 minimises theta^T and p^2/(1 - theta) over eta and p and treats psi_0 as a constant. But psi_0 is defined "
+        "with eta^2/p^2: psi_0 = ||x_0 - x*||^2 + (eta^2/p^2) ||h_0 - h*||^2. Where the optimal shifts are not known, "
+        "a larger p or a smaller eta lowers the first term. The bound at the prescribed values can then exceed its "
         "minimum by any factor. With h_0 = h* the corollary is right, for T* >= 1."
     ),
     example=(
@@ -53,25 +53,26 @@ STARTING_POINT = Cause(
         "is 29.18 at the same T and 10.40 at T = 1."
     ),
     reply=(
-        "The choice is the usual one for ScaffNew: it makes the rate best, and the noise term is the same for all p "
-        "<= sqrt(mu eta). psi_T has the weight eta^2/p^2 as well, so that bounds for different choices are of "
-        "different quantities."
+        "The choice is the usual one for ScaffNew: it gives the best rate, and the noise term is the same for all p <= "
+        "sqrt(mu eta). psi_T has the weight eta^2/p^2 as well, so that bounds for different choices are of different "
+        "quantities."
     ),
     answer=(
-        "Corollary 1 says that the choice 'minimizes the upper-bound for E[psi_T] in equation 2'; it does not, at the "
-        "same T either. The part of psi_T that matters, ||x_T - x*||^2, is the same for all choices, and (2) bounds "
-        "it. For the rate alone, as T grows without noise, the choice is the best one."
+        "Corollary 1 says that the choice 'minimizes the upper-bound for E[psi_T] in equation 2'; it does not, not "
+        "even at the same T. The part of psi_T that matters, ||x_T - x*||^2, is the same for all choices, and (2) "
+        "bounds it. For the rate alone, as T grows without noise, the choice is the best one."
     ),
 )
 NOISE_IN_UPDATES = Cause(
     id="hou2023.noise-in-updates",
     title="Noise in proportion to C enters the next updates",
     text=(
-        "That updates shrink is shown without noise. With Lemma 1's noise each communication adds to the models, and "
-        "by h_{t+1} = h_t + (p/eta)(mean Delta - Delta_i) to the control variates, a part of each client's noise, "
-        "whatever eta is; the next message returns it. sigma is in proportion to C, so that a larger C does not "
-        "help: after pT communications sigma/C = sqrt(v pT ln(1/delta))/epsilon. A run with a second iteration "
-        "exceeds C with some probability, and long runs do so in nearly every round."
+        "It is shown without noise that updates shrink. With Lemma 1's noise, each communication adds a part of each "
+        "client's noise to the models. By h_{t+1} = h_t + (p/eta)(mean Delta - Delta_i) it also adds such a part to "
+        "the control variates. It does so whatever eta is, and the next message returns this part. sigma is in "
+        "proportion to C, so that a larger C does not help: after pT communications sigma/C = sqrt(v pT "
+        "ln(1/delta))/epsilon. A run with a second iteration exceeds C with some probability, and long runs do so in "
+        "nearly every round."
     ),
     example=(
         "N = 2, d = 1, f_i(x) = x^2/2, eta = p = C = 1, x_0 = x* = 0, h_0 = 0, sigma^2 = T, that is v "
@@ -87,40 +88,40 @@ NOISE_IN_UPDATES = Cause(
         "the clipping threshold'. It reports experiments, and claims no theorem."
     ),
     answer=(
-        "An assumption is no error, and the bound (2) stands as an implication. But Section 2 says 'we show that as "
+        "An assumption is not an error, and the bound (2) holds as an implication. But Section 2 says 'we show that as "
         "the algorithm converges, the norms of the updates decrease, and clipping is only active for the first few "
         "rounds. Thus, running the algorithm with or without clipping has minimal effect on the convergence': a "
         "general inference about the algorithm with its noise, by which the crucial assumption is made harmless. "
-        "Observation 3 is about the number of local steps and of iterations, and does not speak of clipping; "
-        "Observation 4 says that the threshold 'does not significantly impact performance', which is not when "
+        "Observation 3 is about the number of local steps and of iterations, and does not concern clipping. "
+        "Observation 4 says that the threshold 'does not significantly impact performance', which does not say when "
         "clipping is active. Appendix C.1 gives a reason, 'the correct shifts ensure that not only does the global "
         "update converge to zero, but also the local updates diminish. Consequently, the clipping becomes active only "
-        "in the initial rounds'; with Lemma 1's noise the shifts are never correct, and in the strongly convex "
-        "setting of the theorem the consequence is false from the second round to the last. What C.1 observed of one "
-        "client of one network with a small step is not disputed. Nor is that clipping can change the error "
-        "little: our own runs with C = ||x_0 - x*|| agree with that, and some of those with a quarter of it do not."
+        "in the initial rounds'. With Lemma 1's noise the shifts are never correct. In the strongly convex setting of "
+        "the theorem the consequence is false from the second round to the last. C.1's observation of one client of "
+        "one network with a small step is not disputed. Nor is it disputed that clipping can change the error little: "
+        "our own runs with C = ||x_0 - x*|| agree with that, and some of those with a quarter of it do not."
     ),
 )
 NOISE_IN_SHIFTS = Cause(
     id="hou2023.noise-in-shifts",
     title="With noise the control variates do not vanish",
     text=(
-        "What is carried over holds for ScaffNew without noise, where h_t converges to h* = 0. With noise each "
-        "communication adds (p/eta)(A(e_t) - e_t) to the control variates, of variance (p/eta)^2 (1 - 1/N) sigma^2 "
-        "in each coordinate of each client. The practical conclusion of the remark, that the results apply to "
-        "DP-FedAvg, is true here: Theorem 1's bound holds for DP-FedAvg with the same coins."
+        "The property that is carried over holds for ScaffNew without noise, where h_t converges to h* = 0. With noise "
+        "each communication adds (p/eta)(A(e_t) - e_t) to the control variates. This has the variance (p/eta)^2 (1 - "
+        "1/N) sigma^2 in each coordinate of each client. The practical conclusion of the remark, that the results "
+        "apply to DP-FedAvg, is true here: Theorem 1's bound holds for DP-FedAvg with the same coins."
     ),
     example=(
         "N = 2, d = 1, f_i(x) = x^2/2, x_0 = h_0 = 0, eta = p = 1, sigma^2 = 1: ||h_t||^2 over both clients has the "
         "mean 1 at t = 1 and still at t = 200, where a zero vector is promised, and DP-FedAvg's is 0 throughout."
     ),
     reply=(
-        "The words 'converges towards a zero vector' are meant of the noiseless dynamics, or up to the noise; and "
-        "that the results apply to DP-FedAvg is right."
+        "The words 'converges towards a zero vector' are meant for the noiseless dynamics, or up to the noise. It is "
+        "right that the results apply to DP-FedAvg."
     ),
     answer=(
-        "The sentence stands in a section on the private algorithms and says 'DP-ScaffNew becomes DP-FedAvg'. With "
-        "noise the two never agree: the control variates' variance is stationary. What is right of it is the repaired "
-        "form, which holds."
+        "The sentence is in a section on the private algorithms and says 'DP-ScaffNew becomes DP-FedAvg'. With noise "
+        "the two never agree: the control variates' variance is stationary. The repaired form is the part of it that "
+        "is right, and it holds."
     ),
 )

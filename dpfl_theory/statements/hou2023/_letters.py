@@ -1,4 +1,4 @@
-"""The letters of hou2023's convergence analysis, each mapped once to its meaning, unit and domain, and its hypotheses.
+"""The symbols of hou2023's convergence analysis, each mapped once to its meaning, unit and domain, and its hypotheses.
 
 In this paper bold letters stack the N clients' vectors, so that distances and psi are sums over clients; L and mu are
 common constants of the f_i (here the smallest L, L_max, and the largest mu, mu_min). Clipping acts on differences of
@@ -74,12 +74,12 @@ PSI = Expected(
 
 
 def theta(mu: Any, eta: Any, p: Any, power: int = 1) -> Any:
-    """max((1 - mu eta)^power, 1 - p^2), by which psi contracts; the paper's power is 1."""
+    """The factor max((1 - mu eta)^power, 1 - p^2) by which psi contracts; the paper's power is 1."""
     return sp.Max((1 - mu * eta) ** power, 1 - p**2)
 
 
 def letters(*names: str) -> tuple[Symbol, ...]:
-    """These letters, in this order."""
+    """The symbols with these names, in this order."""
     return tuple(LETTERS[name] for name in names)
 
 
@@ -131,4 +131,4 @@ STATED = {
     "mu <= L": {"mu": "51/50"},
     "delta < 1": {"delta": "+1/2"},
 }
-"""What is stated of letters so that one hypothesis fails, where mu = L and delta = 1/2."""
+"""Restated values of symbols for which one hypothesis fails, where mu = L and delta = 1/2."""

@@ -18,7 +18,7 @@ _LOG = math.log(1e5)
 def _needed(expected: float, T: int) -> float:
     """The smallest v with which a binomial number of rounds, ``expected`` of T on average, is (3.3, 1e-5)-private:
     delta is the mean over the number j of rounds of the delta of j releases (zero-out; more than 80 rounds over the
-    mean have a chance below 1e-30)."""
+    mean have a probability below 1e-30)."""
     from scipy.optimize import brentq
     from scipy.stats import binom, norm
 
@@ -35,7 +35,7 @@ def _needed(expected: float, T: int) -> float:
 
 
 def _least_budget() -> float:
-    """The least of sqrt(v ln(1/delta)/((1 - x) ln(1/(1 - x)))), v = 4 and delta = 1e-5, over x = mu/L: at 1 - x =
+    """The least value of sqrt(v ln(1/delta)/((1 - x) ln(1/(1 - x)))), v = 4 and delta = 1e-5, over x = mu/L: at 1 - x =
     1/e."""
     return math.sqrt(4 * _LOG * math.e)
 

@@ -1,11 +1,11 @@
-"""What is behind hou2023's observations: choices of local steps or iterations against each other.
+"""Comparisons of choices of local steps or iterations, for hou2023's observations.
 
-Exactly: both algorithms on one-dimensional quadratics, in rational arithmetic, over tau, T, epsilon and C. f_i(x) = q_i
-(x - c_i)^2/2, no clipping, the noise of Lemma 1: sigma^2 = C^2 unit x (expected rounds) with unit = v
-ln(1/delta)/epsilon^2. What is compared is E f - f* at the end, of the server's vector; of the clients' own vectors, on
-average, where DP-ScaffNew is named with ``CLIENTS``.
+Exact checks: both algorithms on one-dimensional quadratics, in rational arithmetic, over tau, T, epsilon and C. f_i(x)
+= q_i (x - c_i)^2/2, no clipping, the noise of Lemma 1: sigma^2 = C^2 unit x (expected rounds) with unit = v
+ln(1/delta)/epsilon^2. They compare E f - f* at the end, of the server's vector. Where DP-ScaffNew is named with
+``CLIENTS``, it is that of the clients' own vectors, on average.
 
-By simulation: two runs with clipping, of the same problem, threshold and privacy, each with the noise that Lemma 1
+Simulations: two runs with clipping, of the same problem, threshold and privacy, each with the noise that Lemma 1
 prescribes for its own number of communications. The catalogue imports this module to list its statements, so NumPy and
 the algorithms are imported where they are used.
 """
@@ -91,7 +91,7 @@ def gap(algorithm: str, problem: tuple[Numbers, Numbers, Fraction], tau: int, T:
 
 
 def best(values: Mapping[int, Fraction], keys: Sequence[int]) -> tuple[int, Fraction]:
-    """The key with the smallest value, the smallest such key, and the value."""
+    """The smallest key with the smallest value, and that value."""
     key = min(keys, key=lambda k: (values[k], k))
     return key, values[key]
 
@@ -109,7 +109,7 @@ def over_totals(algorithm: str, instance: Mapping[str, Any], unit: Fraction) -> 
 def interior(
     sweep: Sweep, algorithms: tuple[str, ...], instance: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, Any], Fraction, Fraction]]:
-    """Where, the smallest E f - f* between the two ends of a sweep, and the smaller one of the two ends."""
+    """The setting, the smallest E f - f* between the two ends of a sweep, and the smaller value of the two ends."""
     for algorithm in algorithms:
         for unit in map(Fraction, instance["units"]):
             values = sweep(algorithm, instance, unit)
@@ -137,7 +137,8 @@ def problems(instance: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def monotone(
     sweep: Sweep, algorithms: tuple[str, ...], rising: bool, instance: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, Any], int, int]]:
-    """Where, the best key at a noise level and that at the next larger one (in the order that ``rising`` says)."""
+    """The setting, the best key at a noise level, and that at the next larger one (in the order that ``rising``
+    says)."""
     for problem in problems(instance):
         for algorithm in algorithms:
             found = [best(v := sweep(algorithm, problem, Fraction(u)), sorted(v))[0] for u in instance["units"]]

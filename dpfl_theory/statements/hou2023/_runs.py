@@ -1,10 +1,9 @@
 """DP-ScaffNew without clipping, as hou2023's statements run it: exactly, and by simulation.
 
-`expected_psi` and what belongs to it are exact second moments on quadratics that share their axes, in rational
-arithmetic. Along one axis client i has the gradient q_i x + h*_i, and the minimiser is 0, as the shifts h* add up to
-zero.
+`expected_psi` and its helpers compute exact second moments on quadratics that share their axes, in rational arithmetic.
+Along one axis client i has the gradient q_i x + h*_i, and the minimiser is 0, as the shifts h* add up to zero.
 
-`experiment` is Theorem 1's run, under the noise that Lemma 1 prescribes. C enters through the noise alone, in v C^2
+`experiment` is Theorem 1's run, under the noise that Lemma 1 prescribes. C enters only through the noise, in v C^2
 ln(1/delta)/epsilon^2, so that C = epsilon = 1 and v follows from it. The catalogue imports this module to list its
 statements, so NumPy and the algorithms are imported where they are used.
 """
@@ -56,7 +55,7 @@ def iterated(
 ) -> Moments[ScaffNew]:
     """The second moments after T iterations along one axis, from the clients' vectors x and control variates h.
 
-    The server's vector begins where the first client's is. shifts: h*, zero where it is None. gain: see `scaffnew`.
+    The server's vector starts where the first client's is. shifts: h*, zero where it is None. gain: see `scaffnew`.
 
     >>> half, zero = [Fraction(1, 2)], [Fraction(0)]
     >>> parts(iterated([Fraction(4)], zero, half, Fraction(1), Fraction(1), 1, Fraction(0)))

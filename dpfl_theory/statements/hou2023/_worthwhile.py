@@ -1,4 +1,4 @@
-"""From which epsilon on hou2023's T* is at least 1, where Theorem 1 begins: Corollary 1 at Section 3's budgets."""
+"""The epsilon from which on hou2023's T* is at least 1, as Theorem 1 asks: Corollary 1 at Section 3's budgets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _threshold(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     noise = s.v * s.C**2 * s.N * s.d * sp.log(1 / s.delta)
     rest = 1 - s.mu / s.L
     square = noise / (psi * rest * sp.log(1 / rest))
-    inside = sp.exp(T * sp.log(1 / rest))  # what T* takes the logarithm of
+    inside = sp.exp(T * sp.log(1 / rest))  # T* is a multiple of its logarithm
     share = x * sp.log(1 / x)
     found = all_equal(
         (inside.subs(s.epsilon, sp.sqrt(square)), 1 / rest, "the argument of T* at this epsilon"),
@@ -76,9 +76,11 @@ def _section3(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     )
 
 
-_RANGE = "It decides from which epsilon on the prescribed T* is at least 1; the two sides are about where it is."
+_RANGE = (
+    "It decides from which epsilon on the prescribed T* is at least 1; the two sides concern instances where it is."
+)
 CHECKS = (
     Check("algebra", "the least epsilon with T* >= 1", _threshold, part=_RANGE),
     Check("algebra", "T* is below 1 at Section 3's epsilons", _section3, _LOGISTIC, part=_RANGE),
 )
-"""On where T* is below 1."""
+"""The checks of where T* is below 1."""

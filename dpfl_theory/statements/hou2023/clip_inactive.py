@@ -39,8 +39,8 @@ def _message(found: Moments[ScaffNew], eta: Fraction) -> Fraction:
 
 def _second_messages(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """C = 1, every client with the minimiser 0 and x_0 = 0, so that the first message is zero: the mean square of the
-    second and of the last one, with Lemma 1's noise of variance v C^2 p T ln(1/delta)/epsilon^2; p = 1 but outside of
-    the hypotheses."""
+    second and of the last one, with Lemma 1's noise of variance v C^2 p T ln(1/delta)/epsilon^2; p = 1 except outside
+    of the hypotheses."""
     q = [Fraction(v) for v in instance["q"]]
     n, d, L, T = len(q), int(instance["d"]), max(q), int(instance.get("T", 2))
     eta, p = Fraction(instance.get("eta L", "1")) / L, Fraction(instance.get("p", "1"))
@@ -65,7 +65,7 @@ def _message_bound(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _bounded(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
-    """E of the mean squared message and E psi_t after t noisy iterations on quadratics; p = 1 but outside of the
+    """E of the mean squared message and E psi_t after t noisy iterations on quadratics; p = 1 except outside of the
     hypotheses."""
     q, a, b = ([Fraction(v) for v in instance[k]] for k in ("q", "a", "b"))
     n, L, p = len(q), max(q), Fraction(instance.get("p", "1"))
@@ -130,15 +130,15 @@ INACTIVE: Statement = Statement(
         "The remark after assumption (B), Section 2; Appendix C.1",
         note=(
             "'we show that as the algorithm converges, the norms of the updates decrease, and clipping is only active "
-            "for the first few rounds', C > ||xhat_{t+1}^{(i)} - x_t|| in all others. Read with Lemma 1's noise, which "
-            "Theorem 1 supposes; what is compared is a consequence: far into the run, and over rounds, the mean square "
-            "of messages is at most C^2. Assumption (B) itself, that clipping is never active, is an assumption"
+            "for the first few rounds'. Then C > ||xhat_{t+1}^{(i)} - x_t|| in all others. Read with Lemma 1's noise, "
+            "which Theorem 1 supposes. The checks compare a consequence: far into the run, and over rounds, the mean "
+            "square of messages is at most C^2. Assumption (B) itself, that clipping is never active, is an assumption"
         ),
     ),
     text=(
         "In Algorithm 2 with Lemma 1's noise, C > ||xhat_{t+1}^{(i)} - x_t|| for all clients i and all but the first "
-        "few rounds, so that the mean squared length of what clients would send is at most C^2 there, and at most "
-        "C^2 over all rounds of a run that starts at x*."
+        "few rounds. So the mean squared length of the clients' unclipped messages is at most C^2 there. It is also at "
+        "most C^2 over all rounds of a run that starts at x*."
     ),
     symbols=hou.letters("C"),
     expectations=(hou.MESSAGES,),
@@ -184,15 +184,17 @@ INACTIVE: Statement = Statement(
         ),
         repaired="hou2023.clip-inactive.repaired",
         survives={
-            "hou2023.theorem1": "Its bound (2) is an implication from assumption (B): it holds, and is checked, for "
-            "runs without clipping. What the remark would add is that clipped runs are near them.",
-            "hou2023.corollary1": "Not touched: it is about the bound (2) alone, and fails for a reason of its own.",
+            "hou2023.theorem1": (
+                "Its bound (2) is an implication from assumption (B): it holds, and is checked, for runs without "
+                "clipping. The remark would add that clipped runs are near them."
+            ),
+            "hou2023.corollary1": "Not affected: it concerns only the bound (2), and fails for a reason of its own.",
         },
     ),
     uses=("hou2023.lemma1",),
     slips=(
         "The remark after (B) refers to Observation 3, on epsilon. Observation 4 is the one on the clipping threshold.",
-        "C.1 writes of gradient norms and gradient clipping. What is clipped, and what Figure 11 shows, are updates.",
+        "C.1 writes of gradient norms and gradient clipping. Updates are clipped, and Figure 11 shows updates.",
     ),
 )
 

@@ -23,7 +23,7 @@ _NEXT = Symbol("psi_next", "E psi_{t+1}", (0, 2), "nonnegative", r"\mathbf{E}[\p
 
 
 def _sides(s: Symbols, power: int = 1) -> Sides:
-    """power: of 1 - mu eta."""
+    """power: the exponent of 1 - mu eta."""
     return Sides(
         lhs={"psi": s.psi_next},
         rhs={
@@ -166,7 +166,8 @@ CONTRACTION: Statement = Statement(
     uses=("hou2023.nonexpansive",),
     slips=(
         "The display before the contraction says xhat_{t+1} = x_{t+1} - eta (g_t - h_t); it is x_t - eta (g_t - h_t).",
-        "Lemma 1 is quoted with epsilon <= u T; it says epsilon <= u p T. The 'B > 0' beside delta is defined nowhere.",
+        "Lemma 1 is quoted with epsilon <= u T; it says epsilon <= u p T. The 'B > 0' next to delta is not defined "
+        "anywhere.",
         "The first line of the contraction ends in 2 p sigma^2, which is too little for N d > 2; the second has p N d "
         "sigma^2.",
     ),
@@ -183,7 +184,7 @@ SHARPENED: Statement = replace(
     ),
     text=(
         "Under the same hypotheses E psi_{t+1} <= max((1 - mu eta)^2, 1 - p^2) E psi_t + p N d sigma^2: where the "
-        "first entry rules, about twice as fast, and with half the noise in the limit."
+        "first entry is the larger one, this is about twice as fast, with half the noise in the limit."
     ),
     sides=lambda s: _sides(s, power=2),
     checks=(

@@ -1,6 +1,6 @@
 """hou2023 Corollary 1: the step size, probability and number of iterations that are said to minimise Theorem 1's bound.
 
-psi_0 is no constant: it holds (eta^2/p^2) ||h_0 - h*||^2. The claim is therefore tested jointly in (eta, p, T).
+psi_0 is not a constant: it contains (eta^2/p^2) ||h_0 - h*||^2. The claim is therefore tested jointly in (eta, p, T).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _sides(s: Symbols, prescription: Callable[[Symbols], Mapping[str, Any]] = _p
 
 
 def _stationary(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-    """B.2: for eta and p as prescribed, the derivative in T vanishes at T* alone, and the second one is positive.
+    """B.2: for eta and p as prescribed, the derivative in T vanishes only at T*, and the second one is positive.
 
     With mu = L (1 - e^(-rate)), where the bound is e^(-rate T) psi_0 + noise T.
     """
@@ -176,7 +176,7 @@ COROLLARY1: Statement = Statement(
         note=(
             "read jointly: (eta*, p*, T*) against any other admissible (eta', p', T'), T a real number of at least 1, "
             "psi_0 = ||x_0 - x*||^2 + (eta^2/p^2) ||h_0 - h*||^2 as Theorem 1 defines it. The display before it, with "
-            "d/dT acting on the first term only, is the derivative of (2) in T. T* below 1 lies outside Theorem 1"
+            "d/dT acting on the first term only, is the derivative of (2) in T. A T* below 1 lies outside Theorem 1"
         ),
     ),
     text=(
@@ -209,21 +209,21 @@ COROLLARY1: Statement = Statement(
         printed="(eta*, p*, T*) minimises the bound of Theorem 1",
         true=(
             "It does when h_0 = h* (all optimal shifts known, as for clients with a common minimiser) and T* >= 1. "
-            "Where h_0 differs from h*, psi_0 holds (eta^2/p^2) ||h_0 - h*||^2, so that a larger p or a smaller eta "
+            "Where h_0 differs from h*, psi_0 contains (eta^2/p^2) ||h_0 - h*||^2, so that a larger p or a smaller eta "
             "lowers the first term: the bound at (eta*, p*, T*) can exceed its minimum by any factor. T* is the "
-            "minimiser in T for eta* and p*. That T* may lie below 1, where Theorem 1 says nothing, is another "
-            "matter, whatever h_0 is. With v = 4, enough by zero-out (the paper names no constant), T* >= 1 takes "
-            "epsilon >= C sqrt(v N d ln(1/delta)/(psi_0 (1 - mu/L) ln([1 - mu/L]^(-1)))), which for h_0 = h*, v = 4 "
-            "and delta = 1e-5 is at least 11.18 sqrt(d) C/||x_0 - x*||, whatever L/mu. So at Section 3's epsilon <= "
-            "3.3 T* is below 1 unless x_0 is 3.39 sqrt(d) C or more from x*: on logistic regression with d = 31, L/mu "
+            "minimiser in T for eta* and p*. That T* may lie below 1, where Theorem 1 says nothing, is another matter, "
+            "whatever h_0 is. With v = 4, which is enough by zero-out (the paper names no constant), T* >= 1 takes "
+            "epsilon >= C sqrt(v N d ln(1/delta)/(psi_0 (1 - mu/L) ln([1 - mu/L]^(-1)))). For h_0 = h*, v = 4 and "
+            "delta = 1e-5 this is at least 11.18 sqrt(d) C/||x_0 - x*||, whatever L/mu. So at Section 3's epsilon <= "
+            "3.3, T* is below 1 unless x_0 is 3.39 sqrt(d) C or more from x*: on logistic regression with d = 31, L/mu "
             "= 25 (breast-cancer data with ridge) and C = ||x_0 - x*||, T* = -198 at epsilon = 3.3, and T* >= 1 takes "
             "epsilon >= 190.8."
         ),
         why=(
-            "Graded as an inference: what B.2 shows, that theta^T and p^2/(1 - theta) are least at eta* and p*, is "
-            "true. That their combination with psi_0 is least does not follow, and fails. psi_T has the weight "
+            "Graded as an inference: B.2's result, that theta^T and p^2/(1 - theta) are least at eta* and p*, is true. "
+            "It does not follow that their combination with psi_0 is least, and this fails. psi_T has the weight "
             "eta^2/p^2 too, so that bounds for different choices are of different quantities; each of them bounds "
-            "||x_T - x*||^2, and the comparison at the same T leaves the rest alike."
+            "||x_T - x*||^2, and the comparison at the same T leaves the rest the same."
         ),
         counterexample=(
             "N = 2, d = 2, f_i(x) = x_1^2/8 + x_2^2/2 +- 3 x_1, so that L = 1 and mu = 1/4 are tight, x_0 = (1, 0), "

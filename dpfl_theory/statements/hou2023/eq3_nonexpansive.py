@@ -1,4 +1,4 @@
-"""hou2023 Appendix B.1: the first steps of Theorem 1's proof, on what a communication does."""
+"""hou2023 Appendix B.1: the first steps of Theorem 1's proof, on the effect of a communication."""
 
 from __future__ import annotations
 
@@ -137,9 +137,7 @@ _CLIPPED = {
     "rounds": [[1, ["1/7", "-2", "1/3"]], [0, []], [0, []], [1, ["5", "-1/9", "0"]], [1, ["-1", "1", "1/4"]]],
 }
 
-_KEPT = (
-    "It decides that no communication changes the mean; that it is 0 then follows from h_0, as Algorithm 2 asks for."
-)
+_KEPT = "It decides that no communication changes the mean; its value 0 then follows from h_0, as Algorithm 2 asks for."
 
 EQ3: Statement = Statement(
     id="hou2023.eq3",
@@ -172,7 +170,7 @@ EQ3: Statement = Statement(
 NONEXPANSIVE: Statement = Statement(
     id="hou2023.nonexpansive",
     kind="step",
-    title="What psi is after communicating: T_1 + T_2",
+    title="psi after communicating is T_1 + T_2",
     source=Source(
         hou.PAPER,
         f"{WHERE}, after (4)",

@@ -49,7 +49,7 @@ ITERATIONS = Assumption("T >= 1 iterations, each of which communicates with prob
 
 
 def _squared(s: Mapping[str, Any], variance: Any) -> Any:
-    """Of T messages, each of which is moved by C at most: every iteration communicates."""
+    """The squared noise multiplier of T messages, each moved by C at most: every iteration communicates."""
     return variance / (s["C"] ** 2 * s["T"])
 
 
@@ -89,7 +89,8 @@ def _every_iteration(statement: Statement, instance: Mapping[str, Any]) -> Const
 
 
 def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
-    """pT = 1 and epsilon = min(u, 1): more rounds than expected take place with a probability that delta cannot see."""
+    """pT = 1 and epsilon = min(u, 1): more rounds than expected take place with a probability that does not depend on
+    delta."""
 
     def escape(u: Any, v: Any) -> Escape:
         with mpmath.workdps(65):
@@ -97,7 +98,7 @@ def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> Co
             j, p, epsilon = T // 2, mpmath.mpf(1) / T, mpmath.mpf(min(u, 1))
             chance = mpmath.binomial(T, j) * p**j * (1 - p) ** (T - j) * (1 - mpmath.mpf(10) ** -30)
             log = mpmath.log(10**5)
-            while True:  # the left side falls like delta^0.61 at most, so that it ends
+            while True:  # the left side falls like delta^0.61 at most, so the loop ends
                 at = {"C": 1, "p": p, "T": T, "u": u, "v": v, "epsilon": epsilon, "delta": mpmath.exp(-log)}
                 variance = noise.evaluate(statement, noise.noise_of(statement), at)
                 low = chance * noise.one_release(epsilon, variance / j)[0]
@@ -119,10 +120,10 @@ def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> Co
         return found
 
     argument = (
-        "For any u and v take pT = 1, epsilon = min(u, 1) and T >= 2j with j >= v: with a probability that does not "
-        "depend on delta j iterations or more communicate, and then all messages together have a noise multiplier of "
-        "at most sqrt(ln(1/delta))/epsilon, whose delta is above (1 - exp(-epsilon/10)) Phi(-1.1 sqrt(ln(1/delta))), "
-        "of order delta^0.605: it exceeds delta once delta is small enough, however small epsilon is"
+        "For any u and v take pT = 1, epsilon = min(u, 1) and T >= 2j with j >= v. With a probability that does not "
+        "depend on delta, j iterations or more communicate. Then all messages together have a noise multiplier of at "
+        "most sqrt(ln(1/delta))/epsilon. Their delta is above (1 - exp(-epsilon/10)) Phi(-1.1 sqrt(ln(1/delta))), of "
+        "order delta^0.605: it exceeds delta once delta is small enough, however small epsilon is"
     )
     ladder = tuple((u, v) for u in instance["u"] for v in instance["v"])
     return ConstantClaim("v", needed, escape, ladder, argument)
@@ -144,8 +145,8 @@ LEMMA1: Statement = Statement(
         ),
     ),
     text=(
-        "There exist constants u, v > 0 so that given the expected number of communication rounds pT, Algorithm 2 is "
-        "(epsilon, delta)-differentially private for any delta > 0, epsilon <= u p T if sigma^2 >= v C^2 p T "
+        "There exist constants u, v > 0 as follows: given the expected number of communication rounds pT, Algorithm 2 "
+        "is (epsilon, delta)-differentially private for any delta > 0, epsilon <= u p T if sigma^2 >= v C^2 p T "
         "ln(1/delta)/epsilon^2."
     ),
     symbols=(*_LETTERS, *_CONSTANTS),
@@ -185,20 +186,20 @@ LEMMA1: Statement = Statement(
             "<= u pT and delta > 0"
         ),
         true=(
-            "Two things are wrong. Where p < 1 the number of rounds is random, and no v is enough for all p and "
+            "Two things are wrong. Where p < 1, the number of rounds is random, and no v is enough for all p and "
             "delta, even for epsilon <= 1; the largest number of rounds, T, in place of pT is enough, and so is the "
             "number that is exceeded with probability delta/2, with ln(2/delta). And if every iteration communicates "
-            "(p = 1) v must be at least about epsilon/(2 ln(1/delta)), which grows with T. For epsilon <= 2 "
+            "(p = 1), v must be at least about epsilon/(2 ln(1/delta)), which grows with T. Take epsilon <= 2 "
             "ln(1/delta), a fixed number of rounds, and neighbours one of which has a client's message replaced by "
-            "noise only (zero-out) v = 4 is enough, and 2 + sqrt(3) = 3.732 is the smallest constant; where the "
+            "noise only (zero-out). Then v = 4 is enough, and 2 + sqrt(3) = 3.732 is the smallest constant. Where the "
             "client's data are replaced every constant is four times as large (16 for 4)."
         ),
         why=(
-            "Graded as false: the lemma says that constants exist, and none does. The expected number of rounds is the "
-            "paper's own: the rounds of Abadi et al., Theorem 1, are fixed in number. The second half is inherited: "
-            "the range of epsilon is taken over from there, where the proof needs a sampling probability below "
-            "1/(16 z), z being the noise multiplier, while here every client sends in every round; it matters only "
-            "for epsilon of the order of 2 ln(1/delta) and more."
+            "Graded as false: the lemma says that constants exist, and none exist. The expected number of rounds is "
+            "the paper's own: the rounds of Abadi et al., Theorem 1, are fixed in number. The second half is "
+            "inherited: the range of epsilon is taken over from there. The proof there needs a sampling probability "
+            "below 1/(16 z), z being the noise multiplier, while here every client sends in every round. The second "
+            "half matters only for epsilon of the order of 2 ln(1/delta) and more."
         ),
         counterexample=(
             "zero-out, v = 4, u = 1, delta = 1e-5, p = 1, T = epsilon = 37: the true delta is 1.36e-5. v = 4, u = 1, "
@@ -209,10 +210,13 @@ LEMMA1: Statement = Statement(
         repaired="hou2023.lemma1.repaired",
         affects=("hou2023.theorem1",),
         survives={
-            "hou2023.corollary1": "Not touched: it minimises a bound in which the noise's variance is a given; it "
-            "fails for a reason of its own.",
-            "hou2023.clip-inactive": "Not touched: it speaks of the size of the noise, not of its privacy; it fails "
-            "for a reason of its own.",
+            "hou2023.corollary1": (
+                "Not affected: it minimises a bound in which the noise's variance is a given; it fails for a reason of "
+                "its own."
+            ),
+            "hou2023.clip-inactive": (
+                "Not affected: it concerns the size of the noise, not its privacy; it fails for a reason of its own."
+            ),
         },
     ),
     slips=(
@@ -234,10 +238,10 @@ REPAIRED: Statement = Statement(
         ),
     ),
     text=(
-        "For any delta in (0, 1) and 0 < epsilon <= 2 ln(1/delta), and for neighbours one of which has a client's "
-        "messages replaced by noise only (zero-out), Algorithm 2 is (epsilon, delta)-differentially private if "
-        "sigma^2 >= 4 C^2 T ln(1/delta)/epsilon^2. Where the client's data are replaced the constant is four times as "
-        "large: 16 for 4."
+        "Take any delta in (0, 1), 0 < epsilon <= 2 ln(1/delta), and neighbours one of which has a client's messages "
+        "replaced by noise only (zero-out). Then Algorithm 2 is (epsilon, delta)-differentially private if sigma^2 >= "
+        "4 C^2 T ln(1/delta)/epsilon^2. Where the client's data are replaced the constant is four times as large: 16 "
+        "for 4."
     ),
     symbols=_LETTERS,
     assumptions=(BUDGET, ITERATIONS, noise.DELTA),

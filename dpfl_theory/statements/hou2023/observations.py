@@ -23,8 +23,8 @@ def _statics(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Why the best choices move in one direction: with gap(k) = b(k) + u n(k), choices k at u and k' at u' > u satisfy
     b(k) + u n(k) <= b(k') + u n(k') and b(k') + u' n(k') <= b(k) + u' n(k); their sum is (u' - u)(n(k) - n(k')) >= 0.
 
-    So the noise coefficient n of the best choice does not grow with the noise; what that means for the choice itself
-    needs n to fall (or rise) with it.
+    So the noise coefficient n of the best choice does not grow with the noise; a conclusion on the choice itself needs
+    n to fall (or rise) with it.
     """
     u, more, n, n_other, b, b_other = sp.symbols("u more n n_other b b_other", real=True)
     first = (b_other + u * n_other) - (b + u * n)
@@ -43,9 +43,9 @@ _CLIENTS = (
     "that psi_T of Theorem 1 is about."
 )
 _READING = (
-    "The paper observes it on neural networks; here the problems are convex: exactly, one-dimensional quadratics "
-    "without clipping, with C^2 v ln(1/delta)/epsilon^2 given; by simulation, quadratics in three dimensions with "
-    "clipping; always eta = 1/L and the noise of Lemma 1. A run compares two choices"
+    "The paper observes it on neural networks; here the problems are convex. Exact checks use one-dimensional "
+    "quadratics without clipping, with C^2 v ln(1/delta)/epsilon^2 given. Simulations use quadratics in three "
+    "dimensions with clipping. All use eta = 1/L and the noise of Lemma 1. A run compares two choices"
 )
 
 
@@ -111,8 +111,8 @@ _CHOICES = (
     "choices, which the runs compare."
 )
 _STATICS = (
-    "It decides why best choices move in one direction at all, by their share of the noise; which direction that is, "
-    "the other checks decide."
+    "It decides why best choices move in one direction at all, by their share of the noise; the other checks decide "
+    "the direction."
 )
 _UNEQUAL = {"q": ["1", *["1/300"] * 7], "c": ["2/5", *["-120/7"] * 7], "x_0": "1"}
 _FALLING: dict[str, Any] = {**_UNEQUAL, "units": ["1/18000", "1/15000"], "drawn": 0, "seed": 1}
@@ -122,12 +122,12 @@ _CLIENTS_FALL = _best(_UNEQUAL_CLIENTS, over_steps, (CLIENTS,), rising=True, **_
 _WHY = (
     "N = 8, f_i(x) = q_i (x - c_i)^2/2 with q = (1, 1/300, ..., 1/300), c = (2/5, -120/7, ..., -120/7), x_0 = 1, T = "
     "24, eta = 1, Lemma 1's noise: with coins of probability 1/tau and by the clients' own vectors DP-ScaffNew's best "
-    "tau is 2 for C^2 v ln(1/delta)/epsilon^2 up to 1/18000 and 1 for 1/15000, since rarer communication lets the "
-    "control variates carry more of the old noise. By the server's vector it is 2 at both, and rises to 24 with the "
-    "noise; so it does, by either vector, with exactly tau local steps in a row"
+    "tau is 2 for C^2 v ln(1/delta)/epsilon^2 up to 1/18000 and 1 for 1/15000. The reason is that rarer communication "
+    "lets the control variates carry more of the old noise. By the server's vector the best tau is 2 at both, and "
+    "rises to 24 with the noise. With exactly tau local steps in a row it does the same, by either vector"
 )
 
-# What simulations compare, with C in units of ||x_0 - x*||: at C = 1/4 most updates are clipped at first.
+# The settings of the simulations, with C in units of ||x_0 - x*||: at C = 1/4 most updates are clipped at first.
 _MODERATE = {"moderate noise": (0.25, 0.3)}
 _EXIST_STEPS = tuple(c for a in ALGORITHMS for c in runs.compared(a, (4, 24), ((1, 24), (24, 24)), _MODERATE))
 _EXIST_ITERATIONS = tuple(c for a in ALGORITHMS for c in runs.compared(a, (3, 24), ((3, 3), (3, 96)), _MODERATE))
@@ -151,9 +151,9 @@ _LARGER_THRESHOLD = {
 OBSERVATION1 = _observation(
     "hou2023.observation1",
     "A non-trivial optimal number of local steps exists",
-    "For a fixed number T of iterations there are problems and noise levels at which some number of local steps "
-    "between 1 and T ends with a smaller error than 1 and T, for DP-FedAvg and for DP-ScaffNew, and for DP-ScaffNew "
-    "without noise.",
+    "For a fixed number T of iterations there are problems and noise levels as follows: some number of local steps "
+    "between 1 and T ends with a smaller error than 1 and T. This holds for DP-FedAvg, for DP-ScaffNew, and for "
+    "DP-ScaffNew without noise.",
     note=(
         "Read as printed, 'exist': at the noise levels named with each check. Elsewhere an end can be best: on the "
         "problem of the exact checks one local step without noise, and one communication with much noise (C^2 v "
@@ -191,8 +191,8 @@ OBSERVATION1 = _observation(
 OBSERVATION2 = _observation(
     "hou2023.observation2",
     "A non-trivial optimal number of iterations exists",
-    "For a fixed number of local steps there are problems and noise levels at which some number of iterations between "
-    "one communication and many ends with the smallest error, for DP-FedAvg and for DP-ScaffNew.",
+    "For a fixed number of local steps there are problems and noise levels as follows: some number of iterations "
+    "between one communication and many ends with the smallest error. This holds for DP-FedAvg and for DP-ScaffNew.",
     note=(
         "Read as printed, 'there exists', over T = 3, 6, 12, 24, 36, 48 with tau = 3. With much noise a single "
         "communication is best: on the problem of the exact checks from C^2 v ln(1/delta)/epsilon^2 = 19 on for "
@@ -210,8 +210,8 @@ OBSERVATION2 = _observation(
 OBSERVATION3 = _observation(
     "hou2023.observation3",
     "With more privacy the optimal number of local steps rises and that of iterations falls",
-    "As epsilon decreases, the best number of local steps (T fixed) does not decrease and the best number of "
-    "iterations (local steps fixed) does not increase, for DP-FedAvg and for DP-ScaffNew.",
+    "As epsilon decreases, the best number of local steps (T fixed) does not decrease, and the best number of "
+    "iterations (local steps fixed) does not increase. This holds for DP-FedAvg and for DP-ScaffNew.",
     note="The smallest of several best values counts. It is an observation on networks, 'We observe', and no theorem",
     reading=_SERVER,
     checks=(
@@ -243,9 +243,9 @@ OBSERVATION4 = _observation(
     "The optimal local steps do not fall as the clipping threshold grows",
     "As C increases, the best number of local steps does not decrease, for DP-FedAvg and for DP-ScaffNew.",
     note=(
-        "'The optimal local step number tends to increase'; in the exact checks C acts through the noise alone, as in "
-        "Theorem 1, since clipping is absent. That C 'does not significantly impact performance' is for the "
-        "validation of this observation"
+        "'The optimal local step number tends to increase'; in the exact checks C acts only through the noise, as in "
+        "Theorem 1, since clipping is absent. The validation of this observation examines that C 'does not "
+        "significantly impact performance'"
     ),
     reading=_SERVER,
     checks=(

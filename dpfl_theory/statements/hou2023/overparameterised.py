@@ -130,12 +130,12 @@ _OUTSIDE = checks(
     "not-applicable",
 )
 _SECOND = (
-    "It decides the second sentence, on the distances of both algorithms' vectors from x*; the first one, on the "
-    "control variates, is what the two sides say."
+    "It decides the second sentence, on the distances of both algorithms' vectors from x*; the two sides state the "
+    "first one, on the control variates."
 )
 _FEDAVG = (
-    "It decides the last sentence, on Theorem 1's bound for DP-FedAvg; the first one, on the control variates, is what "
-    "the two sides say."
+    "It decides the last sentence, on Theorem 1's bound for DP-FedAvg; the two sides state the first one, on the "
+    "control variates."
 )
 
 PRINTED: Statement = Statement(
@@ -152,8 +152,8 @@ PRINTED: Statement = Statement(
         ),
     ),
     text=(
-        "Where every optimal shift is zero, the control variates of Algorithm 2 with Lemma 1's noise converge to "
-        "zero, (eta^2/p^2) E||h_T||^2 <= theta^T psi_0 with theta = max(1 - mu eta, 1 - p^2). So DP-ScaffNew becomes "
+        "Where every optimal shift is zero, the control variates of Algorithm 2 with Lemma 1's noise converge to zero: "
+        "(eta^2/p^2) E||h_T||^2 <= theta^T psi_0 with theta = max(1 - mu eta, 1 - p^2). So DP-ScaffNew becomes "
         "DP-FedAvg: far into the run its clients' own vectors are on average no farther from x* than those of "
         "DP-FedAvg with the same coins and noise."
     ),
@@ -190,8 +190,8 @@ PRINTED: Statement = Statement(
             "Theorem 1's bound does hold for DP-FedAvg on these problems, which is what the remark is for. Without "
             "noise the control variates do converge to zero, at ScaffNew's rate. With noise they do not: each "
             "communication adds (p/eta)(A(e_t) - e_t) to them, which later local steps feed back into the models. So "
-            "the two algorithms stay apart: with two clients f_i(x) = q_i x^2/2, q = (1, 1/4), x_0 = 1, eta = 1, p = "
-            "1/5, T = 40, sigma^2 = 8 and the same noise and coins, the expected squared distance of DP-ScaffNew's "
+            "the two algorithms stay apart. Take two clients f_i(x) = q_i x^2/2, q = (1, 1/4), x_0 = 1, eta = 1, p = "
+            "1/5, T = 40, sigma^2 = 8 and the same noise and coins. The expected squared distance of DP-ScaffNew's "
             "clients is 1.91 times that of DP-FedAvg's, and by the server's vectors 1.06 times."
         ),
         counterexample=(

@@ -1,4 +1,4 @@
-"""hou2023 Theorem 1: what DP-ScaffNew reaches under the noise of Lemma 1, for strongly convex smooth clients."""
+"""hou2023 Theorem 1: the error of DP-ScaffNew under the noise of Lemma 1, for strongly convex smooth clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["STATEMENTS", "THEOREM1", "bound_terms", "noise_scale"]
 
 
 def bound_terms(eta: Any, p: Any, T: Any, psi_0: Any, mu: Any, noise: Any, power: int = 1) -> dict[str, Any]:
-    """The two terms of (2); noise stands for N d v C^2 ln(1/delta)/epsilon^2 [X^2]; power: of 1 - mu eta."""
+    """The two terms of (2); noise: N d v C^2 ln(1/delta)/epsilon^2 [X^2]; power: the exponent of 1 - mu eta."""
     theta = hou.theta(mu, eta, p, power)
     return {"optimisation": theta**T * psi_0, "privacy noise": p**2 / (1 - theta) * noise * T}
 
@@ -213,9 +213,9 @@ THEOREM1: Statement = Statement(
         "sigma^2; the next line has it right. sigma^2 is Lemma 1's least one, as the proof takes it",
     ),
     text=(
-        "If each f_i is mu-strongly convex and L-smooth, Algorithm 2 with 0 < eta <= 1/L, 0 < p <= 1, full local "
+        "Let each f_i be mu-strongly convex and L-smooth. Algorithm 2 with 0 < eta <= 1/L, 0 < p <= 1, full local "
         "gradients, C > ||xhat_i - x|| for all clients and iterations, and the noise of Lemma 1 satisfies the bound "
-        "for every T >= 1, with theta = max(1 - mu eta, 1 - p^2) and psi_t = ||x_t - x*||^2 + (eta^2/p^2) ||h_t - "
+        "for every T >= 1. Here theta = max(1 - mu eta, 1 - p^2), and psi_t = ||x_t - x*||^2 + (eta^2/p^2) ||h_t - "
         "h*||^2 over the stacked clients."
     ),
     symbols=hou.letters("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "psi_0"),
@@ -249,8 +249,8 @@ THEOREM1: Statement = Statement(
     ),
     uses=("hou2023.lemma1", "hou2023.contraction", "hou2023.clip-inactive"),
     reading=(
-        "Clipping never acts: the bound is of Algorithm 2 without clipping, and the privacy that the theorem states of "
-        "the same output is left to Lemma 1."
+        "Clipping never acts: the bound concerns Algorithm 2 without clipping, and the privacy that the theorem states "
+        "of the same output is left to Lemma 1."
     ),
     remark=Remark(
         f"{_NO_INSTANCE} Section 2 names this assumption (B) and calls it crucial. The bound holds as an implication, "
@@ -297,7 +297,7 @@ CLIPPED: Statement = replace(
     id="hou2023.theorem1.clipped",
     title="DP-ScaffNew under Lemma 1's noise, clipping in force",
     text=(
-        "If each f_i is mu-strongly convex and L-smooth, Algorithm 2 with 0 < eta <= 1/L, 0 < p <= 1, full local "
+        "Let each f_i be mu-strongly convex and L-smooth. Algorithm 2 with 0 < eta <= 1/L, 0 < p <= 1, full local "
         "gradients, clipping in force and the noise of Lemma 1 satisfies the bound of Theorem 1 for every T >= 1. Here "
         "C exceeds every message of the same run without noise."
     ),

@@ -1,10 +1,10 @@
 """DP-SCAFFOLD-warm as Lemmas C.8 and C.9 have it, run on objectives whose gradients the threshold never clips.
 
 The warm start is one round by all users; the streamed mean over T + 1 rounds counts x^0 twice, which the left sides
-take back, so that they are the mean over x^0, ..., x^{T-1}.
+correct, so that they are the mean over x^0, ..., x^{T-1}.
 
-The runs are long enough, or noisy enough, that the bounds lie below what an algorithm that stands still would have, or
-one that forgets the global step, or whose noise the users do not average.
+The runs are long enough, or noisy enough, that three faulty algorithms would exceed the bounds: one that does not move,
+one that forgets the global step, and one whose noise the users do not average.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ def record_deviation(described: Mapping[str, Any], problem: Problem) -> float:
 def dissimilarity(problem: Problem) -> float:
     """G of Assumption 4 with B = 1: the largest root of the variance over the users of their gradients.
 
-    On the line these are piecewise linear, so that their variance is convex between the points at which a loss turns
-    linear, and largest at one of them. Elsewhere the largest length of a gradient serves.
+    On the line these are piecewise linear. So their variance is convex between the points at which a loss turns linear,
+    and largest at one of them. Elsewhere the largest length of a gradient serves.
     """
     import numpy as np
 
@@ -164,7 +164,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "100 users, from the minimiser": run_of(points_of(100), 100, 10, 50, 0.5, distance=0.0, lanes=24),
 }
 SHORT = ("256 users, long", "300 users, noise dominates", "three dimensions")
-"""Runs that between them notice every planted fault."""
+"""Runs that together detect every planted fault."""
 
 
 def start_of(problem: Problem, distance: float) -> Any:
@@ -177,7 +177,7 @@ def start_of(problem: Problem, distance: float) -> Any:
 
 
 def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]], float] | None = None) -> Experiment:
-    """best: eta~ from the letters' values, at most the limit; None for the instance's share of the limit."""
+    """best: eta~ from the symbols' values, at most the limit; None for the instance's share of the limit."""
     import numpy as np
 
     from dpfl_theory.algorithms import Cohort, RecordGradient
@@ -223,7 +223,7 @@ def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]]
 
 
 def as_fedavg(found: Experiment, eta_l: float) -> Experiment:
-    """DP-FedAvg where the run has DP-SCAFFOLD-warm: its own step size, and no warm round."""
+    """The run with DP-FedAvg in place of DP-SCAFFOLD-warm: its own step size, and no warm round."""
     from dpfl_theory.algorithms import TwoSidedFedAvg
 
     known: Any = found.algorithm
@@ -234,7 +234,7 @@ def as_fedavg(found: Experiment, eta_l: float) -> Experiment:
 
 
 def chosen_values(found: Experiment, statement: Statement, **more: float) -> Experiment:
-    """The run with the values of this statement's letters alone, and with others beside them."""
+    """The run with only the values of this statement's symbols, also those given in ``more``."""
     names = {symbol.name for symbol in statement.symbols}
     return replace(found, values={name: v for name, v in {**found.values, **more}.items() if name in names})
 
@@ -244,8 +244,8 @@ def runs(
     names: tuple[str, ...] = tuple(RUNS),
     beyond: tuple[str, ...] = (),
 ) -> tuple[Check, ...]:
-    """The Monte-Carlo checks, with the values of the letters of the statement that is checked; beyond: what is claimed
-    otherwise just outside the hypotheses, but for nu."""
+    """The Monte-Carlo checks, with the values of the checked statement's symbols; beyond: the constants, other than nu,
+    that are restated just outside the hypotheses."""
     chosen = {n: RUNS[n] for n in names if best is None or RUNS[n]["distance"]}
     edges = () if best is None else outside(run(best), RUNS[_SHORTEST], "nu", *beyond)
     return checks("monte-carlo", run(best), chosen) + edges
@@ -254,12 +254,12 @@ def runs(
 def run(
     best: Callable[[Mapping[str, float]], float] | None = None,
 ) -> Callable[[Statement, Mapping[str, Any]], Experiment]:
-    """What builds a run with the values of the letters of the statement that is checked."""
+    """The function that builds a run with the values of the checked statement's symbols."""
     return lambda statement, instance: claimed(chosen_values(experiment(instance, best), statement), instance)
 
 
 def claimed(found: Experiment, instance: Mapping[str, Any]) -> Experiment:
-    """The run with constants of the problem that are claimed to be others: ``constants`` of the instance, factors."""
+    """The run with restated constants of the problem: ``constants`` of the instance has their factors."""
     factors = instance.get("constants", {})
     return replace(found, values={**found.values, **{name: found.values[name] * f for name, f in factors.items()}})
 
@@ -285,6 +285,6 @@ _EDGES = {
     "D0": ("D_0 > 0", 0.0),
     "F0": ("F(x^0) > F(x*)", 0.0),
 }
-"""What is claimed of a constant, as a share of its value."""
+"""The claimed value of a constant, as a share of its value."""
 ONE = "one of eight users"
 """The run with one user and one record in a step."""

@@ -1,4 +1,4 @@
-"""One round of one local step from x^0 = x*: what no constant saves in Theorems C.1 and C.2.
+"""One round of one local step from x^0 = x*: the part of Theorems C.1 and C.2 that no constant saves.
 
 The printed right sides of their convex and non-convex parts are 0 there, whatever the constant that O hides. So a
 counterexample needs no constant: any noise moves the model. Its only gradients are taken at x*.

@@ -1,9 +1,9 @@
 """A start at which no weights help: the non-convex parts of noble2022 Theorems C.1 and C.2, over x^0 or from x^1 on.
 
 One user, M = l = K = s = R = B = 1, F(x) = nu x^2/2 up to |x| = w and linear beyond (gradients of at most nu w), noise
-xi ~ N(0, V) in each step, V = Sigma^2/2, x^0 = eta~ sqrt(V). Whatever z = x - eta~ F'(x) is, x' = z + eta~ xi with xi
-independent of z, and E min(x'^2, w^2) is least at z = 0 (Anderson), so E F'(x^t)^2 >= nu^2 E min(eta~^2 xi^2, w^2) for
-all t >= 1; at w = 8 eta~ sqrt(V) that is nu^2 eta~^2 V up to a factor of 1 - 10^(-12).
+xi ~ N(0, V) in each step, V = Sigma^2/2, x^0 = eta~ sqrt(V). Let z = x - eta~ F'(x), so that x' = z + eta~ xi with xi
+independent of z. Whatever z is, E min(x'^2, w^2) is least at z = 0 (Anderson). So E F'(x^t)^2 >= nu^2 E min(eta~^2
+xi^2, w^2) for all t >= 1; at w = 8 eta~ sqrt(V) that is nu^2 eta~^2 V up to a factor of 1 - 10^(-12).
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ def keeps_a_distance(statement: Statement, instance: Mapping[str, Any]) -> Outco
     p, and E|x'| >= eta E|xi| = 2h, so that p >= (2h + m)/2 from the first iterate on. From x^0 = -h follows m_t <= -a,
     a = min((1 - eta mu) h, eta (nu - mu) h/2), for all t >= 1; by Jensen's inequality E F(xbar) >= mu a^2/2.
 
-    All that is used of xi is its symmetry. Where the instance has varsigma for Sigma, one user of two records, with
-    gradients F'(x) +- varsigma, draws one in each step, without privacy noise: |x^t| <= varsigma/mu for all t, so that
-    no gradient is longer than C = (nu/mu + 1) varsigma. eta is the step that the statement prescribes.
+    Only the symmetry of xi is used. Where the instance has varsigma for Sigma, one user of two records, with gradients
+    F'(x) +- varsigma, draws one in each step, without privacy noise: |x^t| <= varsigma/mu for all t, so that no
+    gradient is longer than C = (nu/mu + 1) varsigma. eta is the step that the statement prescribes.
     """
     s = letters_of(statement)
     nu, mu, users = (sp.Rational(instance[name]) for name in ("nu", "mu", "M"))

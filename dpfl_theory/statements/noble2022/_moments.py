@@ -1,8 +1,9 @@
 r"""DP-SCAFFOLD-warm and DP-FedAvg on one-dimensional quadratics, with all moments of its rounds as exact fractions.
 
 With :math:`F_i'(x) = a_i x - b_i` every model, control variate and lagged point is an affine form in the state before
-the round and in the errors of the stochastic gradients, each of variance V, so that `Moments` has their second moments.
-As in the paper, users outside the cohort take their local steps too, unseen: the user drift counts all M users.
+the round and in the errors of the stochastic gradients. Each error has variance V, so that `Moments` has their second
+moments. As in the paper, users outside the cohort take their local steps too, unseen: the user drift counts all M
+users.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ _Run = Scaffold | FedAvg
 
 @dataclass(frozen=True)
 class _Lagged:
-    """What is left after a round, and the points of each user's local steps when it was heard last."""
+    """The state after a round, and the points of each user's local steps when it last took part."""
 
     run: _Run
     points: tuple[tuple[Vector, ...], ...]
@@ -136,7 +137,7 @@ def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]
     world, K, start = users.world, users.local_steps, Vector(users.start)
 
     def played(state: _Lagged) -> tuple[_Run, _Lagged]:
-        """The round, and what is left after it."""
+        """The round, and the state after it."""
         now = _played(users, world, state.run, unseen=True)
         points = tuple(now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(state.points))
         return now, _Lagged(_bare(now), points)
@@ -147,7 +148,7 @@ def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]
 
 
 def _begun(users: Users, world: Quadratics, control: bool) -> _Run:
-    """What there is before the first round."""
+    """The state before the first round."""
     x = Vector(users.start)
     return warm_start(world, x, users.local_steps) if control else FedAvg(x)
 
@@ -161,7 +162,7 @@ def _played(users: Users, world: Quadratics, now: _Run, unseen: bool = False) ->
 
 
 def _bare(now: _Run) -> _Run:
-    """What the next round needs of it."""
+    """The part of it that the next round needs."""
     return replace(now, paths=(), cohort=())
 
 
@@ -171,7 +172,7 @@ def _moments(
     after: Moments[_Lagged],
     played: Callable[[_Lagged], tuple[_Run, _Lagged]],
 ) -> RoundMoments:
-    """Of one round, from the moments before and after it."""
+    """The expectations of one round, from the moments before and after it."""
     world, x = users.world, before.state.run.x
 
     def mean_square(law: Moments[_Lagged], paths: Iterable[Sequence[Vector]], x: Vector) -> Fraction:

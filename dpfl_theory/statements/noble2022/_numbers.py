@@ -17,7 +17,7 @@ from dpfl_theory.statements.numbers import Key, recorded
 __all__ = ["COMPUTED", "GIVEN"]
 
 _ONE = dict.fromkeys(("M", "l", "K", "s", "R", "B", "c", "nu", "mu", "eta", "eta_g", "Sigma"), 1)
-"""Every letter 1, but what is left out."""
+"""The value 1 for every symbol, except those left out."""
 
 
 def _all_selected() -> float:
@@ -48,8 +48,8 @@ def _third_party(noise: int, steps: int) -> float:
 
 @cache
 def _server_shares() -> tuple[float, ...]:
-    """Certified epsilons towards the server over epsilon_s = epsilon sqrt(M/l), where sigma_g is the order of Theorem
-    4.1 with the constant 1 for this epsilon, in the 25 runs of Table 1."""
+    """Certified epsilons towards the server over epsilon_s = epsilon sqrt(M/l), in the 25 runs of Table 1. There
+    sigma_g is the order of Theorem 4.1 with the constant 1 for this epsilon."""
     from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
     from dpfl_theory.statements.noble2022.privacy.table1 import PRINTED, entries
     from dpfl_theory.statements.noble2022.privacy.theorem4_1_server import SERVER
@@ -115,7 +115,8 @@ def _grown(K: int) -> float:
 
 
 def _start_factor() -> float:
-    """The factor of mu D_0^2 exp(...) in Theorem C.1's strongly convex part, repaired: T = 0 leaves it alone."""
+    """The factor of mu D_0^2 exp(...) in Theorem C.1's strongly convex part, repaired: T = 0 leaves only this
+    factor."""
     letters = {**_ONE, "varsigma": 0, "D0": 1.0, "T": 1e-300}
     return float(terms_at(theoremC_1_repaired.STRONGLY_CONVEX, "rhs", letters)["start"])
 

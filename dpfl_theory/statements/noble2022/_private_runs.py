@@ -1,7 +1,7 @@
 """DP-SCAFFOLD-warm and DP-FedAvg at Theorem 4.2's noise scale sigma_g*, with the step sizes of the proofs; and runs of
 Theorems C.1 (1) and C.2 (1) as printed, at a number of rounds at which their floor does not show yet.
 
-What refutes the latter is a distance from x* that no constant step gets rid of, far below what a simulation can see
+The latter are refuted by a distance from x* that no constant step removes. It is far below what a simulation can detect
 next to the noise term. Those runs say that with the constant c = 1 the printed bounds are no worse than that.
 """
 

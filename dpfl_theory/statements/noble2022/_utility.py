@@ -1,9 +1,9 @@
-"""The letters of noble2022's utility analysis (Appendix C): of the theorems, and of the lemmas that bound one round;
-their hypotheses, and what runs observe.
+"""The symbols of noble2022's utility analysis (Appendix C): of the theorems, and of the lemmas that bound one round;
+their hypotheses, and the expectations that runs observe.
 
-E is the excess of loss, and O stands for an unknown constant c. Sigma is the paper's Sigma_g(C) = 2 C sqrt(2d)
-sigma_g/(sR). (The text says that N(0, I_d) has variance 2d, where it has d; a constant does not mind.) The weights w_t
-of the averaged output are read as nonnegative with sum 1.
+E is the excess of loss, and O hides an unknown constant c. Sigma is the paper's Sigma_g(C) = 2 C sqrt(2d) sigma_g/(sR).
+(The text says that N(0, I_d) has variance 2d, where it has d; a constant factor does not matter.) The weights w_t of
+the averaged output are read as nonnegative with sum 1.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ NEVER_CLIPPED = (
     "Assumption 3.3 is read as: clipping never acts; taken literally no run with sigma_g > 0 meets it, since Gaussian "
     "noise takes the iterates anywhere."
 )
-"""What the theorems on strongly convex objectives are read by."""
+"""The reading of the theorems on strongly convex objectives."""
 OUTPUT = (
     "The output is over x^1, ..., x^T; the lemmas behind it bound x^0, ..., x^{T-1}. The counterexamples of many "
     "rounds hold in both readings."
 )
-"""A slip of both theorems."""
+"""A typo of both theorems."""
 ROUND_PART = (
-    "Decided is what one round must keep so that T rounds add up to the bound; what remains, that they do, is decided "
-    "by the algebra of the step size."
+    "It decides the inequality that one round must keep so that T rounds add up to the bound; the algebra of the step "
+    "size decides that they do."
 )
-"""What checks of one round of a theorem decide."""
+"""The part that checks of one round of a theorem decide."""
 
 _GAP = r"(\mathbb{E}[F(x^{t-1})] - F(x^*))"
 _ALL = (
@@ -79,16 +79,16 @@ LETTERS = {symbol.name: symbol for symbol in _ALL}
 VARIANCE = ("varsigma", "s", "R", "Sigma")
 COHORT = ("K", "l", "M")
 _SLACK = 1e-9
-"""What rounding may do to a constant of a problem, relative to it."""
+"""The rounding error that a constant of a problem may have, relative to it."""
 
 
 def letters(*names: str) -> tuple[Symbol, ...]:
-    """These letters, in this order."""
+    """The symbols with these names, in this order."""
     return tuple(LETTERS[name] for name in names)
 
 
 def deviation(s: Mapping[str, Any]) -> Any:
-    """varsigma/sqrt(sR) + Sigma_g, of the letters as sympy symbols."""
+    """varsigma/sqrt(sR) + Sigma_g, from sympy symbols."""
     return s["varsigma"] / sp.sqrt(s["s"] * s["R"]) + s["Sigma"]
 
 
@@ -103,17 +103,17 @@ def averaged(s: Mapping[str, Any]) -> Any:
 
 
 def logarithm(s: Mapping[str, Any], W: Any) -> Any:
-    """L = ln max(e, mu^2 D_0^2 T/W), of the letters as sympy symbols."""
+    """L = ln max(e, mu^2 D_0^2 T/W), from sympy symbols."""
     return sp.log(sp.Max(sp.E, s["mu"] ** 2 * s["D0"] ** 2 * s["T"] / W))
 
 
 def log_factor(mu: float, D0: float, T: float, W: float) -> float:
-    """The same of numbers; 1 for W = 0, where the term that it multiplies is 0."""
+    """The same from numbers; 1 for W = 0, where the term that it multiplies is 0."""
     return math.log(max(math.e, mu**2 * D0**2 * T / W)) if W else 1.0
 
 
 def sampling(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    """Why too few users or records take part, if so."""
+    """The reason why too few users or records take part, or None."""
     for rate, number, what in (("l", "M", "users"), ("s", "R", "records")):
         if not 0 < values[rate] <= 1:
             return f"{rate} = {values[rate]} does not lie in (0, 1]"

@@ -12,7 +12,7 @@ assert left > 1
 # (3): Algorithm 1, option (ii), d = 1, E = 1, L = G = 1, alpha = 1; GE/|u_i| (f_i(w) - f_i(w*)) needs no Delta.
 def both_sides(n, r, K, rho, small, start=0.02, points=8192):
     gamma, eta, h = K * rho**2 / 2, rho / 2, 80 * rho / points
-    w = (np.arange(points) - points // 2) * h  # the grid on which w_k has a density, but for runs that no client joined
+    w = (np.arange(points) - points // 2) * h  # the grid on which w_k has a density, unless no client joined
     frequency, right_half = 2 * np.pi * np.fft.fftfreq(points, h), np.where(w == 0, 0.5, w > 0)
     gap = sum(np.where(abs(w) <= c, abs(w) / 2, abs(w) - c / 2) * m / n for c, m in ((1.0, 1), (small, n - 1)))
     chance = [comb(n, j) * (r / n) ** j * (1 - r / n) ** (n - j) for j in range(n + 1)]

@@ -1,6 +1,6 @@
 # One round (T = K = 1), M = 2, l = 1/2, epsilon = 1/2, sigma_g = 1. The order of Theorem 4.1 with the constant 1 is at
-# most 1 for these s; the server sees user 0's noisy gradient with probability l: (1 - s) N(0, 1) + s N(1, 1).
-# At fixed delta and T = 2/s rounds the largest of T numbers tells a record that was used apart from one that was not.
+# most 1 for these s; the server sees user 0's noisy gradient with probability l: (1 - s) N(0, 1) + s N(1, 1). At fixed
+# delta and T = 2/s rounds the largest of T numbers separates a record that was used from one that was not.
 from mpmath import exp, expm1, findroot, log, log1p, mp, mpf, ncdf, sqrt
 
 mp.dps = 120

@@ -1,6 +1,6 @@
-# User 0's gradients are -C, but for the record, all others' are C, lM = K = 1, delta = 1e-6: the sum shows who takes
+# User 0's gradients are -C, except for the record, all others' are C, lM = K = 1, delta = 1e-6: the sum shows who takes
 # part, so that a round gives with probability 1/M the record under its own noise: (1 - s) N(0, sigma_g^2) + s N(1,
-# sigma_g^2) against N(0, sigma_g^2) in units of 2C/(sR). First T = 1, where x^1 is all there is. Then T rounds, with
+# sigma_g^2) against N(0, sigma_g^2) in units of 2C/(sR). First T = 1, where x^1 is the only output. Then T rounds, with
 # x^1, ..., x^T seen: delta(eps) is the integral of exp(cgf - lambda eps)/(lambda (lambda + 1))/(2 pi i) over a vertical
 # line through c > 0, cgf that of the privacy loss.
 from math import comb, exp, log, pi, sqrt

@@ -22,7 +22,7 @@ __all__ = ["cases", "checks", "dissimilarity"]
 def dissimilarity(users: Users, B: Fraction) -> Fraction:
     """The least G^2 of Assumption 4: the largest value over x of (1/M) sum_i F_i'(x)^2 - B^2 F'(x)^2.
 
-    Raises ValueError where there is none.
+    Raises ValueError where none exists.
     """
     M, star = len(users.curvatures), users.minimiser
     rests = [a * star - b for a, b in zip(users.curvatures, users.offsets)]  # F_i' = a_i z + rest_i; they add up to 0
@@ -61,7 +61,7 @@ def cases(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
 
 
 def _values(users: Users, B: Fraction, square: Fraction, T: int) -> dict[str, Any]:
-    """The letters' values, exact, G^2 = square; a record is all there is, so that V is Sigma^2."""
+    """The symbols' values, exact, G^2 = square; there is only one record, so that V is Sigma^2."""
     away = users.start - users.minimiser
     return {
         "eta_g": users.eta_g, "nu": users.smoothness, "mu": min(users.curvatures), "varsigma": 0, "s": 1, "R": 1,

@@ -1,7 +1,7 @@
-r"""One round of DP-FedAvg with eta_g = sqrt(lM), for all M, lM and K: what Theorem C.2 repaired adds up.
+r"""One round of DP-FedAvg with eta_g = sqrt(lM), for all M, lM and K, as Theorem C.2 repaired adds it up.
 
 The paper cites Theorem V of Karimireddy et al. (2020b); this is a proof with smaller constants. One round, given x =
-x^{t-1}; S = ||grad F(x)||^2, W = V/(KlM), theta = nu eta~ <= 1/(8 (1 + B^2)); || || of what is random is a root mean
+x^{t-1}; S = ||grad F(x)||^2, W = V/(KlM), theta = nu eta~ <= 1/(8 (1 + B^2)); || || of a random vector is a root mean
 square over errors, cohorts and, for ``mean``, users.
 
 1. Local steps. q = 1 + eta_l nu; for convex F_i, whose gradient steps do not expand, q = 1. With g_i = ||grad F_i(x)||
@@ -21,8 +21,8 @@ square over errors, cohorts and, for ``mean``, users.
    ||x - x*||^2 - (mu/2) ||y - x||^2; and S <= 2 nu (F(x) - F*) (Lemma C.2). Smooth: -<grad F, h> <= -S/2 + ||h - grad
    F||^2/2 for the mean direction h, ||h - grad F||^2 <= nu^2 E.
 
-SymPy decides the identities behind the steps and the signs of the polynomials that are left; how the steps are put
-together (`cost` and the lines below it) is this text's, and the worst cases of one round of each class hold it to that.
+SymPy decides the identities behind the steps and the signs of the remaining polynomials. This text combines the steps
+(`cost` and the lines below it), and the worst cases of one round of each class test that.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = ["checks", "cost", "drift", "performance", "proof"]
 
 
 def cost(kind: str, theta: Any, ratio: Any, split: Any) -> Any:
-    """What the drift E costs a round, of its direction and its move: in units of eta~ nu E, or eta~ nu^2 E for
+    """The cost of the drift E for a round, of its direction and its move: in units of eta~ nu E, or eta~ nu^2 E for
     ``non-convex``. ratio: mu/nu."""
     moved = theta * (1 + 1 / split)
     if kind == "non-convex":
@@ -96,7 +96,7 @@ def proof(kind: str, claim: RoundConstants | None = None) -> Callable[[Statement
 
 
 def _identities(kind: str, a: Any) -> dict[str, tuple[Any, Any]]:
-    """The identities behind the three steps; squares and products of nonnegative letters on their right sides."""
+    """The identities behind the three steps; squares and products of nonnegative symbols on their right sides."""
     M, r, D, X, x, y, n, P, Q = sp.symbols("M r D X x y n P Q", positive=True)
     kappa = (M - r) / ((M - 1) * r)  # P = sum ||u_i||^2 and Q = ||sum u_i||^2 over M >= 2 users
     variance = (r * P / M + r * (r - 1) / (M * (M - 1)) * (Q - P)) / r**2 - Q / M**2
@@ -139,15 +139,15 @@ def _local_steps() -> dict[str, tuple[Any, Any]]:
 
 
 _STEP = (
-    "Decided is what a step from a free point costs a round at most; what remains is the drift up to that point, which "
-    "the proof of the round has, and the sum over T rounds."
+    "It decides the largest cost of a step from a free point for a round. The drift up to that point, which the proof "
+    "of the round has, and the sum over T rounds remain."
 )
 
 
 def performance(statement: Statement, instance: Mapping[str, Any], claim: RoundConstants | None = None) -> Performance:
-    """What the statement's bound asks of one round (`kept`), for eta~ = step/(8 (1 + B^2) nu), nu = 1.
+    """The requirement of the statement's bound on one round (`kept`), for eta~ = step/(8 (1 + B^2) nu), nu = 1.
 
-    Assumption 4 is asked for at x alone; the errors of the local steps are +xi or -xi with xi^2 <= V.
+    Assumption 4 is required only at x; the errors of the local steps are +xi or -xi with xi^2 <= V.
     """
     from PEPit import PEP, Expression
 
@@ -192,10 +192,10 @@ def _descent(world: FunctionClass, x: Vector, following: Callable[[], Vector]) -
 
 
 def drift(statement: Statement, instance: Mapping[str, Any], price: float | None = None) -> Performance:
-    """What one local step from anywhere costs: x^t = x - eta~ grad f(y) for a free y, one user, B = 1, no errors.
+    """The cost of one local step from anywhere: x^t = x - eta~ grad f(y) for a free y, one user, B = 1, no errors.
 
-    The round keeps the gain that the statement's bound needs for ``price`` eta~ ||y - x||^2, by default what the proof
-    makes of the drift.
+    The round keeps the gain that the statement's bound needs for ``price`` eta~ ||y - x||^2, by default the cost of the
+    drift in the proof.
     """
     from PEPit import PEP, Point
 

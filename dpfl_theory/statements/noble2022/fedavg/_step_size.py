@@ -1,4 +1,4 @@
-"""The step sizes of Theorem C.2 repaired: what balances the terms that T rounds of `_round` leave, as numbers, and the
+"""The step sizes of Theorem C.2 repaired, as numbers, which balance the terms that T rounds of `_round` leave; and the
 algebra between one round and the bounds.
 
 Summed over T rounds the mean of F(x^t) - F*, or of ||grad F(x^t)||^2, is at most A/(eta~ T) + c_1 eta~ + c_2 eta~^2
@@ -56,7 +56,7 @@ ROUNDS = {
     "strongly convex": RoundConstants(Fraction(4, 3), Fraction(7, 5), Fraction(5, 2), Fraction(14, 9), Fraction(1, 4)),
     "non-convex": RoundConstants(Fraction(1, 3), Fraction(2, 3), Fraction(6, 5), Fraction(8, 15), Fraction(1, 5)),
 }
-"""What one round of each class keeps."""
+"""The inequality that one round of each class keeps."""
 
 
 def exact(value: Any) -> Any:
@@ -70,9 +70,8 @@ def start(kind: str, v: Mapping[str, Any], number: Any = float) -> Any:
 
 
 def coefficients(kind: str, v: Mapping[str, Any], number: Any = float) -> tuple[Any, Any, Any]:
-    """The two parts of c_1, of the noise and of the sampling of users, and c_2, of letters that are numbers or symbols.
-
-    number: what makes one of a fraction.
+    """The two parts of c_1, of the noise and of the sampling of users, and c_2, of values that are numbers or symbols.
+    number: converts a fraction to one of them.
     """
     claim = ROUNDS[kind]
     unit = v["nu"] if kind == "non-convex" else 1
@@ -83,7 +82,7 @@ def coefficients(kind: str, v: Mapping[str, Any], number: Any = float) -> tuple[
 
 
 def weight(v: Mapping[str, Any], number: Any = float) -> Any:
-    """W = gain (c_1 + 2 c_2/(mu T)) of the strongly convex step: what mu^2 D_0^2 T is measured against."""
+    """W = gain (c_1 + 2 c_2/(mu T)) of the strongly convex step: mu^2 D_0^2 T is compared with it."""
     noise, users, c2 = coefficients("strongly convex", v, number)
     return number(ROUNDS["strongly convex"].gain) * (noise + users + 2 * c2 / (v["mu"] * v["T"]))
 
@@ -114,15 +113,16 @@ def _longest(v: Mapping[str, float]) -> float:
 
 _NAMES = ("noise", "sampling of users", "heterogeneity")
 _SHORT, _TALL = Fraction(8, 5), Fraction(8, 3)
-"""At least 1/(1 - 1/e) and 1/(1 - e^(-1/2)): what the weights leave of the start at 2L/(mu T) and at the longest
-step."""
+"""At least 1/(1 - 1/e) and 1/(1 - e^(-1/2)): the share of the start that the weights leave at 2L/(mu T) and at the
+longest step."""
 Build = Callable[[Statement, Mapping[str, Any]], Outcome]
 
 
 def kept(statement: Statement, kind: str) -> RoundConstants:
-    """What one round must keep so that T rounds add up to the statement's bound, as `three_cases` and `logarithm` say.
+    """The constants that one round must keep so that T rounds add up to the statement's bound, as `three_cases` and
+    `logarithm` say.
 
-    Each coefficient is read from one entered term, where all letters are 1 (and l = 1/2, and L = 1).
+    Each coefficient is read from one entered term, where all symbols are 1 (and l = 1/2, and L = 1).
 
     >>> from dpfl_theory.statements import get
     >>> kept(get("noble2022.theoremC.2.convex.repaired"), "convex") == ROUNDS["convex"]
@@ -218,6 +218,6 @@ def logarithm(ratio: Callable[[Symbols], Any]) -> Build:
 
 
 def _proved(*steps_: tuple[Any, Any, str]) -> Outcome:
-    """As `all_equal`, but a step that fails refutes the proof alone, not the statement."""
+    """As `all_equal`, but a step that fails refutes only the proof, not the statement."""
     found = all_equal(*steps_)
     return replace(found, true=found.true or None)

@@ -1,4 +1,4 @@
-"""noble2022 Theorem C.2: what DP-FedAvg with noise at every local step reaches, under bounded dissimilarity."""
+"""noble2022 Theorem C.2: the rates of DP-FedAvg with noise at every local step, under bounded dissimilarity."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _non_convex(s: Symbols) -> Sides:
 
 _OUTPUT = (
     noble.OUTPUT,
-    "The theorem stands 'under Assumptions 2 and 3'; G and B are those of Assumption 4, which is added here.",
+    "The theorem is stated 'under Assumptions 2 and 3'; G and B are those of Assumption 4, which is added here.",
     "Algorithm 2 sets y_i^0 to x^t, which is not known yet; x^{t-1} is meant.",
 )
 STRONGLY_CONVEX: Statement = Statement(
@@ -80,8 +80,8 @@ STRONGLY_CONVEX: Statement = Statement(
         ),
     ),
     text=(
-        "DP-FedAvg with mu-strongly convex F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K "
-        "eta_g) and T >= 8 (1 + B^2) nu/mu has weights w_t with which the averaged output satisfies the bound."
+        "Take mu-strongly convex F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g) "
+        "and T >= 8 (1 + B^2) nu/mu. Then DP-FedAvg has weights w_t with which the averaged output satisfies the bound."
     ),
     symbols=noble.letters(*_COMMON, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
@@ -113,16 +113,15 @@ STRONGLY_CONVEX: Statement = Statement(
         ),
         printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
         true=(
-            "eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W), W = 7V/(5KlM) + "
-            "5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM), V = varsigma^2/(sR) + Sigma_g^2, gives the printed terms "
-            "with the factors 147/50 L (of V), 21/4 L, 98/15 L^2/(lM) and 1, with logarithms that the printed O does "
-            "not show, for the mean of x^0, ..., x^{T-1} with weights (1 - mu eta~/2)^{-t}"
+            "take eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W), W = "
+            "7V/(5KlM) + 5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM), V = varsigma^2/(sR) + Sigma_g^2. This gives the "
+            "printed terms with the factors 147/50 L (of V), 21/4 L, 98/15 L^2/(lM) and 1; the printed O does not show "
+            "the logarithms. It does so for the mean of x^0, ..., x^{T-1} with weights (1 - mu eta~/2)^{-t}"
         ),
         why=(
-            f"{WHY_FALSE} With the step chosen, what is missing are logarithms. "
-            "The instances are two: with bounded gradients and sigma_g = 0, and with noise and Assumption 3.3 read as "
-            "'clipping never acts'. The mean of x^t comes from a quadrature, in which two rules and two grids agree to "
-            "1/100 000."
+            f"{WHY_FALSE} With the step chosen, logarithms are missing. The instances are two: with bounded gradients "
+            "and sigma_g = 0, and with noise and Assumption 3.3 read as 'clipping never acts'. The mean of x^t comes "
+            "from a quadrature, in which two rules and two grids agree to 1/100 000."
         ),
         counterexample=(
             "d = 1, M = l = K = 1, G = 0, B = 1, F'(x) = 10x for x > 0 and x for x < 0, R = 2 records with gradients "
@@ -178,10 +177,11 @@ CONVEX: Statement = Statement(
         ),
         printed="the bound, every term of which has a power of D_0, for the step eta_l of nu, B, K, l, M alone",
         true=(
-            "eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), sqrt(3) D_0/(2 sqrt(c_1 T)), (3 D_0^2/(4 c_2 T))^(1/3)), "
-            "c_1 = V/(KlM) + 15 (1 - l) G^2/(8lM), c_2 = 21 nu G^2/(32lM), gives the printed terms with the factors "
-            "sqrt(3) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 3 sqrt(10)/4, (3/4) 7^(1/3)/(lM)^(1/3), and 6 (1 "
-            "+ B^2) in place of B^2, for the mean of x^0, ..., x^{T-1}, if x^0 is not x*"
+            "take eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), sqrt(3) D_0/(2 sqrt(c_1 T)), (3 D_0^2/(4 c_2 "
+            "T))^(1/3)), c_1 = V/(KlM) + 15 (1 - l) G^2/(8lM), c_2 = 21 nu G^2/(32lM). This gives the printed terms "
+            "with the factors sqrt(3) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 3 sqrt(10)/4, (3/4) "
+            "7^(1/3)/(lM)^(1/3), and 6 (1 + B^2) in place of B^2. It does so for the mean of x^0, ..., x^{T-1}, if x^0 "
+            "is not x*"
         ),
         why=f"{WHY_FALSE} The best step shrinks with D_0/G too.",
         counterexample=(
@@ -214,8 +214,8 @@ NON_CONVEX: Statement = Statement(
         ),
     ),
     text=(
-        "DP-FedAvg with F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g) and T >= 1 "
-        "has weights w_t with which a random iterate, x^t with probability w_t, satisfies the bound."
+        "Take F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g) and T >= 1. Then "
+        "DP-FedAvg has weights w_t with which a random iterate, x^t with probability w_t, satisfies the bound."
     ),
     symbols=noble.letters(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
@@ -246,10 +246,10 @@ NON_CONVEX: Statement = Statement(
         printed="nu sqrt(F) Sigma_g, nu G sqrt(F (1 - l)) and F^(2/3) nu^(1/3) G^(2/3) in three terms",
         true=(
             "their units are not that of ||grad F||^2: sqrt(nu F) Sigma_g, G sqrt(nu F (1 - l)) and (nu F G)^(2/3) "
-            "have it. And the step must be chosen: eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), sqrt(3 F/(c_1 T)), "
-            "(3 F/(c_2 T))^(1/3)), c_1 = 2 nu V/(KlM) + 18 nu (1 - l) G^2/(5lM), c_2 = 8 nu^2 G^2/(5lM), gives them "
-            "with the factors 2 sqrt(6) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 6 sqrt(30)/5, (4/5) "
-            "15^(2/3)/(lM)^(1/3), and 24 (1 + B^2) in place of B^2, for a random one of x^0, ..., x^{T-1}"
+            "have it. And the step must be chosen: take eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), sqrt(3 F/(c_1 "
+            "T)), (3 F/(c_2 T))^(1/3)), c_1 = 2 nu V/(KlM) + 18 nu (1 - l) G^2/(5lM), c_2 = 8 nu^2 G^2/(5lM). This "
+            "gives them with the factors 2 sqrt(6) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 6 sqrt(30)/5, (4/5) "
+            "15^(2/3)/(lM)^(1/3), and 24 (1 + B^2) in place of B^2. It does so for a random one of x^0, ..., x^{T-1}"
         ),
         why=(
             "Powers of nu in three terms have the wrong unit too; with the right ones the theorem fails all the same. "
@@ -258,10 +258,10 @@ NON_CONVEX: Statement = Statement(
         ),
         counterexample=(
             "d = 1, M = l = K = s = 1, G = 0, B = 1, F(x) = nu x^2/2, linear far from x* = 0, V = Sigma_g^2/2, x^0 = "
-            "eta~ sqrt(V): E||grad F||^2 >= Sigma_g^2/512, up to what the linear part takes, as little as one likes, "
-            "at x^0 and at every x^t, so for all weights and T, while the right side tends to 0. Over x^1, ..., x^T, "
-            "as printed, one step refutes it: x^0 = x*, T = 1, the left side is Sigma_g^2/(512 M) > 0, the right side "
-            "0 for every constant"
+            "eta~ sqrt(V): E||grad F||^2 >= Sigma_g^2/512 at x^0 and at every x^t, up to an arbitrarily small amount "
+            "that the linear part takes. So it holds for all weights and T, while the right side tends to 0. Over x^1, "
+            "..., x^T, as printed, one step refutes it: x^0 = x*, T = 1, the left side is Sigma_g^2/(512 M) > 0, the "
+            "right side 0 for every constant"
         ),
         repaired="noble2022.theoremC.2.non-convex.repaired",
     ),

@@ -169,10 +169,10 @@ STRONGLY_CONVEX: Statement = Statement(
         note=_NOTE.format(step="a step size of T and its logarithm", weights="(1 - mu K eta_l eta_g/2)^(-t) are the"),
     ),
     text=(
-        "DP-FedAvg with mu-strongly convex nu-smooth F_i of dissimilarity (G, B), eta_g = sqrt(lM), T >= 8 (1 + B^2) "
-        "nu/mu and K eta_l eta_g = min(1/(8 (1 + B^2) nu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W), W = 7V/(5KlM) + "
-        "5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM), V = varsigma^2/(sR) + Sigma^2, satisfies the bound for the mean "
-        "of x^0, ..., x^{T-1} with weights (1 - mu K eta_l eta_g/2)^{-t}."
+        "Take mu-strongly convex nu-smooth F_i of dissimilarity (G, B), eta_g = sqrt(lM), T >= 8 (1 + B^2) nu/mu and K "
+        "eta_l eta_g = min(1/(8 (1 + B^2) nu), 2L/(mu T)). Here L = ln max(e, mu^2 D_0^2 T/W), W = 7V/(5KlM) + 5 (1 - "
+        "l) G^2/(2lM) + 28 nu G^2/(9 mu T lM) and V = varsigma^2/(sR) + Sigma^2. Then DP-FedAvg satisfies the bound "
+        "for the mean of x^0, ..., x^{T-1} with weights (1 - mu K eta_l eta_g/2)^{-t}."
     ),
     symbols=noble.letters(*_LETTERS, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
@@ -196,10 +196,10 @@ CONVEX: Statement = Statement(
         noble.PAPER, "Theorem C.2 (2), Appendix C.5", note=_NOTE.format(step="one step size", weights="equal")
     ),
     text=(
-        "DP-FedAvg with convex nu-smooth F_i of dissimilarity (G, B), eta_g = sqrt(lM) and K eta_l eta_g = min(1/(8 (1 "
-        "+ B^2) nu), sqrt(3) D_0/(2 sqrt(c_1 T)), (3 D_0^2/(4 c_2 T))^(1/3)), c_1 = V/(KlM) + 15 (1 - l) G^2/(8lM), "
-        "c_2 = 21 nu G^2/(32lM), V = varsigma^2/(sR) + Sigma^2, satisfies the bound for the mean of x^0, ..., x^{T-1}, "
-        "T >= 1, if x^0 is not x*; a c that is 0 asks for no shorter step."
+        "Take convex nu-smooth F_i of dissimilarity (G, B), eta_g = sqrt(lM) and K eta_l eta_g = min(1/(8 (1 + B^2) "
+        "nu), sqrt(3) D_0/(2 sqrt(c_1 T)), (3 D_0^2/(4 c_2 T))^(1/3)). Here c_1 = V/(KlM) + 15 (1 - l) G^2/(8lM), c_2 "
+        "= 21 nu G^2/(32lM) and V = varsigma^2/(sR) + Sigma^2. Then DP-FedAvg satisfies the bound for the mean of x^0, "
+        "..., x^{T-1}, T >= 1, if x^0 is not x*; a c that is 0 asks for no shorter step."
     ),
     symbols=noble.letters(*_LETTERS, "D0"),
     expectations=(noble.MEAN_EXCESS,),
@@ -222,13 +222,13 @@ NON_CONVEX: Statement = Statement(
     source=Source(
         noble.PAPER,
         "Theorem C.2 (3), Appendix C.5",
-        note=f"{_NOTE.format(step='units, one step size', weights='equal')}. The runs are of convex objectives alone",
+        note=f"{_NOTE.format(step='units, one step size', weights='equal')}. The runs are of convex objectives only",
     ),
     text=(
-        "DP-FedAvg with nu-smooth F_i of dissimilarity (G, B), eta_g = sqrt(lM) and K eta_l eta_g = min(1/(8 (1 + B^2) "
-        "nu), sqrt(3 F_0/(c_1 T)), (3 F_0/(c_2 T))^(1/3)), c_1 = 2 nu V/(KlM) + 18 nu (1 - l) G^2/(5lM), c_2 = 8 nu^2 "
-        "G^2/(5lM), V = varsigma^2/(sR) + Sigma^2, satisfies the bound for a random one of x^0, ..., x^{T-1}, T >= 1, "
-        "if F_0 > 0; a c that is 0 asks for no shorter step."
+        "Take nu-smooth F_i of dissimilarity (G, B), eta_g = sqrt(lM) and K eta_l eta_g = min(1/(8 (1 + B^2) nu), "
+        "sqrt(3 F_0/(c_1 T)), (3 F_0/(c_2 T))^(1/3)). Here c_1 = 2 nu V/(KlM) + 18 nu (1 - l) G^2/(5lM), c_2 = 8 nu^2 "
+        "G^2/(5lM) and V = varsigma^2/(sR) + Sigma^2. Then DP-FedAvg satisfies the bound for a random one of x^0, ..., "
+        "x^{T-1}, T >= 1, if F_0 > 0; a c that is 0 asks for no shorter step."
     ),
     symbols=noble.letters(*_LETTERS, "F0"),
     expectations=(noble.MEAN_SLOPE,),

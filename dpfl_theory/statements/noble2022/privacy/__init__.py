@@ -1,1 +1,1 @@
-"""What is said of privacy: mechanisms, composition, sampling, and what each observer learns."""
+"""The statements on privacy: mechanisms, composition, sampling, and what each observer learns."""

@@ -3,7 +3,7 @@ r"""Lower limits of the privacy that one round of DP-FedAvg and DP-SCAFFOLD (the
 The unit is 2C/(sR), the largest move of a noisy gradient, times eta_l; the noise of a step has deviation sigma_g, b is
 the batch sR, m the cohort lM. All losses are convex quadratics or linear functions of one variable. One of user 0's
 records differs between the data sets. The sum Z of the cohort's updates is seen, and each test below is a range of Z,
-so that its masses are sums of normal tails; what clipping might change has a probability that is given away.
+so that its masses are sums of normal tails; the probability that clipping changes something is conceded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Masses", "amplified", "contracted", "largest_epsilon", "renyi_low"]
 
 @dataclass(frozen=True)
 class Masses:
-    """What the tests of one attack need.
+    """The data that the tests of one attack need.
 
     inside: masses of Z in cells, given that user 0 takes part, with the record (P) and without it (Q); scale: Z's
     deviation; reach: where the cells end; spoiled: a bound of the probability that clipping acts; outside: of the
@@ -35,11 +35,10 @@ class Masses:
 def amplified(batch: int, rate: float, cohort: int, sigma: float, gain: float) -> Masses:
     """K = 2: user 0's second gradient multiplies what its first step has left, noise included, by 1 - gain.
 
-    User 0's records are quadratics with curvature gain/eta_l whose minimum is one clipped step away, so that after it
-    they answer (gain) times the deviation v = B_1 - noise; the record's own gradient is the constant -C. The sum is
-    then -(gain' - 1) v + B_2/2 less noise, where gain' = gain (1 - B_2/b), and B_1, B_2 say whether the record was
-    drawn. The other users' gradients are -C: without user 0 the sum lies 1.5 b higher. Clipping acts where |v| > b/(2
-    gain).
+    User 0's records are quadratics with curvature gain/eta_l whose minimum is one clipped step away. So after it they
+    answer (gain) times the deviation v = B_1 - noise; the record's own gradient is the constant -C. The sum is then
+    -(gain' - 1) v + B_2/2 less noise, where gain' = gain (1 - B_2/b), and B_1, B_2 say whether the record was drawn.
+    The other users' gradients are -C: without user 0 the sum lies 1.5 b higher. Clipping acts where |v| > b/(2 gain).
     """
     import numpy as np
     from scipy.special import ndtr
@@ -108,7 +107,7 @@ def largest_epsilon(masses: Masses, share: float, delta: float) -> float:
 def renyi_low(masses: Masses, order: float) -> float:
     """A lower limit of the Renyi divergence of Z, given that user 0 takes part: that of the cell into which Z falls.
 
-    Cells of which P has less than 1e-9 are left out, since rounding might count in them.
+    Cells of which P has less than 1e-9 are left out, since rounding might matter in them.
     """
     import numpy as np
 

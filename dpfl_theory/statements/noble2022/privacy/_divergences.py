@@ -90,7 +90,7 @@ def subsampled_cgf(order: float, rate: float, deviation: float) -> tuple[float, 
         return np.maximum(p - np.exp(epsilon) * q, 0.0)
 
     def integral(power: float, sticks: Any, upper: bool) -> float:
-        """Of gamma^(power - 1) H, gamma = e^epsilon, cell by cell; ``power`` is not 0."""
+        """The integral of gamma^(power - 1) H, gamma = e^epsilon, cell by cell; ``power`` is not 0."""
         edges = np.exp(power * epsilon) / power
         return float(np.dot(np.diff(edges), sticks[:-1] if upper else sticks[1:]))
 

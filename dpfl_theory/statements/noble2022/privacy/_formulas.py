@@ -1,4 +1,4 @@
-"""Theorem 4.1 without approximation, as printed and repaired, at a setting given by the paper's letters."""
+"""Theorem 4.1 without approximation, as printed and repaired, at a setting given by the paper's symbols."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def mechanism(name: str, point: Mapping[str, Any], view: str = "third-party") ->
 
 
 def certified(name: str, point: Mapping[str, Any], view: str = "third-party") -> tuple[float, float]:
-    """Certified limits of epsilon; the lower one is 0 where messages are counted as seen that need not be."""
+    """Certified limits of epsilon; the lower one is 0 where messages that need not be seen are counted as seen."""
     from dpfl_theory.privacy.accounting import lowest_epsilon
     from dpfl_theory.privacy.pld import epsilon_high
 
@@ -86,8 +86,8 @@ def step_budget(order: float, point: Mapping[str, Any]) -> float:
 
 
 def repaired_epsilon(statement: Statement, point: Mapping[str, Any], aggregated: bool = False) -> float:
-    """The repaired bound towards a third party: the least value of the statement's right side over whole orders, with
-    l' = floor(lM)/M for l and epsilon'' at s' = floor(sR)/R (and at floor(lM) sigma_g^2 for one local step of
+    """The repaired bound towards a third party: the least value of the statement's right side over whole orders. There
+    l' = floor(lM)/M replaces l, and epsilon'' is at s' = floor(sR)/R (and at floor(lM) sigma_g^2 for one local step of
     DP-FedAvg: ``aggregated``)."""
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""The letters of noble2022's privacy analysis, each mapped once to its meaning and domain, and shared hypotheses.
+"""The symbols of noble2022's privacy analysis, each mapped once to its meaning and domain, and shared hypotheses.
 
 Everything here is a number without unit: privacy depends on the noise only through sigma_g, its standard deviation over
 the largest change 2C/(sR) that one record makes in one local step.
@@ -43,7 +43,7 @@ LETTERS = {symbol.name: symbol for symbol in _ALL}
 
 
 def letters(*names: str) -> tuple[Symbol, ...]:
-    """These letters, in this order."""
+    """The symbols with these names, in this order."""
     return tuple(LETTERS[name] for name in names)
 
 
@@ -66,13 +66,13 @@ def _noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 def edges(
     build: Callable[..., Any], instance: Mapping[str, Any], stated: Mapping[str, Mapping[str, str]]
 ) -> tuple[Check, ...]:
-    """The instance just outside of hypotheses, by their words: how each states its letters otherwise."""
+    """The instances just outside of hypotheses, by the hypotheses' words, with the symbols that each restates."""
     outside = {f"just outside {words}": {**instance, "stated": letter} for words, letter in stated.items()}
     return checks("privacy", build, outside, "not-applicable")
 
 
 EDGES = {"lM >= 1": {"l": "99/100"}, "sigma_g > 0": {"sigma_g": "0"}, "delta < 1": {"delta": "1000000"}}
-"""Of a point with lM = 1 and delta = 1e-6."""
+"""Restated values at a point with lM = 1 and delta = 1e-6."""
 DELTA = Assumption("0 < delta < 1", _delta)
 ORDER = Assumption("alpha > 1", _order)
 RATE = Assumption("0 < q < 1", _rate)

@@ -59,8 +59,8 @@ class Run:
     global_step: Fraction = Fraction(1)
 
     def views(self, control: bool) -> tuple[list[Form], list[Form], list[Form]]:
-        """What the server sees (all messages), what third parties see in all rounds, and in the last one: of
-        DP-SCAFFOLD, or of DP-FedAvg without ``control``."""
+        """The views of the server (all messages), of third parties in all rounds, and of third parties in the last one:
+        of DP-SCAFFOLD, or of DP-FedAvg without ``control``."""
         K, zero, size = self.local_steps, Vector(Fraction(0)), len(self.cohorts[0])
         now: Scaffold | FedAvg = Scaffold(zero, zero, (zero,) * self.users) if control else FedAvg(zero)
         messages: list[Vector] = []
@@ -82,7 +82,7 @@ class Run:
 
 
 def forms_of(vectors: Sequence[Vector]) -> list[Form]:
-    """Their coefficients: of the record's presence, which is what is known of them, and of each error in any of them.
+    """Their coefficients: of the record's presence, which is their known part, and of each error in any of them.
 
     >>> forms_of([Vector(Fraction(1), {"e": Fraction(2)}), Vector(Fraction(0), {"f": Fraction(3)})])
     [[Fraction(1, 1), Fraction(2, 1), Fraction(0, 1)], [Fraction(0, 1), Fraction(0, 1), Fraction(3, 1)]]
@@ -123,5 +123,5 @@ def _plus(a: Sequence[Fraction], b: Sequence[Fraction], factor: Fraction) -> For
 
 
 def _inner(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
-    """Of the noise coefficients."""
+    """The inner product of the noise coefficients."""
     return sum((p * q for p, q in zip(a[1:], b[1:])), Fraction(0))

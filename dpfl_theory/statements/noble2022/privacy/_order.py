@@ -1,4 +1,4 @@
-"""Theorem 4.1's order of magnitude for sigma_g: what both views share.
+"""Theorem 4.1's order of magnitude for sigma_g: the parts that both views share.
 
 The constants: u for all of Omega and o (sigma_g is at least u times each of the two orders, and s at most 1/u), v for
 O. Larger u and v only weaken the statement, so that a ladder of pairs with u and v growing together decides it.
@@ -52,23 +52,25 @@ ONE_ROUND = [{**_ROUND, "R": R, "s": 1 / R, "delta": delta} for R, delta in ((15
 """One round at sigma_g = 1, which is the printed order or a little more: no small noise, and still no constants."""
 
 SURVIVES = {
-    f"noble2022.theorem4.2.{name}": "Its inequality is about runs at sigma_g*, whatever privacy that noise gives: only "
-    "what epsilon means there rests on it."
+    f"noble2022.theorem4.2.{name}": (
+        "Its inequality is about runs at sigma_g*, whatever privacy that noise gives: only the meaning of epsilon "
+        "there depends on it."
+    )
     for name in ("fedavg", "scaffold")
 }
-"""What Theorem 4.2 takes from Theorem 4.1."""
+"""The part of Theorem 4.1 that Theorem 4.2 uses."""
 
 READING = (
     "Omega, O and o hide constants that depend on nothing; T counts every round that releases something, the warm-up's "
     "included."
 )
-"""What both views are read by."""
+"""The reading of both views."""
 
 ARGUMENT = (
-    "For any u and v take M = 2, l = 1/2, K = 1, epsilon = 1/2, delta < 1/2, s = 1/R and T = 2R: then sigma_g = u "
+    "For any u and v take M = 2, l = 1/2, K = 1, epsilon = 1/2, delta < 1/2, s = 1/R and T = 2R. Then sigma_g = u "
     "sqrt(2 s log(2/(s delta)) log(2/delta)) tends to 0 with s. With probability 1 - (1 - s/2)^T > 0.63 the record is "
-    "used at least once, which moves one of T noisy numbers by 1/2; the largest of them tells it apart, with an error "
-    "of at most T Phi(-1/(4 sqrt(2) sigma_g)), which even times e^(v epsilon) tends to 0. So delta stays above 1/2"
+    "used at least once, which moves one of T noisy numbers by 1/2. The largest of them detects it, with an error of "
+    "at most T Phi(-1/(4 sqrt(2) sigma_g)), which even times e^(v epsilon) tends to 0. So delta stays above 1/2"
 )
 
 
@@ -90,12 +92,12 @@ def prescription(s: Symbols) -> Mapping[str, Any]:
 
 @cache
 def _printed() -> Any:
-    """The order in letters of no statement: a hypothesis is not told of which one it is."""
+    """The order in symbols of no statement: a hypothesis does not know its statement."""
     return order(Symbols({name: sp.Symbol(name, positive=True) for name in _NAMES}, "the order"))
 
 
 def _least(formula: Any, values: Mapping[str, Any]) -> Any:
-    """The least sigma_g that is asked for, with 65 digits."""
+    """The least required sigma_g, with 65 digits."""
     with mpmath.workdps(65):
         return evaluate(formula, {name: mpmath.mpf(values[name]) for name in _NAMES})
 
@@ -119,19 +121,19 @@ def solved(view: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
 def at_order(
     guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str
 ) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
-    """u = v = 1 at single instances, which give sigma_g where it is more than the printed order; ``share`` is of what
-    is asked for.
+    """u = v = 1 at single instances, which give sigma_g where it is more than the printed order; ``share`` is the share
+    of the required sigma_g.
 
-    ``enlarged``: of x^T alone, of losses that keep the rounds apart. Each round moves a coordinate of its own, from
-    which it takes what earlier rounds' noise left there (a gradient may depend on x^{t-1} as it likes). The next round
+    ``enlarged``: for x^T alone, with losses that keep the rounds apart. Each round moves a coordinate of its own, from
+    which it takes what earlier rounds' noise left there (a gradient may depend on x^{t-1} in any way). The next round
     enlarges what that coordinate has beyond the rounded value by this factor A; the T - t rounds after that add their
-    noise there. In units of A the t-th message has the noise sigma_g^2 (1 + (T - t)/A^2), all messages together a
-    relative entropy of at most T (T/A^2)^2/4 from x^1, ..., x^T (log(1 + r) >= r - r^2/2), so a total variation of at
-    most sqrt(T/8) T/A^2 (Pinsker), which is taken from delta. A counter's steps, and the other users' gradients in the
-    round's own coordinate, are so long that rounding reads them. The enlarging and the counter take at most a share k =
-    200 A sigma_g/(sR/2) of C, but for a probability below 1e-300; all of a user's records have that part in common.
-    What is left of C for the round's own coordinate is sqrt(1 - k^2), which is as if sigma_g were larger by its
-    inverse.
+    noise there. In units of A the t-th message has the noise sigma_g^2 (1 + (T - t)/A^2). All messages together have a
+    relative entropy of at most T (T/A^2)^2/4 from x^1, ..., x^T (log(1 + r) >= r - r^2/2). So they have a total
+    variation of at most sqrt(T/8) T/A^2 (Pinsker), which is taken from delta. A counter's steps, and the other users'
+    gradients in the round's own coordinate, are so long that rounding reads them. The enlarging and the counter take at
+    most a share k = 200 A sigma_g/(sR/2) of C, except with a probability below 1e-300; all of a user's records have
+    that part in common. The share of C that is left for the round's own coordinate is sqrt(1 - k^2), which is as if
+    sigma_g were larger by its inverse.
     """
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
@@ -179,7 +181,7 @@ _INSIDE = {"epsilon < 1": {**_EDGE, "epsilon": 0.99}, "s <= 1/u": {**_EDGE, "u":
 
 
 def edges(guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str) -> tuple[Check, ...]:
-    """Checks of them."""
+    """The checks of these instances."""
     build = at_order(guarantee, view)
     inside = {f"just inside {name}": {"points": [point]} for name, point in _INSIDE.items()}
     outside = {f"just outside {name}": {"points": [point]} for name, point in _OUTSIDE.items()}
@@ -219,7 +221,7 @@ HYPOTHESES = (
         "order form only: sigma_g >= u s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))", _printed_noise
     ),
 )
-"""Those of the printed theorem; the order form's where u is given."""
+"""The hypotheses of the printed theorem; those of the order form apply where u is given."""
 
 
 def no_constants(

@@ -1,4 +1,4 @@
-"""What DP-SCAFFOLD and DP-FedAvg show: exact values and limits for the claims about their views.
+"""The views of DP-SCAFFOLD and DP-FedAvg: exact values and limits for the claims about them.
 
 The data behind the lower limits. Losses are absolute deviations |p x - b|, convex with gradients of norm at most C. One
 record of user 0 has p = (1, kappa) in one data set and (-1, kappa) in the other, in units of C/sqrt(1 + kappa^2), with
@@ -9,10 +9,10 @@ far that both gradients change sign. Further coordinates show which users take p
   gradients change sign too. For more than two rounds each loss is the largest of as many functions p_t x - b_t.
 * s < 1: user 0's other records are like the first of the two, so that nothing moves if the record is not drawn. If
   user 0 takes part in round 1, the other users' constant gradients cancel what its records do along the first
-  coordinate; other sequences of cohorts are counted as if they showed nothing.
+  coordinate; other sequences of cohorts count as if they showed nothing.
 
 The record's move is 1/sqrt(1 + kappa^2) of the largest possible one, with kappa = 0.01. The distances along the other
-coordinates grow with R, so that what can go wrong has probability below `UNSEEN` for R = 10^9.
+coordinates grow with R, so that for R = 10^9 a failure has probability below `UNSEEN`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 UNSEEN = 1e-30
-"""Probability that is given away for a sign or a cohort that is not as described."""
+"""Probability that is conceded for a sign or a cohort that is not as described."""
 
 SHORTER = Fraction(10_000, 10_001)
 """The squared length of the record's move, 1/(1 + kappa^2)."""
@@ -52,7 +52,7 @@ def alternating(rounds: int) -> tuple[int, ...]:
 
 
 def mixture_of_participations(epsilon: Any, deviation: Any, rate: Fraction, rounds: int) -> tuple[Any, Any]:
-    """delta (low, high) when a user takes part in a binomial number j of rounds, for all to see, and its releases are
+    """delta (low, high) when a user takes part in a binomial number j of rounds, which everyone sees. Its releases are
     together one Gaussian release with noise multiplier deviation/sqrt(j).
 
     At s = 1 no data do worse: every round is a Gaussian mechanism, whatever the earlier ones released.
@@ -90,10 +90,10 @@ def third_party_low(epsilon: Any, sigma: Any, users: int, size: int, rounds: int
 
 
 def sampled_low(epsilon: float, sigma: float, rate: float, users: int, size: int, rounds: int) -> float:
-    """The same for s = rate < 1, where nobody sees in which of its rounds the record was drawn.
+    """The same for s = rate < 1, where no one sees in which of its rounds the record was drawn.
 
-    For each sequence of cohorts one test: the sum u of the models that tells best when the record is always drawn, and
-    the best of many thresholds. Any test gives a lower limit.
+    For each sequence of cohorts one test: the sum u of the models that separates best when the record is always drawn,
+    and the best of many thresholds. Any test gives a lower limit.
     """
     import numpy as np
     from scipy.special import ndtr
@@ -123,7 +123,7 @@ def sampled_low(epsilon: float, sigma: float, rate: float, users: int, size: int
 
 
 def letters_at(point: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """The letters of a point, which is given by M, the cohort's size m, T, s, sigma_g and R."""
+    """The symbols' values at a point, which is given by M, the cohort's size m, T, s, sigma_g and R."""
     known = {"M": point["M"], "l": point["m"] / point["M"], "T": point["T"], "K": point.get("K", 1)}
     return {**known, "s": point["s"], "R": point["R"], "sigma_g": point["sigma_g"], **more}
 
@@ -139,6 +139,6 @@ LEVEL = (
     "'level of privacy' is read as the smallest delta for every epsilon, over all losses and neighbouring data; T "
     "rounds are seen. In DP-SCAFFOLD-warm the rounds that set c_i^0 release as much as others"
 )
-"""How both claims are read."""
+"""The reading of both claims."""
 SMALL = {"M": 3, "m": 2, "T": 2, "s": 1, "R": 10**9}
 """The smallest instance: T = 2 and m = 2 < M; a cohort of one, or of all, hides as little from a third party."""

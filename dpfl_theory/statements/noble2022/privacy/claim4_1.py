@@ -45,8 +45,8 @@ def _more_seen_of_samples(_: Statement, instance: Mapping[str, Any]) -> PrivacyC
 
 
 _POSTPROCESSED = (
-    "for all data and parameters: a third party's view is a function of who takes part and of the messages, "
-    "which the server of DP-SCAFFOLD sees, and that view is a composition of the same noisy steps as DP-FedAvg's"
+    "for all data and parameters: a third party's view is a function of the cohorts and of the messages, which the "
+    "server of DP-SCAFFOLD sees; the server's view is a composition of the same noisy steps as DP-FedAvg's"
 )
 
 
@@ -91,7 +91,7 @@ THIRD_PARTY: Statement = Statement(
         "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3",
         note=(
             f"{views.LEVEL}. A third party sees (x^t, c^t), or x^t of DP-FedAvg; for T = 2 the lower limits are those "
-            "of (x^2, c^2) alone, while DP-FedAvg's delta is that of all rounds, exact at s = K = 1"
+            "of only (x^2, c^2), while DP-FedAvg's delta is that of all rounds, exact at s = K = 1"
         ),
     ),
     text=(
@@ -149,11 +149,11 @@ THIRD_PARTY: Statement = Statement(
             "then hides no more than a user's own. Of x^t alone nothing is shown."
         ),
         why=(
-            "The main text speaks of x^t, the formal claim of (x^t, c^t). The formal claim fails by (x^2, c^2) alone; "
-            "the main text's fails if x^t stands for x^1, ..., x^t (the two sums can be read from x^1 and x^2); of "
-            "x^t alone nothing is shown. The cohorts count as seen: further coordinates, where the other users' "
-            "gradients differ, show who takes part, if R is large. The user's gradient may have turned between the "
-            "rounds, so that the record moves the difference of its two messages by 2."
+            "The main text concerns x^t, the formal claim (x^t, c^t). The formal claim fails already by (x^2, c^2); "
+            "the main text's fails if x^t means x^1, ..., x^t (the two sums can be read from x^1 and x^2); of x^t "
+            "alone nothing is shown. The cohorts count as seen: further coordinates, where the other users' gradients "
+            "differ, show who takes part, if R is large. The user's gradient may have turned between the rounds, so "
+            "that the record moves the difference of its two messages by 2."
         ),
         counterexample=(
             "M = 3, lM = 2, T = 2, K = 1. s = 1, sigma_g = 2: over the nine equally likely pairs of cohorts mu^2 "
@@ -189,12 +189,12 @@ REPAIRED: Statement = Statement(
         "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3",
         note=(
             "repaired: DP-FedAvg's level towards the server in place of that towards a third party, and 'at least' in "
-            "place of 'the same'. Where nobody returns, as for T = 1, the printed claim holds"
+            "place of 'the same'. Where no user returns, as for T = 1, the printed claim holds"
         ),
     ),
     text=(
         "For any t, DP-SCAFFOLD, which shows (x^t, c^t) to a third party, is at least as private as DP-FedAvg is "
-        "towards a server that sees every message and who takes part."
+        "towards a server. The server sees every message and who takes part."
     ),
     symbols=letters("M", "R", "l", "s", "K", "T", "sigma_g"),
     assumptions=(SAMPLING, NOISE),

@@ -29,8 +29,8 @@ def _same_distances(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
         return found
 
     proof = (
-        "wherever gradients are affine functions of the model: given what it has seen, the server knows c and "
-        "every c_i, and so in both algorithms a message is a known number plus the same linear form in the new noise"
+        "wherever gradients are affine functions of the model: given its view so far, the server knows c and every "
+        "c_i; so in both algorithms a message is a known number plus the same linear form in the new noise"
     )
     return PrivacyClaim("mu^2 of the server's view of DP-SCAFFOLD", points, proof, "==")
 
@@ -95,7 +95,7 @@ def _composed(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
 
     proof = (
         "given the past the server knows c and c_i, so that both views are adaptive compositions of the same noisy "
-        "steps, and what composition guarantees for the one it guarantees for the other"
+        "steps; composition gives both the same guarantee"
     )
     return PrivacyClaim("delta of DP-SCAFFOLD towards the server", points, proof)
 
@@ -108,9 +108,9 @@ SERVER: Statement = Statement(
         PAPER,
         "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3",
         note=(
-            f"{views.LEVEL}. The words '(-warm)' of Claim 4.1 and of the proof leave open whether t counts them; "
-            "here it does. For s < 1 the worst data are not known to be the same for both; what is "
-            "compared there is what adaptive composition guarantees, on which all of B.4 rests"
+            f"{views.LEVEL}. The words '(-warm)' of Claim 4.1 and of the proof leave open whether t counts them; here "
+            "it does. For s < 1 the worst data are not known to be the same for both; there the checks compare the "
+            "guarantees of adaptive composition, on which all of B.4 depends"
         ),
     ),
     text=(
@@ -129,9 +129,9 @@ SERVER: Statement = Statement(
         "c_i^0 among the T. Theorem 4.1's T must then include the rounds of the warm-up."
     ),
     remark=Remark(
-        "B.3's induction starts from t = 1 after the warm start. If t counts the rounds after the warm start alone, "
-        "as T does in Theorem C.1, the claim fails for DP-SCAFFOLD-warm at t = 1: c_i^0 is then set by noisy "
-        "gradients that no round has paid for, and {y_i^1, c_i^1} show c_i^0 - c^0 beside c_i^1. At K = s = 1 mu^2 "
+        "B.3's induction starts from t = 1 after the warm start. If t counts only the rounds after the warm start, as "
+        "T does in Theorem C.1, the claim fails for DP-SCAFFOLD-warm at t = 1: c_i^0 is then set by noisy gradients "
+        "that no round has paid for, and {y_i^1, c_i^1} show c_i^0 - c^0 in addition to c_i^1. At K = s = 1 mu^2 "
         "sigma_g^2 is 2 - 1/M, and 1 for DP-FedAvg.",
         shown_by="noble2022.claim4.1.server.warm",
     ),
@@ -191,13 +191,13 @@ WARM: Statement = Statement(
         ),
     ),
     text=(
-        "For any t, counted from the first round after the warm start, DP-SCAFFOLD-warm, which shows {y_i^t, c_i^t} "
-        "to the server, and DP-FedAvg, which shows {y_i^t}, have the same level of privacy."
+        "Let t be counted from the first round after the warm start. For any t, DP-SCAFFOLD-warm, which shows {y_i^t, "
+        "c_i^t} to the server, and DP-FedAvg, which shows {y_i^t}, have the same level of privacy."
     ),
     symbols=letters("M", "R", "l", "s", "K", "T", "sigma_g"),
     assumptions=(SAMPLING, NOISE),
     relation="claim",
-    reading="t counts the rounds after the warm start alone, as T does in Theorem C.1.",
+    reading="t counts only the rounds after the warm start, as T does in Theorem C.1.",
     reading_of="noble2022.claim4.1.server",
     checks=(Check("privacy", "round 1 after the warm start, exactly", _warm(counted=False), _SIZES, "violated"),),
     expected="violated",

@@ -78,9 +78,9 @@ def _strong(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
         return found
 
     proof = (
-        "for all epsilon > 0, delta, T and delta' in (0, 1]: given that no mechanism reveals its data (else, T "
-        "delta), the losses lie in [-epsilon, epsilon] and have mean epsilon (e^epsilon - 1)/(e^epsilon + 1) or less "
-        "given the past, so that their sum exceeds epsilon-bar with probability delta' at most (Azuma, Hoeffding)"
+        "for all epsilon > 0, delta, T and delta' in (0, 1]: given that no mechanism reveals its data (else, T delta), "
+        "the losses lie in [-epsilon, epsilon]; given the past they have mean epsilon (e^epsilon - 1)/(e^epsilon + 1) "
+        "or less; so their sum exceeds epsilon-bar with probability delta' at most (Azuma, Hoeffding)"
     )
     return PrivacyClaim("the largest delta of all mechanisms at epsilon-bar", points, proof)
 
@@ -108,9 +108,9 @@ def _amplified(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClai
         return found
 
     proof = (
-        "for all n, m, epsilon and delta: neighbours give M(D) = (1-q) m0 + q m1 and M(D') = (1-q) m0 + q m2, "
-        "where m0, m1 and m2 average M' over samples that can be matched so as to differ in one record; with b = "
-        "e^(eps'-eps), M(D) - e^eps' M(D') is q (m1 - e^eps ((1-b) m0 + b m2)), whose positive part is q delta at most"
+        "for all n, m, epsilon and delta: neighbours give M(D) = (1-q) m0 + q m1 and M(D') = (1-q) m0 + q m2; m0, m1 "
+        "and m2 average M' over samples that can be matched so as to differ in one record; with b = e^(eps'-eps), M(D) "
+        "- e^eps' M(D') is q (m1 - e^eps ((1-b) m0 + b m2)), whose positive part is q delta at most"
     )
     what = "delta at epsilon', for randomised response to 'threshold or more of m records are 1'"
     return PrivacyClaim(what, points, proof)
@@ -175,7 +175,7 @@ LEMMA_B1: Statement = Statement(
         "Lemma B.1, Appendix B.1",
         note=(
             "printed for any delta' > 0; from 1 on the claimed delta is at least 1, and above 1 epsilon-bar is not "
-            "real. Not tight: half the drift would do, since the mean loss is at most epsilon (e^epsilon - 1)/2"
+            "real. Not tight: half the drift would be enough, since the mean loss is at most epsilon (e^epsilon - 1)/2"
         ),
     ),
     text=(
@@ -214,9 +214,9 @@ LEMMA_B2: Statement = Statement(
         "Lemma B.2, Appendix B.1",
         note=(
             "neighbours have the same number of records and differ in one. Printed 'DP w.r.t. a given dataset'; read: "
-            "for all data sets of m records. Exact: the threshold 1 attains it when all other records are 0. What is "
-            "sampled must be what the neighbours differ in: see noble2022.theorem4.1.third-party, which samples users "
-            "while neighbours differ in a record"
+            "for all data sets of m records. Exact: the threshold 1 attains it when all other records are 0. The "
+            "sampled elements must be those in which the neighbours differ: see noble2022.theorem4.1.third-party, "
+            "which samples users while neighbours differ in a record"
         ),
     ),
     text=(

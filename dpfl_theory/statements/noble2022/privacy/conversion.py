@@ -22,8 +22,8 @@ def worst_delta(order: Any, budget: Any, epsilon: Any) -> tuple[Any, Any]:
 
     A test turns P and Q into two-valued distributions (p, 1-p), (q, 1-q) with p^alpha q^(1-alpha) + (1-p)^alpha
     (1-q)^(1-alpha) <= e^((alpha-1) budget). Above: the second term is dropped, and p - e^epsilon q is at most p - e^(
-    epsilon - budget) p^(alpha/(alpha-1)), which is largest at p = ((1 - 1/alpha) e^(budget - epsilon))^(alpha-1) if
-    that is a probability, where it is p/alpha. Below: some p with the smallest q that the constraint admits.
+    epsilon - budget) p^(alpha/(alpha-1)). This is largest at p = ((1 - 1/alpha) e^(budget - epsilon))^(alpha-1) if that
+    is a probability, where it is p/alpha. Below: some p with the smallest q that the constraint admits.
     """
     with mpmath.workdps(40):
         a, gap, e = mpmath.mpf(order), mpmath.mpf(epsilon) - mpmath.mpf(budget), mpmath.mpf(budget)

@@ -30,9 +30,9 @@ def _whole(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 _ARGUMENT = (
     "for {orders}, q and sigma_g: with P = (1-q) m0 + q m1 and Q = (1-q) m0 + q m2 the j-th term of the expansion of E "
-    "(P/Q)^alpha is binom(alpha, j) q^j times the mean of int |m1 - m2|^j/m^(j-1) at most, where m1, m2 and m are "
-    "Gaussians at distances of at most 1 (joint convexity); this is at most 2 e^(j(j-1)/2 sigma_g^2), and 4 "
-    "(e^(1/sigma_g^2) - 1) for j = 2{more}"
+    "(P/Q)^alpha is binom(alpha, j) q^j times the mean of int |m1 - m2|^j/m^(j-1) at most; m1, m2 and m are Gaussians "
+    "at distances of at most 1 (joint convexity); this is at most 2 e^(j(j-1)/2 sigma_g^2), and 4 (e^(1/sigma_g^2) - "
+    "1) for j = 2{more}"
 )
 _INTERPOLATED = "; between integers the cumulant generating function is convex, and 0 at alpha = 1"
 
@@ -74,7 +74,7 @@ def _argued_equation(statement: Statement) -> bool:
 
 def _bounded(whole: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
     """The entered formula of Lemma B.7 (``whole``) or of equation (8) against the true divergence. The argument for
-    what lies between the points is given where the formula is the one that it is about."""
+    values between the points is given where the formula is the one that it concerns."""
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
         def points() -> list[PrivacyPoint]:
@@ -83,7 +83,7 @@ def _bounded(whole: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyCla
                 if order / sigma > LARGEST_RATIO:
                     continue
                 named = {"alpha": order, "q": rate, "sigma_g": sigma}
-                if order <= 1 or rate >= 1 or (whole and int(order) != order):  # the formula means nothing there
+                if order <= 1 or rate >= 1 or (whole and int(order) != order):  # the formula has no meaning there
                     found.append(PrivacyPoint(named, 0.0, 0.0, math.inf))
                     continue
                 low, high = subsampled_cgf(order, rate, sigma)
@@ -190,15 +190,15 @@ LEMMA_B7: Statement = Statement(
         note=(
             "Theorem 9 of Wang et al. for the Gaussian mechanism; neighbours differ in one record. Loose for much "
             "noise: as sigma_g grows the bound tends to a positive number for alpha >= 3 (the paper says so in D.3.2) "
-            "while the truth falls like alpha q^2/(2 sigma_g^2), so that at q = 0.2, sigma_g = 160, alpha = 8 it is "
-            "17 600 times too large. The remark's O(alpha q^2/sigma_g^2) for the whole bound needs alpha q sigma_g^2 "
-            "and alpha/sigma_g^2 to be bounded"
+            "while the truth falls like alpha q^2/(2 sigma_g^2). So at q = 0.2, sigma_g = 160, alpha = 8 it is 17 600 "
+            "times too large. The remark's O(alpha q^2/sigma_g^2) for the whole bound needs alpha q sigma_g^2 and "
+            "alpha/sigma_g^2 to be bounded"
         ),
     ),
     text=(
-        "For whole alpha >= 2, 0 < q < 1 and sensitivity 1, G_f on a share q of the records is (alpha, eps')-RDP with "
-        "eps' <= 1/(alpha-1) log(1 + 2 q^2 binom(alpha, 2) min{2(e^(1/sigma_g^2) - 1), e^(1/sigma_g^2)} + sum_{j=3}^"
-        "alpha 2 q^j binom(alpha, j) e^(j(j-1)/2 sigma_g^2))."
+        "For whole alpha >= 2, 0 < q < 1 and sensitivity 1, G_f on a share q of the records is (alpha, eps')-RDP. Here "
+        "eps' <= 1/(alpha-1) log(1 + 2 q^2 binom(alpha, 2) min{2(e^(1/sigma_g^2) - 1), e^(1/sigma_g^2)} + "
+        "sum_{j=3}^alpha 2 q^j binom(alpha, j) e^(j(j-1)/2 sigma_g^2))."
     ),
     symbols=(_RDP, *letters("alpha", "q", "sigma_g"), _REST),
     assumptions=(Assumption("alpha is a whole number of at least 2", _whole), RATE, NOISE),
@@ -228,8 +228,8 @@ EQ8: Statement = Statement(
         note="for alpha < 2 the first term is 0 times epsilon'(1), which Lemma B.7 does not define: taken as 0",
     ),
     text=(
-        "For real alpha > 1, G'_f is (alpha, eps'')-RDP with eps'' <= (1 - alpha + floor(alpha)) (floor(alpha) - 1)/"
-        "(alpha - 1) eps'(floor(alpha)) + (alpha - floor(alpha)) (ceil(alpha) - 1)/(alpha - 1) eps'(ceil(alpha))."
+        "For real alpha > 1, G'_f is (alpha, eps'')-RDP. Here eps'' <= (1 - alpha + floor(alpha)) (floor(alpha) - "
+        "1)/(alpha - 1) eps'(floor(alpha)) + (alpha - floor(alpha)) (ceil(alpha) - 1)/(alpha - 1) eps'(ceil(alpha))."
     ),
     symbols=(_RDP, *letters("alpha"), _FLOOR, _CEILING),
     assumptions=(ORDER, RATE, NOISE),

@@ -135,11 +135,11 @@ ROUNDS: Statement = Statement(
     slips=(
         "Appendix D.3.2 says 'T does not change between sigma_g = 40 and sigma_g = 160 for any value of K'; the tables "
         "have 505 and 506, 457 and 458, 360 and 362, 86 and 87 there, for all K but 1.",
-        "Appendix D.3.2 says that more noise cannot buy more rounds 'if q is taken too large', and that 'this artefact "
-        "[...] proves how small subsampling ratios have to be chosen'. It is an artefact of Lemma B.7, and proves "
-        "nothing of the mechanism. By quasi-convexity of the Renyi divergence a mechanism on a sample is at least as "
-        "private as on all records. So Lemma B.6's alpha/(2 sigma_g^2), which tends to 0, holds as well. With that "
-        "lemma and B.4's lM sigma_g^2, and without any sampling of records or users, sigma_g = 160 and K = 1 allow "
+        "Appendix D.3.2 says that more noise cannot buy more rounds 'if q is taken too large'. It says that 'this "
+        "artefact [...] proves how small subsampling ratios have to be chosen'. It is an artefact of Lemma B.7, and "
+        "proves nothing about the mechanism. By quasi-convexity of the Renyi divergence a mechanism on a sample is at "
+        "least as private as on all records. So Lemma B.6's alpha/(2 sigma_g^2), which tends to 0, holds as well. Take "
+        "that lemma and B.4's lM sigma_g^2, without any sampling of records or users: sigma_g = 160 and K = 1 allow "
         "more than 40 000 rounds at epsilon = 3, where the tables have 546.",
     ),
 )

@@ -134,7 +134,7 @@ def _delta_sides(s: Symbols) -> Sides:
 
 _READING = (
     "'Given Lemma B.4 and Lemma B.3, it is possible to find the smallest': read as the smallest that the two lemmas "
-    "give, so that what is checked is the guarantee. It is not the mechanism's smallest: {gap}. Stated with K_M as the "
+    "give, so that the guarantee is checked. It is not the mechanism's smallest: {gap}. Stated with K_M as the "
     "logarithm of a moment; with the K_M that the paper defines, without it, the guarantee holds too and is weaker. "
     "The minimum is an infimum: randomised response approaches it as lambda grows"
 )

@@ -19,7 +19,7 @@ from dpfl_theory.statements.symbolic import equal
 
 
 def _claimed(at: Mapping[str, Any], low: float, high: float) -> list[PrivacyPoint]:
-    """The same limits beside the three steps and beside the paragraph Implementation."""
+    """The same limits compared with the three steps and with the paragraph Implementation."""
     return [
         PrivacyPoint({**at, "formula": "Steps 1 to 3"}, formulas.three_steps(at), low, high),
         PrivacyPoint({**at, "formula": "Implementation"}, formulas.implementation(at), low, high),
@@ -27,8 +27,8 @@ def _claimed(at: Mapping[str, Any], low: float, high: float) -> list[PrivacyPoin
 
 
 def _participation(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-    """(a): losses are linear, and the other users' gradients show who takes part; what they may fail to show is given
-    away."""
+    """(a): losses are linear, and the other users' gradients show who takes part; the probability that they fail to
+    show it is conceded."""
 
     def points() -> list[PrivacyPoint]:
         return [p for at in instance["points"] for p in _claimed(at, *formulas.certified("dp-fedavg-record", at))]
@@ -83,9 +83,9 @@ def _guarantee(at: Mapping[str, Any]) -> tuple[Any, Any]:
     return at["epsilon"], at["delta"]
 
 
-_MINIMUM = "Decided is a step of B.4's derivation of the order; what remains is refuted by the other checks."
+_MINIMUM = "It decides a step of B.4's derivation of the order; the other checks refute the rest."
 _PART = (
-    "Decided is the form 'without approximation', whose epsilon is no relation between letters; the sides are the "
+    "It decides the form 'without approximation', whose epsilon is not a relation between symbols; the sides are the "
     "order of sigma_g, which the other checks refute."
 )
 _MANY_USERS = [
@@ -111,9 +111,9 @@ THIRD_PARTY: Statement = Statement(
             "something, the warm-up's included. For T = 1 the third party sees the final model x^1; for more rounds it "
             "sees x^1, ..., x^T, to which footnote 1 extends the guarantee, where a check does not say that it sees "
             "x^T alone. R enters Theorem 4.1 only through s. For user-level privacy Section 3.3 sets S = 2C/s: that is "
-            "right. A user's whole data set moves a step's mean by 2C at most, so that a step has the multiplier "
-            "sigma_g/s and is (alpha, s^2 alpha/(2 sigma_g^2))-RDP by Lemma B.6, without any sampling of records. "
-            "There neighbours differ in what Step 2 samples, so that part (a) of the erratum does not concern it"
+            "right. A user's whole data set moves a step's mean by 2C at most. So a step has the multiplier sigma_g/s "
+            "and is (alpha, s^2 alpha/(2 sigma_g^2))-RDP by Lemma B.6, without any sampling of records. There "
+            "neighbours differ in what Step 2 samples, so that part (a) of the erratum does not concern it"
         ),
     ),
     text=(
@@ -217,17 +217,17 @@ THIRD_PARTY: Statement = Statement(
             "at lM sigma_g^2."
         ),
         why=(
-            "(a) is that. The formulas 'without approximation', which need no Assumption 1 (Section 4.1), fail for one "
-            "round. The order fails at fixed delta, whatever small s is, where x^1, ..., x^T are seen: footnote 1 says "
-            "that 'the same guarantee holds even if every intermediate global model is observed'. Of x^T alone the "
-            "linear losses of that instance show less. Other losses keep the rounds apart: each round sets a "
+            "That is part (a). The formulas 'without approximation', which need no Assumption 1 (Section 4.1), fail "
+            "for one round. The order fails at fixed delta, however small s is, where x^1, ..., x^T are seen: footnote "
+            "1 says that 'the same guarantee holds even if every intermediate global model is observed'. Of x^T alone "
+            "the linear losses of that instance show less. Other losses keep the rounds apart: each round sets a "
             "coordinate of its own, free of the noise that earlier rounds left there. The next round enlarges it, so "
             "that later noise does not matter there, and a counter of large steps says which round it is. If R is "
             "large enough that clipping never acts, the order then fails for x^T alone. (b) Step 1 puts lM sigma_g^2 "
-            "into each of K steps, but the sum is one release: a user's later gradients depend on its own earlier "
-            "noise alone, and the other users' earlier noise may be forgotten by their own steps. (c) The order needs "
-            "more than Assumption 1, as towards the server (noble2022.theorem4.1.server), and O(l eps_a) in Step 2 "
-            "needs eps_a = O(1). (For DP-SCAFFOLD also: noble2022.claim4.1.third-party.)"
+            "into each of K steps, but the sum is one release: a user's later gradients depend only on its own earlier "
+            "noise, and the other users' earlier noise may be forgotten by their own steps. (c) The order needs more "
+            "than Assumption 1, as towards the server (noble2022.theorem4.1.server), and O(l eps_a) in Step 2 needs "
+            "eps_a = O(1). (For DP-SCAFFOLD also: noble2022.claim4.1.third-party.)"
         ),
         counterexample=(
             "(a) One round, so that x^1 is x^T: K = T = 1, M = 1000, lM = 1, R = 1000, s = 0.5, sigma_g = 5, delta = "

@@ -1,4 +1,4 @@
-"""noble2022 Theorem 4.1 (1), repaired: what T rounds give towards a third party, without approximation."""
+"""noble2022 Theorem 4.1 (1), repaired: the guarantee of T rounds towards a third party, without approximation."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def _repaired(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim
         return found
 
     proof = (
-        "for all data and parameters: let the third party also see who takes part and all messages; given the "
-        "past, a user that takes part adds (alpha-1) K eps'' to the log of the moment (equation (8), Lemma B.5), one "
-        "that does not adds nothing, cohorts do not depend on the data, and Lemma B.4 converts. At K = 1 a round of "
-        "DP-FedAvg is one release under all the cohort's noise"
+        "for all data and parameters: let the third party also see who takes part and all messages; given the past, a "
+        "user that takes part adds (alpha-1) K eps'' to the log of the moment (equation (8), Lemma B.5); one that does "
+        "not adds nothing; cohorts do not depend on the data, and Lemma B.4 converts. At K = 1 a round of DP-FedAvg is "
+        "one release under all the cohort's noise"
     )
     return PrivacyClaim("epsilon towards a third party", points, proof)
 
@@ -86,9 +86,9 @@ REPAIRED: Statement = Statement(
         note=(
             "repaired: without approximation only; warm-up rounds included in T, participation seen, local steps "
             "composed as if seen, floor(lM)/M and floor(sR)/R for l and s. For DP-FedAvg with K = 1, floor(lM) "
-            "sigma_g^2 may stand for sigma_g^2. Loose where Lemma B.7 is: for Table 1's sigma_g = 10, K = 1, T = 542 "
-            "it gives 4.56, where at most 0.44 is certified; for DP-FedAvg, with the cohort's noise, it gives "
-            "4.45, where at most 0.18 is"
+            "sigma_g^2 may replace sigma_g^2. Loose where Lemma B.7 is: for Table 1's sigma_g = 10, K = 1, T = 542 it "
+            "gives 4.56, where at most 0.44 is certified; for DP-FedAvg, with the cohort's noise, it gives 4.45, where "
+            "at most 0.18 is"
         ),
     ),
     text=(

@@ -1,4 +1,4 @@
-"""noble2022 Theorem 4.1 (2): what the same noise gives towards the server, and the formula behind it."""
+"""noble2022 Theorem 4.1 (2): the guarantee of the same noise towards the server, and the formula behind it."""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ def _three_steps(claimed: Callable[[Statement, Mapping[str, Any]], Any]) -> Any:
 
         proof = (
             "for all data and parameters: given the past, the K noisy steps of a message are (alpha, K eps'')-RDP "
-            "(equation (8), Lemma B.5), so (eps_a, delta')-DP (Lemma B.4), and a user sends T messages at most (Lemma "
-            "B.1)"
+            "(equation (8), Lemma B.5), so (eps_a, delta')-DP (Lemma B.4); a user sends T messages at most (Lemma B.1)"
         )
         return PrivacyClaim("epsilon towards the server", points, proof)
 
@@ -89,9 +88,9 @@ def _strong_composition(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return replace(found, true=found.true or None)
 
 
-_PROMISED = "Decided is delta_s, which is promised beside the order of sigma_g; the sides are that order."
+_PROMISED = "It decides delta_s, which is promised together with the order of sigma_g; the sides are that order."
 _PART = (
-    "Decided is the form 'without approximation', whose epsilon is no relation between letters; the sides are the "
+    "It decides the form 'without approximation', whose epsilon is not a relation between symbols; the sides are the "
     "order of sigma_g, which the other checks refute."
 )
 _POINTS = {
@@ -212,8 +211,8 @@ REPAIRED: Statement = Statement(
     ),
     text=(
         "For every alpha > 1 and x in (0, 1), T rounds of DP-SCAFFOLD or DP-FedAvg are (epsilon, delta)-DP towards the "
-        "server with epsilon = eps_a sqrt(2T log(1/((1-x) delta))) + T eps_a (e^eps_a - 1), eps_a = K eps''(alpha, "
-        "sigma_g^2) + log(T/(x delta))/(alpha - 1)."
+        "server with epsilon = eps_a sqrt(2T log(1/((1-x) delta))) + T eps_a (e^eps_a - 1). Here eps_a = K "
+        "eps''(alpha, sigma_g^2) + log(T/(x delta))/(alpha - 1)."
     ),
     symbols=(*letters("epsilon_s", "T", "delta"), _EACH, _SHARE, *letters("M", "R", "l", "s", "K", "sigma_g")),
     assumptions=(SAMPLING, NOISE, DELTA),

@@ -1,10 +1,10 @@
 """The exponents of Theorem 4.2: runs over geometric grids, each in a regime where one term of the bound leads.
 
-A check holds the far end of its grid to the bound with a constant c that the near end needs, with a quarter of room: an
-excess that fell more slowly than the bound, by a power of the grid's width, would exceed it there. Beside that verdict
-it fits the slope of ln(excess) over ln(letter), with a confidence interval, and gives it with the slope of the bound
-(which has the logarithms of sigma_g*). Too little decrease alone refutes a bound: along a grid on which the bound
-falls, reality may fall faster without any disagreement.
+A check holds the far end of its grid to the bound with a constant c that the near end needs, with a margin of a
+quarter: an excess that fell more slowly than the bound, by a power of the grid's width, would exceed it there. In
+addition to that verdict it fits the slope of ln(excess) over ln(symbol), with a confidence interval. It reports this
+slope with that of the bound (which has the logarithms of sigma_g*). Only too little decrease refutes a bound: along a
+grid on which the bound falls, reality may fall faster without any disagreement.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dpfl_theory.statements.noble2022._private_runs import experiment
 __all__ = ["REGIMES", "at", "checks", "exponents", "fitted"]
 
 SEED = 2022
-"""Of the fitted runs, which is no check's."""
+"""The seed of the fitted runs, which no check uses."""
 
 
 def _regime(
@@ -76,14 +76,14 @@ REGIMES: tuple[dict[str, Any], ...] = (
     _regime("fedavg", "T", "drift", "-2/3", [1000, 2000, 4000], 0.43, _CURVED, K=4, longer=2.9, lanes=64),
 )
 """claimed: the term's exponent without the logarithms of sigma_g*. The budgets are large because the users have few
-records, which is quick to run: epsilon and R enter the bound and the noise by their product alone. longer: eta~ over
-the step that balances the bound's terms: there the start's share of the excess is nearly all, whatever the noise does;
-at the longer step the named source makes most of it."""
+records, which is quick to run: epsilon and R enter the bound and the noise only by their product. longer: eta~ over the
+step that balances the bound's terms: there the start's share of the excess is nearly all, whatever the noise does; at
+the longer step the named source makes most of it."""
 
 
 def without_its_source(term: str, run: Experiment) -> Experiment:
-    """The same run and step sizes without what the term stands for: no noise, all records or all users at every step,
-    one long local step for several, or the minimiser as the start."""
+    """The same run and step sizes without the term's source: no noise, all records or all users at every step, one long
+    local step for several, or the minimiser as the start."""
     from dpfl_theory.algorithms import Cohort
 
     known: Any = run.algorithm
@@ -100,7 +100,7 @@ def without_its_source(term: str, run: Experiment) -> Experiment:
 
 
 def at(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
-    """The instance with its letter at this value; M and l also set how many users take part."""
+    """The instance with its symbol at this value; M and l also set how many users take part."""
     letter, problem = instance["letter"], instance["problem"]
     parameters = problem["parameters"]
     if letter == "M":
@@ -130,9 +130,9 @@ def checks(method: str) -> tuple[Check, ...]:
 
 
 def exponents(statement: Statement) -> dict[tuple[str, str], Any]:
-    """The exponent of each letter in each term of the right side, its logarithms taken for constants.
+    """The exponent of each symbol in each term of the right side, its logarithms taken for constants.
 
-    Raises ValueError for a term that is no monomial in its letters.
+    Raises ValueError for a term that is not a monomial in its symbols.
     """
     factor, found = sp.Symbol("factor", positive=True), {}
     for term, expression in sides_of(statement).rhs.items():
@@ -159,8 +159,8 @@ def _excess(run: Experiment) -> Any:
 
 
 def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:
-    """The slope over the grid with its interval, the bound's own, the term's least share of the bound, the least share
-    of the excess that vanishes with its source, and the least constant at each point."""
+    """The slope over the grid with its interval, and the bound's own; the term's least share of the bound, and the
+    least share of the excess that vanishes with its source; the least constant at each point."""
     import numpy as np
 
     letters, samples, bounds, shares, vanishing = [], [], [], [], []

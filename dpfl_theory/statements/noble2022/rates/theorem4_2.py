@@ -1,6 +1,6 @@
 """noble2022 Theorem 4.2: the rates of DP-FedAvg and DP-SCAFFOLD-warm at the private noise scale.
 
-Constants that serve, and the exponents of its terms:
+Constants that are enough, and the exponents of its terms:
 
 DP-SCAFFOLD-warm: c = 102, DP-FedAvg: 12, for the mean of x^0, ..., x^{T-1}. For the printed output, over x^1, ..., x^T,
 204 and 24: for T >= 2 the weights 1/(T - 1) on x^1, ..., x^(T-1) give at most T/(T - 1) <= 2 times that mean, and for T
@@ -51,7 +51,7 @@ def _terms(statement: Statement) -> dict[str, Any]:
 
 def scaffold_constant(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Lemma C.8 repaired with eta_g = sqrt(lM): sqrt(x^2 + y^2) <= x + y parts its noise term into that of the records
-    and that of sigma_g*, and log(2y) <= 2 log(y) for y >= 2 takes the latter's logarithms to the printed ones."""
+    and that of sigma_g*; log(2y) <= 2 log(y) for y >= 2 takes the latter's logarithms to the printed ones."""
 
     s, own = letters_of(statement), letters_of(lemmaC_8.REPAIRED)
     given = sides_of(lemmaC_8.REPAIRED).rhs
@@ -183,11 +183,11 @@ _NAMES = ("c", "nu", "varsigma", "s", "R", *noble.COHORT, "T", "D0")
 _LETTERS = (*noble.letters(*_NAMES), _CLIP, _DIMENSION, *(PRIVACY[name] for name in ("epsilon", "delta", "sigma_g")))
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.SAMPLING, noble.ROUNDS, SMALL)
 _NOTE = (
-    "O stands for a constant c: c = 102 (DP-SCAFFOLD-warm) and 12 (DP-FedAvg) serve, twice as much for the printed "
-    "output over x^1, ..., x^T. 'There exist step sizes and weights' is entered with equal weights over the iterates "
-    "that the rounds start from, whose mean excess bounds that of the averaged output, and the step sizes of the "
-    "repaired Theorems C.1 and C.2. Step sizes of 0 are allowed, so that D_0 = 0, where the right side may be 0, "
-    "refutes nothing. What epsilon means rests on Theorem 4.1; the inequality does not"
+    "O hides a constant c: c = 102 (DP-SCAFFOLD-warm) and 12 (DP-FedAvg) serve, twice as much for the printed output "
+    "over x^1, ..., x^T. 'There exist step sizes and weights' is entered with equal weights over the iterates that the "
+    "rounds start from; their mean excess bounds that of the averaged output. The step sizes are those of the repaired "
+    "Theorems C.1 and C.2. Step sizes of 0 are allowed, so that D_0 = 0, where the right side may be 0, refutes "
+    "nothing. The meaning of epsilon depends on Theorem 4.1; the inequality does not"
 )
 _READING = (
     "delta is at most 1/2 and at most Tl/2: the bound is asymptotic, 'with numerical constants omitted' (Appendix "
@@ -205,7 +205,7 @@ def _remark(name: str) -> Remark:
 
 
 _NOISE_TERM = (
-    "It decides the bound's noise term at the prescribed sigma_g*, but for the constant, which other checks decide."
+    "It decides the bound's noise term at the prescribed sigma_g*, up to the constant, which other checks decide."
 )
 
 SCAFFOLD: Statement = Statement(

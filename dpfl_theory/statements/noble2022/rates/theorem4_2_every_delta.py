@@ -1,4 +1,4 @@
-"""noble2022 Theorem 4.2 read for every delta: its logarithms lost factors 2 that no constant gives back there.
+"""noble2022 Theorem 4.2 read for every delta: its logarithms lost factors 2 that no constant restores there.
 
 Runs at sigma_g* for which no step size, no weights and no constant save the printed bound:
 
@@ -8,9 +8,9 @@ gradient is ever clipped; x^0 = D_0 = 1, F(x^0) - F* = 1/2, K = s = R = lM = 1, 
 Let tau be the deviation of a step's noise, and W the weight on x^1, ..., x^T. Then xbar - x^0 = eta~ (N + r): r gathers
 gradients, |r| <= 3TW (of a step: its own, its user's control variate and the server's; 1 without control variates), and
 N is a sum of noise. Given the cohorts N is a centred Gaussian with deviation at least W (1 - 1/M) tau for M > 1: the
-first user's warm control variate counts in round 1 alone, with coefficient 1 - 1/M. (Without control variates, and for
-one user, where they cancel, the first step's noise has the deviation W tau.) Where N >= 3TW, xbar >= x^0 and F(xbar)
->= F(x^0), so that E F(xbar) - F* >= (1/2)(1/2 - 3T/((1 - 1/M) tau sqrt(2 pi))), whatever the step sizes and weights.
+first user's warm control variate counts only in round 1, with coefficient 1 - 1/M. (Without control variates, and for
+one user, where they cancel, the first step's noise has the deviation W tau.) Where N >= 3TW, xbar >= x^0 and F(xbar) >=
+F(x^0). So E F(xbar) - F* >= (1/2)(1/2 - 3T/((1 - 1/M) tau sqrt(2 pi))), whatever the step sizes and weights.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _GRIDS: Mapping[str, Mapping[str, Any]] = {
 
 
 def floor_and_bound(statement: Statement, family: str, delta: Any = None) -> tuple[Any, Any]:
-    """What no step size and no weights get below, and the right side, as expressions of T and c.
+    """The floor that no step size and no weights get below, and the right side, as expressions of T and c.
 
     delta: of the second family.
     """
@@ -103,9 +103,9 @@ _NOTE = (
     "d = 1, M = l = K = s = R = C = D_0 = 1, F(x) = x^2/2 up to |x| = 1 and linear beyond, T = 1000, epsilon = 1/1000, "
     "1 - delta = 1e-13: for all step sizes and weights the excess is above 0.245, and the right side is 0.00183 c; for "
     "epsilon = 1/T, log(1/delta) = T^(-5) no c serves for all T. A small delta is no way out: with M = T/delta such "
-    "users, one a round (Tl = delta), and epsilon = delta/T^2 the privacy bound is 0 and the right side tends to 0, "
-    "but the excess stays near 1/4 or more. With log(2Tl/delta) log(2/delta) in the bound c = 51 (DP-SCAFFOLD-warm) "
-    "and 12 (DP-FedAvg) serve"
+    "users, one a round (Tl = delta), and epsilon = delta/T^2 the privacy bound is 0 and the right side tends to 0; "
+    "the excess stays near 1/4 or more. With log(2Tl/delta) log(2/delta) in the bound c = 51 (DP-SCAFFOLD-warm) and 12 "
+    "(DP-FedAvg) serve"
 )
 
 

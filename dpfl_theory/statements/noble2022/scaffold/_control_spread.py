@@ -27,8 +27,8 @@ def spreads(
 ) -> dict[tuple[int, ...], Any]:
     """The left side of a display after one round, for each cohort of this size.
 
-    part: ``first``, the mean square of what the cohort's c_i^t - (1/K) sum_k grad F_i(y_i^{k-1}) are on average;
-    ``second``, the variance of the mean of its c_i^t; ``third``, that of c^t.
+    part: ``first``, the mean square of the cohort's average of c_i^t - (1/K) sum_k grad F_i(y_i^{k-1}); ``second``, the
+    variance of the mean of its c_i^t; ``third``, that of c^t.
 
     >>> start = Scaffold(Vector(Fraction(1)), Vector(Fraction(0)), (Vector(Fraction(0)),))
     >>> spreads(Quadratics([-1], [0], {"error": 1}), start, Fraction(1, 2), 2, 1)

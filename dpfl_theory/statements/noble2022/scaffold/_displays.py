@@ -5,11 +5,11 @@ Each proof ends in the coefficients of ``sides()``.
 First display, for all smooth F_i and all steps: errors have mean zero given all before them, so that their squares add
 up.
 
-Second and third display, for convex F_i and eta_l <= 2/nu. Given C^t, x^{t-1} and the past q = c^{t-1} -
-c_i^{t-1} is a number, y^k = T(y^{k-1}) - eta_l (error + q) with T = id - eta_l grad F_i, and T brings no two points
-apart. So Var T(Y) <= Var Y (half of E||T(Y) - T(Y')||^2 for an independent copy Y'), Var y^k <= Var y^{k-1} + eta_l^2
-V, Var y^K <= K eta_l^2 V; and K (c_i^t + q) = (x - y^K)/eta_l. The third is l^2 times the second: c^t - c^{t-1} is 1/M
-times the cohort's sum of c_i^t - c_i^{t-1}.
+Second and third display, for convex F_i and eta_l <= 2/nu. Given C^t, x^{t-1} and the past q = c^{t-1} - c_i^{t-1} is a
+number, y^k = T(y^{k-1}) - eta_l (error + q) with T = id - eta_l grad F_i, and T is nonexpansive. So Var T(Y) <= Var Y
+(half of E||T(Y) - T(Y')||^2 for an independent copy Y'), Var y^k <= Var y^{k-1} + eta_l^2 V, Var y^K <= K eta_l^2 V;
+and K (c_i^t + q) = (x - y^K)/eta_l. The third is l^2 times the second: c^t - c^{t-1} is 1/M times the cohort's sum of
+c_i^t - c_i^{t-1}.
 
 The counterexamples are inside every hypothesis of the paper: smooth F_i that are bounded below and have bounded
 gradients, records drawn at random, and Gaussian noise.
@@ -46,7 +46,8 @@ __all__ = [
 
 def first_display(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Corollary C.1, first display: P_k = P_{k-1} + Q_k for the second moments P_k of a user's summed errors and Q_k of
-    the k-th error, which has mean zero given those before; so P_K <= K V. Given the cohort users are independent."""
+    the k-th error. That error has mean zero given those before; so P_K <= K V. Given the cohort users are
+    independent."""
     s = letters_of(statement)
     K, r, k, V = s["K"], sp.Symbol("r", positive=True), sp.Symbol("k", integer=True, positive=True), sp.Symbol("V")
     users = sp.summation(1, (k, 1, r)) * sp.summation(V, (k, 1, K)) / (K * r) ** 2
@@ -134,9 +135,9 @@ def past_errors(_: Statement, instance: Mapping[str, Any]) -> Values:
     with F_1'(x) = clip(x, -w, w), w = 3 eta, the other F_i = 0; all users err by e.
 
     y^1 = -eta (e_1 - q), where q = c_1^0 - c^0 has the variance (1 - 1/M) Var e/2. Unclipped K c_1^1 = X + e_2 with X =
-    (1 - eta) e_1 + eta q. As |q| <= 2 but for its normal part, |y^1| exceeds w by no more than its own normal part n,
-    E n^2 = eta^2 tau^2 (1 + (1 - 1/M)/2), and the clip takes at most sqrt(E n^2) from the standard deviation of X. The
-    fraction keeps E X^2 - 2 sqrt(E X^2 E n^2), its square root rounded up.
+    (1 - eta) e_1 + eta q. As |q| <= 2 except for its normal part, |y^1| exceeds w by no more than its own normal part
+    n, E n^2 = eta^2 tau^2 (1 + (1 - 1/M)/2). So clipping takes at most sqrt(E n^2) from the standard deviation of X.
+    The fraction keeps E X^2 - 2 sqrt(E X^2 E n^2), its square root rounded up.
     """
     eta, tau, M = Fraction(instance["eta_l nu"]), Fraction(instance["tau"]), int(instance["M"])
     single, left = 1 + tau**2, 1 - Fraction(1, M)
@@ -154,7 +155,7 @@ def between_cohorts(_: Statement, instance: Mapping[str, Any]) -> Values:
     with its gradient clipped at 2, F_2 = 0, x^0 = 1, errors of variance V only.
 
     Var c^1 >= Var E[c^1 | C^1] = (m_1 - m_2)^2/4, the means over the errors for the cohorts {1} and {2}. m_2 = E c^0,
-    and m_1 - m_2 = (E F_1'(y^1) - 1)/4 where y^1 has the mean 1 - eta/2 and the variance 5 eta^2 V/4. The clip moves
+    and m_1 - m_2 = (E F_1'(y^1) - 1)/4 where y^1 has the mean 1 - eta/2 and the variance 5 eta^2 V/4. Clipping moves
     F_1'(y) by at most (|y| - 2)_+ <= z^2/4, z = y - E y, so that |m_1 - m_2| >= (eta/2 - 5 eta^2 V/16)/4.
     """
     eta, V = Fraction(instance["eta_l nu"]), Fraction(instance["V"])

@@ -78,7 +78,7 @@ def enumerated_rounds(
 
 
 def rounds_of(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
-    """Every round by the letters of Lemmas C.4 to C.7, with mu = 0."""
+    """Every round by the symbols of Lemmas C.4 to C.7, with mu = 0."""
     world, nu = records_of(instance), records_of(instance).smoothness
     K, M, size, eta_g = int(instance["K"]), world.clients, int(instance["size"]), Fraction(instance["eta_g"])
     start, step = Fraction(instance["start"]), Fraction(instance["eta~ nu"]) / nu

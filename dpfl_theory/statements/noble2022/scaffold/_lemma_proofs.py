@@ -5,8 +5,8 @@ One round, given the past; nu = 1, q = K eta_l nu; all norms are root mean squar
 
 * x = x^{t-1}, S = ||grad F(x)||^2, F the lag before, E the drift, W = V/(KlM). User i's direction in step k is
   grad F(x) + b_i + delta_ik + error, delta_ik = grad F_i(y_i^{k-1}) - grad F_i(x), so that mean ||delta||^2 <= E.
-* b_i = -(w_i - mean w) - (e_i - mean e): w_i is what the lag makes of c_i^{t-1}, mean ||w_i||^2 <= F; e_i the errors in
-  it, mean ||e_i||^2 <= V/K, which may depend on the lagged points. The b_i add up to nothing over the M users.
+* b_i = -(w_i - mean w) - (e_i - mean e): w_i is the lag's part of c_i^{t-1}, mean ||w_i||^2 <= F; e_i the errors in
+  it, mean ||e_i||^2 <= V/K, which may depend on the lagged points. The b_i sum to zero over the M users.
 * Errors of this round have mean zero given all before them and variance at most V (Lemma C.1), so that their squares
   add up: k of a user's have the second moment k V at most, and their mean over the cohort's K steps W. This is the
   first display of Corollary C.1, which asks for no convexity and no short step; the other two are not used.
@@ -20,10 +20,10 @@ part. With A_k^2 = eta_l^2 k^2 (S + mean ||b||^2) + eta_l^2 k V, growing in k, |
 ||y^j - x||, hence ||y^k - x|| <= A_k/(1 - q) by induction over k.
 
 C.5: F_t is the mean of ||a_i - Delta||^2 over absent users (a_i the lagged point less x) and of ||z_i - Delta||^2 over
-present ones (z_i = y_i^{k-1} - x), Delta = x^t - x. With (1/M) sum_{absent} a_i = (1 - l) a - l (a_C - a):
+present ones (z_i = y_i^{k-1} - x); Delta = x^t - x. With (1/M) sum_{absent} a_i = (1 - l) a - l (a_C - a):
 
     F_t = ||Delta||^2 + (1 - l) F + l E' - 2 (1 - l) <a, Delta> + 2 l <a_C - a, Delta> - 2 l <z_C, Delta>,   E' <= E;
-    -2 <a, Delta> <= 2 eta~ sqrt F (sqrt S + sqrt E)      since the b_i add up to nothing and errors have mean zero
+    -2 <a, Delta> <= 2 eta~ sqrt F (sqrt S + sqrt E)      since the b_i sum to zero and errors have mean zero
     2 <a_C - a, Delta> <= 2 eta~ sqrt F (sqrt F + sqrt W + sqrt E)   since grad F(x) is the same for all cohorts
     -2 <z_C, Delta> <= (2/3) E + (3/2) ||Delta||^2.
 """
@@ -44,7 +44,7 @@ __all__ = ["drift", "lag", "move"]
 
 
 def _stated(statement: Statement, left: str) -> tuple[Symbols, dict[str, Any]]:
-    """The letters, and the right side's coefficients over the left side's, the noise under ``noise``."""
+    """The symbols, and the right side's coefficients over the left side's, the noise under ``noise``."""
     s, right = letters_of(statement), sp.expand(total(statement))
     factor = sp.expand(total(statement, "lhs")).coeff(s[left])
     moments = [name for name in ("drift", "lag", "slope") if name in s and name != left]

@@ -1,7 +1,7 @@
 """Monte-Carlo runs of one round of DP-SCAFFOLD for the lemmas of Appendix C, and what they observe.
 
 Round 0 sets the control variates at points that lag behind x^{t-1}; the round that follows starts from a given x^{t-1},
-so that its distance, gap, slope and lag before are numbers and only what comes out of it is an expectation.
+so that its distance, gap, slope and lag before are numbers. Only its results are expectations.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 Known = Callable[[Mapping[str, float]], Mapping[str, float]]
-"""By the letters' values, the means that a run has of what a statement speaks of (`Experiment.known`)."""
+"""By the symbols' values, the means that a run has of the quantities that a statement concerns (`Experiment.known`)."""
 
 _ROUND = " of the round that is run"
 NOTE = (
@@ -41,7 +41,7 @@ NOTE = (
 
 
 def _expected(name: str, observable: str) -> Expected:
-    """A letter of the proof as an expectation after one round."""
+    """A symbol of the proof as an expectation after one round."""
     letter = noble.LETTERS[name]
     return Expected(name, ((observable, 1),), letter.unit, letter.latex, letter.meaning + _ROUND, "end")
 
@@ -55,7 +55,7 @@ EXPECTED = {
 
 
 def letters(statement_letters: tuple[Any, ...], *observed: str) -> dict[str, Any]:
-    """Symbols and expectations of a statement of which some letters are observed, for its constructor."""
+    """Symbols and expectations of a statement of which some symbols are observed, for its constructor."""
     found = tuple(EXPECTED[name] for name in observed)
     names = {e.name for e in found}
     return {"symbols": tuple(s for s in statement_letters if s.name not in names), "expectations": found}
@@ -72,8 +72,8 @@ def _huber(**parameters: Any) -> dict[str, Any]:
 def _run(problem: Mapping[str, Any], size: int, K: int, **more: Any) -> dict[str, Any]:
     """size: lM; distance: of x^{t-1} from x*; lag: length of the users' offsets; noise: standard deviation of a
     coordinate's error on quadratics, or sigma_g over records; share: s; step: eta~ nu over its limit; private: whether
-    that error counts as privacy noise, whose second moment is half of Sigma_g^2; claimed:
-    factors of letters, whose values are then not those of the run."""
+    that error counts as privacy noise, whose second moment is half of Sigma_g^2; claimed: factors of symbols, whose
+    values are then not those of the run."""
     common = {"distance": 1.0, "lag": 0.0, "noise": 1.0, "share": 0.2, "step": 1.0, "eta_g": None, "lanes": 2048}
     common["private"] = False
     return {"problem": problem, "size": size, "K": K, **common, **more}
@@ -103,7 +103,7 @@ OUTSIDE: dict[str, dict[str, Any]] = {
 
 
 def outside(*letters: str) -> dict[str, dict[str, Any]]:
-    """Those of `OUTSIDE` that claim another value of one of these letters."""
+    """Those of `OUTSIDE` that claim another value of one of these symbols."""
     return {name: run for name, run in OUTSIDE.items() if set(run["claimed"]) <= set(letters)}
 
 
@@ -122,7 +122,7 @@ SUMS: dict[str, dict[str, Any]] = {
 def experiment(
     instance: Mapping[str, Any], limit: Callable[[Mapping[str, float]], float], known: Known = lambda _: {}
 ) -> Experiment:
-    """One round; limit: the largest eta~ nu by the letters' values; known: what a run on all records has."""
+    """One round; limit: the largest eta~ nu by the symbols' values; known: the known means of a run on all records."""
     import numpy as np
 
     from dpfl_theory.algorithms import Cohort, NoisyGradient, RecordGradient, Scaffold
@@ -183,7 +183,7 @@ def checks(
     expected: str = "holds",
     known: Known = lambda _: {},
 ) -> tuple[Check, ...]:
-    """A Monte-Carlo check on each run, with the values of the letters of the statement that is checked."""
+    """A Monte-Carlo check on each run, with the values of the checked statement's symbols."""
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
         from dataclasses import replace

@@ -1,4 +1,5 @@
-"""noble2022's own experiments against its Theorem C.1: what its conditions ask for, and what its bound says there."""
+"""noble2022's own experiments compared with its Theorem C.1: the requirements of its conditions, and its bound
+there."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "Figure 9": {"l": ["2/25", "1/10", "3/25"], "M": [100, 40, 60], "T": [], "convex": None},
     "Figure 10": {"l": ["1/10"], "M": [100, 40, 60], "T": [], "convex": None},
 }
-"""Section 5 and Appendix D.3; what Figures 9 and 10 have for T is drawn alone. eta_g = 1 in all of them."""
-PART = "It decides what the conditions ask for at the paper's own settings, and not whether the bound holds."
+"""Section 5 and Appendix D.3; Figures 9 and 10 only draw their T. eta_g = 1 in all of them."""
+PART = "It decides the requirements of the conditions at the paper's own settings, and not whether the bound holds."
 STEPS = (
     "The experiments run with eta_g = 1, where the theorem asks for sqrt(lM): 2.2 to 4.5 in Section 5, and 1.8 to 3.5 "
     "in Figures 9 and 10 of Appendix D.3.3"
@@ -39,12 +40,12 @@ ROUNDS = (
     "whose T is printed has them (400 in Figures 1 and 2, 72 to 546 in Tables 1 and 4), although their "
     "l2-regularisation makes them strongly convex"
 )
-"""What the theorem asks for and the experiments do not have, in notes: neither is a misprint."""
+"""Requirements of the theorem that the experiments do not meet, for notes: neither is a misprint."""
 SLIPS = (
     Typo(
         "C is set to the median of the unclipped gradients' norms: the longer half of them is clipped then, so that "
-        "Assumption 3.3, under which all three parts stand, does not hold in runs with that C. Such a C depends on "
-        "the data, which Theorem 4.1, with its constant C, does not cover (the appendix neglects that leak).",
+        "Assumption 3.3, under which all three parts are stated, does not hold in runs with that C. Such a C depends "
+        "on the data, which Theorem 4.1, with its constant C, does not cover (the appendix neglects that leak).",
         where="Appendix D.1",
     ),
     Typo(
@@ -67,7 +68,7 @@ SLIPS = (
 
 
 def own_settings(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-    """What notes say of the paper's settings: eta_g, the rounds, the start (part (2) repaired).
+    """The claims of notes on the paper's settings: eta_g, the rounds, the start (part (2) repaired).
 
     The rounds are tested at nu = mu, where the fewest are needed; F(x^0) - F* <= nu D_0^2/2.
     """

@@ -54,7 +54,7 @@ GLOBAL = {
     )
     for name, M in (("four", 4), ("eight", 8))
 }
-"""Errors alone, from x* on, and a long global step: what counts is how many users' errors the server averages."""
+"""Only errors, from x* on, and a long global step: the number of users whose errors the server averages matters."""
 
 LONG = {"one user, K = 3, eta_g = 1/12": _instance(["1"], ["0"], 1, 3, eta_g="1/12", T=1)}
 """Local steps that are long where the server's is not: there the drift helps least."""
@@ -62,7 +62,7 @@ LONG = {"one user, K = 3, eta_g = 1/12": _instance(["1"], ["0"], 1, 3, eta_g="1/
 MIXED = CONVEX | OTHER
 """For the sharpened forms, which ask for no convexity and imply the printed ones."""
 FEW = {name: CONVEX[name] for name in ("one user", "three users, all", "eight users, one at a time")}
-"""For the printed forms: what follows from the sharpened ones holds wherever they do."""
+"""For the printed forms, which follow from the sharpened ones and hold wherever these do."""
 
 
 def root(square: Fraction) -> Any:
@@ -84,7 +84,7 @@ def noise(V: Fraction) -> dict[str, Any]:
 
 
 def letters(users: Users, moments: RoundMoments, instance: Mapping[str, Any]) -> dict[str, Any]:
-    """One round by the letters of Lemmas C.4 to C.7. ``l`` of an instance takes the place of lM over M, of which
+    """One round by the symbols of Lemmas C.4 to C.7. ``l`` of an instance takes the place of lM over M, of which
     Algorithm 1 draws a whole number of users; ``mu`` that of the least curvature."""
     steps = {"eta": users.step, "eta_g": users.eta_g, "nu": users.smoothness}
     sizes = {"K": users.local_steps, "l": Fraction(instance.get("l", users.share)), "M": len(users.curvatures)}

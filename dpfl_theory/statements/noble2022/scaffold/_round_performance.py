@@ -1,10 +1,10 @@
 """Worst cases of one round of DP-SCAFFOLD, over smooth functions, lagged points and errors: Lemmas C.4 to C.7.
 
 The expectation over the cohorts is a finite sum. The error of a local step is +xi or -xi with xi^2 <= V; the last
-step's only adds its variance. The errors that the control variates carry from earlier rounds have second moment V/K but
-may depend on x^{t-1} and on the lagged points as they like, which is more than the algorithm allows (a relaxation); so
-no independence of the past is assumed where the proof has none, and what a worst case is found to need Algorithm 1 may
-not need.
+step's only adds its variance. The errors that the control variates carry from earlier rounds have second moment V/K.
+They may depend on x^{t-1} and on the lagged points in any way, which is more than the algorithm allows (a relaxation).
+So no independence of the past is assumed where the proof has none. A condition that a worst case is found to need,
+Algorithm 1 may not need.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = ["checks", "earlier_rounds", "lag", "mean_square", "one_round", "sizes
 
 
 def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
-    """One round with nu = 1, by the letters of Lemmas C.4 to C.7. x* is the origin; without ``gap`` among the
-    statement's letters no minimiser is known of.
+    """One round with nu = 1, by the symbols of Lemmas C.4 to C.7. x* is the origin; without ``gap`` among the
+    statement's symbols no minimiser is assumed.
 
     instance: class ``convex``, ``strongly convex`` (with mu) or ``non-convex``; M, size, K, eta_g; ``eta~ nu`` over
     l^power/24 is ``step``; noise: whether gradients err. One half of V is the records', the other the noise's.
@@ -74,8 +74,8 @@ Paths = tuple[tuple[Vector, ...], ...]
 
 
 def earlier_rounds(world: FunctionClass, x: Vector, K: int, V: Any, noise: bool = True) -> tuple[Scaffold, Paths]:
-    """What earlier rounds may have left at x, and the points where each user's control variate was set; with ``noise``
-    it has an error of its own."""
+    """The state that earlier rounds may have left at x, and the points where each user's control variate was set; with
+    ``noise`` it has an error of its own."""
     from PEPit import Point
 
     world.problem.add_constraint(V >= 0)
@@ -102,7 +102,7 @@ def mean_square(world: World, paths: Iterable[Sequence[Vector]], x: Vector) -> A
 
 
 def sizes(M: int, size: int, K: int, V: Any) -> dict[str, Any]:
-    """The letters of V/(KlM), where steps of two of four records make one half of V, and the noise the other."""
+    """The symbols of V/(KlM), where steps of two of four records make one half of V, and the noise the other."""
     return {"M": M, "l": Fraction(size, M), "K": K, "R": 4, "s": Fraction(1, 2), "varsigma^2": V, "Sigma^2": 0.5 * V}
 
 

@@ -1,4 +1,4 @@
-"""What noble2022's Lemmas C.4, C.5 and C.6, which bound one round, share."""
+"""The parts that noble2022's Lemmas C.4, C.5 and C.6, which bound one round, share."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ def step_limit(factor: float, power: str | None = None) -> Callable[[Problem | N
 
 
 def by_lemma_c2(sharp: Callable[[Symbols], Sides]) -> Callable[[Statement, Any], Outcome]:
-    """The printed right side less that of the sharpened sides, with ||grad F||^2 = 2 nu gap (its largest
-    value by Lemma C.2), is made of nonnegative terms, once eta_g is written as 1 + a, a >= 0, where the lemma asks for
-    eta_g >= 1."""
+    """The printed right side less that of the sharpened sides is made of nonnegative terms. There ||grad F||^2 = 2 nu
+    gap (its largest value by Lemma C.2), and eta_g is written as 1 + a, a >= 0, where the lemma asks for eta_g >= 1."""
 
     def build(printed: Statement, _: Mapping[str, Any]) -> Outcome:
         s = letters_of(printed)
@@ -50,7 +49,7 @@ def by_lemma_c2(sharp: Callable[[Symbols], Sides]) -> Callable[[Statement, Any],
         terms = larger.args if larger.is_Add else (larger,)
         fine = all(term.is_nonnegative for term in terms)
         return Outcome(
-            True if fine else None, f"what the printed form allows more, with Lemma C.2: {sp.simplify(rest)}"
+            True if fine else None, f"the amount that the printed form allows more, with Lemma C.2: {sp.simplify(rest)}"
         )
 
     return build
@@ -62,5 +61,5 @@ def constant_step(product: Fraction) -> Callable[[Fraction], Fraction | None]:
 
 
 def just_outside(hypothesis: str) -> dict[str, dict[str, Any]]:
-    """One user, on whom only this hypothesis is not met, by 1%."""
+    """One user, for whom only this hypothesis is not met, by 1%."""
     return {f"just outside {hypothesis}": exact.CONVEX["one user"]}

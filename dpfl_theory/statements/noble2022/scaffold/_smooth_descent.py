@@ -1,8 +1,8 @@
 """The descent behind noble2022 Lemma C.9 repaired: F(x^t) + 12 nu^3 eta~^2/l F_t falls over one round.
 
-In the worst cases of one round every error of a local step is +xi or -xi with xi^2 <= V, the last step's too, since F
-at the new model is not of degree two in it; the expectation over the cohorts is a finite sum. Old errors of the control
-variates are as in `_round_performance`.
+In the worst cases of one round every error of a local step is +xi or -xi with xi^2 <= V. So is that of the last step,
+since F at the new model is not of degree two in it. The expectation over the cohorts is a finite sum. Old errors of the
+control variates are as in `_round_performance`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = ["combination", "descent", "descent_checks", "kept", "performance", "w
 
 
 Kept = tuple[Fraction, Fraction, Fraction]
-"""What multiplies -eta~ ||F'||^2, nu eta~^2 V/(KlM), and nu eta~^2 V/(K eta_g^2)."""
+"""The factors of -eta~ ||F'||^2, nu eta~^2 V/(KlM), and nu eta~^2 V/(K eta_g^2)."""
 
 
 def kept(statement: Statement) -> Kept:
-    """What one round must keep so that T rounds add up to the statement's bound, read from its terms where all letters
-    are 1 (and eta_g is 2, for the third).
+    """The factors that one round must keep so that T rounds add up to the statement's bound. They are read from its
+    terms where all symbols are 1 (and eta_g is 2, for the third).
 
     >>> from dpfl_theory.statements import get
     >>> [str(v) for v in kept(get("noble2022.lemmaC.9.repaired"))]
@@ -60,12 +60,12 @@ def descent(u: Users, m: RoundMoments, given: Kept) -> tuple[Fraction, Fraction]
 
 
 def combination(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-    """F(x^t) <= F(x^{t-1}) - (eta~/2)||grad F||^2 + (eta~/2) nu^2 drift + (nu/2)||x^t - x^{t-1}||^2, with Lemma C.4,
-    12 nu^3 eta~^2/l times Lemma C.5 (alpha = 2/3) and 10/27 of Lemma C.6, all sharpened, against what the statement's
-    bound needs (`kept`).
+    """F(x^t) <= F(x^{t-1}) - (eta~/2)||grad F||^2 + (eta~/2) nu^2 drift + (nu/2)||x^t - x^{t-1}||^2, with Lemma C.4, 12
+    nu^3 eta~^2/l times Lemma C.5 (alpha = 2/3) and 10/27 of Lemma C.6, all sharpened. This is compared with the need of
+    the statement's bound (`kept`).
 
     With theta = 24 nu eta~/l^(2/3), p = l^(2/3) and h = 1/eta_g^2 in [0, 1] and z = lM/eta_g^2 >= 0 each slack is
-    affine in each letter: the corners of the first three decide, where the slack at z = 0 and its increase in z are not
+    affine in each symbol: the corners of the first three decide, where the slack at z = 0 and its increase in z are not
     negative. The instance may give the noise's factor ("alone") and that of lM/eta_g^2 in it ("shared").
     """
     gain, alone, shared = (sp.Rational(v) for v in kept(statement))
@@ -115,7 +115,8 @@ def descent_checks() -> tuple[Check, ...]:
 
 def performance(statement: Statement, instance: Mapping[str, Any], claim: Kept | None = None) -> Performance:
     """E F(x^t) - F* + w F_t + gain eta~ ||grad F(x)||^2 <= F(x) - F* + w F_{t-1} + nu eta~^2 V/(KlM) (alone + shared
-    lM/eta_g^2), w = 12 nu^3 eta~^2/l, nu = 1, eta~ = l^(2/3)/24, with what the statement's bound needs (`kept`)."""
+    lM/eta_g^2), w = 12 nu^3 eta~^2/l, nu = 1, eta~ = l^(2/3)/24, with the factors that the statement's bound needs
+    (`kept`)."""
     from PEPit import PEP, Expression
 
     gain, alone, shared = (float(v) for v in claim or kept(statement))

@@ -1,4 +1,4 @@
-"""The longest step of Lemmas C.7 to C.9, eta~ = min(l^(2/3)/(24 nu), l/(54 mu)), and what is decided at its corners."""
+"""The longest step of Lemmas C.7 to C.9, eta~ = min(l^(2/3)/(24 nu), l/(54 mu)), and the decision at its corners."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["least_slacks", "limit", "longest", "rate", "unless_quiet"]
 
 
 def longest(s: Mapping[str, Any]) -> Any:
-    """l^(2/3)/(24 nu), of the letters as sympy symbols."""
+    """l^(2/3)/(24 nu), from sympy symbols."""
     return s["l"] ** sp.Rational(2, 3) / (24 * s["nu"])
 
 
@@ -30,8 +30,8 @@ def limit(values: Mapping[str, Any]) -> float:
 
 
 def rate(s: Mapping[str, Any]) -> Any:
-    """min(l/108, mu l^(2/3)/(48 nu)), which is mu/2 times the longest eta~, of the letters as sympy symbols; with nu
-    taken out, since sympy cannot typeset its exponential otherwise."""
+    """min(l/108, mu l^(2/3)/(48 nu)), which is mu/2 times the longest eta~, from sympy symbols; with nu taken out,
+    since sympy cannot typeset its exponential otherwise."""
     return sp.Min(s["l"] * s["nu"] / 108, s["mu"] * s["l"] ** sp.Rational(2, 3) / 48) / s["nu"]
 
 
@@ -45,7 +45,7 @@ def least_slacks(slacks: Mapping[str, Any], s: Mapping[str, Any], per: str) -> O
     """Whether expressions of l, nu, M, eta~, eta_g (and mu) are nonnegative up to the longest step, for eta_g >= 1.
 
     With theta = 24 nu eta~/l^(2/3), p = l^(2/3), h = 1/eta_g^2 and phi = 54 mu eta~/l in [0, 1] and z = lM/eta_g^2 >= 0
-    each must be affine in each letter: the corners of the first four decide, where the slack at z = 0 and its increase
+    each must be affine in each symbol: the corners of the first four decide, where the slack at z = 0 and its increase
     in z (named by ``per``) are not negative.
     """
     theta, p, h, phi, z = sp.symbols("theta p h phi z", positive=True)
@@ -58,7 +58,7 @@ def least_slacks(slacks: Mapping[str, Any], s: Mapping[str, Any], per: str) -> O
         ratio = sp.expand(sp.simplify(ratio.subs(share, p ** sp.Rational(3, 2))))
         letters = sorted(ratio.free_symbols, key=str)
         if not set(letters) <= {theta, p, h, phi, z} or any(sp.degree(ratio, v) > 1 for v in letters):
-            return Outcome(None, f"the slack of {name} is not affine in each letter: {ratio}")
+            return Outcome(None, f"the slack of {name} is not affine in each symbol: {ratio}")
         ends = [v for v in letters if v != z]
         corners = [dict(zip(ends, c)) for c in product((0, 1), repeat=len(ends))]
         least[name] = min(ratio.subs(z, 0).subs(c) for c in corners)

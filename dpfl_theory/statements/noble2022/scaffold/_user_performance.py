@@ -1,7 +1,7 @@
 """Worst cases of one user: gradients that are any vectors, a gradient step, and the records that a step draws.
 
-What a user's gradients are does not enter: in the first display they cancel, and a sample is taken at one point, where
-smooth functions may have any gradients. So gradients are arbitrary vectors here.
+The values of a user's gradients do not matter: in the first display they cancel, and a sample is taken at one point,
+where smooth functions may have any gradients. So gradients are arbitrary vectors here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def gradient_step(_: Statement, instance: Mapping[str, Any]) -> Performance:
     world = FunctionClass(problem, declared(problem, "convex", 1))
     x, y = (Vector(problem.set_initial_point()) for _ in range(2))
     ends = [local_phase(world, 0, v, eta, 1)[-1] for v in (x, y)]
-    what = "how far a gradient step leaves two points apart"
+    what = "the distance of two points after a gradient step"
     return Performance(problem, world.square(ends[0] - ends[1]), world.square(x - y), what)
 
 

@@ -113,7 +113,7 @@ class Records(Line):
 
     @property
     def letters(self) -> dict[str, Any]:
-        """What V is made of."""
+        """The symbols that V is made of."""
         records = len(self.users[0].records)
         spread, Sigma = root(max(u.spread for u in self.users)), root(2 * self.noise**2)
         return {"varsigma": spread, "s": Fraction(self.drawn, records), "R": records, "Sigma": Sigma}

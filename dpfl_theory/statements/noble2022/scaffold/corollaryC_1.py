@@ -40,7 +40,7 @@ def _short(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 
 _DISPLAY = "the first display, also for users that are not convex and long steps; the other two displays remain"
-_STEP = "step of the proof: a gradient step brings no two points apart; that errors then add up as stated remains"
+_STEP = "step of the proof: a gradient step is nonexpansive; that errors then add up as stated remains"
 _CONVEX: list[list[str]] = [["1"], ["1", "0"], ["1", "1/2", "1/9"]]
 _GRID: dict[str, Any] = {"curvatures": _CONVEX, "K": [1, 2, 3, 8], "eta_l nu": ["1/24", "1", "2"]}
 _BENT: dict[str, Any] = {"curvatures": [["-1"], ["1", "-1"]], "K": [2, 5], "eta_l nu": ["1/24", "3"]}
@@ -172,8 +172,9 @@ COROLLARY: Statement = Statement(
         ),
     ),
     text=(
-        "Under Assumptions 2 and 3 the mean of the gradients' errors over the cohort and its local steps, the mean of "
-        "the cohort's control variates around its expectation, and c^t around its own, each satisfy the bound."
+        "Under Assumptions 2 and 3 three quantities each satisfy the bound: the mean of the gradients' errors over the "
+        "cohort and its local steps; the mean of the cohort's control variates around its expectation; and c^t around "
+        "its own."
     ),
     symbols=noble.letters(*noble.VARIANCE, *noble.COHORT),
     expectations=(_SPREAD,),
@@ -233,19 +234,20 @@ COROLLARY: Statement = Statement(
         grade="false",
         effect=Effect(
             0.0209,
-            "The share by which the right side of the second display must grow at eta_l nu = 1/48, the step of "
-            "Theorem C.1 for K = 2 and eta_g = 1, on a smooth F that is not convex (0.043 as K grows); for convex "
-            "F_i, given the past, it is 0.",
+            "The share by which the right side of the second display must grow, on a smooth F that is not convex "
+            "(0.043 as K grows). Here eta_l nu = 1/48, the step of Theorem C.1 for K = 2 and eta_g = 1. For convex "
+            "F_i, given the past, the share is 0.",
         ),
         printed="E||(1/(lM)) sum_{i in C^t} c_i^t - E[c_i^t]||^2 <= V/(KlM), for every smooth F_i and every eta_l > 0",
         true=(
-            "The first display holds as printed. The second and, given the cohort, the third hold given C^t, x^{t-1} "
-            "and the past (all c_i^{t-1}), which is more than the paper conditions on, if every F_i is convex and "
-            "eta_l <= 2/nu (a gradient step then brings no two points apart). Given C^t and x^{t-1} only, the errors "
+            "The first display holds as printed. The second and, given the cohort, the third hold if every F_i is "
+            "convex and eta_l <= 2/nu (a gradient step is then nonexpansive). They hold given C^t, x^{t-1} and the "
+            "past (all c_i^{t-1}), which is more than the paper conditions on. Given C^t and x^{t-1} only, the errors "
             "in c_i^{t-1} - c^{t-1} spread c_i^t too, and 2/nu is too long. The head of the corollary takes all "
-            "expectations given C^t, and under it nothing more is said against the third display. Only if E[c^t] is "
-            "over the cohorts too, against the head but as the proof's 'take the expectation over C^t' may be read, "
-            "do heterogeneous users spread c^t even where errors vanish, and the right side has no term for that"
+            "expectations given C^t, and under it we claim nothing more against the third display. Suppose that E[c^t] "
+            "is over the cohorts too, against the head but as the proof's 'take the expectation over C^t' may be read. "
+            "Only then do heterogeneous users spread c^t even where errors vanish, and the right side has no term for "
+            "that"
         ),
         why=(
             "Given C^t and y^0 only, the errors in c_i^{t-1} and c^{t-1} spread the points too. Lemma C.4's proof "
@@ -260,7 +262,7 @@ COROLLARY: Statement = Statement(
             "c is at least 1.0209 V/2. For convex F, the Huber loss with |F'| <= 6 nu from its minimum and eta_l nu = "
             "3, it is at least 2.45 V/2 (5V/4 without noise). Convex and eta_l nu = 2, but with c_i^{t-1} random: "
             "first round after the warm start, x^0 = 0, M = K = 2, lM = 1, F_1 the Huber loss with |F_1'| <= 6 nu, F_2 "
-            "= 0, errors +-1 and little noise: at least 1.46 V/2 (3V/4 without noise; while the clip does not act, F_1 "
+            "= 0, errors +-1 and little noise: at least 1.46 V/2 (3V/4 without noise; while clipping does not act, F_1 "
             "breaks the bound where (1 - h)^2 + h^2 (1 - 1/M)/2 > 1, h = eta_l nu, that is h > 4/(3 - 1/M)). Third "
             "display with E[c^t] over the cohorts, against the head: M = K = 2, lM = 1, x^0 = 1, F_1 the Huber loss "
             "with |F_1'| <= 2 nu and its minimum at 0, F_2 = 0, first round, eta_l nu = 1/48, V = nu^2/10^6: at least "
@@ -274,7 +276,7 @@ COROLLARY: Statement = Statement(
     ),
     uses=("noble2022.lemmaC.1",),
     slips=(
-        "The proof's second part divides the cohort's sum by M where the claim, and what it uses, divide by lM.",
+        "The proof's second part divides the cohort's sum by M; the claim and its use divide by lM.",
         "The display marked (b) conditions ||A_{i,k} - grad F_i(y_i^{k-1})||^2 on y_i^1, ..., y_i^k. But y_i^k depends "
         "on A_{i,k}; Lemma C.1 bounds the expectation given y_i^{k-1}.",
     ),
@@ -288,13 +290,13 @@ REPAIRED: Statement = replace(
         noble.PAPER,
         "Corollary C.1, Appendix C.1",
         note=(
-            "repaired: convex F_i and eta_l <= 2/nu for the second and third display, both given C^t, x^{t-1} and the "
-            "past (all c_i^{t-1}), which is more than the C^t and y^0 that the paper conditions on. The first display "
-            f"needs neither and follows from Lemma C.1 alone. {runs.NOTE[0].upper()}{runs.NOTE[1:]}"
+            "repaired: convex F_i and eta_l <= 2/nu for the second and third display. Both are given C^t, x^{t-1} and "
+            "the past (all c_i^{t-1}), which is more than the C^t and y^0 that the paper conditions on. The first "
+            f"display needs neither and follows from Lemma C.1 alone. {runs.NOTE[0].upper()}{runs.NOTE[1:]}"
         ),
     ),
     text=(
-        "If every F_i is convex and eta_l <= 2/nu, then given the cohort, x^{t-1} and the past (all c_i^{t-1}) the "
+        "Let every F_i be convex and eta_l <= 2/nu. Then, given the cohort, x^{t-1} and the past (all c_i^{t-1}), the "
         "three means of Corollary C.1 satisfy the bound; the first needs neither."
     ),
     symbols=(*COROLLARY.symbols, *noble.letters("nu", "eta_l")),

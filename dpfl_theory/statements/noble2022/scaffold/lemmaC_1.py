@@ -37,10 +37,10 @@ def _noise_alone(values: Mapping[str, float]) -> dict[str, float]:
     return {"scaffold-gradient-error (end)": values["Sigma"] ** 2 / 2}
 
 
-_PART1 = "part 1 of the lemma, that H~ is unbiased; the display is part 2, and is checked beside it"
-_REVERSE = "the reverse inequality, that nothing smaller is true; the inequality itself is checked beside it"
-_SAMPLING = "what the records' sample adds; that the errors of the sample and of the noise add up remains"
-_NOISE = "what the noise alone adds; that the errors of the records' sample and of the noise add up remains"
+_PART1 = "part 1 of the lemma, that H~ is unbiased; the display is part 2, which has its own checks"
+_REVERSE = "the reverse inequality, that nothing smaller is true; the inequality itself has its own checks"
+_SAMPLING = "the error that the records' sample adds; that the errors of the sample and of the noise add up remains"
+_NOISE = "the error that only the noise adds; that the errors of the records' sample and of the noise add up remains"
 
 
 def _families(instance: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
@@ -159,7 +159,7 @@ def _whole(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 
 def _one_step(values: Mapping[str, float]) -> float:
-    """eta~ nu; the lemma asks for nothing."""
+    """eta~ nu; the lemma has no condition on it."""
     return 1.0
 
 
@@ -190,8 +190,8 @@ LEMMA: Statement = Statement(
         ),
     ),
     text=(
-        "If no gradient is clipped, the mean of sR records' gradients plus the noise is an unbiased gradient of F_i, "
-        "and its variance satisfies the bound."
+        "If no gradient is clipped, the mean of sR records' gradients plus the noise is an unbiased gradient of F_i. "
+        "Its variance satisfies the bound."
     ),
     symbols=noble.letters("varsigma", "s", "R", "Sigma"),
     expectations=(_ERROR,),
@@ -210,7 +210,7 @@ LEMMA: Statement = Statement(
     smoke=("last local step, all records, 50 dimensions",),
     slips=(
         "The text before the lemma says that N(0, I_d) has variance 2d; it has d, so that Sigma_g^2 is twice the "
-        "noise's second moment and the bounds hold with room.",
+        "noise's second moment and the bounds hold with slack.",
         "Algorithm 1 draws floor(sR) records and divides by sR: where sR is no whole number the mean is "
         "floor(sR)/(sR) grad F_i and part 1 fails (R = 3 and s = 1/2 give 2/3 of the gradient). In the paper's "
         "experiments sR is whole throughout (s = 0.05, 0.1 or 0.2 of 4000, 2000 or 800 training records; also of all "
@@ -229,8 +229,9 @@ SHARPENED: Statement = Statement(
         note="derived: varsigma^2 the records' variance at y; both sides are equal, so nothing is lost",
     ),
     text=(
-        "For R >= 2 records with variance varsigma^2 at y, sR of them drawn without replacement and never clipped, the "
-        "variance is at most (and equal to) the right side: half of the noise term, and less sampling noise as s grows."
+        "Take R >= 2 records with variance varsigma^2 at y, sR of them drawn without replacement and never clipped. "
+        "Then the variance is at most (and equal to) the right side: half of the noise term, and less sampling noise "
+        "as s grows."
     ),
     symbols=LEMMA.symbols,
     expectations=LEMMA.expectations,

@@ -27,7 +27,7 @@ _WHERE = "Lemma C.2, Appendix C.1"
 def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """F the mean of M functions of a class, with x* the origin.
 
-    What is known of x*: the gradients there add up to nothing, and F(x*) is not above F at x - grad F(x)/nu.
+    The constraints on x*: the gradients there sum to zero, and F(x*) is not above F at x - grad F(x)/nu.
     """
     from PEPit import PEP
 
@@ -78,7 +78,8 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
 
 def descent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """F(x*) <= min over t of F(x) - t g^2 + nu t^2 g^2/2, g = ||grad F(x)||: what sides() asks for, and no less."""
+    """F(x*) <= min over t of F(x) - t g^2 + nu t^2 g^2/2, g = ||grad F(x)||: this is what sides() asks for, and no
+    less."""
     s, t, g = letters_of(statement), sp.Symbol("t"), sp.Symbol("g", positive=True)
     fall = t * g**2 - s.nu * t**2 * g**2 / 2
     (best,) = sp.solve(sp.diff(fall, t), t)

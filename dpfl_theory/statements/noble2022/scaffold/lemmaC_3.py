@@ -33,7 +33,7 @@ _MEANS = Expected(
     "||a_1 + ... + a_n||^2; a run's a_i are the gradients at y^0, ..., y^{K-1}",
     "end",
 )
-_PART1 = "part 1 of the lemma, whose right side has n^2 sigma_A^2; the display is part 2, and is checked beside it"
+_PART1 = "part 1 of the lemma, whose right side has n^2 sigma_A^2; the display is part 2, which has its own checks"
 _COUNT = Symbol("n", "number of random vectors", (0, 0), "integer", "n")
 _DEVIATION = Symbol("sigma_A", "root of the bound of the variances", (1, -1), "nonnegative", r"\sigma_A")
 
@@ -133,7 +133,7 @@ def part1_performance(_: Statement, instance: Mapping[str, Any], factor: float =
 
 
 def _eta(values: Mapping[str, float]) -> float:
-    """eta~ nu; the lemma asks for nothing."""
+    """eta~ nu; the lemma has no condition on it."""
     return 1.0
 
 

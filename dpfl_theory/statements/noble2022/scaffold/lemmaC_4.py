@@ -19,8 +19,8 @@ from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 
 
 def _worst(kind: str) -> tuple[Check, ...]:
-    """All sizes at a short step, those of one user heard of two at most at the longest one, and long local steps inside
-    a server step of it."""
+    """All sizes at a short step; at the longest step those with one user in the cohort, of at most two; and long local
+    steps inside a server step of the longest length."""
     longest = worst.checks(kind, ("0",), lambda at: at["M"] <= 2 and at["size"] == 1, step="24")
     short = worst.checks(kind, ("0",), step="1/10")
     instance = {"class": kind, "M": 2, "size": 1, "K": 2, "eta_g": "1/12", "step": "24", "power": "0", "noise": True}
@@ -86,13 +86,14 @@ C4: Statement = Statement(
         "noble2022.lemmaC.4.sharpened",
     ),
     slips=(
-        "The proof replaces E[grad F_i(y_i^{k-1}) | y^0] by grad F_i(y_i^{k-1}), and E[c_i^{t-1} | y^0] by gradients "
-        "whatever x^{t-1} says of the errors in c_i^{t-1}; the bound holds without either (see the sharpened form).",
+        "The proof replaces E[grad F_i(y_i^{k-1}) | y^0] by grad F_i(y_i^{k-1}). It replaces E[c_i^{t-1} | y^0] by "
+        "gradients, whatever x^{t-1} says about the errors in c_i^{t-1}. The bound holds without either (see the "
+        "sharpened form).",
         "The proof cites all of Corollary C.1, whose second and third display need convex F_i and eta_l <= 2/nu; the "
         "first display, which follows from Lemma C.1 alone, is enough (see the sharpened form).",
         "Appendix C.3's summary of a round prints c~_i^t := c^{t-1} - c_i^{t-1} + (x^{t-1} - y_i^K)/(K eta_l); the "
-        "control variates have the other sign, c_i^{t-1} - c^{t-1}, as in Section 3.3 and as the mean of the "
-        "H~_i^k(y_i^{k-1}), to which the same line equates it, requires.",
+        "control variates have the other sign, c_i^{t-1} - c^{t-1}, as in Section 3.3. The mean of the "
+        "H~_i^k(y_i^{k-1}), to which the same line equates it, requires this sign too.",
         "Algorithm 1 draws floor(lM) users and divides by lM: where lM is no whole number the server's step is shorter "
         "by floor(lM)/(lM). The paper's Figure 9 is such a case: l = 0.08 and 0.12 of 40 users (FEMNIST) make 3.2 and "
         "4.8, of 60 users (MNIST) 4.8 and 7.2, with factors of 15/16, 5/6, 5/6 and 35/36.",

@@ -19,7 +19,7 @@ from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 
 
 def _c6_sides(s: Symbols) -> Sides:
-    """As printed where the excess is a letter; else by the gradient, where the lag is divided by eta_g^2 too."""
+    """As printed where the excess is a symbol; else by the gradient, where the lag is divided by eta_g^2 too."""
     half, square = sp.Rational(9, 2), s.eta_g**2
     if "gap" in s:
         lag, part, noise = half, sp.Rational(9, 40) * s.nu * s.gap, sp.Rational(27, 40)
@@ -93,9 +93,9 @@ C6_SHARPENED: Statement = replace(
         noble.PAPER,
         "Lemma C.6, Appendix C.3",
         note=(
-            "derived: by ||grad F||^2, convex or not, as Lemma C.9 needs it. Where the drift stands alone the lag has "
+            "derived: by ||grad F||^2, convex or not, as Lemma C.9 needs it. Where the drift is by itself, the lag has "
             "the factor 48/529 for 1, the gradient 1/529 for 1/40, the noise 72/529 for 3/20; as in print, eta~ nu <= "
-            "1/24 stands in for powers beyond those shown"
+            "1/24 replaces powers beyond those shown"
         ),
     ),
     text=(

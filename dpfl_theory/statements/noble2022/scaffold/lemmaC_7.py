@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 Constants = tuple[Fraction, Fraction, Fraction]
-"""What multiplies -eta~ gap, eta~^2 V/(KlM), and eta~^2 V/(K eta_g^2)."""
+"""The factors of -eta~ gap, eta~^2 V/(KlM), and eta~^2 V/(K eta_g^2)."""
 PRINTED: Constants = (Fraction(1, 2), Fraction(10), Fraction(10))
 SHARP: Constants = (Fraction(3, 2), Fraction(5), Fraction(1))
 _MU = replace(noble.LETTERS["mu"], meaning="convexity constant of every F_i, 0 if convex only", domain="nonnegative")
@@ -42,7 +42,7 @@ def _combination(*lemmas: Statement) -> Callable[[Statement, Mapping[str, Any]],
     """(10), 27 nu^2 eta~^2/l times Lemma C.5 and (12) over nu add up to no more than the claim, by coefficients.
 
     (10) is ||x^t - x*||^2 expanded with Lemma C.4 and <grad F_i(y), x* - x> <= F_i(x*) - F_i(x) + nu ||y - x||^2 -
-    (mu/4)||x - x*||^2. lemmas: Lemmas C.4, C.5 (alpha = 2/3) and C.6, with ||grad F||^2 <= 2 nu gap where they speak of
+    (mu/4)||x - x*||^2. lemmas: Lemmas C.4, C.5 (alpha = 2/3) and C.6, with ||grad F||^2 <= 2 nu gap where they contain
     it. The corners of the steps decide (`least_slacks`).
     """
 
@@ -159,11 +159,11 @@ _NO_MU = _limit(Fraction(0))
 _ROUNDS = {n: v for n, v in exact.CONVEX.items() if "0" in v["curvatures"] or len(v["curvatures"]) > 4} | exact.GLOBAL
 """Some user is flat, or there are many: where the step size or the errors of others count most."""
 _SUM = (
-    "what T rounds make of the bound, which needs the gain; that a round satisfies the bound is decided by the other "
-    "checks, none of which can need the gain: it only makes the bound stronger"
+    "the sum of the bound over T rounds, which needs the gain; the other checks decide that a round satisfies the "
+    "bound, and none of them can need the gain: it only makes the bound stronger"
 )
 _STEP = (
-    "step of the proof: what a user's gradient at y says of F_i; the round that Lemmas C.4 to C.6 make of it remains"
+    "step of the proof: what a user's gradient at y says about F_i; the round that Lemmas C.4 to C.6 make of it remains"
 )
 
 
@@ -237,11 +237,11 @@ LEMMA: Statement = Statement(
     uses=("noble2022.lemmaC.4", "noble2022.lemmaC.5", "noble2022.lemmaC.6"),
     slips=(
         "For mu = 0 the second bound of eta_l divides by 0; it is read as absent.",
-        "The display of E[A] prints (mu/4) E||x^{t-1} - x*|| without its square, and = where it puts the drift, over "
-        "y_i^1 to y_i^K, for the points y_i^0 to y_i^{K-1}: that is <=.",
-        "Equation (9) prints -eta~ E[c^{t-1} | y_0] in its middle; c^{t-1} is the old control variate. What equals "
-        "both of its ends is -eta~ times the mean of E[c~_i^t | y_0] over all M users.",
-        "The proof writes Delta x^t with the sum over the cohort's noisy gradients alone under the factor 1/(KlM); "
+        "The display of E[A] prints (mu/4) E||x^{t-1} - x*|| without its square. It prints = where it puts the drift, "
+        "over y_i^1 to y_i^K, for the points y_i^0 to y_i^{K-1}: that is <=.",
+        "Equation (9) prints -eta~ E[c^{t-1} | y_0] in its middle; c^{t-1} is the old control variate. Both of its "
+        "ends equal -eta~ times the mean of E[c~_i^t | y_0] over all M users.",
+        "The proof writes Delta x^t with only the sum over the cohort's noisy gradients under the factor 1/(KlM); "
         "c^{t-1} - c_i^{t-1} belongs inside that sum.",
         "The display before A puts Lemma C.4, whose E_t and F_{t-1} are expectations over all rounds, under E_{t-1}, "
         "given x^0, ..., x^{t-1}. The bound holds after the next line's expectation.",

@@ -135,8 +135,8 @@ def _two_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 _SECOND = (
-    "Decided is the second half, for strongly convex objectives, whose bound stands in the text; the sides are those "
-    "of the first half, which the other checks decide."
+    "It decides the second half, for strongly convex objectives, whose bound is in the text; the sides are those of "
+    "the first half, which the other checks decide."
 )
 _LETTERS = ("eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0")
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, noble.GLOBAL)
@@ -149,8 +149,8 @@ LEMMA: Statement = Statement(
         noble.PAPER,
         _WHERE,
         note=(
-            "the display is the convex case; O stands for a constant c. The text draws the root over nu D_0^2 "
-            "(1/l)^(2/3)/T too, where the units would not fit; it is read as ending before, as in Lemma C.9"
+            "the display is the convex case; O hides a constant c. The text draws the root over nu D_0^2 (1/l)^(2/3)/T "
+            "too, where the units would not fit; it is read as ending before, as in Lemma C.9"
         ),
     ),
     text=(
@@ -195,11 +195,11 @@ LEMMA: Statement = Statement(
         why=(
             "This is graded a misprint and Theorems C.1 and C.2 are not, though all mend by the words of Theorem 4.2. "
             "The lemma gives a range for eta_l, in which an eta_l that serves lies: two words are missing. The "
-            "theorems print eta_l as one formula, the largest of the range, and no words save that step. "
-            "The words of Theorem 4.2, that step sizes exist, are missing here; with them the convex half holds, and "
-            "the strongly convex half with a logarithm (that none is needed was neither shown nor refuted). As it "
-            "stands every eta_l in the range is claimed to serve. One that is too short does not move, and the "
-            "longest, which Theorem C.1 takes from the range, does not quieten the noise."
+            "theorems print eta_l as one formula, the largest of the range, and no words save that step. The words of "
+            "Theorem 4.2, that step sizes exist, are missing here; with them the convex half holds, and the strongly "
+            "convex half with a logarithm (that none is needed was neither shown nor refuted). As printed, every eta_l "
+            "in the range is claimed to serve. One that is too short does not move, and the longest, which Theorem C.1 "
+            "takes from the range, does not quieten the noise."
         ),
         counterexample=(
             "F(x) = nu x^2/2 up to |x| = D_0, linear beyond (gradients of at most nu D_0), x^0 = D_0, M = l = K = "
@@ -235,11 +235,10 @@ REPAIRED: Statement = Statement(
         ),
     ),
     text=(
-        "With convex F_i, eta_g >= 1, W = V (1 + lM/eta_g^2)/(KlM) and eta~ = min(l^(2/3)/(24 nu), D_0/sqrt(10 T W)) "
-        "the bound holds for every T >= 1, if x^0 is not x* (there no step is best). With mu-strongly "
-        "convex F_i, T >= max(108/l, 48 nu/(mu l^(2/3))) and eta~ = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), L = "
-        "ln max(e, mu^2 D_0^2 T/W), some weights give 42 L W/(mu T) + 1.6 mu D_0^2 exp(-min(l/108, mu l^(2/3)/(48 "
-        "nu)) T)."
+        "Take convex F_i, eta_g >= 1, W = V (1 + lM/eta_g^2)/(KlM) and eta~ = min(l^(2/3)/(24 nu), D_0/sqrt(10 T W)). "
+        "Then the bound holds for every T >= 1, if x^0 is not x* (there no step is best). Take mu-strongly convex F_i, "
+        "T >= max(108/l, 48 nu/(mu l^(2/3))) and eta~ = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), L = ln max(e, mu^2 "
+        "D_0^2 T/W). Then some weights give 42 L W/(mu T) + 1.6 mu D_0^2 exp(-min(l/108, mu l^(2/3)/(48 nu)) T)."
     ),
     symbols=noble.letters("eta", *_LETTERS, "F0"),
     expectations=(runs.EXCESS,),

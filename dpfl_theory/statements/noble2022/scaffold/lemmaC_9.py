@@ -42,10 +42,10 @@ def _no_step_helps(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Whatever eta_l and the weights are: F(x) = nu x^2/2 up to |x| = k and linear beyond, x^0 = k, M = l = K = s =
     eta_g = 1, errors N(0, V), V = Sigma^2/2 = 8 T nu^2 k^2.
 
-    Gradients are at most nu k, so that x^t >= k wherever the sum of the t errors is at least t nu k, which has
-    probability Phi(-sqrt(t) nu k/sqrt(V)) >= Phi(-1/sqrt(8)) for every step size. There F'(x^t)^2 = nu^2 k^2 = 2 nu
-    F_0. At T = 4c the right side is 8 c sqrt(nu) F_0 + nu F_0/4, below 2 Phi(-1/sqrt(8)) nu F_0 once nu is large: the
-    units of the first term are wrong, and a change of units decides.
+    Gradients are at most nu k. So x^t >= k wherever the sum of the t errors is at least t nu k, which has probability
+    Phi(-sqrt(t) nu k/sqrt(V)) >= Phi(-1/sqrt(8)) for every step size. There F'(x^t)^2 = nu^2 k^2 = 2 nu F_0. At T = 4c
+    the right side is 8 c sqrt(nu) F_0 + nu F_0/4, below 2 Phi(-1/sqrt(8)) nu F_0 once nu is large: the units of the
+    first term are wrong, and a change of units decides.
     """
     s = letters_of(statement)
     unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0}
@@ -60,7 +60,7 @@ def _no_step_helps(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return Outcome(
         False if refuted else None,
         f"at T = 4c and V = 16 T nu F_0 the left side is at least {float(left):.4g} nu F_0 for every step size and all "
-        f"weights, the right side {ratio} of nu F_0, which tends to {tends} as nu grows, for every c",
+        f"weights; the right side is {ratio} of nu F_0, which tends to {tends} as nu grows, for every c",
         {"right": str(ratio), "left": float(left)},
     )
 
@@ -89,7 +89,7 @@ def _too_short_a_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _refuting_run(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-    """The run of `_no_step_helps`, c = 1, with the start, x^1, ..., x^T among what is observed."""
+    """The run of `_no_step_helps`, c = 1, with the start, x^1, ..., x^T among the observed points."""
     found = runs.experiment({**instance, "sigma": math.sqrt(2 * instance["T"])})
     longer = replace(found, rounds=int(instance["T"]) + 2)
     algorithm: Any = found.algorithm
@@ -172,8 +172,8 @@ LEMMA: Statement = Statement(
         noble.PAPER,
         _WHERE,
         note=(
-            "O stands for a constant c; the output is x^t with probability w_t, so that with the best weights the left "
-            "side is the least of the rounds' expectations"
+            "O hides a constant c; the output is x^t with probability w_t, so that with the best weights the left side "
+            "is the least of the rounds' expectations"
         ),
     ),
     text=(
@@ -247,12 +247,12 @@ REPAIRED: Statement = Statement(
         note=(
             "repaired: the factor nu, one step size, explicit constants, equal weights over x^0, ..., x^(T-1). The "
             "mean over T + 1 rounds counts the warm round, at x^0, which the second term takes back. The runs are of "
-            "convex objectives alone; others are covered by the worst cases of one round"
+            "convex objectives only; others are covered by the worst cases of one round"
         ),
     ),
     text=(
-        "With nu-smooth F_i, convex or not, eta_g >= 1, W = V (6 + lM/eta_g^2)/(KlM) and eta~ = min(l^(2/3)/(24 nu), "
-        "sqrt(12 F_0/(5 nu T W))) the mean squared gradient satisfies the bound for every T >= 1, if x^0 is no "
+        "Take nu-smooth F_i, convex or not, eta_g >= 1, W = V (6 + lM/eta_g^2)/(KlM) and eta~ = min(l^(2/3)/(24 nu), "
+        "sqrt(12 F_0/(5 nu T W))). Then the mean squared gradient satisfies the bound for every T >= 1, if x^0 is no "
         "minimiser."
     ),
     symbols=(*noble.letters("eta", *_LETTERS), runs.SLOPE0),

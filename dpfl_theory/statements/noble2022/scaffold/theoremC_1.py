@@ -1,4 +1,4 @@
-"""noble2022 Theorem C.1: what DP-SCAFFOLD-warm reaches, for strongly convex, convex and other objectives."""
+"""noble2022 Theorem C.1: the rates of DP-SCAFFOLD-warm, for strongly convex, convex and other objectives."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ STRONGLY_CONVEX: Statement = Statement(
         ),
     ),
     text=(
-        "DP-SCAFFOLD-warm with mu-strongly convex F_i, eta_g = sqrt(lM), eta_l = min(l^(2/3)/(24 nu K eta_g), l/(54 mu "
-        "K eta_g)) and T >= max(108/l, 48 nu/(mu l^(2/3))) has weights w_t with which the averaged output satisfies "
-        "the bound."
+        "Take mu-strongly convex F_i, eta_g = sqrt(lM), eta_l = min(l^(2/3)/(24 nu K eta_g), l/(54 mu K eta_g)) and T "
+        ">= max(108/l, 48 nu/(mu l^(2/3))). Then DP-SCAFFOLD-warm has weights w_t with which the averaged output "
+        "satisfies the bound."
     ),
     symbols=noble.letters(*_COMMON, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
@@ -112,13 +112,12 @@ STRONGLY_CONVEX: Statement = Statement(
         true=(
             "Lemma C.8 repaired, eta_g = sqrt(lM): eta~ = K eta_l eta_g = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), "
             "L = ln max(e, mu^2 D_0^2 T/W), W = 2V/(KlM), gives 84 L V/(mu TKlM) + 1.6 mu D_0^2 exp(-min(l/108, mu "
-            "l^(2/3)/(48 nu)) T), with a logarithm that the printed O does not show"
+            "l^(2/3)/(48 nu)) T); the printed O does not show the logarithm"
         ),
         why=(
-            f"{WHY_FALSE} With the step chosen, what is missing is a logarithm. "
-            "The instances of many rounds are two: with bounded gradients and sigma_g = 0, and with noise and "
-            "Assumption 3.3 read as 'clipping never acts'. The mean of x^t comes from a quadrature, in which two rules "
-            "and two grids agree to 1/100 000."
+            f"{WHY_FALSE} With the step chosen, a logarithm is missing. The instances of many rounds are two: with "
+            "bounded gradients and sigma_g = 0, and with noise and Assumption 3.3 read as 'clipping never acts'. The "
+            "mean of x^t comes from a quadrature, in which two rules and two grids agree to 1/100 000."
         ),
         counterexample=(
             "d = 1, M = l = K = 1, F'(x) = 10x for x > 0 and x for x < 0, R = 2 records with gradients F'(x) + 1 and "
@@ -248,10 +247,10 @@ NON_CONVEX: Statement = Statement(
         why="The first term also lacks sqrt(nu), as in Lemma C.9; with it the theorem fails all the same.",
         counterexample=(
             "d = 1, M = l = K = s = 1, F(x) = nu x^2/2, linear far from x* = 0, V = Sigma_g^2/2, x^0 = eta~ sqrt(V): "
-            "E||grad F||^2 >= Sigma_g^2/1152, up to what the linear part takes, as little as one likes, at x^0 and at "
-            "every x^t, so for all weights and T, while the right side tends to 0. Over x^1, ..., x^T, as printed, one "
-            "step refutes it: x^0 = x*, T = 1, the left side is Sigma_g^2/(1152 M) > 0, the right side 0 for every "
-            "constant"
+            "E||grad F||^2 >= Sigma_g^2/1152 at x^0 and at every x^t, up to an arbitrarily small amount that the "
+            "linear part takes. So it holds for all weights and T, while the right side tends to 0. Over x^1, ..., "
+            "x^T, as printed, one step refutes it: x^0 = x*, T = 1, the left side is Sigma_g^2/(1152 M) > 0, the right "
+            "side 0 for every constant"
         ),
         repaired="noble2022.theoremC.1.non-convex.repaired",
     ),

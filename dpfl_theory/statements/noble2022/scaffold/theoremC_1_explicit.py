@@ -1,4 +1,5 @@
-"""noble2022 Theorem C.1 (convex) with explicit constants, derived from Lemma C.7: a bound that a run can be held to."""
+"""noble2022 Theorem C.1 (convex) with explicit constants, derived from Lemma C.7: a bound that a run can be compared
+with."""
 
 from __future__ import annotations
 

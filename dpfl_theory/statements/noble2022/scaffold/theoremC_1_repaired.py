@@ -1,4 +1,4 @@
-"""noble2022 Theorem C.1 repaired: Lemmas C.8 and C.9 repaired at eta_g = sqrt(lM), held to runs."""
+"""noble2022 Theorem C.1 repaired: Lemmas C.8 and C.9 repaired at eta_g = sqrt(lM), compared with runs."""
 
 from __future__ import annotations
 
@@ -169,8 +169,8 @@ CONVEX: Statement = Statement(
         ),
     ),
     text=(
-        "DP-SCAFFOLD-warm with convex nu-smooth F_i, eta_g = sqrt(lM) and K eta_l eta_g = min(l^(2/3)/(24 nu), D_0 "
-        "sqrt(KlM/(20 T V))) satisfies the bound for the mean of x^0, ..., x^{T-1}, T >= 1, if x^0 is not x*."
+        "Take convex nu-smooth F_i, eta_g = sqrt(lM) and K eta_l eta_g = min(l^(2/3)/(24 nu), D_0 sqrt(KlM/(20 T V))). "
+        "Then DP-SCAFFOLD-warm satisfies the bound for the mean of x^0, ..., x^{T-1}, T >= 1, if x^0 is not x*."
     ),
     symbols=noble.letters(*_LETTERS, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
@@ -198,9 +198,9 @@ STRONGLY_CONVEX: Statement = Statement(
         ),
     ),
     text=(
-        "DP-SCAFFOLD-warm with mu-strongly convex F_i, eta_g = sqrt(lM), T >= max(108/l, 48 nu/(mu l^(2/3))) and K "
-        "eta_l eta_g = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 TKlM/(2V)), satisfies the "
-        "bound for the mean of x^0, ..., x^{T-1} with weights (1 - mu K eta_l eta_g/2)^{-t}."
+        "Take mu-strongly convex F_i, eta_g = sqrt(lM), T >= max(108/l, 48 nu/(mu l^(2/3))) and K eta_l eta_g = "
+        "min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 TKlM/(2V)). Then DP-SCAFFOLD-warm "
+        "satisfies the bound for the mean of x^0, ..., x^{T-1} with weights (1 - mu K eta_l eta_g/2)^{-t}."
     ),
     symbols=noble.letters(*_LETTERS, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
@@ -230,12 +230,12 @@ NON_CONVEX: Statement = Statement(
         "Theorem C.1 (3), Appendix C.2",
         note=(
             "repaired: Lemma C.9 repaired at eta_g = sqrt(lM). The mean over T + 1 rounds counts the warm round, at "
-            "x^0, which the second term takes back. The runs are of convex objectives alone"
+            "x^0, which the second term takes back. The runs are of convex objectives only"
         ),
     ),
     text=(
-        "DP-SCAFFOLD-warm with nu-smooth F_i, eta_g = sqrt(lM) and K eta_l eta_g = min(l^(2/3)/(24 nu), sqrt(12 F_0 "
-        "KlM/(35 nu T V))) satisfies the bound for a random one of x^0, ..., x^{T-1}, T >= 1, if F_0 > 0."
+        "Take nu-smooth F_i, eta_g = sqrt(lM) and K eta_l eta_g = min(l^(2/3)/(24 nu), sqrt(12 F_0 KlM/(35 nu T V))). "
+        "Then DP-SCAFFOLD-warm satisfies the bound for a random one of x^0, ..., x^{T-1}, T >= 1, if F_0 > 0."
     ),
     symbols=(*noble.letters(*_LETTERS, "F0"), runs.SLOPE0),
     expectations=(runs.SLOPE,),
