@@ -154,7 +154,7 @@ class Conformance(Tabular):
         alike = self.faults and all(fault.about != "round" for fault in self.faults)
         words = "its round is that of" if alike else _words(self.verdict)
         head = f"{self.function} {self.verdict}: {words} {self.algorithm} ({self.source})"
-        head += ", but there are other findings" if alike else ""
+        head += ", but something else is wrong" if alike else ""
         head += f", read as: {self.reading}" if self.reading and self.conforms else ""
         lines = [f"tried: {_letters(v)}" for v in self.settings]
         if self.assumed:

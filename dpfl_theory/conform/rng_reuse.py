@@ -37,8 +37,8 @@ FIXED = Finding(
 )
 AGAIN = Finding(
     "noise re-used",
-    "noise is drawn from a key, or from a generator in a state, from which noise was drawn in an earlier round, so "
-    "that differences of rounds cancel it: split the key, and do not set a seed again",
+    "noise is drawn from a key or generator state from which noise was drawn in an earlier round, so that differences "
+    "of rounds cancel it: split the key, and do not set a seed again",
     private=True,
 )
 STREAM_REUSED = Finding(

@@ -208,8 +208,8 @@ def _hidden(seen: Sequence[ObservedDifference]) -> list[ObservedDifference]:
 def _without(
     case: Case, seen: list[ObservedDifference], hidden: Sequence[ObservedDifference], named: list[Finding]
 ) -> tuple[list[ObservedDifference], list[Finding]]:
-    """What was seen elsewhere than where nothing tells which records the function uses, and what is wrong there; all
-    of it, and what was named, where that is another round too."""
+    """The observations other than those where it is unknown which records the function uses, with the findings on
+    them. If these do not match a known round either, all observations and the findings already named."""
     rest = [one for one in seen if not any(one is other for other in hidden)]
     found = explained(case, rest) if rest else []
     if UNKNOWN in {fault.name for fault in found}:
@@ -225,8 +225,8 @@ def _without(
 
 
 def _of_the_noise(case: Case, named: list[Finding]) -> list[Finding]:
-    """What was named, or what is more to the point where that says little of the noise; and what only shows in rounds
-    of their own."""
+    """The named findings, or more specific ones where those say little about the noise; and findings that need special
+    rounds."""
     if not case.kind.unit:
         return named
     vague = {fault.name for fault in named} & set(VAGUE)

@@ -61,10 +61,10 @@ RIGHT = {
     "single precision": (served(plain, np.float32), "single precision"),
     "a small number in the norm": (served(plain, small=1e-6), "a small number that is added to a norm"),
     "rounded results": (served(plain, digits=6), "rounded to decimals"),
-    "a generator of its own": (served(child), "a generator that is made of the rng's numbers"),
-    "an older generator": (served(legacy), "a generator that is made of the rng's numbers"),
-    "by inverse transform": (served(inverse), "not made of the rng's normal numbers"),
-    "by pairs of uniform numbers": (served(pairs), "not made of the rng's normal numbers"),
+    "a generator of its own": (served(child), "a generator that is made from the rng's numbers"),
+    "an older generator": (served(legacy), "a generator that is made from the rng's numbers"),
+    "by inverse transform": (served(inverse), "does not come from the rng's normal numbers"),
+    "by pairs of uniform numbers": (served(pairs), "does not come from the rng's normal numbers"),
 }
 
 
@@ -180,7 +180,7 @@ def test_the_epsilon_is_that_of_the_worst_setting() -> None:
         return served(plain)(w, state, clients, cohort, rng, beta=beta, C=C, r=r, sigma=noise_multiplier / r)
 
     found = dpfl_theory.conform(round, "dp-fedavg", E=1, runs=0)
-    assert [fault.name for fault in found.faults] == ["sensitivity beside the clip"]
+    assert [fault.name for fault in found.faults] == ["sensitivity without the clip threshold"]
     assert found.privacy["epsilon"] > found.privacy["epsilon_claimed"]
 
 

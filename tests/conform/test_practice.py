@@ -596,7 +596,7 @@ def test_a_sampler_that_cannot_be_loaded_anew_is_left_open() -> None:
         averaged(False), as_="fedavg-two-sided", eta_g=1.0, sampler=lambda n, rng: own.choice(n, 3, replace=False)
     )
     assert one.verdict == "undecided"
-    assert "was not seen" in " ".join(one.notes)
+    assert "was not tested" in " ".join(one.notes)
 
 
 # Claims
@@ -713,10 +713,10 @@ def scaffold(weights: bool = False, at_model: bool = False, own: float = 1.0, de
     ("given", "expected"),
     [
         ({"weights": True}, {"weights by numbers of records"}),
-        ({"at_model": True}, {"control variates that do not begin at zero"}),
+        ({"at_model": True}, {"control variates that do not start at zero"}),
         (
             {"weights": True, "at_model": True},
-            {"weights by numbers of records", "control variates that do not begin at zero"},
+            {"weights by numbers of records", "control variates that do not start at zero"},
         ),
         ({}, set()),
     ],
@@ -738,4 +738,4 @@ def test_the_answer_says_how_far_the_weights_explain(given: Any) -> None:
     one = found(scaffold(weights=True, **given), as_="scaffold")
     assert names(one) == ["another round"]
     assert "'weights by numbers of records' explains the first" in one.faults[0].told
-    assert "and not what follows" in one.faults[0].told
+    assert "but not the later ones" in one.faults[0].told
