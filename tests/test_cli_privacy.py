@@ -246,7 +246,7 @@ def test_the_observer_decides_whose_noise_counts(capsys: Output) -> None:
     common = ("account", "--algorithm", "dp-fedavg", *arguments(FULL), "--delta", "1e-5", "--view")
     third, server = (answered(capsys, *common, view) for view in ("third-party", "server"))
     assert "no single message" in third["setting"]["observer"]
-    assert "only its own client's noise" in server["setting"]["observer"]
+    assert "only that client's noise" in server["setting"]["observer"]
     one = privacy.account(made("dp-norm-ec", noise_multiplier=1.0, rounds=100), delta=1e-5).epsilon
     assert server["epsilon"]["high"] == pytest.approx(one.high, rel=1e-12)
     assert third["epsilon"]["high"] < 5 < 50 < server["epsilon"]["low"]

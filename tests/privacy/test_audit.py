@@ -327,7 +327,7 @@ def test_a_run_does_not_depend_on_its_batches(monkeypatch: pytest.MonkeyPatch) -
         ),
         (
             lambda: audit(FedAvg(1e300, global_step=1e308), canary("quadratic"), delta=0.1, rounds=3),
-            "leaves the finite numbers: give a smaller step size or pull",
+            "gives numbers that are not finite: give a smaller step size or pull",
         ),
     ],
 )

@@ -195,7 +195,7 @@ def test_a_value_that_must_be_given() -> None:
         run.event()
     with pytest.raises(InputError, match="dp-fedavg needs `cohort`: give the clients in a round r"):
         fedavg(cohort=None).event()
-    with pytest.raises(InputError, match="how often a client is drawn in one round is not described"):
+    with pytest.raises(InputError, match="the description lacks the number of draws of a client in one round"):
         fedavg(sampling="with-replacement", view="server").event()
 
 

@@ -110,7 +110,7 @@ def test_an_answer_on_records_says_what_it_is_about(
 def test_a_control_variate_repeats_a_users_noise() -> None:
     given = {"users": 10, "user_rate": 0.5, "records": 100, "record_rate": 0.2, "local_steps": 1, "rounds": 3}
     said = get("dp-scaffold")(**given, noise_multiplier=4.0).setting()
-    assert "others' noise is not counted" in said["observer"]
+    assert "the other users' noise is not counted" in said["observer"]
 
 
 @pytest.mark.parametrize(
