@@ -102,8 +102,8 @@ def _absent(event: Event, chance: float) -> float:
 
 
 def _participation(tails: Tails) -> tuple[float, float]:
-    """The probability of participation, and the noise multiplier with which participation is then seen; 0 where there
-    is none."""
+    """The probability of participation, and the noise multiplier with which participation is then seen; 0
+    if the event has no such multiplier."""
     match tails:
         case Plain(z):
             return 1.0, z

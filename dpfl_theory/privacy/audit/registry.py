@@ -132,8 +132,8 @@ class Audit:
 _LATE: Any = ({}, {"timing": "late"})
 _SHORT: Any = ({}, {"pull": 0.01})  # a short update is normalised to the same length
 _REPLACE: Any = ({"relation": "replace"},)
-_HARD: Any = {"pull": 1e6}  # ScaffNew's control variates turn the message a little; against this pull it is
-    negligible
+# ScaffNew's control variates turn the message a little; against this pull the effect is negligible
+_HARD: Any = {"pull": 1e6}
 
 _clip = functools.partial(FedAvg, bounding=Clip(1.0))
 _normalise = functools.partial(FedAvg, bounding=Normalise(1.0))
