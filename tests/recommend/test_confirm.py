@@ -244,7 +244,7 @@ def test_a_rule_with_rho_alone_has_no_noise_to_certify() -> None:
     known = {**STANDS["dp-fedavg"], "cohort": 10.0, "local_steps": 1, "alpha": 1.0, "rho": 0.1}
     with pytest.raises(InputError, match="give `epsilon`, `delta` and `constant`, not `rho`"):
         recommend("dp-fedavg", "printed", **known, confirm=True)
-    with pytest.raises(InputError, match=r"it wants .* vectors from a client"):
+    with pytest.raises(InputError, match=r"it needs .* vectors from a client"):
         recommend("dp-fedavg", "printed", **{**known, "rho": None, "constant": 4.0, "epsilon": 900.0, "delta": 1e-5},
                   confirm=True)  # fmt: skip
 

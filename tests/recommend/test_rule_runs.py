@@ -197,7 +197,7 @@ def test_a_run_that_sends_more_than_the_budget_allows_is_not_made() -> None:
     run = one("dp-fedavg", epsilon=20.0, rounds=4)
     told = reached(run, "printed")
     assert told["suboptimality"] is None
-    assert told["why"] == f"it wants {told['vectors']} vectors from a client"
+    assert told["why"] == f"it needs {told['vectors']} vectors from a client"
     assert reached(run, "bound-optimal")["vectors"] <= 4
 
 
