@@ -1,4 +1,4 @@
-"""Faults planted in the text of correct rounds, each as it stands in somebody's code."""
+"""Faults planted in the text of correct rounds, each as it occurs in user code."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ CORRECT = {
 
 
 CONSEQUENCES = ("more than the declared sensitivity", "refuted by the audit")
-"""What any fault may bring with it: findings about the privacy of the same round."""
+"""Findings that any fault may also cause: those about the privacy of the same round."""
 
 
 @dataclass(frozen=True)
 class Plant:
-    """A fault: in which round, what stands there, what is put there, and the name that it should get; perhaps what
-    stands and is put in a second place, and names that are true of it besides."""
+    """A fault: its round, the text that is replaced, the new text, and the expected name. Optional: the same for a
+    second place, and other names that are also correct."""
 
     of: str
     old: str
@@ -69,7 +69,7 @@ def function_of(name: str, plant: Plant | None = None) -> Callable[..., Any]:
         file = f"{name}, {plant.named}.py"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     module = ModuleType(f"planted_{name}")
-    sys.modules[module.__name__] = module  # for what looks its own module up, as dataclasses do
+    sys.modules[module.__name__] = module  # for code that looks up its own module, as dataclasses do
     exec(compile(text, file, "exec"), module.__dict__)  # text of this repository
     found: Callable[..., Any] = module.round
     return found

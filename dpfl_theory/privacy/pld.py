@@ -122,7 +122,7 @@ def delta_limits(event: Event, epsilon: float) -> Limits:
     if _too_large(event, 0.25):
         low, high = coarse_delta(event, epsilon)
         return Limits(low, low, high)
-    for _ in range(8):  # the grids are made for a delta: guess it, then improve it
+    for _ in range(8):  # the grids are made for a delta: guess it, then do better
         high = max(curve.delta(epsilon) for curve in _upper(event, guess))
         if high <= 0 or 0.1 < high / guess < 10:
             break

@@ -1,5 +1,5 @@
-"""Figures of recommendations: the result of each algorithm compared with the start, with a panel for each unit of
-privacy, and the neighbourhood of each recommendation, with a panel for each hyper-parameter."""
+"""Figures of recommendations. One compares the result of each algorithm with the start, with a panel for each unit of
+privacy. The other shows the neighbourhood of each recommendation, with a panel for each hyper-parameter."""
 
 from __future__ import annotations
 

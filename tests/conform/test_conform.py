@@ -1,4 +1,4 @@
-"""What a user of the kit meets: the command, bad input, noise that is not heard, cohorts, and what is told."""
+"""The user's view of the conformance test: the command, bad input, noise that is not recorded, cohorts, and reports."""
 
 from __future__ import annotations
 
@@ -176,7 +176,8 @@ def test_a_generator_that_is_heard_draws_as_numpys() -> None:
 
 
 def noisy(scale: Any) -> Any:
-    """DP-FedAvg with one local step, whose clients' noise is so many times too large, by the size of the cohort."""
+    """DP-FedAvg with one local step, whose clients' noise is too large by a factor that depends on the size of the
+    cohort."""
 
     def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, beta: Any, C: Any, r: Any, sigma: Any) -> Any:
         gradients = [clients[i].gradient(w) for i in cohort]

@@ -137,7 +137,7 @@ WRONG = {
     "bent": (bent, {NOT_GAUSSIAN}),
     "uniform": (uniform, {NOT_GAUSSIAN}),
     "logistic": (logistic, {NOT_GAUSSIAN}),
-    "only where somebody takes part": (only_with_clients, {NOBODY}),
+    "only where a client takes part": (only_with_clients, {NOBODY}),
     "only where something is sent": (only_with_updates, {DEPENDS}),
     "not in every fifth round": (rarely, {CHANGES}),
     "less from the tenth round on": (fading, {CHANGES}),
@@ -150,7 +150,7 @@ WRONG = {
     [pytest.param(*w, id=n, marks=[pytest.mark.slow] * (n in ("uniform", "logistic"))) for n, w in WRONG.items()],
 )
 def test_noise_that_only_looks_right_is_named(noise: Noise, names: set[str]) -> None:
-    """Without a sample, but for uniform and logistic noise; and no epsilon is told for it."""
+    """Without a sample, but for uniform and logistic noise; and no epsilon is reported for it."""
     found = dpfl_theory.conform(served(noise), "dp-fedavg", E=1, runs=0)
     assert found.verdict == "differs"
     assert {fault.name for fault in found.faults} == names

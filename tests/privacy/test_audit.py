@@ -32,8 +32,8 @@ from dpfl_theory.privacy.gaussian import gaussian_delta
 
 
 def tight(rng: np.random.Generator, size: Any, epsilon: float, delta: float, arm: int) -> np.ndarray:
-    """Scores of a mechanism that is exactly (epsilon, delta)-private: randomised response that tells the truth with
-    probability delta (scores -2 and 2)."""
+    """Scores of a mechanism that is exactly (epsilon, delta)-private: randomised response that gives the true answer
+    with probability delta (scores -2 and 2)."""
     truth = 1.0 if arm else -1.0
     honest = rng.random(size) < 1.0 / (1.0 + math.exp(-epsilon))
     return np.where(rng.random(size) < delta, 2.0, np.where(honest, 1.0, -1.0)) * truth
@@ -124,7 +124,7 @@ def test_the_rule_may_turn_the_score_round() -> None:
 
 
 def test_a_score_without_noise_is_seen_through() -> None:
-    """Atoms, and atoms blurred by rounding: every lane is told apart."""
+    """Atoms, and atoms blurred by rounding: every lane is distinguished."""
     blur = 1e-17 * np.random.default_rng(6).integers(-3, 4, (2, 50_000))
     for one, zero in ((np.full(50_000, 0.1), np.zeros(50_000)), (0.1 + blur[0], blur[1])):
         found = epsilon_lower_bound(one, zero, 1e-5)

@@ -115,7 +115,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("dp-fedavg", {"view": "server", "noise": "average"}, "nothing is private"),
     ("dp-norm-ec", {"clients": 0}, "`clients` is 0"),
     ("dp-norm-ec", {"relation": "add-remove"}, "choose one of zero-out, replace"),
-    ("dp-norm-ec", {"view": "nobody"}, "`view` is 'nobody': choose one of third-party, server"),
+    ("dp-norm-ec", {"view": "no-one"}, "`view` is 'no-one': choose one of third-party, server"),
     ("dp-norm-ec", {"noise_multiplier": 0.0}, "`noise_multiplier` is 0.0: give a positive number"),
     ("dp-norm-ec", {"noise_multiplier": math.nan}, "`noise_multiplier` is nan: give a positive number"),
     ("dp-norm-ec", {"noise_multiplier": math.inf}, "`noise_multiplier` is inf: give a positive number"),

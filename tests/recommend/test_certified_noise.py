@@ -1,4 +1,4 @@
-"""Noise that is certified for what was asked, and the paper's own beside it: by another accountant, and with faults."""
+"""Noise that is certified for the requested budget, next to the paper's own: by another accountant, and with faults."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EPSILON, DELTA = 3.0, 1e-5
 PROBLEM = make("logistic-synthetic", clients=8, dimension=3, records=40, seed=2)
 TINY = Plan(points=16, lanes=2, generations=2, finalists=3, second=6, last=16)
 CLOSE = 2e-3
-"""dp-accounting rounds losses up to its grid: what it tells is above the truth by less than this share."""
+"""dp-accounting rounds losses up to its grid: its answer is above the truth by less than this share."""
 
 
 def told_by_another(z: float, rounds: int, rate: float = 1.0) -> float:
@@ -114,7 +114,7 @@ REFUSED = [
         "dp-scaffold for that, it has fixed",
     ),
     ({"cohort": 4.0, "sampling": "with-replacement", "view": "server"}, "dp-fedavg", "dp-fedavg is not certified"),
-    ({"sampling": "fixed"}, "dp-fedavg", "give `cohort` less than 8 too"),
+    ({"sampling": "fixed"}, "dp-fedavg", "also give a `cohort` below 8"),
 ]
 
 
@@ -251,7 +251,7 @@ def test_zhang2021s_bound_is_for_its_own_noise_alone() -> None:
     found = recommend("dp-fedavg-two-sided", "printed", **inputs)
     assert found["noise"]["accounted"]["high"] < inputs["epsilon"]
     assert found["noise"]["accountant"]["sigma"] < found["noise"]["paper"]["sigma"] == found["noise"]["sigma"]
-    assert "this noise alone" in found["noise"]["bound"]
+    assert "only that of this noise" in found["noise"]["bound"]
     with pytest.raises(InputError, match=r"makes the bound of the paper's own noise formula; use `calibration=paper`"):
         recommend("dp-fedavg-two-sided", "printed", **inputs, calibration="accountant")
 

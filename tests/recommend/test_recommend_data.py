@@ -204,7 +204,7 @@ def test_without_ridge_scaffold_is_convex() -> None:
         ("dp-norm-ec", {"data": "brest-cancer"}, "did you mean 'breast-cancer'?"),
         ("dp-norm-ec", {"data": "no/such.npz"}, "data file 'no/such.npz' does not exist"),
         ("dp-norm-ec", {"data": "diabetes"}, "does not fit this family"),
-        ("dp-norm-ec", {"data": None}, "`features` is for a problem that is made of data: give `data` too"),
+        ("dp-norm-ec", {"data": None}, "`features` is for a problem that is made from data: give `data` too"),
         ("dp-norm-ec", {"data": "no/such.npz", "epsilon": None}, "dp-norm-ec needs `epsilon`: give the epsilon of"),
         ("dp-norm-ec", {"partition": "fair"}, "partition is 'fair': choose one of"),
         ("dp-norm-ec", {"ridge": -1.0}, "ridge"),
@@ -274,5 +274,5 @@ def test_a_bound_above_what_the_start_has_is_said_to_promise_nothing(algorithm: 
     assert bool(found["certificate"]["vacuous"]) == nothing
     low = recommend(algorithm, "printed", **DATA, **REST[algorithm])
     if low["bound"] is not None and low["bound"] >= start:
-        assert "what these data have at the start" in low["vacuous"]
+        assert "the value of these data at the start" in low["vacuous"]
         assert low["certificate"]["trivial"] == pytest.approx(start, rel=1e-4)

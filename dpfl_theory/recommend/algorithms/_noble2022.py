@@ -197,7 +197,7 @@ class Noble2022(Setting):
         from dpfl_theory.recommend.evaluate import prescribed
 
         given, here = prescribed(original, known)["eta_l"], known["eta_l"]
-        same = "the same value here" if here == given else f"{here / given:.3g} times that"
+        same = "the same here" if here == given else f"{here / given:.3g} times that"
         return (
             f"The paper prints eta_l = {given:.6g}, whatever the rounds, the noise and the distance, which is refuted "
             f"({original.id}); the repaired one is {same}."

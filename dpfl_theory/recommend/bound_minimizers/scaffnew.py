@@ -110,8 +110,8 @@ def least(setting: DPScaffNew) -> Optimum:
     if other is not None and bound(*other) < value:
         best, value = other, bound(*other)
     how = (
-        "for given T the bound is start + shifts/p^2 + noise p^2, whose minimum over p has a closed form and over eta "
-        "is at eta = 1/L, at p = 1 or in the limit eta -> 0; whole T next to the minima of its convex pieces were "
+        "for given T the bound is start + shifts/p^2 + noise p^2: its minimum over p has a closed form, and over eta "
+        "it is at eta = 1/L, at p = 1 or in the limit eta -> 0; whole T next to the minima of its convex pieces were "
         "compared, "
         "and the edge p = 1 was covered by cells"
     )

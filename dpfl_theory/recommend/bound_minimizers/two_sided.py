@@ -113,8 +113,8 @@ def least(setting: DPFedAvgTwoSided) -> Optimum:
         return Optimum(choice, math.inf, math.inf, "no choice meets the hypotheses", tuple(more))
     bound = math.fsum(setting.terms(choice).values())
     how = (
-        "a geometric program in eta_g eta_l Q T was solved, and its dual value is the lower bound, by the inequality "
-        "of the means, for eta_l -> 0 and for Q and T -> infinity where these are not given; this eta_l is so short "
+        "a geometric program in eta_g eta_l Q T was solved for eta_l -> 0, and for Q and T -> infinity where these are "
+        "not given; its dual value is the lower bound, by the inequality of the means; this eta_l is so short "
         f"that the drift adds at most {SHARE:.0%}, and no longer than Section 3.1's; T and Q come within {SHARE:.0%}"
     )
     return Optimum(choice, bound, min(near.lower, bound), how)

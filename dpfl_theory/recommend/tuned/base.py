@@ -167,9 +167,7 @@ class Tuned(ABC):
         size, sampling, n = self.budget.cohort, self.budget.sampling, self.problem.n
         if size is None or size >= n:
             if sampling not in (None, "full"):
-                raise InputError(
-                    f"`sampling` is {sampling}, but all clients take part: also give `cohort` less than {n}"
-                )
+                raise InputError(f"`sampling` is {sampling}, but all clients take part: also give a `cohort` below {n}")
             return Cohort()
         kind = sampling or (self.samplings[0] if self.samplings else "full")
         if kind not in self.samplings:
