@@ -78,7 +78,7 @@ def averaged(w: Any, clients: Any, cohort: Any, C: float, r: float, zero: Any) -
 
 
 def seen(round_: Any) -> tuple[list[str], list[str]]:
-    """What the kit says of a round, and what its adapter saw."""
+    """The test's findings on a round, and those of its adapter."""
     found = conform(round_, "dp-fedavg", E=1, noise_multiplier=1.0, clients=4, runs=0)
     return [fault.name for fault in found.faults], [finding.name for finding in round_.findings()]
 

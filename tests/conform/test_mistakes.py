@@ -1,4 +1,5 @@
-"""What is said of rounds that are nearly another algorithm: differences clipped, or divided by those that take part."""
+"""Findings on rounds that are almost another algorithm: differences clipped, or divided by the number of
+participants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds as people write them: no false names, no accusation of correct code, and nothing that conforms unlooked at."""
+"""Rounds as people write them: no false names, no accusation of correct code, and no verdict without a comparison."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def test_noise_that_goes_with_that_of_the_round_before_is_not_said_to_be_too_lit
     one = found(round, **TWO_SIDED)
     assert names(one) == ["noise that changes with the rounds"]
     assert not one.faults[0].private
-    assert "not looked at" in one.faults[0].told
+    assert "not tested" in one.faults[0].told
 
 
 # Batches and cohorts

@@ -238,7 +238,7 @@ CLIPPED = FedAvg(0.5, bounding=Clip(1.0), sigma=0.5, noise="average")  # two cli
 
 @pytest.mark.slow
 def test_epsilon_1_at_delta_1e_5_is_reached_to_four_fifths_by_running_code() -> None:
-    """One release, everybody takes part. The limits fail to hold with probability at most 1e-6. That they are this
+    """One release, all clients take part. The limits fail to hold with probability at most 1e-6. That they are this
     close to the truth is the seed's luck as well: over seeds epsilon_low is 0.83 with standard deviation 0.02."""
     z = optimize.brentq(lambda z: gaussian_epsilon(1.0 / z, 1e-5) - 1.0, 1.0, 10.0)
     assert float(gaussian_delta(1, z)[0]) == pytest.approx(1e-5, rel=1e-6)

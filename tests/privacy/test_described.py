@@ -1,4 +1,4 @@
-"""What a description says: its textbook event, its notes, its plain data, and where its parameters end."""
+"""Descriptions of mechanisms: the textbook event, the notes, the plain data, and the ranges of the parameters."""
 
 from __future__ import annotations
 

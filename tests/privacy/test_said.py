@@ -1,4 +1,4 @@
-"""What answers say of a mechanism: unit, neighbours, what the multiplier multiplies, sampling, observer, noise; and
+"""Answers about a mechanism: unit, neighbours, the multiplied quantity, sampling, observer, noise; and
 what other readings of the multiplier would give."""
 
 from __future__ import annotations

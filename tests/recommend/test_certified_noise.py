@@ -42,7 +42,7 @@ def told_by_another(z: float, rounds: int, rate: float = 1.0) -> float:
 
 
 def from_sizes(told: dict[str, Any], relation: str, view: str, n: int, r: float) -> float:
-    """Epsilon of das2022's algorithm from its noise and sizes alone. A message has length C at most.
+    """Epsilon of das2022's algorithm, computed only from its noise and sizes. A message has length C at most.
 
     A third party sees sums of r messages, whose noise is r sigma; a server sees each, with noise sqrt(r) sigma, in the
     rounds that its client is in: for r < n at most as much as if it were in all of them.
@@ -61,7 +61,7 @@ CASES = [
     ({"cohort": 4.0, "sampling": "poisson"}, 4.0),
     ({"cohort": 4.0, "relation": "add-remove"}, 4.0),
 ]
-"""What is asked for, and the clients in a round."""
+"""The request, and the clients in a round."""
 
 
 def a_run(asked: dict[str, Any]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ FULL: dict[str, dict[str, Any]] = {
 
 
 def multiplier(algorithm: str, found: dict[str, Any], inputs: dict[str, Any], sigma: dict[str, float]) -> Any:
-    """Noise over change, and the number of releases, from the hyper-parameters alone."""
+    """Noise over change, and the number of releases, only from the hyper-parameters."""
     if algorithm == "dp-fedavg":
         return sigma["sigma"] * inputs["clients"] / found["C"], found["rounds"]
     if algorithm == "dp-norm-ec":
@@ -252,7 +252,9 @@ def test_zhang2021s_bound_is_for_its_own_noise_alone() -> None:
     assert found["noise"]["accounted"]["high"] < inputs["epsilon"]
     assert found["noise"]["accountant"]["sigma"] < found["noise"]["paper"]["sigma"] == found["noise"]["sigma"]
     assert "only that of this noise" in found["noise"]["bound"]
-    with pytest.raises(InputError, match=r"makes the bound of the paper's own noise formula; use `calibration=paper`"):
+    with pytest.raises(
+        InputError, match=r"computes the bound from the paper's own noise formula; use `calibration=paper`"
+    ):
         recommend("dp-fedavg-two-sided", "printed", **inputs, calibration="accountant")
 
 

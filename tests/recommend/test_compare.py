@@ -90,7 +90,7 @@ def test_a_search_finds_what_a_grid_finds(name: str) -> None:
 
 
 def test_runs_are_those_of_the_hyperparameters() -> None:
-    """The same choice alone and among others, without noise, which does not depend on the lane then."""
+    """The same choice by itself and among others, without noise, which does not depend on the lane then."""
     one = tuned()["dp-fedavg"](PROBLEM, BUDGET)
     rng = np.random.default_rng(1)
     chosen = [one.values(p) for p in rng.random((12, len(one.axes)))]

@@ -1,4 +1,4 @@
-"""Constants from data: against plain NumPy and SciPy, what may be overridden, and what no data set can give."""
+"""Constants from data: against plain NumPy and SciPy, overriding, and constants that no data set can give."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_a_constant_that_does_not_exist_may_be_given() -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("algorithm", sorted(REST))
 def test_a_bound_above_what_the_start_has_is_said_to_promise_nothing(algorithm: str) -> None:
-    """The start's suboptimality, or gradient, by NumPy: also where the constants alone would allow more."""
+    """The start's suboptimality, or gradient, by NumPy: also where only the constants would allow more."""
     given = {**REST[algorithm], "epsilon": 1e4} if "epsilon" in REST[algorithm] else {**REST[algorithm], "rho": 1e-3}
     found = recommend(algorithm, "printed", **DATA, **given)
     ridge = given.get("ridge", 0.0)

@@ -1,4 +1,4 @@
-"""Laws that every algorithm's recommendation obeys: whoever adds one inherits these tests."""
+"""Laws that every algorithm's recommendation obeys: a new algorithm gets these tests automatically."""
 
 from __future__ import annotations
 

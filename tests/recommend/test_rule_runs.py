@@ -1,4 +1,4 @@
-"""What rules say, run with certified noise: the papers' noise is the certified one, and the run is the rule's."""
+"""Runs of rules with certified noise: the papers' noise is the certified one, and the run is the rule's."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def test_the_noise_of_das2022_is_the_certified_one(name: str, cohort: float | No
 
 
 def written_out(run: Tuned, rule: str) -> tuple[float, dict[str, float]]:
-    """The run of a record-level or two-sided rule, put together from the recommendation alone, its noise calibrated
-    from the mechanism's own parameters; and the hyper-parameters that `reached` must tell."""
+    """The run of a record-level or two-sided rule, built only from the recommendation, its noise calibrated
+    from the mechanism's own parameters; and the hyper-parameters that `reached` must report."""
     found, _ = ruled(run, rule)
     inputs, n, size = found["inputs"], run.problem.n, run.budget.cohort
     T, steps = found["rounds"], found["local_steps"]
