@@ -90,7 +90,7 @@ def test_a_count_without_noise_and_too_little_noise_are_told() -> None:
     assert [fault.private for fault in less.faults] == [False, True]
     other = found(adaptive(lambda rng: rng.normal(0.0, 0.1), 0.17, 0.5), **TWO_SIDED)
     assert names(other) == ["another round"]
-    assert "first round of every path is the algorithm's" in other.faults[0].told
+    assert "first round of every path agrees with the algorithm" in other.faults[0].told
 
 
 # Weights
@@ -679,7 +679,7 @@ def unequal(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) ->
         (proximal, "a proximal term in the local steps", "0.3 (y - w)"),
         pytest.param(normalised, "another round", "no named deviation explains all rounds", marks=MORE),
         pytest.param(adam, "another round", "no named deviation explains all rounds", marks=MORE),
-        (decaying, "another round", "the first round of every path is the algorithm's, and the next one differs"),
+        (decaying, "another round", "the first round of every path agrees with the algorithm, and the next one differs"),
         pytest.param(unequal, "another round", "no named deviation explains all rounds", marks=MORE),
     ],
 )

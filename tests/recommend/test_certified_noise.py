@@ -252,9 +252,8 @@ def test_zhang2021s_bound_is_for_its_own_noise_alone() -> None:
     assert found["noise"]["accounted"]["high"] < inputs["epsilon"]
     assert found["noise"]["accountant"]["sigma"] < found["noise"]["paper"]["sigma"] == found["noise"]["sigma"]
     assert "only that of this noise" in found["noise"]["bound"]
-    with pytest.raises(
-        InputError, match=r"computes the bound from the paper's own noise formula; use `calibration=paper`"
-    ):
+    words = r"computes the bound from the paper's own noise formula; use `calibration=paper`"
+    with pytest.raises(InputError, match=words):
         recommend("dp-fedavg-two-sided", "printed", **inputs, calibration="accountant")
 
 
