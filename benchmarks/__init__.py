@@ -1,1 +1,2 @@
-"""What the package's runs cost beside batched NumPy and JAX: ``python -m benchmarks`` (see `benchmarks.__main__`)."""
+"""Benchmarks of the package's runs against batched NumPy and JAX: ``python -m benchmarks`` (see
+`benchmarks.__main__`)."""

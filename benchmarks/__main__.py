@@ -1,7 +1,7 @@
-"""Runs the benchmarks and writes their tables as Markdown: ``python -m benchmarks --output benchmarks/RESULTS.md``.
+"""Run the benchmarks and write their tables as Markdown: ``python -m benchmarks --output benchmarks/RESULTS.md``.
 
-Each benchmark and number of threads is a process of its own; within it contestants take turns. ``--busy`` measures
-beside one busy process, ``--quiet`` (the default) without it; both together give both.
+Each benchmark and number of threads has its own process, in which contestants take turns. ``--busy`` measures next to
+one busy process, ``--quiet`` (the default) without it; both options together give both.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TITLES = {"a": "Appendix F of das2022", "b": "Logistic regression"}
 
 @contextlib.contextmanager
 def busy() -> Iterator[None]:
-    """One process that computes all the time, and is ended at the end."""
+    """One process that computes all the time; it is ended at the end."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     with subprocess.Popen([sys.executable, "-c", SPINNER], env=environment) as spinner:
         try:
@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--only", help=f"some of {','.join(names())},scaling,start")
     parser.add_argument("--quick", action="store_true", help="smaller samples, and smaller sizes where runs are long")
     parser.add_argument("--quiet", action="store_true", help="without a busy process (the default)")
-    parser.add_argument("--busy", action="store_true", help="beside a busy process")
+    parser.add_argument("--busy", action="store_true", help="next to a busy process")
     parser.add_argument("--repetitions", type=int, help="how often each contestant is timed, at least 5")
     given = parser.parse_args()
     known = [*names(), "scaling", "start"]

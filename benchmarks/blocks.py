@@ -1,4 +1,4 @@
-"""How wide a block of lanes should be: the same runs with several sizes of a block's arrays, side by side.
+"""Comparison of block widths (in lanes): the same runs with several sizes of a block's arrays, side by side.
 
 Run ``python benchmarks/blocks.py``. One thread takes all blocks of a run in turn, sizes take turns in one process; the
 table gives the median over repetitions of the time against that of the size in use (above 1: slower).

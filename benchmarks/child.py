@@ -1,4 +1,4 @@
-"""One benchmark in a process of its own, whose libraries have so many threads: its tables as JSON on stdout.
+"""One benchmark in its own process, with the given number of threads for its libraries: its tables as JSON on stdout.
 
 ``python -m benchmarks.child a --threads 1``; `benchmarks.__main__` starts it, since JAX reads its number of threads
 once, before its first computation.
@@ -20,13 +20,13 @@ __all__ = ["settings", "start"]
 
 
 def settings(threads: int) -> dict[str, str]:
-    """What the environment tells JAX: to use the processor, with one thread where that is wanted."""
+    """Environment variables for JAX: use the processor, with one thread if requested."""
     single = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1", "NPROC": "1"}
     return {"JAX_PLATFORMS": "cpu", **(single if threads == 1 else {})}
 
 
 def start(module: str, arguments: Sequence[str]) -> Any:
-    """What a module of this package prints as JSON, run in a process of its own with such arguments."""
+    """The JSON output of a module of this package, run in its own process with these arguments."""
     command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)
 

@@ -1,7 +1,7 @@
-"""What it saves to run a round's cohort alone instead of all clients, on linear models, and when it does.
+"""Time saved by running only a round's cohort instead of all clients, on linear models.
 
-Run ``python benchmarks/cohort.py``. In one process, in turn: the local phase of everybody and that of the cohort, each
-with the clipped sum. The table gives the median over repetitions of the cohort's time against everybody's.
+Run ``python benchmarks/cohort.py``. In one process, in turn: the local phase of all clients and that of the cohort,
+each with the clipped sum. The table gives the median over repetitions of the cohort's time over that of all clients.
 """
 
 from __future__ import annotations

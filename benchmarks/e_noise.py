@@ -33,7 +33,7 @@ MASK, SHIFT = 0xFFFFFFFF, 32
 
 
 def build(size: str, jax: bool) -> list[Case]:
-    """Two tables: long vectors, as a model's, and short ones, where finding an address's key weighs."""
+    """Two tables: long vectors, as a model's, and short ones, where computing an address's key takes a large share."""
     s = SIZES[size]
     return [_case(s, s.long, "long vectors", jax), _case(s, s.short, "short vectors", jax)]
 

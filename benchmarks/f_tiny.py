@@ -1,4 +1,4 @@
-"""Tiny problems: three clients in one dimension. What is measured is the cost of a round itself.
+"""Tiny problems: three clients in one dimension, to measure the cost of a round itself.
 
 The three quadratics of `validations/exact_moments.py`, by DP-FedAvg with clipping and by DP-ScaffNew.
 """

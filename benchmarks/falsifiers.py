@@ -1,9 +1,9 @@
-"""Which search finds counterexamples with fewer runs: the package's climb, or a library's optimiser?
+"""Comparison of searches for counterexamples by their number of runs: the package's climb, and optimisers of libraries.
 
-``python -m benchmarks.falsifiers --output benchmarks/FALSIFIERS.md`` gives each of them the same number of instances,
-from the same recorded runs that hold, on statements that are refuted elsewhere or in which a mistake was planted. All
-measure an instance in the same way, that of `dpfl_theory.checks.falsify`. It needs the packages ``cma`` and
-``hypothesis``.
+``python -m benchmarks.falsifiers --output benchmarks/FALSIFIERS.md`` gives each of them the same number of instances.
+They start from the same recorded runs that hold, on statements that are refuted elsewhere or that have a planted
+mistake. All measure an instance in the same way, that of `dpfl_theory.checks.falsify`. It needs the packages ``cma``
+and ``hypothesis``.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ EXCESS = 0.005
 
 @dataclass(frozen=True)
 class Case:
-    """A refuted statement, the recorded runs that a search begins from, and which terms of its right side are scaled by
-    what, where the mistake is planted."""
+    """A refuted statement, the recorded runs from which a search starts, and for a planted mistake the factors of the
+    terms of its right side."""
 
     id: str
     runs: tuple[str, ...]
     planted: Mapping[str, Any] = field(default_factory=dict)
 
     def statement(self) -> Statement:
-        """The statement with these runs alone."""
+        """The statement with only these runs."""
         true = statements.get(self.id)
         runs = tuple(c for c in true.checks if c.name in self.runs and c.method == "monte-carlo")
         assert len(runs) == len(self.runs), (self.id, [c.name for c in true.checks])
@@ -58,7 +58,7 @@ class Case:
 
 
 def _planted(true: Statement, scales: Mapping[str, Any]) -> Statement:
-    """The statement with some terms of its right side scaled, by a number or by a function of the letters."""
+    """The statement with some terms of its right side scaled, by a number or by a function of the symbols."""
 
     def sides(_: Any) -> Sides:
         printed = sides_of(true)
@@ -95,7 +95,7 @@ class Spent(Exception):
 
 
 class Problem:
-    """A case as something to be maximised: instances go in, excesses come out, and each that is tried is counted."""
+    """A case as a maximisation problem: a function from instances to excesses that counts its calls."""
 
     def __init__(self, case: Case, instances: int, seed: int) -> None:
         self.statement, self.seed, self.instances = case.statement(), seed, instances
@@ -130,7 +130,7 @@ class Problem:
         return found
 
     def verdict(self) -> str:
-        """What the best instance gives with fresh seeds and all lanes."""
+        """The verdict of the best instance with fresh seeds and all lanes."""
         if self.instance is None:
             return "none"
         check, instance = self.instance
@@ -140,8 +140,8 @@ class Problem:
 
 
 class Coordinates:
-    """A recorded instance's numbers as coordinates around 0 that an optimiser can move: logarithms of scales, for whole
-    numbers too; what is 0 there, and the seeds of problems, by themselves."""
+    """A recorded instance's numbers as coordinates around 0 that an optimiser can move: logarithms of scales, also for
+    whole numbers; numbers that are 0, and the seeds of problems, without logarithms."""
 
     def __init__(self, instance: Mapping[str, Any]) -> None:
         self.instance, self.places = instance, list(numbers(instance))
@@ -183,7 +183,7 @@ def climb(problem: Problem, seed: int) -> None:
 
 
 def blind(problem: Problem, seed: int) -> None:
-    """The same variations, of the recorded runs alone: what the climb has to beat."""
+    """The same variations, only of the recorded runs: the baseline of the climb."""
     draw = random.Random(seed)
     while True:
         base = draw.randrange(len(problem.bases))
@@ -259,7 +259,7 @@ def _targeted(problem: Problem, base: int, place: Coordinates, seed: int) -> Non
 
 
 def _cost(problem: Problem, base: int, place: Coordinates, x: Sequence[float]) -> float:
-    """What an optimiser makes small: minus the excess; outside of the hypotheses more, the farther away."""
+    """The cost for an optimiser: minus the excess; outside the hypotheses it grows with the distance."""
     excess = problem(base, place.at(x))
     return -excess if excess is not None else 1.5 + 0.01 * math.sqrt(sum(float(v) ** 2 for v in x))
 
@@ -274,7 +274,7 @@ SEARCHES: dict[str, Callable[[Problem, int], None]] = {
 
 
 def measure(case: int, search: str, instances: int, seed: int) -> dict[str, Any]:
-    """One search: at which instance it found a counterexample, and what fresh seeds say of its best one."""
+    """One search: the instance at which it found a counterexample, and the verdict of its best one with fresh seeds."""
     begun = time.process_time()
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -342,9 +342,9 @@ HEAD = """# Searches for counterexamples
 
 `python -m benchmarks.falsifiers --output benchmarks/FALSIFIERS.md` wrote this table: {instances} instances for each
 search, {seeds} seeds. In each cell: in how many of the seeds the best instance is `violated` when it is run again with
-fresh seeds and all its lanes, and the median number of instances until the first counterexample (an excess above
-0.005 of the sides that other seeds confirm; - where most seeds found none). A mistake is planted in what begins with
-`planted`; the others are refuted in the catalogue by other instances than those that the searches begin with.
+fresh seeds and all its lanes, and the median number of instances until the first counterexample (an excess above 0.005
+of the sides that other seeds confirm; - where most seeds found none). A mistake is planted in statements whose name
+starts with `planted`; the catalogue refutes the others by other instances than those from which the searches start.
 
 """
 

@@ -2,7 +2,7 @@
 
     u_i = (w - w_{i,E})/eta after E local gradient steps;   w <- w - eta ((1/n) sum_i u_i min(1, C/||u_i||) + sigma z)
 
-Contestants differ in how they find the mean of the clipped updates, the signal.
+Contestants differ in the computation of the mean of the clipped updates, the signal.
 """
 
 from __future__ import annotations

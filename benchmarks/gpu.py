@@ -2,7 +2,7 @@
 
 It runs the tests of the CUDA engine, compares its server vectors with the CPU's on benchmarks (a) to (d), and times
 both: a round against one on all cores of the same machine, and the rate of matrix products against the measured rate of
-double-precision products on the device. It ends after ``--budget`` seconds with what it has.
+double-precision products on the device. It ends after ``--budget`` seconds with the available results.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def timed(case: Case, target: float) -> float:
 
 def difference(case: Case, cpu: Engine, device: Engine) -> float:
     """The largest difference of the server vectors of a private run on both engines, over the distance travelled: the
-    noise is the same, so that rounding is all that may differ."""
+    noise is the same, so only rounding may differ."""
     rounds = case.checkpoints[-1]
     with on(cpu):
         expected = np.asarray(case.contestants[0].run(rounds, True))
@@ -102,7 +102,7 @@ def tests(seconds: float) -> str:
         )
     except subprocess.TimeoutExpired:
         return f"not finished after {seconds:.0f} s"
-    return (done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["nothing was said"])[-1]
+    return (done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["no output"])[-1]
 
 
 def main() -> None:
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda", help="cuda; cpu tries the script itself")
     parser.add_argument("--size", default="full", choices=("full", "quick", "tiny"))
     parser.add_argument("--target", type=float, default=3.0, help="seconds of a sample")
-    parser.add_argument("--budget", type=float, default=420.0, help="seconds after which no further case is begun")
+    parser.add_argument("--budget", type=float, default=420.0, help="seconds after which no further case is started")
     given = parser.parse_args()
     begun = time.monotonic()
     cpu = select("cpu")
@@ -119,11 +119,11 @@ def main() -> None:
         device = select(given.device)
     except DpflError as error:
         parser.error(str(error))
-    tested = tests(0.5 * given.budget) if given.device == "cuda" else "not run: this is no GPU"
+    tested = tests(0.5 * given.budget) if given.device == "cuda" else "not run: this is not a GPU"
     rate = dgemm(device.xp, 4096 if given.device == "cuda" else 512)
     profile = f"Size: {given.size}, samples of some {given.target:g} s"
     lines = [
-        f"# The device beside the CPU\n\n{description(profile)}",
+        f"# The device compared with the CPU\n\n{description(profile)}",
         f"* Device: {device.description}; {rate:.0f} GFLOP/s in double-precision products",
         f"* CPU: {usable_cores()} threads",
         f"* Tests of the CUDA engine: {tested}",

@@ -1,4 +1,4 @@
-"""What all benchmarks share: contestants that must agree before they are timed, and timing side by side.
+"""Common parts of all benchmarks: contestants that must agree before they are timed, and timing side by side.
 
 A contestant is one function ``run(rounds, private)``. Without privacy noise all contestants of a case must give the
 same server vectors, within 1e-8 of the distance travelled, after each of the case's checkpoints; one that does not
@@ -60,9 +60,9 @@ _ENGINES: list[Engine] = [ENGINE]
 class Contestant:
     """One way to compute a case.
 
-    run(rounds, private): the server's vectors (lanes, d) after so many rounds from the case's start; what is timed is
-    private, what is compared is not. flops: multiplications and additions of matrix products in one round, by formula.
-    normals: what it gives are standard normals of its own, of which moments are compared.
+    run(rounds, private): the server's vectors (lanes, d) after this number of rounds from the case's start; timed runs
+    are private, compared runs are not. flops: multiplications and additions of matrix products in one round, by
+    formula. normals: its output is its own standard normals, whose moments are compared.
     """
 
     name: str
@@ -75,8 +75,8 @@ class Contestant:
 class Case:
     """One table: the first contestant is the package.
 
-    start (lanes, d): where all begin; rounds: of a whole run; gemm: (rows, inner, columns) of the kernel's matrix
-    product; formula: how flops are counted; per: how many units there are in a round; whole: every sample is a whole
+    start (lanes, d): the common start; rounds: of a whole run; gemm: (rows, inner, columns) of the kernel's matrix
+    product; formula: how flops are counted; per: the number of units in a round; whole: every sample is a whole
     run, since rounds do not cost the same.
     """
 
@@ -96,10 +96,10 @@ class Case:
 
 @dataclass
 class Row:
-    """What was measured of one contestant: seconds of one unit, by repetition, and what follows from them.
+    """The measurements of one contestant: seconds of one unit, by repetition, and derived numbers.
 
     ratio, cpu_ratio: its time over the package's in the same repetition, by the clock and by the processor; share: of
-    the rate of matrix products on so many cores; cores: processor time over time by the clock.
+    the rate of matrix products on the same number of cores; cores: processor time over time by the clock.
     """
 
     name: str
@@ -116,13 +116,13 @@ class Row:
 
 
 def engine() -> Engine:
-    """Where the package's runs are made."""
+    """The engine of the package's runs."""
     return _ENGINES[-1]
 
 
 @contextlib.contextmanager
 def on(other: Engine) -> Iterator[None]:
-    """The package's runs are made elsewhere inside."""
+    """Uses another engine for the package's runs inside the context."""
     _ENGINES.append(other)
     try:
         yield
@@ -165,7 +165,7 @@ def ours(algorithm: Callable[[bool], Algorithm], problem: Problem, start: Array,
 
 
 def block_width(problem: Problem, lanes: int) -> int:
-    """How many lanes a block of the package's run has."""
+    """The number of lanes in a block of the package's run."""
     block = _blocks(problem, engine(), lanes)[0]
     return int(block.stop - block.start)
 
@@ -193,9 +193,9 @@ def error_of(case: Case, contestant: Contestant) -> float:
 
 
 def race(case: Case, threads: int, repetitions: int, target: float) -> dict[str, Any]:
-    """The rows of a case, and the rates of the machine's matrix product and copy meanwhile, as plain data.
+    """The rows of a case, and the rates of the machine's matrix product and copy at the same time, as plain data.
 
-    target: how many seconds a sample should take; fewer rounds than a whole run are timed where that takes longer.
+    target: the seconds that a sample should take; fewer rounds than a whole run are timed where that takes longer.
     """
     with bounded(threads), threadpool_limits(threads, user_api="blas"):
         rows = []

@@ -1,8 +1,8 @@
 """Local steps of logistic and softmax clients against the matrix products in them, at the rate of the BLAS.
 
-Run ``python benchmarks/linear.py``. In one process, in turn: the local phase, and products of the same shapes alone, a
-whole client in one call each way (the best that the BLAS does). The table gives medians, and the median share of the
-phase's time that the products alone take.
+Run ``python benchmarks/linear.py``. In one process, in turn: the local phase, and only products of the same shapes, a
+whole client in one call each way (the best of the BLAS). The table gives medians, and the median share of the phase's
+time that the products by themselves take.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The machine: what it is, and the rates of its matrix product and its copy."""
+"""Description of the machine, with the rates of its matrix product and its copy."""
 
 from __future__ import annotations
 

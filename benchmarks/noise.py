@@ -1,4 +1,4 @@
-"""What a number of the counter-based noise costs, beside NumPy's SFC64, in nanoseconds.
+"""The cost of a number of the counter-based noise, compared with NumPy's SFC64, in nanoseconds.
 
 Run ``python benchmarks/noise.py``. In one process, in turn; medians over repetitions, and the median of the ratios to
 SFC64 (normals to normals, uniforms to uniforms) within a repetition.

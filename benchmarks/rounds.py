@@ -1,4 +1,4 @@
-"""What a round of a small problem costs: played from a tape, and as it is written, side by side.
+"""The cost of a round of a small problem: played from a tape, compared with the written code.
 
 Run ``python benchmarks/rounds.py``. Each row is one algorithm on one problem, observed in every round; both ways take
 the same rounds in one process, in turn. The table gives medians over repetitions of microseconds a round, and the

@@ -1,7 +1,7 @@
 """How time and memory of the package's runs grow with lanes, clients and rounds.
 
-``python -m benchmarks.scaling a --lanes 64 --clients 100 --rounds 500`` measures one run, in a process of its own
-since a process knows its own peak memory only: microseconds of a lane's round, and megabytes before and at the peak.
+``python -m benchmarks.scaling a --lanes 64 --clients 100 --rounds 500`` measures one run, in its own process since a
+process knows only its own peak memory: microseconds of a lane's round, and megabytes before and at the peak.
 """
 
 from __future__ import annotations

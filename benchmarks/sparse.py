@@ -1,4 +1,4 @@
-"""Sparse records as CSR beside the same records as an array: when the former are faster.
+"""Comparison of sparse records in CSR format with the same records as an array.
 
 Run ``python benchmarks/sparse.py [FILE.libsvm]``. In one process, in turn, on one core: local phases, gradients, values
 and sums of clipped records' gradients. The table gives milliseconds, the array's before CSR's, and their ratio; the

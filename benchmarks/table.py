@@ -1,4 +1,4 @@
-"""The results as Markdown: a table for each case and number of threads, and how runs scale."""
+"""The results as Markdown: a table for each case and number of threads, and the scaling of runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _row(row: Mapping[str, Any], scale: float, width: int) -> list[str]:
 
 
 def scaling_of(letter: str, title: str, measured: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """How one benchmark's run scales."""
+    """The scaling of one benchmark's run."""
     parts = []
     for name, runs in measured.items():
         rows = [

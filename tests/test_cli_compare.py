@@ -132,7 +132,7 @@ def test_what_no_accountant_certifies_is_refused_by_name(own: str, capsys: Outpu
     for more, said in (
         (["--relation", "zero-out", "--unit", "record"], "dp-scaffold for that, it has replace; --relation is"),
         (["--relation", "swap"], "--relation is 'swap': choose one of zero-out, replace, add-remove"),
-        (["--sampling", "poisson"], "--sampling is poisson and all clients take part: give --cohort less than 5 too"),
+        (["--sampling", "poisson"], "--sampling is poisson, but all clients take part: also give a --cohort below 5"),
         (
             ["--cohort", "2", "--sampling", "poisson", "--unit", "record"],
             "no accountant certifies dp-fedavg-record for that, it has fixed",
@@ -161,11 +161,11 @@ REFUSED = {
     "a budget": (["--data", "breast-cancer"], "give --epsilon and --delta"),
     "clients": (
         ["--data", "breast-cancer", "--epsilon", "1", "--delta", "1e-5"],
-        "breast-cancer does not say whose record each one is: name the column with --client-column",
+        "breast-cancer does not name the client of each record: name the column with --client-column",
     ),
     "an option of one algorithm": (
         ["--data", "digits", "--epsilon", "1", "--delta", "1e-5", "--alpha", "1"],
-        "--alpha can be given to a paper's rule only: name an --algorithm and take --rule printed",
+        "--alpha can only be given to a paper's rule: name an --algorithm and take --rule printed",
     ),
     "a cohort": (
         ["--data", "breast-cancer", "--clients", "3", "--cohort", "4", "--epsilon", "1", "--delta", "1e-5"],
@@ -240,7 +240,7 @@ def test_contradictions_are_told_together(capsys: Output) -> None:
         "--epsilon is 0",
         "mu <= L is needed",
         "has no --lipschitz",
-        "one client does not differ",
+        "one client has no heterogeneity",
         "--alpha can",
     ):
         assert said in error
@@ -264,7 +264,7 @@ def test_the_rule_best_runs_one_algorithm(own: str, capsys: Output) -> None:
     (alone,) = (row for row in every["algorithms"] if row["name"] == "dp-norm-ec")
     assert told["algorithms"] == [alone]
     assert main([*command, "--data", own, "--alpha", "1", *budget]) == 2
-    assert "--alpha can be given to a paper's rule only: take --rule printed" in capsys.readouterr().err
+    assert "--alpha can only be given to a paper's rule: take --rule printed" in capsys.readouterr().err
     assert main([*command, "--epsilon", "3"]) == 2
     assert "--rule best runs dp-norm-ec on data: give --data and --delta (or constants" in capsys.readouterr().err
 

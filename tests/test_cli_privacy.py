@@ -246,7 +246,7 @@ def test_the_observer_decides_whose_noise_counts(capsys: Output) -> None:
     common = ("account", "--algorithm", "dp-fedavg", *arguments(FULL), "--delta", "1e-5", "--view")
     third, server = (answered(capsys, *common, view) for view in ("third-party", "server"))
     assert "no single message" in third["setting"]["observer"]
-    assert "only its own client's noise" in server["setting"]["observer"]
+    assert "only that client's noise" in server["setting"]["observer"]
     one = privacy.account(made("dp-norm-ec", noise_multiplier=1.0, rounds=100), delta=1e-5).epsilon
     assert server["epsilon"]["high"] == pytest.approx(one.high, rel=1e-12)
     assert third["epsilon"]["high"] < 5 < 50 < server["epsilon"]["low"]
@@ -458,8 +458,8 @@ def test_calibrate_by_the_printed_recipe(capsys: Output) -> None:
 def test_warnings_of_a_formula_are_told(capsys: Output) -> None:
     values = {**TABLE_1, "users": 105, "noise_multiplier": 20, "rounds": 10, "delta": 2.5e-6}
     command = ("account", "--algorithm", "dp-scaffold", *arguments(values), "--accountant", "noble2022")
-    assert "no whole number" in answered(capsys, *command)["warnings"][0]
-    assert re.search(r"^warning +lM = 5.25 is no whole number", told(capsys, *command), re.M)
+    assert "not a whole number" in answered(capsys, *command)["warnings"][0]
+    assert re.search(r"^warning +lM = 5.25 is not a whole number", told(capsys, *command), re.M)
 
 
 def test_formulas_know_record_level_algorithms_only(capsys: Output) -> None:

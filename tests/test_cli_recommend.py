@@ -232,7 +232,7 @@ def test_output_goes_to_a_file(capsys: Output, tmp_path: Path) -> None:
         (["--rule", "printed", "--algorithm", "dp-scaffnew", "--clients", "nan"], "--clients is 'nan': give a number"),
         (
             ["--rule", "printed", "--algorithm", "dp-scaffnew", "--ridge", "1"],
-            "--ridge is for a problem that is made of data: give --data too",
+            "--ridge is for a problem that is made from data: give --data too",
         ),
         (
             ["--rule", "printed", "--algorithm", "dp-scaffnew", "--data", "digits", "--ridge", "much"],
@@ -247,7 +247,7 @@ def test_output_goes_to_a_file(capsys: Output, tmp_path: Path) -> None:
         (["--rule", "printed"], "--rule is 'printed', which is one algorithm's: name an --algorithm"),
         (
             ["--algorithm", "dp-scaffnew", "--epsilon", "1", "--clip", "1"],
-            "--clip can be given to a paper's rule only: take --rule printed",
+            "--clip can only be given to a paper's rule: take --rule printed",
         ),
         ([], "give --data and --epsilon and --delta (or constants: --clients, --dim, --smoothness, --distance)"),
     ],

@@ -159,4 +159,4 @@ def test_the_third_mistake_is_named_once_the_others_are_mended(tmp_path: Path) -
     assert (rounds / "dp_fedavg_mistaken.py").read_text().count(wrong) == 1
     file.write_text(text.replace(right, wrong))
     found = dpfl_theory.conform(function_named(f"{file}:one_round"), "dp-fedavg", runs=0)
-    assert [fault.name for fault in found.faults] == ["sensitivity beside the clip"]
+    assert [fault.name for fault in found.faults] == ["sensitivity without the clip threshold"]

@@ -1,10 +1,10 @@
-"""Every planted fault is named, and correct rounds conform in many runs with different seeds.
+"""Test that every planted fault is named, and that correct rounds conform in many runs with different seeds.
 
     python -m benchmarks.conform                    200 runs of each correct round; writes benchmarks/conform/CONFORM.md
     python -m benchmarks.conform --runs 20 scaffold fewer runs, of rounds with this word in their names: prints the
-                                                    tables, and writes them only where --output says
+                                                    tables, and writes them only to --output
 
-The exit code is 1 where a fault is not named, a wrong name is beside it, or a correct round is accused.
+The exit code is 1 where a fault is not named, a wrong name is added, or a correct round is accused.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Took(NamedTuple):
 
 
 def tested(name: str, plant: Plant | None, seed: int) -> tuple[Conformance, Took]:
-    """What the kit says of a round, and the seconds that it took."""
+    """The result of the conformance test for a round, and its seconds."""
     begun, cpu = time.perf_counter(), time.process_time()
     given: dict[str, Any] = dict(BUILT_IN.get(name, {}))
     found = conform(function_of(name, plant), CORRECT[name], seed=seed, alpha=ALPHA, **given)
@@ -44,14 +44,14 @@ def tested(name: str, plant: Plant | None, seed: int) -> tuple[Conformance, Took
 
 
 def correct(work: tuple[str, int]) -> tuple[str, str, Took]:
-    """A correct round's verdict with this seed, why it is accused if it is, and the seconds."""
+    """A correct round's verdict with this seed, the reason for an accusation, if any, and the seconds."""
     name, seed = work
     found, seconds = tested(name, None, seed)
     return found.verdict, "" if found.conforms else str(found), seconds
 
 
 def planted(index: int) -> tuple[list[str], Took, str]:
-    """The names that a planted fault gets, the seconds, and where it was reported before."""
+    """The names that a planted fault gets, the seconds, and the code in which it was reported before."""
     plant = PLANTED[index]
     found, seconds = tested(plant.of, plant, 0)
     return [f.name for f in found.faults], seconds, next((f.seen for f in found.faults if f.name == plant.named), "")
@@ -66,21 +66,21 @@ def row_of_correct(name: str, found: Sequence[tuple[str, str, Took]]) -> str:
 
 
 def row_of_planted(plant: Plant, said: Sequence[str], took: Took, seen: str) -> tuple[str, bool]:
-    """A line of the second table, and whether it is as it should be."""
+    """A line of the second table, and whether it is as expected."""
     others = [name for name in said if name != plant.named]
     wrong = [name for name in others if name not in (*plant.beside, *CONSEQUENCES)]
-    named = "NO" if plant.named not in said else "yes, beside a wrong name" if wrong else "yes"
+    named = "NO" if plant.named not in said else "yes, with a wrong name" if wrong else "yes"
     cells = (plant.named, plant.of, named, "; ".join(others), f"{took.cpu:.1f}", f"{took.wall:.1f}", seen)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |", named == "yes"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run all; returns 1 where something is not as it should be."""
+    """Run all tests; returns 1 where some result is not as expected."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conform")
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--seconds", type=float, help="fewer runs of a correct round where they take longer than this")
     parser.add_argument("--jobs", type=int, default=usable_cores())
-    parser.add_argument("--output", type=Path, help="where the tables go; CONFORM.md where all is run in full")
+    parser.add_argument("--output", type=Path, help="file for the tables; CONFORM.md if everything is run in full")
     parser.add_argument("words", nargs="*")
     options = parser.parse_args(arguments)
     names = [n for n in CORRECT if not options.words or any(word in n for word in options.words)]
@@ -98,8 +98,8 @@ def main(arguments: Sequence[str]) -> int:
         "# Implementations with planted faults, and correct ones",
         "",
         f"`{' '.join([command, *options.words])}` writes this file. Error probability {ALPHA:g} a run; "
-        f"{options.jobs} {'runs' if options.jobs > 1 else 'run'} at a time. CPU seconds are those of the process that "
-        "tests; beside other processes the clock's are more.",
+        f"{options.jobs} {'runs' if options.jobs > 1 else 'run'} at a time. CPU seconds are those of the testing "
+        "process; next to other processes the clock shows more.",
         "",
         "| correct round | algorithm | runs | conforms | accused | CPU seconds (median) | clock (median) |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",

@@ -1,4 +1,4 @@
-"""Faults planted in the text of correct rounds, each as it stands in somebody's code."""
+"""Faults planted in the text of correct rounds, each as it occurs in user code."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ CORRECT = {
 
 
 CONSEQUENCES = ("more than the declared sensitivity", "refuted by the audit")
-"""What any fault may bring with it: findings about the privacy of the same round."""
+"""Findings that any fault may also cause: those about the privacy of the same round."""
 
 
 @dataclass(frozen=True)
 class Plant:
-    """A fault: in which round, what stands there, what is put there, and the name that it should get; perhaps what
-    stands and is put in a second place, and names that are true of it besides."""
+    """A fault: its round, the text that is replaced, the new text, and the expected name. Optional: the same for a
+    second place, and other names that are also correct."""
 
     of: str
     old: str
@@ -69,7 +69,7 @@ def function_of(name: str, plant: Plant | None = None) -> Callable[..., Any]:
         file = f"{name}, {plant.named}.py"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     module = ModuleType(f"planted_{name}")
-    sys.modules[module.__name__] = module  # for what looks its own module up, as dataclasses do
+    sys.modules[module.__name__] = module  # for code that looks up its own module, as dataclasses do
     exec(compile(text, file, "exec"), module.__dict__)  # text of this repository
     found: Callable[..., Any] = module.round
     return found
@@ -100,7 +100,7 @@ PLANTED = (
         CLIENTS_ADD_NOISE,
         "noise_multiplier * C / np.sqrt(r)",
         "noise_multiplier / np.sqrt(r)",
-        "sensitivity beside the clip",
+        "sensitivity without the clip threshold",
     ),
     Plant(CLIENTS_ADD_NOISE, "C / np.sqrt(r), size", "C * np.sqrt(len(clients) / r), size", "sqrt(n) too much noise"),
     Plant(CLIENTS_ADD_NOISE, "size=w.shape)", "size=1)", "one number for all coordinates"),
@@ -318,7 +318,7 @@ PLANTED = (
         SCAFFOLD,
         "state = Controls(len(clients), len(w))",
         "state = Controls(len(clients), len(w))\n        state.c_i += w\n        state.c += w",
-        "control variates that do not begin at zero",
+        "control variates that do not start at zero",
     ),
     Plant(SCAFFOLD, "state.c_i[i].copy()", "state.c_i[i]", "the server's control variate never moves"),
     Plant(SCAFFOLD, "- c_i + state.c)", "+ c_i - state.c)", "the correction has the wrong sign"),

@@ -1,1 +1,1 @@
-"""Tries the built wheel as a stranger would: in fresh environments, outside of the repository (`make dist-check`)."""
+"""Test the built wheel as a new user would: in fresh environments, outside the repository (`make dist-check`)."""

@@ -1,7 +1,8 @@
-"""Builds wheel and sdist, and tries the wheel: ``python -m benchmarks.distribution [--output FILE]``.
+"""Build wheel and sdist, and test the wheel: ``python -m benchmarks.distribution [--output FILE]``.
 
-For each interpreter: a fresh environment, a repository with own theorems whose workflow is that of ``new ci``, its
-steps word for word, the same with a planted mistake, which must fail, and a stranger's commands. Then ``pipx run``.
+For each interpreter: a fresh environment, and a repository with its own theorems and the workflow of ``new ci``. The
+workflow's steps run verbatim, then again with a planted mistake, where they must fail, then a new user's commands.
+Finally ``pipx run``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ KNOWN = ("python3.11", "python3.12", "python3.13")
 
 
 class Tried:
-    """What was tried, told as it ends, and what went wrong."""
+    """The tests, printed as they end, and the failures."""
 
     def __init__(self) -> None:
         self.wrong: list[str] = []
@@ -44,7 +45,7 @@ class Tried:
 def run(
     command: list[str], folder: Path, environment: dict[str, str]
 ) -> tuple[subprocess.CompletedProcess[str], float]:
-    """A command's end, and its seconds."""
+    """The completed command, and its seconds."""
     begun = time.monotonic()
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=1800, check=False
@@ -53,7 +54,7 @@ def run(
 
 
 def working(name: str) -> str | None:
-    """The path of an interpreter that begins; some names are only of programs that look for one."""
+    """The path of an interpreter that starts; some names belong to programs that only look for one."""
     path = shutil.which(name)
     if path is None or subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode:
         return None
@@ -61,7 +62,7 @@ def working(name: str) -> str | None:
 
 
 def sources(place: Path) -> Path:
-    """A copy of what git has, so that nothing else can get into a distribution."""
+    """A copy of the files in git, so that no other file can get into a distribution."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     for name in filter(None, names):
@@ -72,14 +73,14 @@ def sources(place: Path) -> Path:
 
 
 def surroundings(place: Path, dist: Path) -> dict[str, str]:
-    """The environment variables of a stranger, whose pip finds our wheel and installs the versions that were tested."""
+    """The environment variables of a new user, whose pip finds our wheel and installs the tested versions."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DPFL", "VIRTUAL_ENV"))}
     pip = {"PIP_FIND_LINKS": str(dist), "PIP_CONSTRAINT": str(ROOT / "constraints.txt"), "PIP_QUIET": "1"}
     return {**kept, **pip, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "HOME": str(place)}
 
 
 def one_python(interpreter: str, place: Path, dist: Path, tried: Tried) -> None:
-    """Everything with one interpreter."""
+    """All tests with one interpreter."""
     environment = surroundings(place, dist)
     found, _ = run([interpreter, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], place, environment)
     python = found.stdout.strip()
@@ -115,7 +116,7 @@ def one_python(interpreter: str, place: Path, dist: Path, tried: Tried) -> None:
 
 
 def with_pipx(interpreter: str, place: Path, dist: Path, tried: Tried) -> None:
-    """``pipx run`` of the wheel, with a pipx in an environment of its own."""
+    """``pipx run`` of the wheel, with a pipx in its own environment."""
     environment = surroundings(place, dist)
     subprocess.run([interpreter, "-m", "venv", place / "pipx"], check=True)
     subprocess.run([place / "pipx" / "bin" / "pip", "install", "pipx"], check=True, env=environment)
@@ -128,7 +129,7 @@ def with_pipx(interpreter: str, place: Path, dist: Path, tried: Tried) -> None:
 
 
 def main() -> int:
-    """Try all of it; 1 where something was not as it should be."""
+    """Run all tests; 1 where some result was not as expected."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--python", action="append", help="an interpreter; may be repeated")
     parser.add_argument("--output", type=Path, help="a file for the table")

@@ -1,4 +1,4 @@
-"""A stranger's repository with an own theorem and own tests, and the commands that a stranger tries."""
+"""The repository of a new user, with its own theorem and tests, and the commands that a new user tries."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ filterwarnings = ["error"]
 theorem_seed = 7
 """
 RIGHT, WRONG = "2 * s.L * s.D**2", "s.L * s.D**2 / 5"
-"""A part of the theorem's formula, and a mistake in its place."""
+"""A part of the theorem's formula, and a mistake that replaces it."""
 
 OWN = "sharper"
-"""The name of the theorem that a stranger begins."""
+"""The name of the new user's theorem."""
 COMMANDS: Mapping[str, tuple[str, int]] = {
     "--version": ("dpfl-theory", 0),
     "list": ("das2022.theorem4a", 0),

@@ -1,8 +1,7 @@
-"""A stranger's first hour, word for word: ``python -m benchmarks.distribution.transcript WHEEL FILE.md``.
+"""A new user's first hour, verbatim: ``python -m benchmarks.distribution.transcript WHEEL FILE.md``.
 
-A fresh environment, ``pip install`` of the wheel, a theorem of one's own, a mistake in it, and a round of one's own
-code. The file has every command with what it printed and the seconds that it took; it is written only if each ends as
-it should.
+A fresh environment, ``pip install`` of the wheel, a user's theorem, a mistake in it, and a round of the user's code.
+The file has every command with its output and its seconds. It is written only if each command ends as expected.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ __all__ = ["STEPS", "Step"]
 
 ROOT = Path(__file__).parents[2]
 MOST, LAST = 26, 4
-"""Lines of what a command prints that are shown, and how many of these are its last ones."""
+"""The number of output lines that are shown for a command, and how many of these are its last ones."""
 
 
 class Step(NamedTuple):
-    """What is typed, the exit code that it must end with, and what it must print."""
+    """A typed command, its expected exit code, and text that it must print."""
 
     typed: str
     code: int = 0
@@ -55,7 +54,7 @@ STEPS = (
 
 
 def shown(text: str, place: Path) -> str:
-    """What was printed, without the place of this folder, and without the middle of what is long."""
+    """The output, without the path of this folder, and without the middle of a long output."""
     lines = [line.rstrip() for line in text.replace(f"{place}/", "").splitlines()]
     if len(lines) > MOST:
         lines = [*lines[: MOST - LAST], f"[{len(lines) - MOST} lines more]", *lines[-LAST:]]
@@ -63,7 +62,7 @@ def shown(text: str, place: Path) -> str:
 
 
 def told(wheel: Path, place: Path) -> str:
-    """The transcript. Raises SystemExit for a step that does not end as it should."""
+    """The transcript. Raises SystemExit for a step that does not end as expected."""
     (place / wheel.name).write_bytes(wheel.read_bytes())
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DPFL", "VIRTUAL_ENV"))}
     environment = {**kept, "HOME": str(place), "PIP_QUIET": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "COLUMNS": "110"}

@@ -1,4 +1,4 @@
-"""Runs a GitHub Actions workflow's steps here, word for word: of one job, in one folder, for one version of Python."""
+"""Run the steps of a GitHub Actions workflow here, verbatim: one job, in one folder, for one version of Python."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Step", "steps"]
 
 ALWAYS = "${{ !cancelled() }}"
 ACTIONS = ("actions/checkout", "actions/setup-python", "actions/upload-artifact")
-"""What is done here otherwise: the folder and the environment are there, and what is uploaded must be."""
+"""Actions with a different effect here: the folder and the environment exist, and uploaded files must exist."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step that was run: its name, exit code, seconds, and the end of what it printed."""
+    """A step that was run: its name, exit code, seconds, and the end of its output."""
 
     name: str
     code: int
@@ -29,7 +29,7 @@ class Step:
 def steps(workflow: Mapping[str, Any], folder: Path, python: str, environment: Mapping[str, str]) -> Iterator[Step]:
     """Run the steps of the workflow's only job in this folder; python: the entry of its matrix.
 
-    Raises ValueError for a step that is not known here, or an artifact that is not there.
+    Raises ValueError for a step that is not known here, or a missing artifact.
     """
     (job,) = workflow["jobs"].values()
     if python not in job["strategy"]["matrix"]["python"]:

@@ -1,1 +1,2 @@
-"""Thousands of inputs for everything that reads: whatever comes, it is done or refused in one sentence, and in time."""
+"""Fuzz tests of every parser with thousands of inputs: each input is processed or refused in one sentence, and in
+time."""

@@ -1,9 +1,9 @@
-"""Thousands of inputs for everything that reads, each one nearly right.
+"""Fuzz every parser with thousands of almost valid inputs.
 
-    python -m benchmarks.fuzz                     10 000 inputs for each reader; writes benchmarks/fuzz/FUZZ.md
-    python -m benchmarks.fuzz --inputs 500 CSV    as many for the readers with these words in their names; prints only
+    python -m benchmarks.fuzz                     10 000 inputs for each reader; writes benchmarks/fuzz/FUZZ.md python
+    -m benchmarks.fuzz --inputs 500 CSV    this number for the readers with these words in their names; prints only
 
-An input that breaks a promise is made as small as it can be, printed, and counted; the exit code is then 1.
+An input that breaks a promise is minimised, printed, and counted; the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--patience", default="10", help="seconds that an interrupted command has; more on a busy machine"
     )
-    parser.add_argument("--output", type=Path, help="where the table goes, if it is kept")
+    parser.add_argument("--output", type=Path, help="file for the table; by default it is only printed")
     parser.add_argument("words", nargs="*")
     options = parser.parse_args(arguments)
     os.environ[PATIENCE] = options.patience  # for the readers' processes
@@ -69,11 +69,11 @@ def main(arguments: Sequence[str]) -> int:
                 print(fault if len(fault) < MOST else f"{fault[:MOST]} ...", file=sys.stderr, flush=True)
     if options.output is not None:
         told = (
-            "# Inputs that are nearly right\n\n"
+            "# Almost valid inputs\n\n"
             f"`python -m benchmarks.fuzz --inputs {options.inputs}`, seed {SEED}. *Refused*: one sentence, exit code\n"
             "2 or 5, nothing changed on disk. *Interrupted*: still at work after 10 s (2 s\n"
             "for command lines), ended as by Ctrl-C. A fault is\n"
-            "a traceback, another exit code, a refusal that is no sentence or has changed a file, a part of a file\n"
+            "a traceback, another exit code, a refusal that is not a sentence or has changed a file, a part of a file\n"
             "left behind, or no end. *Guided*: the inputs are chosen by the lines of the package that they reach.\n\n"
         )
         options.output.write_text(told + "\n".join([HEAD, *rows]) + "\n")

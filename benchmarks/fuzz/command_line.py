@@ -1,4 +1,4 @@
-"""Command lines: any command with any of its options, values that fit and values that do not."""
+"""Command lines: any command with any of its options, with valid and invalid values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.fuzz.edits import odd_text
 __all__ = ["SLOW", "arguments", "commands"]
 
 SLOW = {"doctor", "reproduce", "validate"}
-"""Commands whose work takes minutes, whatever they are given: they are only run with a value that is odd."""
+"""Commands whose work takes minutes with any arguments: they are only run with an odd value."""
 
 _FITTING: dict[str, tuple[str, ...]] = {
     "alpha": ("1e-6", "0.05"),
@@ -70,7 +70,8 @@ def commands() -> dict[tuple[str, ...], tuple[Any, ...]]:
 
 @st.composite
 def arguments(draw: st.DrawFn) -> list[str]:
-    """The words of a command line. Nine in ten begin with a command; four in five values fit, the others are odd."""
+    """The words of a command line. Nine in ten start with a command; four in five values are valid, the others are
+    odd."""
     if draw(st.integers(0, 9)) == 0:
         return draw(st.lists(st.one_of(odd_text(), st.sampled_from(_WORDS)), max_size=4))
     name = draw(st.sampled_from(sorted(commands())))

@@ -1,4 +1,4 @@
-"""What everything that reads has promised, whatever it is given."""
+"""The promises of every reader, for any input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpfl_theory.errors import DpflError
 __all__ = ["ENOUGH", "MUCH", "PATIENCE", "Fault", "command", "reader"]
 
 MUCH = 10.0
-"""Seconds after which a command is interrupted as by Ctrl-C if nothing else is said."""
+"""Default seconds after which a command is interrupted as by Ctrl-C."""
 HANGS = 30.0
 """Seconds after which a reader hangs."""
 PATIENCE = "DPFL_FUZZ_PATIENCE"
@@ -42,7 +42,7 @@ class _Hangs(BaseException):
 
 @contextlib.contextmanager
 def _in_time(seconds: float) -> Iterator[None]:
-    """Ctrl-C after so many seconds, and Fault after `ENOUGH` more."""
+    """Ctrl-C after ``seconds``, and Fault after `ENOUGH` more."""
 
     def late(*_: object) -> None:
         signal.signal(signal.SIGALRM, later)
@@ -53,15 +53,15 @@ def _in_time(seconds: float) -> Iterator[None]:
         raise _Hangs
 
     def lost(unraisable: Any) -> None:
-        if unraisable.exc_type is KeyboardInterrupt:  # it came while garbage was collected, where none is heard:
-            signal.signal(signal.SIGALRM, late)  # once more, when this is over
+        if unraisable.exc_type is KeyboardInterrupt:  # it came during garbage collection, which ignores it:
+            signal.signal(signal.SIGALRM, late)  # again, when this is over
             signal.setitimer(signal.ITIMER_REAL, 0.05)
 
     sys.unraisablehook = lost
     patience, interrupts.PATIENCE = interrupts.PATIENCE, seconds + 4 * ENOUGH  # this process has other inputs to try
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)
-    faulthandler.dump_traceback_later(seconds + 3 * ENOUGH, exit=True, file=2)  # what is stuck outside Python
+    faulthandler.dump_traceback_later(seconds + 3 * ENOUGH, exit=True, file=2)  # for code that is stuck outside Python
     try:
         yield
     except _Hangs as error:
@@ -75,15 +75,16 @@ def _in_time(seconds: float) -> Iterator[None]:
 
 
 def _kept(folder: Path) -> dict[str, Any]:
-    """What lies in a folder, but for Python's bytecode."""
+    """The files of a folder, except Python's bytecode."""
     found = (path for path in folder.rglob("*") if "__pycache__" not in path.parts)
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}
 
 
 def command(arguments: Sequence[str], folder: Path, own: Sequence[str] = (), seconds: float = MUCH) -> str:
-    """How a command ends that is run in a folder. Fault where it ends with a traceback, an exit code that it has not
-    promised (70 among them) or not at all; where a refusal is not one sentence; and where a refused command has
-    changed a file, or any has left a part of one (``own``: the beginnings of names that it may change)."""
+    """The outcome of a command that is run in a folder. Raises Fault where it ends with a traceback, with an exit code
+    that it has not promised (such as 70), or not at all. Also where a refusal is not one sentence, where a refused
+    command has changed a file, or where any command has left a part of a file (``own``: prefixes of the names that it
+    may change)."""
     before, out, told = _kept(folder), io.StringIO(), io.StringIO()
     streams = contextlib.redirect_stdout(out), contextlib.redirect_stderr(told)
     with streams[0], streams[1], contextlib.chdir(folder), _in_time(seconds):
@@ -112,8 +113,8 @@ def command(arguments: Sequence[str], folder: Path, own: Sequence[str] = (), sec
 
 
 def reader(read: Callable[[], Any]) -> str:
-    """How a function of the library ends that reads a file: with a result, or one of the package's errors in one line.
-    Fault for all else."""
+    """The outcome of a library function that reads a file: a result, or one of the package's errors in one line.
+    Raises Fault for all other outcomes."""
     try:
         with _in_time(HANGS):
             read()

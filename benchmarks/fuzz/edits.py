@@ -1,4 +1,4 @@
-"""Inputs that are nearly right: a valid file or command with a few edits, and now and then no such thing at all."""
+"""Almost valid inputs: a valid file or command with a few edits, and sometimes arbitrary text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ODD: tuple[str, ...] = (
     *("\\", "#", ";", ",", "\t", "\n", "\r\n", "\0", "\ufeff", "\u202e", "\u0663", "\u00e9", "\U0001f642", "-", "--"),
     *("=", "==", "*", "%s", "{0}", "$HOME", "..", "\ud800", "a" * 300, "1979-05-27", "1:1", "qid:1", "label", "client"),
 )
-"""What stands where something else should: numbers that are none, brackets, quotes, other scripts, half characters."""
+"""Odd text for wrong places: invalid numbers, brackets, quotes, other scripts, half characters."""
 
 
 def odd_text() -> st.SearchStrategy[str]:
@@ -47,7 +47,7 @@ def _payload() -> st.SearchStrategy[bytes]:
 
 
 def _words(text: bytes) -> list[tuple[int, int]]:
-    """Where each word of a text begins and ends: runs of letters, digits, points and signs."""
+    """The start and end of each word of a text: runs of letters, digits, points and signs."""
     found, begun = list[tuple[int, int]](), None
     for i, byte in enumerate(text + b" "):
         inside = bytes([byte]).isalnum() or byte in b"._+-"
@@ -62,7 +62,7 @@ def _words(text: bytes) -> list[tuple[int, int]]:
 @st.composite
 def edited(draw: st.DrawFn, valid: Sequence[bytes]) -> bytes:
     """One of the valid inputs with up to five edits (a word, a piece or a byte replaced, left out, put in, doubled or
-    moved; the end cut off); one in twenty is anything."""
+    moved; the end cut off); one in twenty is arbitrary."""
     if draw(st.integers(0, 19)) == 0:
         return draw(st.binary(max_size=200))
     text = draw(st.sampled_from(valid))
@@ -96,6 +96,6 @@ def edited(draw: st.DrawFn, valid: Sequence[bytes]) -> bytes:
 
 @st.composite
 def packed(draw: st.DrawFn, content: st.SearchStrategy[bytes]) -> bytes:
-    """Compressed content, and now and then something done to the compressed bytes."""
+    """Compressed content, sometimes with an edit of the compressed bytes."""
     whole = gzip.compress(draw(content), 1, mtime=0)
     return whole if draw(st.integers(0, 2)) else draw(edited([whole]))

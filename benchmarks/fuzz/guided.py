@@ -2,7 +2,7 @@
 
     python -m benchmarks.fuzz.guided LIBSVM 10000
 
-Ends with the first input that breaks a promise; how inputs ended is printed as JSON before.
+Ends with the first input that breaks a promise; the outcomes of the inputs are printed as JSON before.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ GUIDED = ("CSV", "LIBSVM", "NPZ", "Parquet", "IDX", "TOML (sweep --dry-run)")
 """Readers whose code is Python of this package, and whose valid inputs need nothing that the package makes itself."""
 PACKAGES = tuple(f"dpfl_theory.{name}" for name in ("cli", "problems.files", "recommend", "schemas", "sweep"))
 CORPUS = 64
-"""Inputs to begin with."""
+"""Initial inputs."""
 BYTES = 2048
-"""From which an input is drawn."""
+"""Number of random bytes from which an input is drawn."""
 MEGABYTES = 8000
-"""Of memory, after which the process is taken for one that leaks."""
+"""Limit of memory, above which the process counts as leaking."""
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Everything that reads, each with inputs for it and what is done with them."""
+"""All readers, each with its inputs and their use."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ LIBSVM = b"2 qid:8 1:1 2:2.5\n1 qid:9 1:3 7:-4e2 # one\n2 qid:8 2:9\n1 qid:9 1:1
 
 @dataclass(frozen=True)
 class Reader:
-    """Something that reads: what it is called, the inputs that it is given, and what is done with each of them (in a
-    folder of its own; returns how that ended, raises `Fault`)."""
+    """A reader: its name, its inputs, and a function that tests one of them in its own folder, returns the outcome and
+    raises `Fault`."""
 
     name: str
     inputs: Callable[[], st.SearchStrategy[Any]]

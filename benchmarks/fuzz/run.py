@@ -24,11 +24,11 @@ __all__ = ["MOST", "SEED", "test_of", "tried"]
 
 SEED = 20261124
 MOST = 3000
-"""Characters of a fault that are told."""
+"""Number of characters of a fault that are printed."""
 
 
 def test_of(reader: Reader, inputs: int, ended: Counter[str]) -> Any:
-    """A test by Hypothesis that gives a reader so many inputs, and counts how they ended."""
+    """A Hypothesis test that gives a reader this number of inputs, and counts their outcomes."""
 
     @seed(SEED)
     @settings(
@@ -49,8 +49,9 @@ def test_of(reader: Reader, inputs: int, ended: Counter[str]) -> Any:
 
 
 def tried(work: tuple[str, bool], inputs: int) -> tuple[Counter[str], str, float]:
-    """How so many inputs of a reader (its name, and whether coverage guides them) ended; what is wrong with the
-    smallest one that breaks a promise, if any; the seconds. In a process of its own, whose end is a fault too."""
+    """The outcomes of this number of inputs of a reader (its name, and whether coverage guides them), the error of the
+    smallest input that breaks a promise, if any, and the seconds. It runs in its own process; the death of the process
+    is also a fault."""
     name, by_coverage = work
     begun = time.monotonic()
     module = "benchmarks.fuzz.guided" if by_coverage else "benchmarks.fuzz.run"
@@ -71,7 +72,7 @@ def tried(work: tuple[str, bool], inputs: int) -> tuple[Counter[str], str, float
 
 def main(arguments: Sequence[str]) -> int:
     """Run one reader; how its inputs ended is printed as JSON, or the fault of the smallest one that has one."""
-    faulthandler.enable()  # a crash of compiled code is told with where it was called
+    faulthandler.enable()  # a crash of compiled code is reported with the place of its call
     reader, ended = next(reader for reader in READERS if reader.name == arguments[0]), Counter[str]()
     warnings.simplefilter("ignore", HypothesisWarning)
     try:

@@ -1,1 +1,1 @@
-"""How the distributed work grows: measured on this machine's cores, computed for clusters that are not at hand."""
+"""Scaling of the distributed work: measured on this machine's cores, computed for clusters that are not available."""

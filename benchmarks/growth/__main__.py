@@ -1,4 +1,4 @@
-"""Growth of the distributed work: measured for 1, 2 and 4 workers, computed for 10 to 1000.
+"""Scaling of the distributed work: measured for 1, 2 and 4 workers, computed for 10 to 1000.
 
     python -m benchmarks.growth reports .dpfl-theory/evidence.sqlite --output benchmarks/growth/GROWTH.md
 
@@ -30,13 +30,13 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth")
     parser.add_argument("reports", type=Path, help="the folder of a whole reproduce")
     parser.add_argument("store", type=Path, help="its store")
-    parser.add_argument("--output", type=Path, help="where the tables go, if they are kept")
+    parser.add_argument("--output", type=Path, help="file for the tables; by default they are only printed")
     given = parser.parse_args(arguments)
     evidence = json.loads((given.reports / "evidence" / "check.json").read_text())["evidence"]
     lines = ["# Growth", "", "`python -m benchmarks.growth reports .dpfl-theory/evidence.sqlite`", ""]
     lines += [description("growth"), ""]
 
-    lines += ["## Measured: what a piece of work takes besides its own seconds", ""]
+    lines += ["## Measured: the overhead of a piece of work", ""]
     lines += [
         "Pieces that do nothing with 1 kB, and the checks of units with their evidence, which the coordinator puts"
     ]
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
         "all checks": lambda: work.checks(evidence),
         f"all checks, {LANES} lanes at least": lambda: work.checks(evidence, LANES),
         "`validate`, quick": lambda: work.validations("quick")[0],
-        "`validate --full`, scripts alone": lambda: work.validations("full", points=False)[0],
+        "`validate --full`, only scripts": lambda: work.validations("full", points=False)[0],
         "`validate --full`, with points": lambda: work.validations("full")[0],
         "sweep, 10^5 cells of 1 s, packs of 8": lambda: work.sweep(100_000, 1.0, 8),
         "sweep, 10^6 cells of 0.01 s, packs of 64": lambda: work.sweep(1_000_000, 0.01, 64),

@@ -1,4 +1,4 @@
-"""A Dask cluster on loopback whose parts are processes of their own, so that each one's time and traffic is known."""
+"""A Dask cluster on loopback with a separate process for each part, so that each one's time and traffic is known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Use:
     traffic: float
 
     def of(self, pieces: int) -> Use:
-        """The same for each of so many pieces."""
+        """The same for each of ``pieces`` pieces."""
         return Use(*(value / pieces for value in vars(self).values()))
 
 
@@ -46,7 +46,7 @@ class Cluster:
         return time.perf_counter(), time.process_time(), used.user + used.system, float(sent)
 
     def used(self, work: Any) -> Use:
-        """What a call takes of which part."""
+        """The time and traffic that a call takes of each part."""
         before = self._now()
         work()
         return Use(*(after - b for after, b in zip(self._now(), before)))
@@ -54,7 +54,7 @@ class Cluster:
 
 @contextmanager
 def cluster(workers: int) -> Iterator[Cluster]:
-    """A scheduler and so many workers with one thread each."""
+    """A scheduler and this number of workers with one thread each."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "scheduler.json"
         base = [sys.executable, "-m", "dask"]

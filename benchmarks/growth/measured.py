@@ -1,4 +1,4 @@
-"""What pieces of work take of a cluster's parts, and how one sweep gets faster with workers."""
+"""The overhead of pieces of work in a cluster's parts, and the speedup of a sweep with the number of workers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PACK = 2
 
 
 def nothing(content: bytes) -> bytes:
-    """A piece of work that takes no time, with what real ones are sent and send back."""
+    """A piece of work that takes no time, with the same data sent and received as real ones."""
     return content
 
 
@@ -57,7 +57,7 @@ def sizes() -> dict[str, int]:
 
 
 def overhead(workers: int, pieces: int = PIECES) -> dict[str, Use]:
-    """What a piece takes besides its own work: pieces that do nothing, and the checks of units with their evidence."""
+    """The overhead of a piece: pieces that do nothing, and the checks of units with their evidence."""
     found = {}
     with cluster(workers) as made, tempfile.TemporaryDirectory() as folder:
         from functools import partial
@@ -72,7 +72,7 @@ def overhead(workers: int, pieces: int = PIECES) -> dict[str, Use]:
 
 
 def scaling(workers: int, distributed: bool) -> float:
-    """Seconds of one sweep on so many workers of a cluster, or in so many processes here."""
+    """Seconds of one sweep on ``workers`` workers of a cluster, or in the same number of processes here."""
     design = planned(CONFIG)
     warm = planned({**CONFIG, "rounds": 10, "grid": {"seed": list(range(4 * workers))}})
     with cluster(workers) if distributed else nullcontext() as made, tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
-"""How long work takes on clusters that are not at hand: every piece with what it waits for, on so many workers, behind
-one coordinator."""
+"""Model of the time on clusters that are not available: pieces with their dependencies, a number of workers, and one
+coordinator."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ __all__ = ["Job", "makespan"]
 
 @dataclass
 class Job:
-    """A piece of work of so many seconds, and the pieces that may begin when this one and others have ended."""
+    """A piece of work with its seconds, and the pieces that may start when this one and others have ended."""
 
     seconds: float
     then: list[Job] = field(default_factory=list)
     needs: int = 0
 
     def before(self, other: Job) -> None:
-        """The other one waits for this."""
+        """Make the other one wait for this."""
         self.then.append(other)
         other.needs += 1
 
 
 AHEAD = 4
-"""Pieces that the scheduler has for each worker."""
+"""Number of pieces that the scheduler has for each worker."""
 
 
 def makespan(jobs: Iterable[Job], workers: int, coordinator: float) -> float:
-    """Seconds until all jobs have ended. They are begun in their order, as they become ready. For each one that has
-    ended the coordinator needs so many seconds, one after the other, before it sends another; the scheduler has
+    """Seconds until all jobs have ended. They start in their order, as they become ready. For each one that has ended
+    the coordinator needs ``coordinator`` seconds, one after the other, before it sends another; the scheduler has
     `AHEAD` for each worker.
 
     >>> first, second = Job(3.0), Job(1.0)

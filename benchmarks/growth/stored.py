@@ -1,4 +1,4 @@
-"""How large the store is, and what it is made of."""
+"""The size and content of the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Kind:
 
 
 def kinds(entries: Iterable[Entry]) -> dict[str, Kind]:
-    """What a store holds."""
+    """The entries of a store by kind."""
     sizes: dict[str, list[int]] = {}
     for entry in entries:
         sizes.setdefault(entry.kind, []).append(len(entry.text.encode("utf-8", "surrogatepass")))
@@ -32,7 +32,7 @@ def kinds(entries: Iterable[Entry]) -> dict[str, Kind]:
 
 def by_lanes(evidence: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> dict[str, tuple[int, float]]:
     """Entries of checks that simulate, by their lanes (up to 100, up to 1000, ...): how many, and their median bytes;
-    ``sizes`` by what entries are about."""
+    ``sizes`` by the subject of the entries."""
     found: dict[int, list[int]] = {}
     for e in evidence:
         about = f"{e['statement']} {e['method']} {e['check']}"

@@ -1,5 +1,5 @@
-"""What there is to do, as pieces with their seconds on one core: checks from the evidence of a whole run, validations
-from what their scripts say and ask for, sweeps of any size."""
+"""The work as pieces with their seconds on one core: checks from the evidence of a whole run, validations from their
+scripts' estimates and requests, sweeps of any size."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from dpfl_theory.validation.tasks import seconds_of
 __all__ = ["checks", "lanes_of", "sweep", "validations"]
 
 _ASK_SECONDS = 60.0
-"""Within which a script that has points has asked for the first ones."""
+"""Seconds within which a script that has points has requested the first ones."""
 _BEGIN = 1.0
-"""Seconds of a script until it knows what it asks for."""
+"""Seconds of a script until it knows its requests."""
 
 
 def lanes_of(evidence: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -31,7 +31,7 @@ def lanes_of(evidence: Sequence[Mapping[str, Any]]) -> list[int]:
 
 
 def checks(evidence: Sequence[Mapping[str, Any]], lanes: int | None = None) -> list[Job]:
-    """Each check's seconds; of those that simulate fewer lanes than ``lanes``, as if they simulated so many."""
+    """Each check's seconds; checks that simulate fewer lanes than ``lanes`` count as if they simulated ``lanes``."""
 
     def seconds(e: Mapping[str, Any]) -> float:
         more = max(1.0, lanes / e["replicates"]) if lanes and e["replicates"] else 1.0
@@ -41,13 +41,13 @@ def checks(evidence: Sequence[Mapping[str, Any]], lanes: int | None = None) -> l
 
 
 def sweep(cells: int, seconds: float, pack: int) -> list[Job]:
-    """Cells of so many seconds each, in packs."""
+    """Cells of the given seconds each, in packs."""
     return [Job(seconds * min(pack, cells - k)) for k in range(0, cells, pack)]
 
 
 def validations(profile: str, points: bool = True) -> tuple[list[Job], int]:
-    """The scripts and their points, with what waits for what, and how many points there are; without ``points``, as
-    scripts alone, those that share their runs one after the other."""
+    """The scripts and their points, with their dependencies, and the number of points. Without ``points``, only
+    scripts, and those that share their runs one after the other."""
     scripts = [load(path) for path in available().values()]
     jobs, known = list[Job](), dict[str, Job]()
     if not points:
@@ -79,7 +79,7 @@ def validations(profile: str, points: bool = True) -> tuple[list[Job], int]:
 
 
 def _asked(script: Script, profile: str) -> list[list[Asked]]:
-    """The points of a script, by what they wait for; the first ones' results are made up."""
+    """The points of a script, by their dependencies; the first ones have artificial results."""
     if not any(".each(" in file.read_text() for file in _files(script)):
         return []
     found, given = list[list[Asked]](), dict[str, Given]()
@@ -107,7 +107,7 @@ def _files(script: Script) -> list[Path]:
 
 
 def _weight(call: partial[Any]) -> float:
-    """How long a point takes beside others of its script: local steps of all users in all rounds and lanes."""
+    """The relative time of a point among those of its script: local steps of all users in all rounds and lanes."""
     if call.func.__name__ not in ("tuned", "measured", "accuracies"):
         return 1.0
     name, setting, *others = call.args

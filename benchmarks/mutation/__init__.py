@@ -1,4 +1,5 @@
-"""Mutation testing: small changes of the code that turns numbers into a verdict or an epsilon, and which tests notice.
+"""Mutation testing: small changes of the code that turns numbers into a verdict or an epsilon, and the tests that
+detect them.
 
 ``python -m benchmarks.mutation`` takes cosmic-ray's operators and a few of its own (`benchmarks.mutation.mutants`).
 cosmic-ray starts a new process for each mutant, which here takes seconds of imports. This runner collects the tests

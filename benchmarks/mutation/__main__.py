@@ -1,9 +1,9 @@
 """The mutation score of the core.
 
-    python -m benchmarks.mutation                 all modules; goes on where an interrupted run ended
+    python -m benchmarks.mutation                 all modules; continues where an interrupted run ended
     python -m benchmarks.mutation decision pld    modules with these words in their names
     python -m benchmarks.mutation --fresh         runs mutants again that were killed before
-    python -m benchmarks.mutation --alive WORD    lists what survives, without running anything
+    python -m benchmarks.mutation --alive WORD    lists the surviving mutants, without running anything
 
 Writes ``benchmarks/mutation/MUTATION.md`` and ``results.json``. The exit code is 1 where a mutant survives.
 """
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the chosen modules, each in a process of its own."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutation")
     parser.add_argument("--fresh", action="store_true", help="run mutants again that were killed before")
-    parser.add_argument("--alive", action="store_true", help="list what survives, and run nothing")
+    parser.add_argument("--alive", action="store_true", help="list the surviving mutants, and run nothing")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("words", nargs="*")
     options = parser.parse_args(arguments)

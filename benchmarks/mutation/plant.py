@@ -1,6 +1,6 @@
-"""Changed code in the place of a module's own, in a process that has imported the module already.
+"""Replace a module's code by changed code, in a process that has already imported the module.
 
-Functions get the changed code, so that everything that holds them runs it; classes keep their identity and get the
+Functions get the changed code, so that all references to them run it; classes keep their identity and get the
 changed attributes; other values are set in the module and wherever they were imported by name.
 """
 
@@ -17,7 +17,7 @@ _KEPT = {
     *("__dict__", "__weakref__", "__module__", "__doc__", "__qualname__", "__slots__", "__abstractmethods__"),
     *("_abc_impl", "__setattr__", "__delattr__", "__subclasshook__"),
 }
-"""What a class keeps."""
+"""Attributes that a class keeps."""
 
 
 def plant(name: str, source: str) -> None:

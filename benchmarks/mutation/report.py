@@ -1,4 +1,4 @@
-"""The table of mutation scores, and the data file with what survives and what is equivalent."""
+"""The table of mutation scores, and the data file with the surviving and the equivalent mutants."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from benchmarks.mutation.targets import BUDGET, SECONDS, TARGETS
 __all__ = ["ALIVE", "STATE", "dead", "digest", "equivalent", "run", "source_of"]
 
 STATE = Path("build/mutation")
-"""Where the outcome of each mutant is kept, so that an interrupted run goes on where it ended."""
+"""Where the outcome of each mutant is kept, so that an interrupted run continues where it ended."""
 
 _HEAVY = """numpy scipy.stats scipy.optimize scipy.interpolate scipy.signal scipy.fft scipy.special scipy.linalg mpmath
     sympy dp_accounting dp_accounting.rdp dp_accounting.pld.privacy_loss_distribution cvxpy clarabel PEPit numba"""
@@ -72,7 +72,7 @@ def dead(known: Iterable[tuple[str, str, str]], every: Iterable[Mutant]) -> list
 
 
 def digest(source: str) -> str:
-    """What tells one version of a module from another."""
+    """A digest that distinguishes versions of a module."""
     return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
@@ -127,7 +127,7 @@ class _Runner:
         every, known = mutants(source), equivalent(self.module)
         if gone := dead(known, every):
             lines = "\n".join(f"{function}\n  - {before}\n  + {after}" for function, before, after in gone)
-            raise RuntimeError(f"{EQUIVALENT.name} has what is no mutant of {self.module} any more:\n{lines}")
+            raise RuntimeError(f"{EQUIVALENT.name} has entries that are no longer mutants of {self.module}:\n{lines}")
         state = _State(self.module, source, self.fresh)
         tests = self._traced(items)
         gc.collect()
@@ -158,8 +158,8 @@ class _Runner:
         )
 
     def _traced(self, items: Sequence[pytest.Item]) -> list[Tested]:
-        """What each test executes of the module, if anything; the fastest first. For what is executed on import alone
-        all tests count."""
+        """The lines of the module that each test executes, if any, the fastest first. For lines that run only on
+        import all tests count."""
         found: list[Tested] = []
         file, start = str(self.file.resolve()), 0
 
@@ -219,7 +219,7 @@ class _Runner:
 
 
 def _imported(names: set[str]) -> None:
-    """Import what a test has imported, so that the next copies of this process have it."""
+    """Import the modules that a test has imported, so that the next copies of this process have them."""
     for name in sorted(names):
         if name.startswith(("dpfl_theory.", "scipy.", "numpy.", "sympy.", "cvxpy.", "PEPit", "dp_accounting")):
             with contextlib.suppress(Exception):
@@ -253,7 +253,7 @@ def _forked(call: Callable[[], Any], seconds: float) -> tuple[str, Any]:
 
 
 def _streamed(call: Callable[[Callable[[Any], None]], None], wall: float = 3600.0) -> Iterator[Any]:
-    """What the call tells, from a copy of this process that ends with it, or after so many seconds."""
+    """The messages of the call, from a copy of this process that ends with it, or after ``seconds`` seconds."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -288,7 +288,7 @@ def _streamed(call: Callable[[Callable[[Any], None]], None], wall: float = 3600.
 
 
 def _statements(tree: ast.Module) -> list[tuple[int, int]]:
-    """First and last lines of the statements of functions, the smallest first; of a compound one its head alone."""
+    """First and last lines of the statements of functions, the smallest first; of a compound one only its head."""
     found = []
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):

@@ -1,1 +1,1 @@
-"""Faults, for real, against sweeps on this machine: processes killed, interrupted, out of disk, cells that fail."""
+"""Real faults during sweeps on this machine: killed and interrupted processes, a full disk, and cells that fail."""

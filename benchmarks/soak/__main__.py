@@ -1,4 +1,4 @@
-"""Faults, for real, against one sweep, on this machine alone.
+"""Real faults during one sweep, only on this machine.
 
     python -m benchmarks.soak             the full counts; writes benchmarks/soak/SOAK.md
     python -m benchmarks.soak --short     a few of each; prints only

@@ -24,8 +24,9 @@ _Signal = Callable[["subprocess.Popen[str]"], None]
 def _disturbed(
     options: list[str], folder: Path, name: str, times: int, latest: float, draw: random.Random, send: _Signal
 ) -> list[tuple[int, str]]:
-    """The exit codes and last words of a sweep that is disturbed so many times, each time at a moment drawn up to
-    ``latest`` seconds. The same command goes on from what is kept; a sweep that was done begins again from nothing."""
+    """The exit codes and last messages of a sweep that is disturbed ``times`` times, each time at a random moment up to
+    ``latest`` seconds. The same command continues from the cached results; a finished sweep starts again without
+    them."""
     found = list[tuple[int, str]]()
     while len(found) < times:
         process = subprocess.Popen(
@@ -64,7 +65,8 @@ def coordinator(
 def interrupted(
     options: list[str], cells: int, folder: Path, times: int, latest: float, draw: random.Random
 ) -> Outcome:
-    """Ctrl-C, as a terminal sends it to all processes: each run ends at once, says what is kept, exit code 130."""
+    """Ctrl-C, as a terminal sends it to all processes: each run ends at once, reports the cached results, exit code
+    130."""
 
     def send(process: subprocess.Popen[str]) -> None:
         os.killpg(process.pid, signal.SIGINT)

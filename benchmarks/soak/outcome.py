@@ -1,4 +1,4 @@
-"""What a disturbed sweep is held against: an undisturbed one with the same cells."""
+"""Comparison of a disturbed sweep with an undisturbed one with the same cells."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ HEAD = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a disturbed sweep left: how often it was disturbed, the cells that should be there, those that are missing
-    or twice (in the table or in the store), whether its numbers are an undisturbed run's, and how long it all took."""
+    """The outcome of a disturbed sweep: the number of disturbances, the expected cells, those that are missing or
+    twice (in the table or in the store), whether its numbers are an undisturbed run's, and the total time."""
 
     fault: str
     injected: int
@@ -36,7 +36,7 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """Whether there were faults, and nothing suffered from them."""
+        """Whether faults happened and had no effect."""
         return self.injected > 0 and not self.lost and not self.doubled and self.equal
 
     def row(self) -> str:
@@ -46,7 +46,7 @@ class Outcome:
 
 
 def words(cells: int, rounds: int) -> list[str]:
-    """Options for a sweep of so many cells, which differ by their seed, with so many rounds in each."""
+    """Options for a sweep of ``cells`` cells, which differ by their seed, with ``rounds`` rounds in each."""
     fixed = ["problem.name=quadratic", "algorithm.name=dp-fedavg", "algorithm.sigma=0.1", "lanes=8"]
     values = [*fixed, f"rounds={rounds}", f"grid.seed={list(range(cells))}"]
     return [part for value in values for part in ("--set", value)]
@@ -59,7 +59,7 @@ def sweep(options: Sequence[str], folder: Path, name: str, *more: str) -> list[s
 
 
 def ended(command: Sequence[str], codes: Collection[int] = (0,)) -> str:
-    """What a command said on stderr that has ended with one of these codes. AssertionError for another end, and for a
+    """The stderr of a command that has ended with one of these codes. Raises AssertionError for another end, and for a
     traceback."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode in codes, f"exit code {done.returncode}: {done.stderr[-2000:]}"
@@ -73,7 +73,7 @@ def rows(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def seeds(found: Collection[int], cells: int) -> tuple[int, int]:
-    """How many of the seeds 0, 1, ... are not there, and how many more often than once."""
+    """How many of the seeds 0, 1, ... are missing, and how many occur more than once."""
     counts = Counter(found)
     return sum(k not in counts for k in range(cells)), sum(count > 1 for count in counts.values())
 
@@ -81,7 +81,8 @@ def seeds(found: Collection[int], cells: int) -> tuple[int, int]:
 def compared(
     folder: Path, name: str, fault: str, injected: int, cells: int, seconds: float, whole: str = "whole"
 ) -> Outcome:
-    """A disturbed sweep against the undisturbed one named ``whole``: cells in table and store, the table's bytes."""
+    """Compare a disturbed sweep with the undisturbed one named ``whole``: cells in table and store, the table's
+    bytes."""
     lost, doubled = seeds([row["seed"] for row in rows(folder, name)], cells)
     with Store(folder / f"{name}.sqlite") as store:
         about = Counter(entry.about for entry in store.entries("cell"))

@@ -1,4 +1,4 @@
-"""A full disk under a sweep, and cells that fail in every way between others."""
+"""A full disk during a sweep, and cells that fail in different ways among others."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _NUMBERS = ("seed", "suboptimality", "suboptimality_error", "suboptimality_avera
 
 
 def full_disk(folder: Path, cells: int) -> Outcome | None:
-    """A disk of 160 KiB under the store and the table: the sweep says so, leaves no part of a file and nothing that was
-    there is lost; with room, the same command has all. None where there is no right to make such a disk."""
+    """A disk of 160 KiB under the store and the table: the sweep reports it, leaves no part of a file and loses no
+    earlier file; with space, the same command completes. None without the permission to make such a disk."""
     small = folder / "small"
     small.mkdir()
     made = ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(small)]
@@ -49,8 +49,8 @@ def full_disk(folder: Path, cells: int) -> Outcome | None:
 
 
 def failing(folder: Path, times: int) -> Outcome:
-    """Cells that raise, never end, diverge, or ask for more than there is, between others: those are listed with their
-    cause, and the others have the numbers that they have alone."""
+    """Cells that raise, never end, diverge, or need more memory than available, among others. Those are listed with
+    their cause, and the others have the same numbers as without them."""
     good: list[dict[str, float]] = [{"seed": k} for k in range(6 * times)]
     kinds = list(FAILING.values()) * times
     bad: list[dict[str, float]] = [{**one, "seed": len(good) + k} for k, one in enumerate(kinds)]  # no two are the same

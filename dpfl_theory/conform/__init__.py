@@ -1,6 +1,6 @@
-"""Conformance: one's own implementation of a round against an algorithm as its paper prints it.
+"""Conformance test: compare the implementation of a round with an algorithm as its paper prints it.
 
-The package can be called: ``dpfl_theory.conform(function, "dp-fedavg")`` is `run.conform`, with a limit of time.
+The package can be called: ``dpfl_theory.conform(function, "dp-fedavg")`` is `run.conform` with a time limit.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class _Callable(ModuleType):
     ) -> Conformance:
         """`run.conform` with the same arguments.
 
-        limit: seconds after which the test is ended, if the function is Python's and this the main thread; never
-        without it.  Raises `dpfl_theory.timeout.TimeoutExceeded`, one sentence, then.
+        limit: seconds after which the test is ended, if the function is a Python function and this is the main thread.
+        By default there is no limit.  Raises `dpfl_theory.timeout.TimeoutExceeded`, one sentence, at the limit.
         """
         from contextlib import nullcontext
 
@@ -40,7 +40,7 @@ class _Callable(ModuleType):
         except TimeoutExceeded as error:
             name = getattr(function, "__qualname__", type(function).__name__)
             raise TimeoutExceeded(
-                f"the test of {name} was ended: {error}; give `runs` less, or `limit` more"
+                f"the test of {name} was ended: {error}; decrease `runs` or increase `limit`"
             ) from error
 
 

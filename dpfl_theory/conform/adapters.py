@@ -1,12 +1,13 @@
-"""Rounds that are written for PyTorch, JAX or Flower, as rounds on NumPy arrays. Each library is imported only when its
-adapter is used. Noise that it draws on the way is heard, and a key or a seed that is used again is seen (`watched`).
+"""Adapters from rounds written for PyTorch, JAX or Flower to rounds on NumPy arrays. Each library is imported only when
+its adapter is used. The noise that the library draws is recorded, and the re-use of a key or a seed is detected
+(`rng_reuse`).
 
     round = from_torch(my_round)      # my_round(w, state, clients, cohort, generator, **letters) on tensors
     round = from_jax(my_round)        # my_round(w, state, clients, cohort, key, **letters) on JAX arrays
     round = from_flower(make_strategy, make_client)
 
-All three are functions that `dpfl_theory.conform` takes, and keep the names of the letters that the given ones ask for.
-The first two have ``findings()``: what was seen of keys and seeds that are used again.
+`dpfl_theory.conform` accepts the results of all three. They keep the names of the parameters that the given functions
+take. The results of the first two have ``findings()``: the re-use of keys and seeds that was seen.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def _needed(name: str, what: str) -> Any:
 
 
 class _Seen:
-    """A client whose arrays are another library's."""
+    """A client whose arrays belong to another library."""
 
     def __init__(self, client: Client, there: Callable[[Array], Any], back: Callable[[Any], Array]) -> None:
         self._client, self._there, self._back = client, there, back
@@ -50,7 +51,7 @@ class _Seen:
 
     @functools.cached_property
     def records(self) -> Any:
-        """The records, copied: what others change stays theirs."""
+        """A copy of the records, so that a change by the caller does not reach the client."""
         own = self._client.records
         return type(own)(self._there(own.x.copy()), self._there(own.y.copy()))
 
@@ -64,7 +65,7 @@ class _Seen:
 
 
 def _apart(clients: Sequence[Client]) -> list[Client]:
-    """The same clients, whose gradients nobody logs."""
+    """The same clients, with gradients that are not logged."""
     return [Client(own.number, Records(own.records.x.copy(), own.records.y.copy())) for own in clients]
 
 
@@ -72,9 +73,9 @@ def from_torch(round_: Round) -> Round:
     """A round on PyTorch tensors of double precision, with a ``torch.Generator`` in place of rng.
 
     ``torch.randn``, ``randn_like``, ``normal`` and ``Tensor.normal_`` take their numbers from the rng that the test
-    listens to, the same ones where a generator is in a state from which it drew before. What a generator draws whose
-    seed the round sets itself, to the same number in every run, is left as it is. Raises EnvironmentFault where PyTorch
-    is not installed.
+    records. Where a generator is in a state from which it drew before, they take the same numbers again. If the round
+    itself sets the seed of a generator to the same number in every run, its draws stay unchanged. Raises
+    EnvironmentFault where PyTorch is not installed.
     """
     torch = _needed("torch", "PyTorch")
     noise = Watched()
@@ -108,7 +109,7 @@ def from_torch(round_: Round) -> Round:
 
 def _torch_noise(torch: Any, rng: Any, noise: Watched) -> Mapping[tuple[Any, str], Any]:
     def drawn(original: Any, arguments: Any, generator: Any, keywords: Any) -> tuple[Any, Any]:
-        """What PyTorch draws, and the standard normal numbers in its place, None where it is to stay."""
+        """The numbers that PyTorch draws, and the standard normal numbers that replace them; None where they stay."""
         state = (torch.default_generator if generator is None else generator).get_state()
         true = original(*arguments, generator=generator, **keywords)
         standard = noise.normal(state.numpy().tobytes(), rng, true, lambda: rng.standard_normal(tuple(true.shape)))
@@ -138,8 +139,8 @@ def _torch_noise(torch: Any, rng: Any, noise: Watched) -> Mapping[tuple[Any, str
 def from_jax(round_: Round) -> Round:
     """A round on JAX arrays of double precision, with a key in place of rng; it runs without compilation.
 
-    ``jax.random.normal`` takes its numbers from the rng that the test listens to, the same ones where a key is used
-    again. What is drawn from a key that the round makes of itself, the same in every run, is left as it is. Raises
+    ``jax.random.normal`` takes its numbers from the rng that the test records, and the same numbers where a key is used
+    again. If the round itself makes a key that is the same in every run, draws from this key stay unchanged. Raises
     EnvironmentFault where JAX is not installed.
     """
     jax = _needed("jax", "JAX")
@@ -168,7 +169,8 @@ def from_jax(round_: Round) -> Round:
 
 
 def _jax_keys(jax: Any) -> Mapping[tuple[Any, str], Any]:
-    """What makes keys and numbers of keys, compiled: op by op it takes most of a test's time."""
+    """The functions that make keys, and numbers from keys, compiled: without compilation they take most of a test's
+    time."""
 
     def compiled(function: Any) -> Any:
         @functools.wraps(function)
@@ -207,9 +209,9 @@ def _jax_normal(jax: Any, rng: Any, noise: Watched) -> Any:
 def from_flower(strategy: Callable[..., Any], client: Callable[..., Any]) -> Round:
     """A round of a Flower strategy with Flower clients.
 
-    strategy: makes the strategy, ``strategy(**letters)``, once for a run;  client: makes a client (with
-    ``fit(parameters, config)``, as NumPyClient's), ``client(view, **letters)``, of a client as a round sees it. Both
-    ask for letters by name.
+    strategy: ``strategy(**letters)`` makes the strategy, once for a run;  client: ``client(view, **letters)`` makes a
+    client (with ``fit(parameters, config)``, as NumPyClient has) from a client as a round sees it. Both take
+    hyper-parameters by name.
 
     Raises EnvironmentFault where Flower is not installed.
     """
@@ -242,7 +244,7 @@ def from_flower(strategy: Callable[..., Any], client: Callable[..., Any]) -> Rou
 
 
 class _Proxy:
-    """What a strategy sees of a client."""
+    """A client as a strategy sees it."""
 
     def __init__(self, view: Client) -> None:
         self.view, self.cid = view, str(view.number)
@@ -255,7 +257,7 @@ class _Manager:
         self._members = [_Proxy(view) for view in members]
 
     def num_available(self) -> int:
-        """How many there are."""
+        """Their number."""
         return len(self._members)
 
     def sample(self, *_: Any, **__: Any) -> list[_Proxy]:
@@ -265,7 +267,7 @@ class _Manager:
 
 @contextlib.contextmanager
 def _replaced(functions: Mapping[tuple[Any, str], Any]) -> Iterator[None]:
-    """These attributes are others inside."""
+    """Replaces these attributes inside the context."""
     before = {place: getattr(*place) for place in functions}
     try:
         for (owner, name), function in functions.items():

@@ -1,4 +1,4 @@
-"""Rounds in which clients send vectors whose noisy average moves the server: their parts.
+"""Parts of rounds in which clients send vectors and the server moves by their noisy average.
 
 y_i = w;  E times  y_i = y_i - eta grad f_i(y_i);   u_i = update(w, y_i);   g_i = bound(u_i)
 w   = move(w, (1/divisor) sum_i g_i + noise)
@@ -39,7 +39,7 @@ def length(u: Array) -> float:
 
 
 def clipped(u: Array, level: float) -> Array:
-    """u min(1, level/||u||), 0 for 0."""
+    """u min(1, level/||u||), and 0 for u = 0."""
     norm = length(u)
     return u if norm <= level else u * (level / norm)
 
@@ -50,7 +50,7 @@ def silent(size: int, v: Values, rng: Any) -> Array:
 
 
 def drawn(deviation: Callable[[Values, int], float]) -> Part:
-    """Noise on the average with this standard deviation, a function of the letters and of |S|."""
+    """Noise on the average with this standard deviation, a function of the hyper-parameters and of |S|."""
 
     def noise(cohort: Array, v: Values, rng: Any) -> Array:
         scale = deviation(v, len(cohort))
@@ -61,19 +61,19 @@ def drawn(deviation: Callable[[Values, int], float]) -> Part:
 
 @dataclass(frozen=True)
 class Averaging(Reference):
-    """A round in these parts; v are the letters, ``v["level"]`` the threshold and ``v["deviation"]`` the noise's
-    standard deviation on the average.
+    """A round in these parts. v are the hyper-parameters, ``v["level"]`` is the threshold, and ``v["deviation"]`` is
+    the standard deviation of the noise on the average.
 
-    members (cohort, clients, v, rng): who sends; weight and noise are told of these.  begin (w, last): where a client
-    begins, last being where the one before it ended.  steps (v): local steps.  gradient (client, y, w, v): of a local
-    step.  pull (y, w): what is added to it.  walk (y, g, v): the next local point.  base (w, begun, y): what a client's
-    end is compared with.  update (w, y, v): what it has found, w being its base.  message_noise (d, v, rng): noise that
-    a client adds before bounding.  bound (u, v, peers): what it sends, peers being all updates of the round.
-    weight (client, cohort, clients, v): in the sum.  after (mean, v): what becomes of the average before the noise.
-    noise (cohort, v, rng): on the average.  carry (kept, step, v): the step that is made of it with what was kept from
-    the round before.  origin (w, last): where the server moves from.  move (w, step, v): its next parameters.
-    letters_now (kept, v): the letters of a round, by what was learned in those before it.  learn (kept, lengths, v):
-    what the next one is told of the lengths of the updates.
+    members (cohort, clients, v, rng): the clients that send; weight and noise get these.  begin (w, last): the start of
+    a client, last being the end of the client before it.  steps (v): local steps.  gradient (client, y, w, v): of a
+    local step.  pull (y, w): a term added to the gradient.  walk (y, g, v): the next local point.  base (w, begun, y):
+    the point that a client's end is compared with.  update (w, y, v): the client's update, w being its base.
+    message_noise (d, v, rng): noise that a client adds before bounding.  bound (u, v, peers): the message, peers being
+    all updates of the round.  weight (client, cohort, clients, v): in the sum.  after (mean, v): a transformation of
+    the average before the noise.  noise (cohort, v, rng): on the average.  carry (kept, step, v): the step made from
+    the average and the state of the round before.  origin (w, last): where the server moves from.  move (w, step, v):
+    its next parameters.  letters_now (kept, v): the hyper-parameters of a round, given the state of earlier rounds.
+    learn (kept, lengths, v): the state that the next round gets from the lengths of the updates.
     """
 
     members: Part = lambda cohort, clients, v, rng: cohort
@@ -140,7 +140,7 @@ def by_records(client: Client, cohort: Array, clients: Sequence[Client], v: Valu
 
 
 def scaled(power: Callable[[Values, int], float]) -> Part:
-    """The printed noise times a factor, a function of the letters and of |S|."""
+    """The printed noise times a factor, a function of the hyper-parameters and of |S|."""
     return drawn(lambda v, s: power(v, s) * v["deviation"])
 
 

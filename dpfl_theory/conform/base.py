@@ -1,9 +1,9 @@
-"""What an implementation is held against: a round in its parts, the letters it has, and the faults that are known.
+"""References for implementations: a round in its parts, its hyper-parameters, and the known faults.
 
-A *reference* is a printed algorithm whose round is put together from parts (what a client computes, how its message is
-bounded, how messages are averaged, the noise, the step). A *fault* is the same round with some parts replaced, and a
-*reading* another round that the same words allow. So reference, reading, fault and the user's own function are all
-called alike, and whoever explains what the user's function does is found by comparison.
+A *reference* is a printed algorithm whose round is composed of parts. The parts are the client's computation, the bound
+on its message, the average, the noise and the step. A *fault* is the same round with some parts replaced. A *reading*
+is another round that the same words allow. Reference, reading, fault and the user's function are all called in the same
+way. So a comparison finds the one that explains what the user's function does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpfl_theory.problems.base import Array
 __all__ = ["Fault", "Letter", "Player", "Reading", "Reference", "Values", "calibrated", "faulty", "sized"]
 
 Values = Mapping[str, Any]
-"""Hyper-parameters by letter, with n (clients) and d (parameters)."""
+"""Hyper-parameters by name, with n (clients) and d (parameters)."""
 
 Player = Callable[..., tuple[Array, Any]]
 """(w, state, clients, cohort, rng, values) -> (w, state)."""
@@ -29,9 +29,9 @@ Player = Callable[..., tuple[Array, Any]]
 class Letter:
     """A hyper-parameter.
 
-    name: its letter;  meaning: in words, with its unit;  usual: two values to try where none is given (or functions of
-    the letters before);  kind: ``positive``, ``nonnegative``, ``count`` or ``share``;  also: other names under which a
-    function may ask for it.
+    name: its name;  meaning: in words, with its unit;  usual: two values to try where none is given (or functions of
+    the hyper-parameters before it);  kind: ``positive``, ``nonnegative``, ``count`` or ``share``;  also: other names
+    under which a function may ask for it.
     """
 
     name: str
@@ -45,12 +45,12 @@ class Letter:
 class Fault:
     """A mistake that implementations make.
 
-    name: a few words;  told: what is wrong and what it should be, one sentence;  plain: the same where the algorithm
-    protects nobody, if ``told`` speaks of clipping, noise or accounting;  role: which lines to look at (a key of
-    `lines.ROLES`);  parts: of the round that it replaces;  seen: code in which it was reported;  private: whether it
-    breaks the privacy that is claimed;  once: whether one vector of noise is drawn in a round;  alike: the name of
-    another one that by algebra gives the same w in all rounds;  sized: the same mistake with a number in it, where that
-    could be any;  usual: the numbers that code has most.
+    name: a few words;  ``told``: what is wrong and what it should be, one sentence;  plain: the same for an algorithm
+    that protects no one, if ``told`` concerns clipping, noise or accounting;  role: which lines to look at (a key of
+    `source_location.ROLES`);  parts: those of the round that it replaces;  seen: code in which it was reported;
+    private: whether it breaks the claimed privacy;  once: whether one vector of noise is drawn in a round;  ``alike``:
+    the name of another fault that by algebra gives the same w in all rounds;  sized: the same mistake with a free
+    number in it;  usual: the most frequent numbers in code.
     """
 
     name: str
@@ -66,13 +66,14 @@ class Fault:
     alike: str = ""
 
     def variants(self) -> tuple[Fault, ...]:
-        """Itself, or where it has a number in it, with each that is usual."""
+        """The fault itself, or if it has a free number, the fault with each usual number."""
         return (self,) if self.sized is None else tuple(map(self.sized, self.usual))
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Another round that the same algorithm's words allow, and that conforms: its name, and the parts that differ."""
+    """Another round that the words of the same algorithm allow, and that conforms: its name and the parts that
+    differ."""
 
     name: str
     parts: Mapping[str, Any] = field(default_factory=dict)
@@ -85,13 +86,13 @@ class Reference(ABC):
     source: ClassVar[str]
     letters: ClassVar[tuple[Letter, ...]]
     scheme: ClassVar[str] = "full"
-    """How a round's clients are chosen where nothing is said: ``poisson``, ``fixed`` or ``full``."""
+    """The default sampling of a round's clients: ``poisson``, ``fixed`` or ``full``."""
     unit: ClassVar[str] = ""
-    """Whose data the noise protects: ``client``, ``record``, or nothing."""
+    """The unit of privacy, ``client`` or ``record``; empty without noise."""
     relation: ClassVar[str] = "zero-out"
-    """The neighbouring relation where nothing is said."""
+    """The default neighbouring relation."""
     level: ClassVar[str] = ""
-    """The letter of the clipping threshold; nothing where none is clipped."""
+    """The name of the clipping threshold; empty without clipping."""
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
 
     @abstractmethod
@@ -106,20 +107,22 @@ class Reference(ABC):
         """The known mistakes."""
 
     def length(self, client: Client, world: World, v: Values) -> float:
-        """The length of what the client would send from the start if nothing were bounded."""
+        """The length of the client's message from the start without a bound."""
         raise NotImplementedError
 
     def settled(self, v: dict[str, Any]) -> dict[str, Any]:
-        """The letters with those that follow from others (sigma from the noise multiplier, and back)."""
+        """The hyper-parameters with those that follow from others (sigma from the noise multiplier, and back)."""
         return v
 
     def sensitivity(self, v: Values) -> float | None:
-        """How far a round's w may lie from that of a neighbouring data set, by the letters; None without noise."""
+        """The allowed distance of a round's w from that of a neighbouring data set, by the hyper-parameters; None
+        without noise."""
         return None
 
 
 def calibrated(v: dict[str, Any], unit: float) -> dict[str, Any]:
-    """The letters with sigma = noise_multiplier * unit, from the multiplier or, where sigma is given, back."""
+    """The hyper-parameters with sigma = noise_multiplier * unit. sigma follows from the multiplier, or if sigma is
+    given, the multiplier follows from sigma."""
     if v.get("sigma") is None:
         v["sigma"] = v["noise_multiplier"] * unit
     else:
@@ -128,7 +131,7 @@ def calibrated(v: dict[str, Any], unit: float) -> dict[str, Any]:
 
 
 def sized(told: str, usual: tuple[float, ...], of: Callable[[float], Fault]) -> Fault:
-    """A fault with a number in it: what is told of it where no number is known, usual ones, and the fault with one."""
+    """A fault with a free number: its text without a number, the usual numbers, and the fault with a given number."""
     return replace(of(usual[0]), told=told, sized=of, usual=usual)
 
 

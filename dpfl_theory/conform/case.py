@@ -1,4 +1,4 @@
-"""One function that is held against one algorithm: what was asked for, and what was found on the way."""
+"""The comparison of one function with one algorithm: the request and the findings so far."""
 
 from __future__ import annotations
 
@@ -31,17 +31,19 @@ __all__ = ["Case", "failure", "of"]
 
 
 MOST = 4
-"""Lines that are shown of a finding."""
+"""Number of source lines that a finding shows."""
 SEEDS = 40
-"""Seeds that are tried until a coin comes up twice."""
+"""Number of seeds that are tried until a coin comes up twice."""
 SEEN, DROWNED = 4, 1e-5
-"""Numbers of the noise that are moved to and fro, and the relative difference from which on rounding drowns them."""
+"""How many numbers of the noise are moved in both directions, and the relative difference from which rounding hides the
+effect."""
 
 
 @dataclass
 class Case:
-    """reference, subject, plan: who is compared with whom, where;  runs, alpha, seed: of samples. What is found: the
-    reading that it is, whether samples left it open, notes, the privacy of one round, how much was compared."""
+    """reference, subject, plan: the two sides of the comparison and its probes;  runs, alpha, seed: of samples. The
+    results are the matching reading, whether samples left it open, notes, the privacy of one round, and the number of
+    comparisons."""
 
     reference: Reference
     subject: Subject
@@ -64,7 +66,7 @@ class Case:
         return type(self.reference)
 
     def see(self, probe: Path | Spread) -> ObservedDifference:
-        """What the function makes of a probe, and what it chose at random there."""
+        """The function's result on a probe, and its random choices there."""
         path = probe.path if isinstance(probe, Spread) else probe
         random = {"p", "s"} & path.v.keys()
         choices = chosen(self.subject, path) if random else None
@@ -72,7 +74,7 @@ class Case:
         return ObservedDifference(probe, probe.of(self.subject), choices, numbers)
 
     def everything(self) -> list[ObservedDifference]:
-        """All probes in which the function does not fail, quick ones first; its first failure becomes ``failed``."""
+        """All probes on which the function does not fail, quick ones first. Its first failure becomes ``failed``."""
         seen = []
         every: list[Path | Spread] = [*self.plan.paths, *self.plan.spreads]
         for probe in every:
@@ -83,7 +85,7 @@ class Case:
         return sorted(seen, key=lambda one: one.numbers)
 
     def unheard(self) -> str:
-        """Why the noise cannot be silenced, if so: two runs with silent noise differ, or w is rounded."""
+        """The reason why the noise cannot be silenced, if so: two runs with silent noise differ, or w is rounded."""
         path = self.plan.paths[0]
         one, two = (heard(self.subject, path.world, path.v, path.who).w for _ in range(2))
         if not np.array_equal(one, two, equal_nan=True):
@@ -93,7 +95,8 @@ class Case:
         return ""
 
     def otherwise_random(self) -> str:
-        """Why the noise was not silenced after all, if so: w depends on the seed where nothing but noise is random."""
+        """The reason why the noise was not silenced after all, if so: w depends on the seed where only noise is
+        random."""
         for path in self.plan.paths:
             v = {**path.v, **({"s": 1.0} if "s" in path.v else {})}
             found, seed = list[Array](), path.world.seed
@@ -106,14 +109,14 @@ class Case:
                     break
             if len(found) == 2 and not agree(path, found[0], found[1]):
                 return (
-                    "what is random is not made of the rng's normal numbers, or of a generator that is made of "
+                    "the randomness does not come from the rng's normal numbers, or from a generator that is made from "
                     "the rng's numbers"
                 )
         return ""
 
     def step(self) -> float:
-        """The step by which numbers of the noise are moved: a long one where a short one drowns in rounding, or w is in
-        single precision."""
+        """The step by which numbers of the noise are moved: a long one where rounding hides a short one, or where w is
+        in single precision."""
         path = self.plan.paths[0].first
         w = heard(self.subject, path.world, path.v, path.who).w
         if np.array_equal(w, w.astype(np.float32)):
@@ -125,7 +128,7 @@ class Case:
         return STEP
 
     def lines(self, role: str) -> tuple[source_location.Line, ...]:
-        """Lines of the function that are about a role: those that draw noise, or by their words."""
+        """Lines of the function for a role: the lines that draw noise, or those whose text matches the role."""
         path = self.plan.paths[0]
         rng = RecordingGenerator(path.world.seed).quiet()
         if self.ran is None:
@@ -139,7 +142,7 @@ class Case:
 
 
 def failure(error: Raised, where: str = "") -> Finding:
-    """That the function fails, and where it did."""
+    """The finding that the function fails, with the place."""
     return Finding("the function fails", str(error), where, (error.place,) if error.place else ())
 
 

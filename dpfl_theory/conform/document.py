@@ -1,6 +1,6 @@
 """The document that ``conform --format json`` writes: schema ``dpfl-theory/conform/1``.
 
-Within a version keys are added and never changed or taken away. More faults may get a name.
+Within a version keys may be added, but never changed or removed. More faults may get a name.
 """
 
 from __future__ import annotations
@@ -20,34 +20,36 @@ class CodeLine(Table):
 
     file: str = told("the file")
     line: int = told("the number of the line")
-    text: str = told("what stands in it")
+    text: str = told("the text of the line")
 
 
 class Fault(Table):
-    """Something that is wrong."""
+    """A deviation from the algorithm."""
 
     name: str = told("a few words, the same for the same fault")
     evidence: str = open_("where it was seen, with numbers")
     lines: list[CodeLine] = told("lines to look at")
     seen: str | None = open_("code in which it was reported before")
     breaks_privacy: bool = told("whether it breaks the privacy that is claimed")
-    told: str = open_("what it is and how to mend it")
+    told: str = open_("what it is and how to fix it")
 
 
 class ConformDocument(Table):
-    """What `conform --format json` writes."""
+    """The document that `conform --format json` writes."""
 
     model_config = ConfigDict(title=SCHEMA)
     schema_: Literal["dpfl-theory/conform/1"] = Field(alias="schema", description="the version of this schema")
-    algorithm: str = told("the algorithm that the function was held against")
+    algorithm: str = told("the algorithm that the function was compared with")
     source: str = told("where it is printed")
     function: str = told("the function's name")
     verdict: Literal["conforms", "differs", "undecided"] = told("the verdict; exit codes 0, 1 and 3")
     reading: str | None = told("which of the algorithm's readings it is, if it conforms to one of several")
     faults: list[Fault] = told("what is wrong")
-    notes: list[str] = open_("what was not looked at, or deserves a word")
-    settings: list[dict[str, Any]] = told("the letters' values that were used")
-    assumed: dict[str, Any] = told("letters that the function does not ask for and nobody gave, and what they were")
+    notes: list[str] = open_("what was not compared, and other remarks")
+    settings: list[dict[str, Any]] = told("the values of the hyper-parameters that were used")
+    assumed: dict[str, Any] = told(
+        "hyper-parameters that are neither arguments of the function nor given, with their assumed values"
+    )
     privacy: dict[str, Any] = open_(
         "of one round: the neighbours' distance, the sensitivity, epsilon and what is claimed"
     )

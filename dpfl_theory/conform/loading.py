@@ -1,4 +1,4 @@
-"""A user's function by name: ``package.module:function``, or ``path/to/file.py:function``."""
+"""Load a user's function by name: ``package.module:function``, or ``path/to/file.py:function``."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ IMPORT_SECONDS = 60.0
 
 
 def function_named(name: str) -> Callable[..., Any]:
-    """The function. Modules are looked for in the working directory too.
+    """The function of this name. Modules are searched in the working directory too.
 
-    Raises InputError for a name without a colon, a module that is not there or cannot be imported, and a function that
-    it does not have.
+    Raises InputError for a name without a colon, a module that does not exist or cannot be imported, and a function
+    that the module does not have.
 
     >>> function_named("math:sqrt")(4.0)
     2.0
     """
     module_name, colon, attribute = name.rpartition(":")
     if not colon or not module_name or not attribute:
-        raise InputError(f"{name!r} names no function: write my_module:function, or my_file.py:function")
+        raise InputError(f"{name!r} does not name a function: write my_module:function, or my_file.py:function")
     try:
         with at_most(IMPORT_SECONDS):
             module = _from_file(Path(module_name)) if module_name.endswith(".py") else _from_path(module_name)
@@ -57,9 +57,9 @@ def _from_file(file: Path) -> Any:
         raise InputError(f"the file {str(file)!r} does not exist: give the path of a Python file")
     spec = importlib.util.spec_from_file_location(f"dpfl_theory_user_{file.stem}", file)
     if spec is None or spec.loader is None:
-        raise InputError(f"the file {str(file)!r} is no Python file: its name must end in .py")
+        raise InputError(f"the file {str(file)!r} is not a Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # for what looks its own module up, as dataclasses do
+    sys.modules[spec.name] = module  # for code that looks up its own module, as dataclasses do
     sys.path.insert(0, str(file.resolve().parent))
     try:
         spec.loader.exec_module(module)

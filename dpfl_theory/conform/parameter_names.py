@@ -1,4 +1,4 @@
-"""The letters of all algorithms with the other names under which a function may ask for them."""
+"""The hyper-parameters of all algorithms, with the other names that a function may use for them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["Row", "names"]
 
 
 class Row(NamedTuple):
-    """A letter: its name, the other names in the order in which they are declared, what it is with its unit, and the
-    algorithms that have it so."""
+    """A hyper-parameter: its name, its other names as declared, its meaning with its unit, and the algorithms that
+    declare it in this way."""
 
     letter: str
     also: tuple[str, ...]
@@ -29,11 +29,11 @@ ALL = (
         ("every algorithm with noise",),
     ),
 )
-"""What every round may ask for."""
+"""The parameters that every round may take."""
 
 
 def names() -> list[Row]:
-    """All of them, by letter.
+    """All rows, in the order of the names.
 
     >>> [row.also for row in names() if row.letter == "eta" and "dp-fedavg" in row.algorithms]
     [('local_step', 'lr', 'learning_rate', 'eta_l')]

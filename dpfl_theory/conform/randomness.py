@@ -1,7 +1,7 @@
-"""A random generator that can be listened to: its noise may be silenced, or set number by number.
+"""A random generator that records its draws, and whose noise can be silenced or set number by number.
 
-A round of a private algorithm is a function of its data and of its noise. With the noise silenced it can be compared
-with a reference exactly; with one number of it set at a time, what that number does to the result is exact too, and so
+A round of a private algorithm is a function of its data and of its noise. With silent noise it can be compared with a
+reference exactly. With one number of the noise set at a time, the effect of this number on the result is exact too. So
 is the covariance of the noise in the result: no sample is needed.
 """
 
@@ -24,8 +24,8 @@ _OTHERS = (str(Path(__file__).parent), *(sysconfig.get_path(name) for name in ("
 
 @dataclass(frozen=True)
 class Draw:
-    """A call for noise: the distribution's name, how many numbers, the largest and smallest standard deviation of them,
-    and where in the code it was called (file, line)."""
+    """A call for noise: the distribution's name, the count of numbers, their smallest and largest standard deviation,
+    and the place of the call in the code (file, line)."""
 
     kind: str
     count: int
@@ -35,7 +35,7 @@ class Draw:
 
 
 def _place() -> tuple[str, int]:
-    """The innermost frame that is neither this package's nor a library's."""
+    """The innermost frame outside this package and outside libraries."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -46,11 +46,11 @@ def _place() -> tuple[str, int]:
 
 
 class RecordingGenerator(np.random.Generator):
-    """NumPy's Generator, whose Gaussian and Laplace draws are recorded and, if so wished, set.
+    """NumPy's Generator with Gaussian and Laplace draws that are recorded and can be set.
 
-    mode ``"live"`` gives true draws; ``"quiet"`` gives each its mean; with ``set(at, size)`` the number ``at``, counted
-    over all draws from 0, is ``size`` standard deviations above its mean and all others have their mean. Everything
-    else (choices, permutations, uniform numbers) stays true in every mode.
+    Mode ``"live"`` gives real draws. Mode ``"quiet"`` gives each draw its mean. With ``set(at, size)`` the number
+    ``at``, counted over all draws from 0, is ``size`` standard deviations above its mean and all others have their
+    mean. All other draws (choices, permutations, uniform numbers) are real in every mode.
 
     >>> rng = RecordingGenerator(7)
     >>> rng.quiet().normal(3.0, 2.0, size=2).tolist(), rng.numbers
@@ -72,19 +72,19 @@ class RecordingGenerator(np.random.Generator):
 
     @property
     def true(self) -> bool:
-        """Whether draws are true."""
+        """Whether draws are real."""
         return self._mode == "live"
 
     def live(self) -> RecordingGenerator:
-        """From now on draws are true."""
+        """From now on draws are real."""
         return self._restarted("live")
 
     def quiet(self) -> RecordingGenerator:
-        """From now on noise is its mean."""
+        """From now on noise has its mean."""
         return self._restarted("quiet")
 
     def set(self, at: int, size: float) -> RecordingGenerator:
-        """From now on noise is its mean, but for one number."""
+        """From now on noise has its mean, except for one number."""
         return self._restarted("set", at, size)
 
     def _noise(self, kind: str, mean: Any, deviation: Any, size: Any, true: Callable[[], Any]) -> Any:
@@ -130,5 +130,5 @@ class RecordingGenerator(np.random.Generator):
         return mean + self.standard_normal((*shape, len(mean))) @ root
 
     def spawn(self, n_children: int) -> list[Any]:
-        """This generator itself, so that what the children draw is heard."""
+        """This generator itself, so that the children's draws are recorded."""
         return [self] * n_children

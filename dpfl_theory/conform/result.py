@@ -1,4 +1,4 @@
-"""What a conformance test found."""
+"""The result of a conformance test."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ WIDTH = 110
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong.
+    """A deviation from the algorithm.
 
-    name: a few words;  told: a sentence on what it is and how to mend it;  evidence: where it was seen, with numbers;
-    lines: of the user's code, to look at;  seen: code in which it was reported before;  private: whether it breaks the
-    privacy that is claimed;  about: the ``round``, the ``cohorts`` that a sampler draws, or the ``claim`` of a noise
-    multiplier.
+    name: a few words;  ``told``: a sentence on what it is and how to fix it;  evidence: where it was seen, with
+    numbers; lines: lines of the user's code to look at;  seen: code in which it was reported before;  private: whether
+    it breaks the claimed privacy;  about: the ``round``, the ``cohorts`` that a sampler draws, or the ``claim`` of a
+    noise multiplier.
     """
 
     name: str
@@ -71,12 +71,12 @@ class Finding:
 class Conformance(Tabular):
     """The outcome of `dpfl_theory.conform`.
 
-    verdict: ``conforms``, ``differs`` (some finding is one that the algorithm does not allow, or is about what a
-    sampler draws or a noise multiplier claims), or ``undecided`` (the
-    function's randomness could not be heard, and samples did not decide);  reading: which of the algorithm's readings
-    it is;  faults: what is wrong;  notes: what was not looked at, or deserves a word;  settings: the letters' values
-    that were used;  privacy: of one round, see `README`;  compared: how many probes;  seconds;  assumed: the letters
-    that the function does not ask for and nobody gave, with the first of the values that they were taken to have;
+    verdict: ``conforms``, ``differs`` or ``undecided``. ``differs``: the algorithm does not allow some finding, or a
+    finding is about what a sampler draws or a noise multiplier claims. ``undecided``: the function's randomness could
+    not be recorded, and samples did not decide.  reading: which of the algorithm's readings it is;  faults: the
+    deviations;  notes: what was not compared, and other remarks;  settings: the values of the hyper-parameters that
+    were used;  privacy: of one round, see `README`;  compared: the number of probes;  seconds: the duration;  assumed:
+    the hyper-parameters that are neither arguments of the function nor given, with the first of their assumed values;
     warnings: those of the import of the function's module (`dpfl_theory.warned`).
     """
 
@@ -99,11 +99,11 @@ class Conformance(Tabular):
 
     @property
     def conforms(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether the verdict is ``conforms``."""
         return self.verdict == CONFORMS
 
     def records(self) -> list[dict[str, Any]]:
-        """A row for each deviation; where there is none, one with the verdict."""
+        """A row for each deviation; without deviations, one row with the verdict."""
         head = {"function": self.function, "algorithm": self.algorithm, "verdict": self.verdict}
         rows = [
             {
@@ -123,7 +123,7 @@ class Conformance(Tabular):
         ValueError where the algorithm declares none."""
         moved, declared = self.privacy.get("distance"), self.privacy.get("sensitivity")
         if moved is None or not declared:
-            raise ValueError(f"{self.algorithm} declares no sensitivity: there is nothing to plot")
+            raise ValueError(f"{self.algorithm} declares no sensitivity, so there is nothing to plot")
         return intervals(
             [(self.function, moved, moved, moved, "C3" if moved > declared else "C0")], declared, "distance"
         )
@@ -154,11 +154,11 @@ class Conformance(Tabular):
         alike = self.faults and all(fault.about != "round" for fault in self.faults)
         words = "its round is that of" if alike else _words(self.verdict)
         head = f"{self.function} {self.verdict}: {words} {self.algorithm} ({self.source})"
-        head += ", and something else is wrong" if alike else ""
+        head += ", but something else is wrong" if alike else ""
         head += f", read as: {self.reading}" if self.reading and self.conforms else ""
         lines = [f"tried: {_letters(v)}" for v in self.settings]
         if self.assumed:
-            remedy = "; give the values that it has built in, if they are others" if self.faults else ""
+            remedy = "; give the values that it has built in, if they differ" if self.faults else ""
             lines.append(f"assumed (not an argument of the function): {_letters(self.assumed)}{remedy}")
         if compared := ", ".join(f"{count} {what}" for what, count in self.compared.items() if count):
             lines.append(f"compared: {compared}")
@@ -171,7 +171,7 @@ class Conformance(Tabular):
 
 
 def _wrapped(text: str, indent: str = "") -> str:
-    """A sentence in lines of `WIDTH` characters, all but the first two further in."""
+    """A sentence in lines of `WIDTH` characters; all but the first are indented by two more."""
     further = f"{indent}  "
     return textwrap.fill(
         text, WIDTH, initial_indent=indent, subsequent_indent=further, break_long_words=False, break_on_hyphens=False

@@ -1,10 +1,11 @@
-"""Noise of a library whose generators are keys or states: where a key is used again, the same numbers come again.
+"""Detection of re-used keys and seeds, for libraries whose generators are keys or states.
 
-A draw of noise is made from a *place*: the bytes of a JAX key, or of a PyTorch generator's state. What is drawn from a
-place for the first time comes from the rng that the test listens to, and what is drawn from it again is the same, as it
-really would be. A place that the round makes of itself, whatever generator it is given (a key of a fixed number, a seed
-that is set anew), is found by playing the round beside, twice, with other generators: the places that both come to are
-such. What is drawn there is left as it is, the same in every run, and is no noise to anyone who knows the program.
+A draw of noise is made from a *place*: the bytes of a JAX key, or of a PyTorch generator's state. The first draw from a
+place comes from the rng that the test records. A second draw from it gives the same numbers, as it does in the library.
+Some places are made by the round itself, whatever generator it is given: a key of a fixed number, or a seed that is set
+again. To find them, the round is played twice more with other generators: these are the places that both rounds draw
+from. Draws from such a place stay unchanged. They are the same in every run, and no noise to anyone who knows the
+program.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dpfl_theory.timeout import TimeoutExceeded
 __all__ = ["Watched"]
 
 SEEDS = (73_939_133, 433_494_437)
-"""Of the generators of the two rounds that are played beside."""
+"""Seeds of the generators of the two additional rounds."""
 Play = Callable[[int, Any], Any]
 """(seed, state) -> the state after the round."""
 
@@ -30,26 +31,26 @@ Play = Callable[[int, Any], Any]
 FIXED = Finding(
     "noise from a fixed seed",
     "noise is drawn from a key, or from a generator whose seed is set, that is the same in every run, whatever "
-    "generator the round is given: whoever knows the program takes the noise away; make it from the one that the round "
-    "is given",
+    "generator the round is given: whoever knows the program can remove the noise; make it from the generator that the "
+    "round is given",
     private=True,
 )
 AGAIN = Finding(
     "noise re-used",
-    "noise is drawn from a key, or from a generator in a state, from which noise was drawn in a round before, so that "
-    "differences of rounds cancel it: split the key, and do not set a seed again",
+    "noise is drawn from a key or generator state from which noise was drawn in an earlier round, so that differences "
+    "of rounds cancel it: split the key, and do not set a seed again",
     private=True,
 )
 STREAM_REUSED = Finding(
     "the same noise twice in a round",
-    "noise is drawn twice from one key, or from a generator that is set back between, and is the same both times: "
+    "noise is drawn twice from one key, or from a generator that is reset in between, and is the same both times: "
     "split the key for every draw, and do not set a seed again",
     private=True,
 )
 
 
 class _Run:
-    """One run: what was drawn from each place, and the states of the two rounds that are played beside."""
+    """One run: the draws from each place, and the states of the two additional rounds."""
 
     def __init__(self) -> None:
         self.drawn: dict[tuple[Any, ...], Any] = {}
@@ -78,7 +79,7 @@ class Watched:
         self._seen: dict[str, Finding] = {}
 
     def findings(self) -> list[Finding]:
-        """What was seen so far: places that do not change from run to run, or that were drawn from twice."""
+        """The findings so far: places that do not change from run to run, or that were drawn from twice."""
         return list(self._seen.values())
 
     def _of(self, rng: Any) -> _Run:
@@ -90,8 +91,8 @@ class Watched:
             return self._plain[1]
 
     def round(self, rng: Any, state: Any, play: Play) -> None:
-        """Before a round of a run with this rng: find the places that it makes of itself. Rounds are played beside
-        until one draws noise, and further on only where there are such places."""
+        """Find the places that the round itself makes; to be called before a round of a run with this rng. Additional
+        rounds are played until one draws noise, and after that only where there are such places."""
         run = self._of(rng)
         run.rounds += 1
         if state is None:
@@ -106,7 +107,7 @@ class Watched:
             except TimeoutExceeded:
                 raise
             except Exception:
-                run.beside = []  # what is wrong with the round is told where it is really played
+                run.beside = []  # a failure is reported where the round is really played
                 return
             finally:
                 seen, self._beside = self._beside, None
@@ -116,7 +117,7 @@ class Watched:
             self._has_fixed = bool(run.fixed)
 
     def normal(self, place: bytes, rng: Any, true: Any, standard: Callable[[], Any]) -> Any:
-        """The normal numbers that are drawn from a place. true: those that the library itself draws there."""
+        """The normal numbers drawn from a place. true: those that the library itself draws there."""
         if self._beside is not None:
             self._beside.add(place)
             return true

@@ -1,4 +1,4 @@
-"""The conformance test of one function: what is compared, in which order, and what follows."""
+"""The conformance test of one function: the comparisons, their order, and the verdict."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dpfl_theory.errors import InputError, unknown_name
 __all__ = ["conform", "described"]
 
 INNER = ("level", "deviation", "local_step", "global_step", "local_steps", "memory", "relation_factor", "d")
-"""Symbols that others say already."""
+"""Values that are not shown, since they follow from others."""
 
 
 def conform(
@@ -47,28 +47,29 @@ def conform(
     seed: int = 0,
     **letters: float,
 ) -> Conformance:
-    """Hold an implementation of one round against an algorithm as its paper prints it.
+    """Compare an implementation of one round with an algorithm as its paper prints it.
 
-    function: ``round(w, state, clients, cohort, rng) -> (w, state)``. w (d,) are the server's parameters, state is
-        None in the first round and then what the function returned, ``clients[i].gradient(w)`` (d,) is the gradient
-        of client i (``gradient(w, batch)`` of some of its records, ``record_gradients(w)`` (m, d) of each),
-        ``clients[i].records`` are its arrays x (m, d) and y (m,) of a least-squares problem, cohort (s,) are the
-        numbers of the clients that take part, and rng is NumPy's Generator, which the noise comes from. Parameters
-        after these five are hyper-parameters by the algorithm's letters (``eta``, ``C``, ``sigma``, ``r``, ``n``,
+    function: ``round(w, state, clients, cohort, rng) -> (w, state)``. w (d,) are the server's parameters. state is None
+        in the first round, and then the state that the function returned. ``clients[i].gradient(w)`` (d,) is the
+        gradient of client i. ``gradient(w, batch)`` is that of some of its records, and ``record_gradients(w)`` (m, d)
+        that of each. ``clients[i].records`` are its arrays x (m, d) and y (m,) of a least-squares problem. cohort (s,)
+        are the numbers of the clients that take part. rng is NumPy's Generator, which the noise comes from. Parameters
+        after these five are the algorithm's hyper-parameters by name (``eta``, ``C``, ``sigma``, ``r``, ``n``,
         ...), which the test then varies.
     as_: the algorithm's name (``dpfl-theory conform --algorithms`` lists them).
-    sampler: ``sampler(n, rng)``, the members of a cohort, to be held against ``sampling``.
+    sampler: ``sampler(n, rng)`` gives the members of a cohort, to be compared with ``sampling``.
     clients, cohort: n and the expected size r of a cohort.  sampling: ``poisson``, ``fixed`` or ``full``; by default
-        as printed.  relation: ``zero-out`` or ``replace``, which the noise multiplier speaks of; by default
+        as printed.  relation: ``zero-out`` or ``replace``, the relation of the noise multiplier; by default
         ``replace`` where records are protected, else ``zero-out``.
-    runs: of the function as it really runs, for tests on samples;  alpha: their error probability, all together.
-    letters: values that the function has built in.
+    runs: number of runs with live noise, for tests on samples;  alpha: the error probability of all these tests
+    together. ``letters``: values that the function has built in.
 
     Returns:
         A `Conformance`.
 
     Raises:
-        InputError: for an unknown algorithm or letter, or a function that does not take what a round takes.
+        InputError: for an unknown algorithm or hyper-parameter, or a function that does not take the arguments of a
+        round.
 
     >>> def round(w, state, clients, cohort, rng, *, eta, beta, E, C, r, sigma):
     ...     total = np.zeros_like(w)
@@ -97,7 +98,7 @@ def conform(
     values = settings(reference, letters, asked, clients=clients, cohort=cohort, scheme=sampling, relation=relation)
     test = Case(reference, subject, Plan(reference, values, seed), runs, alpha, seed)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # the function's own; what comes of it is told
+        warnings.simplefilter("ignore")  # the function's own; their consequence is reported
         found = _findings(test)
     if sampler is not None:
         drawn = sampled_cohorts(sampler, values[0], seed, alpha / 4)
@@ -130,7 +131,7 @@ def conform(
 def _assumed(
     kind: type[Reference], v: Mapping[str, Any], asked: set[str], given: Mapping[str, float]
 ) -> dict[str, Any]:
-    """The letters that the function does not ask for and nobody gave, as they were taken."""
+    """The hyper-parameters that are neither arguments of the function nor given, with their assumed values."""
     noise = {"sigma", "noise_multiplier"}
     known = noise if noise & (asked | set(given)) else set[str]()
     known |= asked | {x.name for x in kind.letters if {x.name, *x.also} & set(given)}
@@ -138,7 +139,8 @@ def _assumed(
 
 
 def _others(function: Callable[..., Any], as_: str, letters: Mapping[str, float], clients: int) -> list[str]:
-    """The other algorithms that the function conforms to, as far as it takes and has their letters."""
+    """The other algorithms that the function conforms to, as far as it takes their hyper-parameters or has them built
+    in."""
     found = []
     for name, kind in references().items():
         if name == as_:
@@ -155,13 +157,13 @@ def _others(function: Callable[..., Any], as_: str, letters: Mapping[str, float]
 
 
 def _same(case: Case) -> bool:
-    """Whether some reading does what the function does, noise included."""
+    """Whether the function agrees with some reading, noise included."""
     seen = case.everything()
     return case.failed is None and any(explains(of(case.reference, reading), seen) for reading in case.kind.readings)
 
 
 def _findings(case: Case) -> list[Finding]:
-    """What is wrong."""
+    """The deviations."""
     found: list[Finding] = []
     try:
         if why := case.unheard():
@@ -195,7 +197,7 @@ def _findings(case: Case) -> list[Finding]:
 
 
 def _hidden(seen: Sequence[ObservedDifference]) -> list[ObservedDifference]:
-    """What was seen where a part s of the records is drawn, and the function asks for the gradients of all of them."""
+    """The observations where a part s of the records is drawn and the function takes the gradients of all records."""
     return [
         one
         for one in seen
@@ -206,8 +208,8 @@ def _hidden(seen: Sequence[ObservedDifference]) -> list[ObservedDifference]:
 def _without(
     case: Case, seen: list[ObservedDifference], hidden: Sequence[ObservedDifference], named: list[Finding]
 ) -> tuple[list[ObservedDifference], list[Finding]]:
-    """What was seen elsewhere than where nothing tells which records the function uses, and what is wrong there; all
-    of it, and what was named, where that is another round too."""
+    """The observations other than those where it is unknown which records the function uses, with the findings on
+    them. If these do not match a known round either, all observations and the findings already named."""
     rest = [one for one in seen if not any(one is other for other in hidden)]
     found = explained(case, rest) if rest else []
     if UNKNOWN in {fault.name for fault in found}:
@@ -216,15 +218,15 @@ def _without(
     s = min(float(one.probe.v["s"]) for one in hidden)
     case.notes.append(
         f"the function asks for the gradients of all records, and s = {s:g}: which of them it uses cannot be seen, so "
-        "that its rounds were compared where s = 1, if anywhere; ask for those of a batch alone, record_gradients(w, "
+        "its rounds were compared only where s = 1, if at all; ask only for those of a batch, record_gradients(w, "
         "batch)"
     )
     return rest, found
 
 
 def _of_the_noise(case: Case, named: list[Finding]) -> list[Finding]:
-    """What was named, or what is more to the point where that says little of the noise; and what only shows in rounds
-    of their own."""
+    """The named findings, or more specific ones where those say little about the noise; and findings that need special
+    rounds."""
     if not case.kind.unit:
         return named
     vague = {fault.name for fault in named} & set(VAGUE)
@@ -238,7 +240,7 @@ def _of_the_noise(case: Case, named: list[Finding]) -> list[Finding]:
 
 
 def described(reference: type[Reference]) -> Mapping[str, Any]:
-    """A reference as plain data."""
+    """A reference as plain data, for JSON."""
     return {
         "name": reference.name,
         "source": reference.source,

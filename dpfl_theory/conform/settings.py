@@ -1,4 +1,4 @@
-"""Values for the letters, worlds whose clients' messages lie around the threshold, and cohorts."""
+"""Values for the hyper-parameters, worlds in which the clients' messages are around the threshold, and cohorts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ __all__ = ["REST", "SHARES", "cohorts", "settings", "world"]
 
 SIGMA = Letter("sigma", "standard deviation of the noise", (1.0, 1.0))
 DIMENSION = 2
-"""Of the parameters. Its root, those of the numbers of clients (7) and of a cohort (3), and these are all different."""
+"""Number of model parameters. This number, the numbers of clients (7) and of a cohort (3), and their roots are all
+different."""
 SCHEMES = ("poisson", "fixed", "full")
 RELATIONS = {"zero-out": 1.0, "replace": 2.0}
 SHARES = {
@@ -28,7 +29,7 @@ SHARES = {
 }
 """The lengths of the clients' messages from the start, as multiples of the threshold, by the name of a world."""
 REST = "that are at their minimum"
-"""The world whose clients send nothing but noise from the start."""
+"""The world whose clients send only noise from the start."""
 
 
 def settings(
@@ -41,9 +42,9 @@ def settings(
     scheme: str | None,
     relation: str | None,
 ) -> list[dict[str, Any]]:
-    """The letters' values to try: one mapping, or two where the function asks for letters that nothing gives.
+    """The values to try: one mapping, or two where the function takes hyper-parameters without a given value.
 
-    Raises InputError for unknown letters, values outside their range, and contradictions.
+    Raises InputError for unknown hyper-parameters, values outside their range, and contradictions.
     """
     known = {letter.name: letter for letter in reference.letters}
     names = {other: letter.name for letter in reference.letters for other in (letter.name, *letter.also)}
@@ -52,10 +53,10 @@ def settings(
     values: dict[str, Any] = {}
     for name, value in given.items():
         if name not in names:
-            raise unknown_name(f"letter of {reference.name}", name, names)
+            raise unknown_name(f"parameter of {reference.name}", name, names)
         values[names[name]] = _checked(known.get(names[name], SIGMA), value)
     if "sigma" in values and "noise_multiplier" in values:
-        raise InputError("both sigma and noise_multiplier are given, and one follows from the other: leave one out")
+        raise InputError("both sigma and noise_multiplier are given, but one follows from the other: leave one out")
     relation = reference.relation if relation is None else relation
     if relation not in RELATIONS:
         raise unknown_name("relation", relation, RELATIONS)
@@ -66,7 +67,7 @@ def settings(
     if scheme == "full" and cohort not in (None, clients):
         raise InputError(f"the cohort is {cohort} and sampling is full, which means all {clients} clients")
     if not 1 <= size <= clients:
-        raise InputError(f"the cohort is {size}: with {clients} clients it lies between 1 and {clients}")
+        raise InputError(f"the cohort is {size}: with {clients} clients it must be between 1 and {clients}")
     found = []
     for k in (0, 1):
         v: dict[str, Any] = {"n": clients, "d": DIMENSION, "r": float(size), "scheme": scheme, "relation": relation}
@@ -94,8 +95,8 @@ def _checked(letter: Letter, value: Any) -> float | int:
 
 def world(reference: Reference, v: Values, name: str, seed: int = 0, first: int = 0) -> World:
     """Least-squares clients with 2 to 6 records each (more where a small share of them is drawn), of curvature at most
-    0.4/eta, whose messages from the start have the lengths that the world's name says, as multiples of the threshold,
-    beginning with the client ``first``."""
+    0.4/eta. The world's name gives the lengths of their messages from the start as multiples of the threshold, starting
+    with the client ``first``."""
     rng = np.random.default_rng([seed, len(name)])
     n, d = int(v["n"]), int(v["d"])
     start = rng.standard_normal(d)
@@ -117,7 +118,8 @@ def world(reference: Reference, v: Values, name: str, seed: int = 0, first: int 
 
 
 def cohorts(v: Values, rounds: int, seed: int, sizes: Sequence[int] | None = None) -> list[Any]:
-    """Sorted cohorts: of r clients or all, and where they are drawn independently of the sizes given in turn."""
+    """Sorted cohorts of r or of all clients. Where clients are drawn independently, the cohorts have the given sizes in
+    turn."""
     rng = np.random.default_rng([seed, 17])
     n, r = int(v["n"]), int(v["r"])
     if v["scheme"] == "full":

@@ -1,4 +1,4 @@
-"""Which lines of a function to look at: those that ran, and that do what a fault is about."""
+"""Which lines of a function to look at: lines that ran and that concern a fault."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 __all__ = ["ROLES", "Line", "ran", "suspicious"]
 
 Line = tuple[str, int]
-"""A file and the number of a line in it."""
+"""A file and a line number in it."""
 
 ROLES = {
     "average": r"\bmean\(|\bsum\(|\baverage\(|/ *(max\([\d., ]*)?(len|r\b|n\b|\w*(size|count|cohort|clients))",
@@ -25,13 +25,13 @@ ROLES = {
     "control": r"\bc\b|\bc_|control|memor|\bh\b|\bh_|\bv_|state",
     "cohort": r"cohort|choice\(|permutation\(|clients",
 }
-"""What the lines of each role have in them."""
+"""Pattern of the lines of each role."""
 _OTHERS = tuple(str(Path(sysconfig.get_path(name))) for name in ("stdlib", "purelib", "platlib"))
 _OWN = str(Path(__file__).parent.parent)
 
 
 def ran(call: Callable[[], Any]) -> list[Line]:
-    """The lines of the user's own files that run in a call, in the order of the files."""
+    """The lines of the user's own files that run in a call, sorted by file."""
     found: set[Line] = set()
 
     def listen(frame: FrameType, event: str, _: Any) -> Any:
@@ -52,6 +52,6 @@ def ran(call: Callable[[], Any]) -> list[Line]:
 
 
 def suspicious(lines: Sequence[Line], role: str, most: int) -> list[Line]:
-    """Those of the lines whose text is about a role."""
+    """Those of the lines whose text matches a role."""
     pattern = re.compile(ROLES[role])
     return [line for line in lines if pattern.search(linecache.getline(*line))][:most]

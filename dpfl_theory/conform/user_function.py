@@ -1,4 +1,4 @@
-"""The function that is tested, as it is called: by position what every round gets, by name the letters it asks for."""
+"""The user's function and its call: the arguments of every round by position, its hyper-parameters by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POSITIONS = ("w", "state", "clients", "cohort", "rng")
 
 
 class Raised(Exception):
-    """The function raised an exception, or returned what cannot be used: one sentence, and the line of the function."""
+    """The function raised an exception or returned an unusable value: one sentence, and the line of the function."""
 
     def __init__(self, sentence: str, place: tuple[str, int] | None = None) -> None:
         super().__init__(sentence)
@@ -35,10 +35,10 @@ class Subject:
     """A user's round.
 
     function: ``round(w, state, clients, cohort, rng)``, perhaps with hyper-parameters by name after these.
-    taken: the letters that it asks for, each with the name that it has there.
+    taken: the hyper-parameters that it takes, each with its name in the function.
 
-    Raises InputError for something that is no function, has other positional arguments, or asks for a name that is no
-    letter of the reference.
+    Raises InputError for something that is not a function, has other positional arguments, or takes a parameter that
+    the reference does not have.
     """
 
     def __init__(self, function: Callable[..., Any], reference: type[Reference]) -> None:
@@ -57,7 +57,7 @@ class Subject:
     def __call__(
         self, w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, v: Values
     ) -> tuple[Array, Any]:
-        """A round of copies. Raises Raised."""
+        """Call the round with copies. Raises Raised."""
         letters = {name: v[letter] for name, letter in self.taken.items()}
         try:
             with _heard(rng):
@@ -70,11 +70,13 @@ class Subject:
             raise Raised(f"the function returns {type(found).__name__}: return the pair (w, state)")
         if getattr(found[0], "dtype", None) in (np.float32, np.float16):
             need = "compute in double precision (float64)"
-            raise InputError(f"the function returns w as {found[0].dtype}, which hides what is compared: {need}")
+            raise InputError(f"the function returns w as {found[0].dtype}, which hides differences: {need}")
         try:
             after = np.array(found[0], dtype=np.float64)
         except (TypeError, ValueError):
-            raise Raised(f"the function returns w as {type(found[0]).__name__}, which is no array of numbers") from None
+            raise Raised(
+                f"the function returns w as {type(found[0]).__name__}, which is not an array of numbers"
+            ) from None
         if after.shape != w.shape:
             raise Raised(f"the function returns w of shape {after.shape}, and was given {w.shape}")
         return after, copy.deepcopy(found[1])
@@ -92,7 +94,7 @@ def _taken(function: Callable[..., Any], known: Mapping[str, str], name: str) ->
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        raise InputError(f"{function!r} does not say what it takes: wrap it in a Python function") from None
+        raise InputError(f"{function!r} has no signature: wrap it in a Python function") from None
     kinds = inspect.Parameter
     first = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
     if len(first) < len(POSITIONS) and not any(p.kind is kinds.VAR_POSITIONAL for p in parameters):
@@ -101,7 +103,7 @@ def _taken(function: Callable[..., Any], known: Mapping[str, str], name: str) ->
     names = [p.name for p in first]
     for at, name_ in enumerate(POSITIONS):
         if name_ in names and names.index(name_) != at:
-            need = f"a round takes {', '.join(POSITIONS)}, in this order, and then what it asks for by name"
+            need = f"a round takes {', '.join(POSITIONS)}, in this order, and then its hyper-parameters by name"
             raise InputError(f"the function takes {', '.join(names)}: {need}")
     taken = {}
     for p in [*first[len(POSITIONS) :], *(p for p in parameters if p.kind is kinds.KEYWORD_ONLY)]:
@@ -109,18 +111,18 @@ def _taken(function: Callable[..., Any], known: Mapping[str, str], name: str) ->
             taken[p.name] = known[p.name]
         elif p.default is kinds.empty:
             letters = ", ".join(sorted(known))
-            raise InputError(f"the function asks for {p.name!r}, which is no letter of {name}: it has {letters}")
+            raise InputError(f"the function asks for {p.name!r}, which is not a parameter of {name}: it has {letters}")
     return taken
 
 
 GLOBAL = ("normal", "standard_normal", "laplace", "multivariate_normal")
-"""NumPy's functions whose noise comes from a generator of its own."""
+"""NumPy's functions whose noise comes from NumPy's global generator."""
 
 
 @contextlib.contextmanager
 def _heard(rng: Any) -> Iterator[None]:
-    """The noise of NumPy's own generator comes from this one, unless draws are true: then it is as it really is, also
-    where the function seeds it."""
+    """Inside the context, the noise of NumPy's global generator comes from this one. If draws are real, the global
+    generator stays unchanged, also where the function seeds it."""
     if getattr(rng, "true", True):
         yield
         return
@@ -137,7 +139,7 @@ def _heard(rng: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def generators_kept() -> Iterator[None]:
-    """The generators that libraries keep for themselves are afterwards as they were."""
+    """Restores the global generators of libraries afterwards."""
     torch = sys.modules.get("torch")
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     theirs = None if torch is None else torch.get_rng_state()
@@ -151,7 +153,7 @@ def generators_kept() -> Iterator[None]:
 
 
 def seeded(seed: int) -> None:
-    """All generators that a library keeps for itself, set."""
+    """Seeds the global generators of all libraries."""
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002  (the user's code may draw from it)
     if (torch := sys.modules.get("torch")) is not None:

@@ -1,4 +1,4 @@
-"""What a round is given: clients with records, whose gradients are logged, and a point to start from."""
+"""The input of a round: clients with records, whose gradients are logged, and a starting point."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Records(NamedTuple):
 
 @dataclass(frozen=True)
 class Call:
-    """One evaluation of a gradient: of which client, where, of which records (None for all), each on its own or their
-    mean."""
+    """One evaluation of a gradient: the client, the point, the records (None for all), and whether single gradients or
+    their mean."""
 
     client: int
     w: Array
@@ -54,7 +54,7 @@ class Client:
         return len(self.records.y)
 
     def _residuals(self, w: Any, batch: Any, apart: bool) -> Records:
-        """The records in question, with x_j . w - y_j in place of y_j."""
+        """The chosen records, with x_j . w - y_j in place of y_j."""
         at = np.array(w, dtype=np.float64)
         if at.shape != (self.records.x.shape[1],):
             need = f"the parameters have {self.records.x.shape[1]} entries"
@@ -80,9 +80,9 @@ class Client:
 
 @dataclass
 class World:
-    """Clients, a point to start from (d,), and the log of all gradients.
+    """Clients, a starting point (d,), and the log of all gradients.
 
-    name: what is special here;  seed: of what is random besides the noise (a coin, a choice of records).
+    name: what is special about this world;  seed: of the randomness other than the noise (a coin, a choice of records).
     """
 
     name: str
@@ -100,11 +100,12 @@ class World:
         return len(self.start)
 
     def clients(self) -> list[Client]:
-        """The clients afresh, with copies of their records and this log."""
+        """New clients with copies of the records and this log."""
         return [Client(i, Records(own.x.copy(), own.y.copy()), self.log) for i, own in enumerate(self.records)]
 
     def stretched(self, times: float) -> World:
-        """The same clients with so many times the residuals at the start: the same curvature, other gradients."""
+        """The same clients with residuals at the start that are multiplied by ``times``: the same curvature, other
+        gradients."""
         own = [Records(x, x @ self.start - times * (x @ self.start - y)) for x, y in self.records]
         return World(self.name, own, self.start, self.seed)
 
@@ -121,7 +122,7 @@ class World:
 
 
 def constant(on: World, i: int, gradient: Array) -> Records:
-    """As many records as client i has, whose gradient is this one at the start, and wherever the client goes from
+    """Records, as many as client i has, with this gradient at the start and wherever the client moves from
     there."""
     size, d = len(on.records[i].y), on.d
     tiny = 1e-7

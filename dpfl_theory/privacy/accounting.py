@@ -1,4 +1,4 @@
-"""How much privacy a mechanism gives, the noise it needs, and the rounds it can afford."""
+"""The privacy of a mechanism, the noise that it needs, and the number of rounds that a budget allows."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ MOST_ROUNDS = 10**8
 LARGEST_EPSILON = 1e100
 
 USELESS = 50.0
-"""An epsilon above this protects nothing in practice."""
+"""An epsilon above this gives no protection in practice."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """The privacy of one run: limits of epsilon at delta (or of delta at epsilon), and what was counted.
+    """The privacy of one run: limits of epsilon at delta (or of delta at epsilon), and the mechanism that was accounted
+    for.
 
     ``moments`` is the bound by Renyi divergences, where dp-accounting has this mechanism.
     """
@@ -46,7 +47,7 @@ class Account:
     warnings: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """As plain data for JSON."""
+        """The account as plain data for JSON."""
         return {
             "epsilon": vars(self.epsilon),
             "delta": vars(self.delta),
@@ -100,7 +101,7 @@ def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
 
 
 def useless(epsilon: float, unit: str) -> tuple[str, ...]:
-    """A sentence for an epsilon that is too large to protect anything, as a tuple; empty for a smaller one.
+    """A warning for an epsilon that is too large to protect anything, as a tuple; empty for a smaller one.
 
     >>> useless(3.0, "client")
     ()
@@ -114,7 +115,7 @@ def useless(epsilon: float, unit: str) -> tuple[str, ...]:
 
 
 def epsilon_spent(mechanism: Mechanism, delta: float) -> Limits:
-    """The epsilon of `account` alone, without the moments bound, which takes up to a second.
+    """The epsilon of `account` without the moments bound, which takes up to a second.
 
     >>> from dpfl_theory.privacy.mechanisms import get
     >>> run = get("dp-fedavg")(clients=100, noise_multiplier=10.0, rounds=100)
@@ -128,11 +129,11 @@ def epsilon_spent(mechanism: Mechanism, delta: float) -> Limits:
 
 
 def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str = "high", start: float = 1.0) -> float:
-    """The smallest noise multiplier that is certified to give (epsilon, delta): to five digits where clients or records
-    are sampled, to 13 digits where they are not.
+    """The smallest noise multiplier that is certified to give (epsilon, delta). It has five correct digits where
+    clients or records are sampled, and 13 where they are not.
 
-    With ``limit="low"`` the largest one, to as many digits, that is known not to be enough (or, where the analysis is
-    exact, the same value).
+    With ``limit="low"``, the largest one, to the same number of digits, that is known to be insufficient (or, where
+    the analysis is exact, the same value).
 
     Raises InputError when a parameter other than the noise multiplier is missing or out of range.
 
@@ -162,7 +163,7 @@ def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str 
 
 
 def _multiplier(log_z: float) -> float:
-    """The noise multiplier with this logarithm, within those that are accounted for."""
+    """The noise multiplier with this logarithm, within the range of the accounting."""
     return min(max(math.exp(log_z), SMALLEST), LARGEST)
 
 
@@ -173,13 +174,13 @@ def _gaussian(mechanism: Mechanism) -> tuple[float, float] | None:
 
 
 def _calibrated(mechanism: Mechanism, epsilon: float, delta: float, exact: tuple[float, float], limit: str) -> float:
-    """The noise multiplier of a mechanism that is one Gaussian release; ``exact`` is that release for the multiplier
-    1, to which its noise is proportional."""
+    """The noise multiplier of a mechanism that is one Gaussian release. ``exact`` is that release for the multiplier
+    1; its noise is proportional to the multiplier."""
     low, high = (z / exact[0] for z in gaussian_multiplier(epsilon, delta, exact[1]))
     if limit == "low":
         return low
     while epsilon_high(mechanism.with_(noise_multiplier=high).event(), delta) > epsilon:
-        high *= 1 + 2e-15  # what the mechanism's own arithmetic rounds
+        high *= 1 + 2e-15  # for the rounding of the mechanism's own arithmetic
     return high
 
 
@@ -251,7 +252,7 @@ def lowest_epsilon(mechanism: Mechanism, delta: float) -> float:
 
 
 def lowest_delta(mechanism: Mechanism, epsilon: float) -> float:
-    """The same for delta at an epsilon."""
+    """A certified lower limit of delta at an epsilon, by the mechanism's attacks."""
     found = 0.0
     for event, failing in mechanism.attacks():
         shown, lost = delta_limits(event, epsilon).low, (1 + _exp(epsilon)) * failing if failing else 0.0
@@ -282,7 +283,7 @@ def checked_epsilon(epsilon: float, zero: bool = False) -> None:
 
 
 def _bounded(mechanism: Mechanism, event: Event) -> bool:
-    """Whether the event is no more than an upper bound of what attacks show."""
+    """Whether the event is only an upper bound of what attacks show."""
     return mechanism.attacks() != ((event, 0.0),)
 
 
@@ -292,8 +293,8 @@ def _with_low(found: Limits, low: float) -> Limits:
 
 
 def _bracket(too_much: Callable[[float], bool], start: float) -> tuple[float, float]:
-    """Logarithms of a noise multiplier that costs too much and of a larger one that does not, within those that are
-    accounted for."""
+    """Logarithms of a noise multiplier that costs too much and of a larger one that does not, within the range of the
+    accounting."""
     short = too_much(start)
     end, step, nearer = (math.log(LARGEST), 0.25, min) if short else (math.log(SMALLEST), -0.25, max)
     near, far = start, nearer(start + step, end)

@@ -1,13 +1,14 @@
-r"""Certified limits of epsilon for losses that no grid holds: the observer sees in which releases the unit takes part.
+r"""Certified limits of epsilon for losses that are too large for a grid. The observer sees in which releases the unit
+takes part.
 
-A release hides a unit by chance and by noise. With little noise only the chance is left, and then
+A release hides a unit by random participation and by noise. With little noise only the participation remains, and then
 
 * **from above**, an observer who also sees in which releases the unit takes part sees J Gaussian releases with noise
   multiplier z, so that :math:`\delta(\varepsilon) \le P[J > m] + \delta_{z/\sqrt m}(\varepsilon)` for each m;
 * **from below**, a test counts the releases that lie near or beyond the unit's message, up to :math:`\eta z` before it.
   A release without the unit lies there with probability :math:`\Phi(\eta - 1/z)` at most, far below any chance.
 
-For small z they agree but for a participation more or less; for a message over its opposite, up to a factor of four.
+For small z the limits agree up to one participation; for a message over its opposite, up to a factor of four.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from dpfl_theory.privacy.tails import Absent, Line, Mixture, Plain, Present, Rep
 __all__ = ["coarse_delta", "coarse_high", "coarse_low"]
 
 MARGINS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
-"""The eta that are tried: the threshold's distance before the message, in standard deviations."""
+"""The values of eta that are tried: the threshold's distance before the message, in standard deviations."""
 
 REACHED = (1e-9, 1e-6, 1e-3, 0.1, 0.5, 0.9)
-"""Probabilities of a count that are tried within an event; at the end, those just above delta too."""
+"""Probabilities of a count that are tried within an event; at the end, also those just above delta."""
 
 SAFE = 1e-9
-"""Relative error that is allowed for in logarithms of probabilities."""
+"""Relative error that is assumed in logarithms of probabilities."""
 
 Test = tuple[float, float]
 """Logarithms of a lower limit of P's mass of a test, and of an upper limit of Q's."""
 
 
 def coarse_high(event: Event, delta: float) -> float:
-    """An upper limit of epsilon at delta; inf for a release that is not made of Gaussians.
+    """An upper limit of epsilon at delta; inf for a release that is not composed of Gaussians.
 
     >>> from dpfl_theory.privacy.sampling import poisson
     >>> event = Repeated(poisson(0.01, 1e-3, False), 100)
@@ -70,7 +71,8 @@ def coarse_low(event: Event, delta: float) -> float:
 
 
 def coarse_delta(event: Event, epsilon: float) -> tuple[float, float]:
-    """Limits of delta at epsilon: without taking part there is no loss, and with little noise taking part is seen.
+    """Limits of delta at epsilon: a unit that does not take part has no loss, and with little noise the observer sees
+    participation.
 
     >>> from dpfl_theory.privacy.sampling import poisson
     >>> low, high = coarse_delta(Repeated(poisson(0.1, 1e-3, False), 10), 5.0)
@@ -100,7 +102,8 @@ def _absent(event: Event, chance: float) -> float:
 
 
 def _participation(tails: Tails) -> tuple[float, float]:
-    """The chance of taking part, and the noise multiplier with which taking part is then seen; 0 where it has none."""
+    """The probability of participation, and the noise multiplier with which participation is then seen; 0
+    if the event has no such multiplier."""
     match tails:
         case Plain(z):
             return 1.0, z
@@ -184,7 +187,7 @@ def _single(tails: Tails, eta: float) -> Iterator[Test]:
                 yield test(chance, mean - max(q_means), z)
         case Mixture(weights, parts):
             tests = [list(_single(part, eta)) for part in parts]
-            if all(tests):  # the part is seen, and each has a test of its own
+            if all(tests):  # the part is seen, and each has its own test
                 logs = np.log(weights)
                 yield (
                     float(np.logaddexp.reduce([w + t[0][0] for w, t in zip(logs, tests, strict=True)])),

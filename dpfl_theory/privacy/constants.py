@@ -1,9 +1,9 @@
-r"""The constants that the papers leave open, as numbers.
+r"""Numerical values of the constants that the papers leave open.
 
 Each paper prescribes noise of the form sigma^2 = (constant) x (rounds) x log(1/delta) / epsilon^2, "for some absolute
-constant", after Theorem 1 of Abadi et al. (2016). Here the constant is computed that makes the prescription right for
-given epsilon, delta, sampling and relation. None serves for all: along epsilon = u q^2 T with T growing, the constant
-grows like epsilon/(2 log(1/delta)).
+constant", after Theorem 1 of Abadi et al. (2016). This module computes the constant that makes the prescription correct
+for given epsilon, delta, sampling and relation. No constant is correct for all: along epsilon = u q^2 T with T growing,
+the constant grows like epsilon/(2 log(1/delta)).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Prescription:
 
     Args:
         statement: id in the catalogue.
-        letter: the paper's letter for the constant.
+        ``letter``: the paper's symbol for the constant.
         formula: the prescription, in LaTeX.
         algorithm: the mechanism it is for.
         unit: sigma^2 (or sigma, for shulgin2025) that the constant 1 prescribes, for clipping threshold 1.
@@ -115,7 +115,7 @@ class Constant:
     mechanism: Mechanism
 
     def document(self) -> dict[str, Any]:
-        """As plain data; the constant is under its own letter."""
+        """The result as plain data; the key of the constant is its symbol."""
         return {
             self.letter: self.value,
             "low": self.low,

@@ -17,8 +17,8 @@ ORDERS = 20
 
 
 def kept(masses: Array, times: int, lost: float) -> tuple[int, int]:
-    """The first and last sum of ``times`` draws from the masses (n,) that must be kept, so that the others together
-    have at most the probability ``lost``: Chernoff's bound from both sides.
+    """The range of sums of ``times`` draws from the masses (n,) that must be kept. By Chernoff's bound on both sides,
+    all other sums together have at most the probability ``lost``.
     """
     n = len(masses)
     low, high = 0, (n - 1) * times
@@ -38,8 +38,8 @@ def kept(masses: Array, times: int, lost: float) -> tuple[int, int]:
 def self_convolved(masses: Array, times: int, lost: float) -> tuple[int, Array]:
     """The distribution of the sum of ``times`` independent draws from the masses (n,) of 0 to n - 1, whose sum is 1.
 
-    Returns the least sum that is kept and the masses from there on; what is left out, and what the Fourier transform
-    therefore folds back onto them, has at most the probability ``lost``.
+    Returns the least sum that is kept and the masses from there. The omitted mass, which the Fourier transform folds
+    back onto them, has at most the probability ``lost``.
 
     >>> first, masses = self_convolved(np.array([0.5, 0.5]), 2, 1e-15)
     >>> first, masses.round(12).tolist()

@@ -1,4 +1,5 @@
-"""What a run releases, as data: a release, its repetition, and its happening by chance. Accountants are elsewhere."""
+"""The releases of a run as data: a release, its repetition, and its occurrence with a probability. Accountants are in
+other modules."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Repeated:
-    """The event ``times`` times, each under fresh noise; a later one may depend on what earlier ones released."""
+    """The event repeated ``times`` times, each with fresh noise; a later one may depend on earlier releases."""
 
     event: Event
     times: int
@@ -40,7 +41,7 @@ class Repeated:
 
 @dataclass(frozen=True)
 class WithProbability:
-    """The event happens with this probability, independently of the data, and whoever looks sees whether it did."""
+    """The event happens with this probability, independently of the data, and the observer sees whether it did."""
 
     event: Event
     probability: float
@@ -50,7 +51,7 @@ Event = Release | Repeated | WithProbability
 
 
 def gaussian(noise_multiplier: float) -> Release:
-    """The Gaussian mechanism: the unit takes part for certain.
+    """The Gaussian mechanism: the unit takes part with certainty.
 
     >>> gaussian(2.0).forward
     Plain(z=2.0)
@@ -59,7 +60,7 @@ def gaussian(noise_multiplier: float) -> Release:
 
 
 def plain(release: Release) -> float | None:
-    """The noise multiplier of a release that is a Gaussian one, both as its bound and as what occurs; else None.
+    """The noise multiplier of a release that is Gaussian, both in its bound and in the pairs that occur; else None.
 
     >>> plain(gaussian(2.0)), plain(Release(Plain(2.0), Plain(2.0), ((Plain(3.0), Plain(3.0)),)))
     (2.0, None)
@@ -69,7 +70,7 @@ def plain(release: Release) -> float | None:
 
 
 def leaf(event: Event) -> Release:
-    """The one kind of release that an event is made of."""
+    """The single kind of release in an event."""
     return event if isinstance(event, Release) else leaf(event.event)
 
 
@@ -89,7 +90,7 @@ def leaves(event: Event) -> int:
 
 
 def simplified(event: Event) -> Event:
-    """The same event in fewer words: T Gaussian releases are one with the noise multiplier divided by sqrt(T).
+    """The same event in a simpler form: T Gaussian releases are one with the noise multiplier divided by sqrt(T).
 
     >>> simplified(Repeated(gaussian(10.0), 4)).forward
     Plain(z=5.0)

@@ -33,8 +33,8 @@ def gaussian_delta(epsilon: Number, noise_multiplier: Number, digits: int = 50) 
         InputError: when epsilon is negative or the noise multiplier is not positive.
 
     Source: Balle, Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, Theorem 8. It holds in
-    any dimension: the noise is spherical, so only the direction in which two neighbouring answers differ matters, and
-    delta grows with their distance, so that the sensitivity itself is the worst.
+    any dimension: the noise is spherical, so only the direction in which two neighbouring answers differ matters. delta
+    grows with their distance, so the sensitivity itself is the worst case.
 
     >>> low, high = gaussian_delta(1, 3)
     >>> print(f"{float(low):.12f}")

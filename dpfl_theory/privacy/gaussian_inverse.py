@@ -25,7 +25,7 @@ def gaussian_epsilon(noise_multiplier: float, delta: float, chance: float = 1.0)
     Args:
         noise_multiplier: z > 0, the standard deviation over the l2 sensitivity (unit 1).
         delta: in (0, 1).
-        chance: the probability, in (0, 1], that the mechanism is used at all, where the observer sees whether it was.
+        chance: the probability, in (0, 1], that the mechanism is used at all; the observer sees whether it was used.
 
     Returns:
         low <= epsilon <= high; `gaussian_delta` certifies both, also for a multiplier that is wrong by `WIDENED`.
@@ -99,7 +99,7 @@ def gaussian_multiplier(epsilon: float, delta: float, chance: float = 1.0) -> tu
 
 
 def _digits(noise_multiplier: float) -> int:
-    """Digits at which differences of 1/(2z) and epsilon z keep fifty."""
+    """The number of digits with which differences of 1/(2z) and epsilon z keep fifty."""
     return 65 + 2 * round(abs(math.log10(noise_multiplier)))
 
 

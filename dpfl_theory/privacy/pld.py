@@ -1,11 +1,11 @@
-r"""Composition by privacy loss distributions, with certified limits on both sides.
+r"""Composition by privacy loss distributions (PLD), with certified limits on both sides.
 
-A composition adds losses, so that its distribution is a convolution of the releases' grids
+A composition adds losses, so its distribution is a convolution of the releases' grids
 (`dpfl_theory.privacy.grid`). Double precision would lose deltas below 1e-13 in the rounding of the Fourier transform.
 Losses are therefore weighted by :math:`e^{\lambda \ell}` before and unweighted after, with the lambda at which the
 moments bound is smallest, so that the tail that matters becomes the bulk.
 
-Without sampling, releases under Gaussian noise are one Gaussian release, whose closed form serves at any epsilon
+Without sampling, releases under Gaussian noise are one Gaussian release, whose closed form is valid at any epsilon
 (`dpfl_theory.privacy.gaussian_inverse`). Where losses are too large for a grid, the limits are those of
 `dpfl_theory.privacy.coarse`.
 """
@@ -37,19 +37,19 @@ LONGEST = 1 << 22
 """Largest number of grid points of one release or one composition."""
 
 FAR = 1e5
-"""An epsilon beyond which nothing is looked for."""
+"""The largest epsilon of the search."""
 
 _ROOT = 1e-11
-"""The share to which a root is known, which upper limits are raised by and lower ones lowered."""
+"""The relative precision of a root, by which upper limits are raised and lower ones lowered."""
 
 _SMALLEST = 1e-290
-"""Tails below it may have lost digits."""
+"""Tails below this may have lost digits."""
 
 _SMALLEST_DELTA = 1e-250
-"""Below it double precision gives no lower limit of epsilon."""
+"""Below this, double precision gives no lower limit of epsilon."""
 
 TRUNCATED = 1e-15
-"""Mass that one convolution may leave out, as a share of the weighted losses."""
+"""Mass that one convolution may omit, as a share of the weighted losses."""
 
 ROUNDING = 1e-14
 """Rounding of one release's share in a convolution, as a share of the weighted losses."""
@@ -95,14 +95,14 @@ def epsilon_limits(event: Event, delta: float) -> Limits:
 
 
 def epsilon_high(event: Event, delta: float) -> float:
-    """The certified upper limit of `epsilon_limits` alone, in half the time."""
+    """Only the certified upper limit of `epsilon_limits`, in half the time."""
     event = simplified(event)
     exact = one_gaussian(event)
     return _high(event, delta) if exact is None else gaussian_epsilon(exact[0], delta, exact[1])[1]
 
 
 def epsilon_low(event: Event, delta: float) -> float:
-    """A certified lower limit alone: that of `epsilon_limits`, unless it lies above the upper one."""
+    """Only a certified lower limit: that of `epsilon_limits`, unless it is above the upper one."""
     event = simplified(event)
     exact = one_gaussian(event)
     return _low(event, _lower(event, delta), delta) if exact is None else gaussian_epsilon(exact[0], delta, exact[1])[0]
@@ -165,8 +165,8 @@ def _low(event: Event, lower: list[_Curve], delta: float) -> float:
 
 @dataclass(frozen=True)
 class _Curve:
-    """delta as a function of epsilon; an epsilon above its root, near which it is most accurate; and what the lower
-    limit gives away."""
+    """delta as a function of epsilon, an epsilon above its root, near which it is most accurate, and the amount that
+    the lower limit subtracts."""
 
     delta: Callable[[float], float]
     near: float | None = None
@@ -181,7 +181,7 @@ def _upper(event: Event, delta: float) -> list[_Curve]:
     if leaves(event) == 1:
         return [_single(p, _chance(event), True) for p, _ in orders]
     expected = leaves(event) * _chance(event)
-    if expected <= delta:  # nothing at all is released with a larger probability
+    if expected <= delta:  # no release happens with a larger probability
         return [_Curve(lambda epsilon: expected)]
     if _too_large(event, delta):
         return [_Curve(lambda epsilon: 1.0)]
@@ -207,7 +207,7 @@ def _lower(event: Event, delta: float) -> list[_Curve]:
 
 def _single(tails: Tails, chance: float, upper: bool) -> _Curve:
     """The curve of one release, P(loss > epsilon) - e^epsilon Q(loss > epsilon); where Q's tail is below the smallest
-    numbers its term is left out of a curve from above, and all of P's is taken off a curve from below."""
+    numbers, a curve from above omits its term, and a curve from below subtracts all of P's tail."""
 
     def delta(epsilon: float) -> float:
         p, q = (float(tail.item()) for tail in tails(np.array([epsilon])))

@@ -1,4 +1,4 @@
-"""The bound by Renyi divergences (moments), from dp-accounting, where it has the mechanism."""
+"""The bound by Renyi divergences (moments), from dp-accounting, for the mechanisms that it has."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ ORDERS = tuple(
         }
     )
 )
-"""Orders tried: fine near 1, and whole numbers, which alone serve for sampling without replacement. dp-accounting gives
-no epsilon for orders up to 1.01."""
+"""The orders that are tried: a fine grid near 1, and whole numbers; sampling without replacement allows only whole
+numbers. dp-accounting gives no epsilon for orders up to 1.01."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ def moments_bound(mechanism: Mechanism, delta: float) -> Moments | None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without dp-accounting's line for every fractional order whose series does not converge and is left out."""
+    """Suppresses dp-accounting's message for every fractional order that it omits because its series does not
+    converge."""
     logger = logging.getLogger("absl")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,13 +1,13 @@
-r"""What one round releases about one client, for each sampling scheme and neighbouring relation.
+r"""The release of one round about one client, for each sampling scheme and neighbouring relation.
 
 The server adds up the messages of a cohort; every message has norm at most 1 (the clipping threshold is the unit), and
-the sum carries Gaussian noise. Neighbouring data sets differ in one client: its message is replaced by noise only
+the sum has Gaussian noise. Neighbouring data sets differ in one client: its message is replaced by noise only
 (**zero-out**), or by another message of norm at most 1 (**replace**). ``z`` is the noise's standard deviation in the
 sum.
 
-What the other clients send matters. When the cohort's size is fixed, another client takes the place of one that is not
-drawn; its message may be the opposite one, at distance 2. The textbook pair, whose other mixture component lies at
-distance 1, is therefore wrong for sampling of a fixed size under zero-out.
+The other clients' messages matter. When the cohort's size is fixed, another client replaces one that is not drawn, and
+its message may be the opposite one, at distance 2. The other mixture component of the textbook pair is at distance 1.
+So that pair is wrong for sampling of a fixed size under zero-out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from dpfl_theory.privacy.tails import Absent, Line, Mixture, Present, Replaced, 
 __all__ = ["GROUPS", "fixed_size", "full", "poisson", "poisson_own_noise", "with_replacement"]
 
 GROUPS = 64
-"""Groups of cohort sizes: each counts as its most revealing member above, and as its least revealing one below."""
+"""Number of groups of cohort sizes. Each counts as its most revealing member in upper limits, and as its least
+revealing one in lower limits."""
 
 
 def full(z: float, replace: bool) -> Release:
@@ -66,7 +67,8 @@ def fixed_size(rate: float, z: float, replace: bool) -> Release:
 
 
 def poisson_own_noise(clients: int, cohort: float, z: float, replace: bool) -> Release:
-    r"""Poisson sampling when every client adds its own noise, of which ``cohort`` make up the standard deviation z.
+    r"""Poisson sampling when every client adds its own noise; the noise of ``cohort`` clients has the standard
+    deviation z.
 
     With m clients the noise has standard deviation :math:`z\sqrt{m/r}`, and given m the cohort is one of fixed size.
     The bound lets the observer see m. In many dimensions it can, from the length of the noise, and so the lower limit
@@ -104,10 +106,10 @@ def poisson_own_noise(clients: int, cohort: float, z: float, replace: bool) -> R
 def with_replacement(clients: int, draws: int, z: float, replace: bool) -> Release:
     r"""A cohort of ``draws`` clients drawn with replacement; a client that is drawn j times sends j messages.
 
-    Let :math:`w_j` be the probability of j draws. For a test S and a >= 1 the gain is :math:`\sum_{j \ge 1} w_j
-    [P_j(S) - a Q_j(S)] - (a-1) w_0 P_0(S)`. Giving j the share :math:`\lambda_j = w_j/(1-w_0)` of the last term and
-    bounding each j by itself leaves, with probability :math:`\lambda_j` and for all to see, a cohort of fixed size
-    that the client enters with probability :math:`1-w_0`, with messages j times as long.
+    Let :math:`w_j` be the probability of j draws. For a test S and a >= 1 the gain is :math:`\sum_{j \ge 1} w_j [P_j(S)
+    - a Q_j(S)] - (a-1) w_0 P_0(S)`. Give j the share :math:`\lambda_j = w_j/(1-w_0)` of the last term and bound each j
+    separately. This gives, with probability :math:`\lambda_j` and visible to everyone, a cohort of fixed size that the
+    client enters with probability :math:`1-w_0`, with messages j times as long.
     """
     if clients == 1:
         return fixed_size(1.0, z / draws, replace)

@@ -43,7 +43,7 @@ class Tails(Protocol):
 
 @dataclass(frozen=True)
 class Plain:
-    """N(1, z^2) over N(0, z^2): the unit takes part for certain.
+    """N(1, z^2) over N(0, z^2): the unit takes part with certainty.
 
     >>> p, q = Plain(3.0)(np.array([1.0]))
     >>> print(f"{p[0] - np.exp(1) * q[0]:.12f}")
@@ -112,7 +112,7 @@ class Replaced:
 @dataclass(frozen=True)
 class Swapped:
     """(1-q) N(0, z^2) + q N(2, z^2) over (1-q) N(0, z^2) + q N(1, z^2): a message over noise only, when another
-    client's opposite message takes the place otherwise (sampling of a fixed size).
+    client's opposite message is otherwise in its place (sampling of a fixed size).
     """
 
     q: float

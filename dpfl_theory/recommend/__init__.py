@@ -1,7 +1,7 @@
-"""Recommended hyper-parameters: from runs with certified noise, or from the statements' prescriptions and bounds.
+"""Recommended hyper-parameters, from runs with certified noise or from the statements' prescriptions and bounds.
 
 An algorithm is one module of `dpfl_theory.recommend.algorithms`, a rule one of `dpfl_theory.recommend.rules`; both are
-found by scan. The package can be called: ``dpfl_theory.recommend(...)`` is `recommend`.
+found by a scan of the modules. The package can be called: ``dpfl_theory.recommend(...)`` is `recommend`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["BEST", "Document", "Recommendation", "Setting", "get", "named", "recommend", "rules", "settings"]
 
 BEST = "best"
-"""The rule that no formula gives: what runs find."""
+"""The rule without a formula: the best result of runs."""
 
 
 def recommend(
@@ -47,46 +47,49 @@ def recommend(
     reuse: Reuse | None = None,
     **inputs: Any,
 ) -> Recommendation:
-    r"""Recommended hyper-parameters: what runs find best within a privacy budget, or what a rule says.
+    r"""Recommend hyper-parameters: the best ones found by runs within a privacy budget, or those of a rule.
 
     With ``rule="best"`` they come from runs with certified noise on the data, or on a problem with the given constants;
-    without an algorithm all private ones are compared. With ``rule="printed"`` they are a paper's own formulas, for
-    example :math:`\eta = 1/L`, :math:`p = \sqrt{\mu/L}` and :math:`T^*` of hou2023 Corollary 1; for dp-scaffold, whose
-    printed step is refuted, the repaired theorem's. Counts are rounded up, and what depends on them is computed anew.
-    With ``rule="bound-optimal"`` the bound is minimised over all hyper-parameters that are not given.
+    without an algorithm all private ones are compared. With ``rule="printed"`` they come from a paper's own formulas,
+    for example :math:`\eta = 1/L`, :math:`p = \sqrt{\mu/L}` and :math:`T^*` of hou2023 Corollary 1. For dp-scaffold,
+    whose printed step is refuted, they are those of the repaired theorem. Counts are rounded up, and quantities that
+    depend on them are computed again. With ``rule="bound-optimal"`` the bound is minimised over all hyper-parameters
+    that are not given.
 
     Args:
         algorithm: one of `settings`, for example "dp-scaffnew"; by the rule "best" one of `recommend.tuned.tuned`, or
             None for all of them.
         rule: "best", or one of `rules`.
         data: a bundled data set's name, or a CSV, Parquet, NPZ, LIBSVM or IDX file (`dpfl_theory.problems.files`). The
-            clients are those that the file names; without any its records are split (by a rule among 10 without their
-            number). The constants of logistic regression on it (softmax regression for more than two classes) started
-            at 0 become the inputs that are not given; each is told with its certificate under ``data``.
-        ridge, partition, features, row_norm: of the problem that is made of the data: weight of the ridge [F/X^2],
+            clients are those that the file names; if it names none, its records are split (by a rule among 10, if their
+            number is not given). The inputs that are not given become the constants of logistic regression on the data
+            (softmax regression for more than two classes), started at 0. Each is reported with its certificate under
+            ``data``.
+        ridge, partition, features, row_norm: of the problem that is made from the data: weight of the ridge [F/X^2],
             ``iid`` (default where the file has no clients), ``shards`` or ``similarity``, number of principal
             components, length of the longest record.
-        label_column, client_column: the file's columns of labels and clients, where they are not called so.
-        unit, seed, jobs, plan, progress: of the rule "best": what is protected (``client``, ``record``, ``all``), the
-            runs' seed, processes, how much is run, and what is called with the share that is done.
-        reuse: a store (`dpfl_theory.checks.call_cache.Reuse`) of what runs found before.
-        confirm: whether runs over the neighbourhood of what is recommended say if the bound is least where they are
-            best; of a rule's recommendation on the data, or on a problem with the given constants.
+        label_column, client_column: the file's columns of labels and clients, if they have other names.
+        unit, seed, jobs, plan, progress: of the rule "best": the unit of privacy (``client``, ``record``, ``all``), the
+            runs' seed, the number of processes, the amount of computation, and a function that is called with the
+            finished share.
+        reuse: a store (`dpfl_theory.checks.call_cache.Reuse`) of earlier results.
+        confirm: whether to run the neighbourhood of the recommendation, to test if the bound is least where runs are
+            best; for a rule's recommendation on the data, or on a problem with the given constants.
         inputs: by the rule "best" those of `recommend.best`: epsilon, delta, rounds, cohort, clients, or constants. By
-            another one the fields of the algorithm's `Setting`: constants of the problem and the budget, each with its
+            another rule the fields of the algorithm's `Setting`: constants of the problem and the budget, each with its
             unit in the field's text ([F] objective, [X] parameter).
 
     Returns:
-        Plain data. By the rule "best" that of `recommend.best`. By another one the hyper-parameters under the paper's
+        Plain data. By the rule "best" that of `recommend.best`. By another rule the hyper-parameters under the paper's
         names, ``bound`` (None where none is claimed), its named ``terms``, ``noise``, ``unrounded`` values, and a
-        ``certificate`` that says why they are what they are. With "bound-optimal" also ``vacuous``, a sentence where
-        the bound promises nothing, ``would_help``, the least changes of single inputs with which it does, and in the
+        ``certificate`` with the reasons. With "bound-optimal" also ``vacuous``, a sentence if the bound promises
+        nothing, ``would_help``, the least changes of single inputs with which it promises something, and in the
         certificate ``lower_bound``, ``gap`` and ``how``. With ``confirm`` the list ``confirmed``
         (`dpfl_theory.recommend.confirm`), one entry for each algorithm with a bound.
 
     Raises:
-        InputError: for an unknown algorithm, rule or input, for values that the formulas do not allow, and for data
-            without a constant that the algorithm needs (a minimum that is not attained, gradients without bound).
+        InputError: for an unknown algorithm, rule or input, and for values that the formulas do not allow. Also for
+            data without a constant that the algorithm needs (a minimum that is not attained, gradients without bound).
 
     Sources: das2022 Theorem 4; hou2023 Corollary 1; shulgin2025 Corollary 2; noble2022 Theorem C.1, repaired;
     zhang2021 Corollary 3.2.1, repaired.
@@ -115,7 +118,7 @@ def recommend(
     wrong = []
     if data is None and shape:
         many = f"{' and '.join(map(named, shape))} {'is' if len(shape) == 1 else 'are'}"
-        wrong.append(f"{many} for a problem that is made of data: give `data` too")
+        wrong.append(f"{many} for a problem that is made from data: give `data` too")
     source = {name.removesuffix("_column"): value for name, value in shape.items()}
     if rule == BEST:
         from dpfl_theory.recommend.data import Source
@@ -127,9 +130,9 @@ def recommend(
             best(algorithm, inputs, on, unit=unit or "all", confirm=confirm, wrong=wrong, reuse=reuse, **how)
         )
     if algorithm is None:
-        raise InputError(f"`rule` is {rule!r}, which is one algorithm's: name an `algorithm`, or take `rule=best`")
+        raise InputError(f"`rule` is {rule!r}, which needs one algorithm: name an `algorithm`, or take `rule=best`")
     if unit is not None:
-        raise InputError(f"`unit` is for `rule=best`: leave it out, {algorithm} protects what it protects")
+        raise InputError(f"`unit` is for `rule=best`: leave it out, the unit of {algorithm} is fixed")
     found = by_rule(algorithm, rule, inputs, data, source, wrong)
     if confirm:
         from dpfl_theory.recommend.confirm import of_rule, stands_for
@@ -142,7 +145,7 @@ def recommend(
 
 
 class _Callable(ModuleType):
-    """A package that can be called, since the function that it is about has its name."""
+    """A package that can be called, since its main function has the same name."""
 
     def __call__(self, algorithm: str | None = None, rule: str = BEST, **inputs: Any) -> Recommendation:
         return recommend(algorithm, rule, **inputs)

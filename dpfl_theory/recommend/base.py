@@ -1,4 +1,4 @@
-"""What every algorithm's module says: the inputs that its formulas need, and how they are checked."""
+"""The common parts of the algorithms' modules: the inputs of their formulas, and the checks of these."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ Document = dict[str, Any]
 
 
 class Recommendation(Document, Tabular):
-    """What `dpfl_theory.recommend` returns: plain data that a notebook shows as a table.
+    """The result of `dpfl_theory.recommend`: plain data that a notebook shows as a table.
 
     >>> Recommendation(eta=1.0, p=0.1, bound=8.0, terms={"optimisation": 8.0}).records()
     [{'eta': 1.0, 'p': 0.1, 'bound': 8.0}]
     """
 
     def records(self) -> list[dict[str, Any]]:
-        """A row for each compared algorithm; of a rule one row with its hyper-parameters and its bound."""
+        """A row for each compared algorithm; for a rule, one row with its hyper-parameters and its bound."""
         if "algorithms" not in self:
             return [{name: value for name, value in self.items() if isinstance(value, (int, float, str))}]
         best = set(self["recommended_by_unit"].values())
@@ -91,35 +91,35 @@ def parameter(
     free: bool = False,
     measured: str = "",
 ) -> Any:
-    """A field with the text of its command-line option and the numbers (``NEEDS``) or words that it takes.
+    """A field with the text of its command-line option and its allowed numbers (``NEEDS``) or words.
 
-    free: a hyper-parameter that a rule may choose itself; a rule that does not needs it.
-    measured: which constant of a problem it is (a key of `measured.MEASURES`), for what data give.
+    free: a hyper-parameter that a rule may choose itself; other rules need it as an input. measured: the constant of a
+    problem that data give for it (a key of `constants_from_data.MEASURES`).
     """
     said = {"help": help_, "kind": kind, "choices": choices, "optional": optional, "free": free, "measured": measured}
     return field(default=default, metadata=said)
 
 
 def calibration(default: str = "accountant") -> Any:
-    """The field of the noise's source, which every algorithm has."""
-    text = "where the noise comes from: a certified accountant (default), or the paper's formula with `constant`"
+    """The field for the source of the noise, which every algorithm has."""
+    text = "source of the noise: a certified accountant (default), or the paper's formula with `constant`"
     return parameter(text, "word", choices=("paper", "accountant"), default=default)
 
 
 def relation(*choices: str) -> Any:
-    """The field of the neighbouring relation that the noise is certified for."""
+    """The field for the neighbouring relation that the noise is certified for."""
     text = "neighbouring relation that the noise is certified for; zero-out for clients, replace for records"
     return parameter(text, "word", choices=choices, default=choices[0])
 
 
 def view(default: str) -> Any:
-    """The field of the view that the noise is certified for."""
-    text = "who looks: at the averages of all rounds, or at every message"
+    """The field for the view that the noise is certified for."""
+    text = "observer: sees the averages of all rounds, or every message"
     return parameter(text, "word", choices=("third-party", "server"), default=default)
 
 
 def named(name: str) -> str:
-    """An input in a message: the command line shows what stands in such marks as its own option.
+    """The name of an input for a message: the command line shows a name in these quotes as its option.
 
     >>> named("strong_convexity")
     '`strong_convexity`'
@@ -128,7 +128,7 @@ def named(name: str) -> str:
 
 
 def finite(document: Document, where: str = "") -> Document:
-    """The document, or InputError naming a number in it that is not finite."""
+    """The document. Raises InputError, with the name, for a number in it that is not finite."""
     for name, value in document.items():
         if isinstance(value, dict):
             finite(value, f"{where}{name} ")
@@ -142,25 +142,26 @@ class Setting(ABC):
     """The inputs of one algorithm's formulas.
 
     Raises:
-        InputError: on construction, for all inputs that are missing or out of range, or else contradict others.
+        InputError: on construction, for all inputs that are missing or out of range; if none are, for all that
+        contradict others.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
     paper_noise_only: ClassVar[str] = ""
-    """What the paper's own noise formula is needed for, where no accountant can take its place."""
+    """The purpose of the paper's own noise formula, where no accountant can replace it."""
     power: ClassVar[int] = 2
     """The noise multiplier to this power is proportional to the constant of the paper's noise."""
     usual_constant: ClassVar[float | None] = None
     """The constant of the paper's noise where it is not given, if the paper has one."""
     speaks_of_noise: ClassVar[str] = ""
-    """What noise the bound speaks of."""
+    """The noise of the bound."""
     if TYPE_CHECKING:
         calibration: str = ""
         constant: float | None = None
     else:
-        constant = None  # of those whose paper's noise has none
+        constant = None  # for algorithms whose paper's noise has no constant
 
     def __post_init__(self) -> None:
         given = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -175,7 +176,7 @@ class Setting(ABC):
 
     @classmethod
     def faults(cls, given: Mapping[str, Any], *, free: bool = False, measured: bool = False) -> list[str]:
-        """What is wrong with each input alone: those that are missing, as one text, and those that are out of range.
+        """The errors of single inputs: one text for all missing inputs, and one for each that is out of range.
 
         free, measured: whether inputs that a rule may choose, and those that data give, may be missing.
         """
@@ -191,8 +192,8 @@ class Setting(ABC):
                 found.append(f"{named(f.name)} is {value!r}: give {NEEDS[said['kind']]}")
         if cls.paper_noise_only and given.get("calibration") == "accountant":
             found.append(
-                f"`calibration` is 'accountant': {cls.source} makes {cls.paper_noise_only} of the paper's own noise "
-                "formula; use `calibration=paper`, and dpfl-theory privacy account for what that noise gives"
+                f"`calibration` is 'accountant': {cls.source} computes {cls.paper_noise_only} from the paper's own "
+                "noise formula; use `calibration=paper`, and dpfl-theory privacy account for the privacy of that noise"
             )
         return found
 
@@ -203,7 +204,7 @@ class Setting(ABC):
 
     @classmethod
     def required(cls, name: str) -> bool:
-        """Whether an input has to be given, whatever the rule is."""
+        """Whether every rule needs this input."""
         (f,) = (f for f in fields(cls) if f.name == name)
         return f.default is None and not f.metadata["optional"] and not f.metadata["free"]
 
@@ -223,15 +224,15 @@ class Setting(ABC):
 
     @classmethod
     def undecided(cls, given: Mapping[str, Any]) -> list[str]:
-        """What is needed and can be given in more than one way, if none of them is."""
+        """Required inputs with several alternatives, if none of these is given."""
         return []
 
     def contradictions(self) -> Iterator[str]:
-        """Every way in which the inputs do not fit together."""
+        """All contradictions between inputs."""
         return iter(())
 
     def inputs(self) -> Document:
-        """The inputs that were given, as plain data."""
+        """The given inputs as plain data."""
         return {name: getattr(self, name) for name in self.names() if getattr(self, name) is not None}
 
     def asked(self) -> tuple[float, float] | None:
@@ -240,68 +241,68 @@ class Setting(ABC):
         return None if epsilon is None or delta is None else (epsilon, delta)
 
     def paper_constant(self) -> float | None:
-        """The constant of the paper's noise: given, or the usual one."""
+        """The constant of the paper's noise: given, or the default."""
         return self.usual_constant if self.constant is None else self.constant
 
     def at_constant(self, constant: float | None) -> Self:
-        """The same with this constant of the noise."""
+        """The same inputs with this constant of the noise."""
         return self if constant is None else replace(self, constant=constant)
 
     def paper_over_own(self, found: Document) -> float:
-        """The paper's noise over a recommendation's at the same constant."""
+        """The ratio of the paper's noise to a recommendation's at the same constant."""
         return 1.0
 
     def paper_constant_of(self, found: Document) -> float | None:
-        """The constant with which the paper's noise is a recommendation's."""
+        """The constant with which the paper's noise equals a recommendation's."""
         return None if self.constant is None else self.constant / self.paper_over_own(found) ** self.power
 
     def noise_by_server(self) -> bool:
-        """Whether the certified noise is on the average, and not on the clients' messages."""
+        """Whether the certified noise is on the average, not on the clients' messages."""
         return False
 
     @abstractmethod
     def released(self, found: Document, printed: bool = False) -> Mechanism:
-        """What a run of a recommendation releases, with its noise; printed: with noise where the paper adds it."""
+        """The releases of a run of a recommendation, with its noise; printed: with noise where the paper adds it."""
 
     @abstractmethod
     def printed(self) -> Document:
-        """What the paper prescribes."""
+        """The prescription of the paper."""
 
     @abstractmethod
     def answer(self, choice: Document) -> Document:
-        """The recommendation of these hyper-parameters, with their bound and noise."""
+        """The recommendation with these hyper-parameters, their bound and noise."""
 
     def chosen(self, document: Document) -> Document:
-        """The choice that a recommendation is the answer to."""
+        """The choice from which a recommendation was made."""
         return document
 
     @abstractmethod
     def trivial(self) -> tuple[float, str]:
-        """What bounds the left side without any run, and its formula."""
+        """A bound of the left side without any run, and its formula."""
 
     @abstractmethod
     def optimum(self) -> Optimum:
-        """Where the bound is least over all hyper-parameters that are not given."""
+        """The minimum of the bound over all hyper-parameters that are not given."""
 
     def infimum(self) -> float:
-        """What the bound can come near, infinite where no choice meets the hypotheses."""
+        """The infimum of the bound, infinite where no choice meets the hypotheses."""
         return self.optimum().bound
 
     def levers(self) -> dict[str, float]:
-        """Inputs with another value of which the bound may be smaller, each with the farthest such value."""
+        """Inputs whose change may lower the bound, each with the farthest useful value."""
         return {"epsilon": math.inf, "clients": math.inf, "dim": 1}
 
     def varied(self, name: str, value: float) -> Self:
-        """The same with another value of a lever."""
+        """The same inputs with another value of a lever."""
         return replace(self, **{name: value})  # type: ignore[arg-type]
 
     def refused(self, name: str, why: str, remedy: str) -> str:
-        """The text for an input that has the wrong value."""
+        """The message for an input with a wrong value."""
         return f"{named(name)} is {getattr(self, name)!r}: {why}; {remedy}"
 
 
 def fits(value: Any, kind: str) -> bool:
-    """Whether a value is a number as its kind (`NEEDS`) asks for.
+    """Whether a value is a number of the required kind (`NEEDS`).
 
     >>> fits(3, "count"), fits(0.5, "count"), fits(0, "nonnegative"), fits(True, "positive")
     (True, False, True, False)

@@ -1,7 +1,7 @@
-"""All private algorithms on one problem, at one privacy budget and one budget of communication: what each reaches.
+"""Comparison of all private algorithms on one problem, at one privacy budget and one communication budget.
 
-Every algorithm gets the hyper-parameters that the search found best for it (`dpfl_theory.recommend.search`), with noise
-that is certified for (epsilon, delta). What is told of the chosen ones is measured with fresh seeds.
+Every algorithm gets the best hyper-parameters that the search found for it (`dpfl_theory.recommend.search`), with
+noise that is certified for (epsilon, delta). The reported results of the chosen ones are measured with fresh seeds.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 __all__ = ["PROTECTED", "SURE", "UNITS", "compare", "in_processes"]
 
 PROTECTED = {"client": "each client's data", "record": "single records"}
-"""What each unit of privacy means."""
+"""The meaning of each unit of privacy."""
 
 UNITS = tuple(PROTECTED)
 
 SURE = 3.0
-"""Standard errors by which a mean must lie below the start to count as better than not training."""
+"""The number of standard errors by which a mean must be below the start to count as better than no training."""
 
 
 def compare(
@@ -49,31 +49,31 @@ def compare(
     progress: Callable[[float, str], None] | None = None,
     reuse: Reuse | None = None,
 ) -> Document:
-    """What each private algorithm reaches on a problem within a budget, and which of them to take.
+    """The result of each private algorithm on a problem within a budget, and the recommended one.
 
-    An epsilon for all of a client's data and one for a single record of it promise different things, so that
-    algorithms are compared, and one is recommended, for each unit of privacy by itself.
+    An epsilon for all of a client's data and one for a single record of it are different promises. So algorithms are
+    compared, and one is recommended, separately for each unit of privacy.
 
     Args:
         problem: with known infimum; the start is 0.
-        budget: epsilon, delta, neighbours, view, and how many vectors a client may send.
-        algorithms: names of `dpfl_theory.recommend.tuned`; without them all that can be run on the problem.
-        unit: what is protected: ``client``, ``record`` or ``all``, both of them.
-        seed: of the search; other seeds give other noise throughout.
-        plan: how much is run; `dpfl_theory.recommend.search.usual` by default.
-        jobs: processes; what is found does not depend on their number.
-        progress: called with the share of the algorithms that are done, and the name of one that is not.
-        reuse: a store of what was found before.
+        budget: epsilon, delta, neighbours, view, and the number of vectors that a client may send.
+        algorithms: names of `dpfl_theory.recommend.tuned`; by default all that can be run on the problem.
+        unit: the unit of privacy: ``client``, ``record`` or ``all``, for both.
+        seed: of the search; another seed changes all noise. plan: the amount of computation;
+        `dpfl_theory.recommend.search.usual` by default. jobs: the number of processes, which does not change the
+        results. progress: called with the finished share of the algorithms, and the name of an unfinished one. reuse: a
+        store of earlier results.
 
     Returns:
-        Plain data: ``start`` (the suboptimality at 0 and, for classes, the accuracy there); ``algorithms``, those that
-        protect clients first, and of these the best, each with ``protects``, ``relation``, ``view``, ``sampling``,
-        ``hyperparameters``, ``mechanism`` (what was accounted for), ``epsilon`` (certified low and high),
-        ``suboptimality`` and ``accuracy`` (mean and standard error over lanes), ``causes`` of the suboptimality and
-        ``why``, a sentence of them, ``rules`` (what its paper's rules give: `dpfl_theory.recommend.rule_runs`);
-        ``recommended_by_unit``: the best one's name, or None where no algorithm's mean
-        lies three standard errors below the start, and ``advice_by_unit``; ``recommended`` and ``advice``: the first of
-        these, for clients unless only records are asked for; ``left_out``: algorithms that cannot be run here, and why.
+        Plain data: ``start`` (the suboptimality at 0 and, for classes, the accuracy there); ``algorithms``, first those
+        that protect clients, in the order of their results, each with ``protects``, ``relation``, ``view``,
+        ``sampling``, ``hyperparameters``, ``mechanism`` (of the accounting), ``epsilon`` (certified low and high),
+        ``suboptimality`` and ``accuracy`` (mean and standard error over replicates), ``causes`` of the suboptimality,
+        ``why``, a sentence on them, and ``rules`` (the results of its paper's rules:
+        `dpfl_theory.recommend.rule_runs`); ``recommended_by_unit``: the best one's name, or None where no algorithm's
+        mean is three standard errors below the start, and ``advice_by_unit``; ``recommended`` and ``advice``: the first
+        of these, for clients unless only records are requested; ``left_out``: algorithms that cannot be run here, with
+        the reasons.
 
     Raises:
         InputError: for an unknown algorithm or unit, one that cannot be run here, or a budget that is out of range.
@@ -113,7 +113,7 @@ def compare(
 def _chosen(
     problem: Problem, budget: Budget, names: Sequence[str], unit: str
 ) -> tuple[list[Tuned], list[Mapping[str, str]]]:
-    """The algorithms to be compared, and those that cannot be run, which is an error where they were named."""
+    """The algorithms to be compared, and those that cannot be run. The latter are an error if they were named."""
     known = tuned()
     if unit not in (*UNITS, "all"):
         raise InputError(f"the unit of privacy is {unit!r}: choose one of {', '.join(UNITS)} or all")
@@ -145,7 +145,7 @@ def _rows(
     progress: Callable[[float, str], None] | None,
     reuse: Reuse,
 ) -> list[dict[str, Any]]:
-    """A row for each algorithm, from the store, or found one after another or by several processes."""
+    """A row for each algorithm, from the store or computed in one or several processes."""
 
     def run(work: Sequence[Callable[[], Any]], numbers: Sequence[int]) -> Sequence[Any]:
         def tell(left: Sequence[int]) -> None:
@@ -161,8 +161,8 @@ def _rows(
 def in_processes(
     work: Sequence[Callable[[], Any]], jobs: int, order: Sequence[int], tell: Callable[[Sequence[int]], None]
 ) -> list[Any]:
-    """What pieces of work give, one after another here or, in this order, in several processes; tell: called with the
-    numbers of those that have not ended."""
+    """The results of pieces of work, in order, from this or from several processes; tell: called with the numbers of
+    the unfinished ones."""
     if several(jobs, len(work)):
         return spread(work, min(jobs, len(work)), order, waiting=tell)
     found = []
@@ -224,7 +224,7 @@ def _advice(best: Document, start: float) -> str:
     gap = best["suboptimality"]
     return (
         f"To protect {PROTECTED[best['protects']]} take {best['title']} ({best['source']}): it ends at "
-        f"{gap['mean']:.3g} +- {gap['error']:.1g}, and the start has {start:.3g}."
+        f"{gap['mean']:.3g} +- {gap['error']:.1g}, and the start is at {start:.3g}."
     )
 
 

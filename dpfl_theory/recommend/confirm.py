@@ -1,4 +1,4 @@
-"""Whether a bound is least where runs are best, told of a rule's recommendation or of a comparison's."""
+"""Test whether a bound is least where runs are best, around the recommendation of a rule or of a comparison."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ def confirm(
     seed: int = 0,
     rate: float = RATE,
 ) -> Document:
-    """Whether the bound of an algorithm is least where its runs are best, around these hyper-parameters.
+    """Test whether the bound of an algorithm is least where its runs are best, around these hyper-parameters.
 
     Args:
-        one: the algorithm on its problem, within a budget; no line goes beyond the vectors that this allows.
+        one: the algorithm on its problem, within a budget; no line exceeds the number of vectors that this allows.
         hyperparameters: the recommended ones, by the names of `dpfl_theory.recommend.tuned`.
-        known: the problem's constants as inputs of the algorithm's `Setting`, or why the bound lacks one.
-        least: where the bound is least altogether, for lines along which it says nothing.
-        lanes, seed, rate: of each value's runs, and the false-alarm rate of all that is told.
+        known: the problem's constants as inputs of the algorithm's `Setting`, or the reason why the bound lacks one.
+        least: the global minimum of the bound, for lines along which it has no value. lanes, seed, rate: of each
+        value's runs, and the false-alarm rate of the whole report.
 
     Returns:
         Plain data: ``lines``, for each hyper-parameter its ``values``, the ``bound``, ``mean`` and ``error`` at each,
         ``bound_least``, ``measured_least``, the ``interval`` of values that may be the best, their ``ratio`` to
-        ``bound_least``, ``loss`` (what runs at the bound's optimum have over the least), ``agree``, ``vacuous``,
-        ``why`` and a ``sentence``; ``cost``, what the recommendation and the neighbourhood's best have with fresh
-        seeds; ``statement``, what it ``bounds``, and ``why`` it says nothing of the recommendation itself, if so;
-        ``standard_errors`` (z), ``false_alarms`` (the rate) and ``lanes``.
+        ``bound_least``, ``loss`` (the ratio of runs at the bound's optimum to the least), ``agree``, ``vacuous``,
+        ``why`` and a ``sentence``; ``cost``, the results of the recommendation and of the neighbourhood's best with
+        fresh seeds; ``statement``, its left side ``bounds``, and ``why`` it does not apply to the recommendation
+        itself, if so; ``standard_errors`` (z), ``false_alarms`` (the rate) and ``lanes``.
 
     Raises:
-        InputError: for an algorithm without a bound, and for a run that is too long to be made.
+        InputError: for an algorithm without a bound, and for a run that is too long.
 
     >>> from dpfl_theory.problems import make
     >>> one = tuned()["dp-norm-ec"](make("quadratic", clients=4, dimension=2, seed=1), Budget(8.0, 1e-5, rounds=8))
@@ -92,13 +92,13 @@ def confirm(
 def of_rule(
     document: Document, problem: Problem, *, lanes: int = LANES, seed: int = 0, reuse: Reuse | None = None
 ) -> Document:
-    """`confirm` of a rule's recommendation (`dpfl_theory.recommend`), with the inputs that it was given.
+    """`confirm` of a rule's recommendation (`dpfl_theory.recommend`), with its inputs.
 
-    Raises InputError, too, where no epsilon and delta say what noise is to be certified.
+    Also raises InputError without an epsilon and delta for the certified noise.
     """
     name, inputs = document["algorithm"], document["inputs"]
     if name not in RULED:
-        raise InputError(f"there is no run of {name} to confirm its bound by: leave `confirm` out")
+        raise InputError(f"there is no run of {name} that could confirm its bound: leave `confirm` out")
     if "epsilon" not in inputs:
         raise InputError("`confirm` certifies the noise of runs: give `epsilon`, `delta` and `constant`, not `rho`")
     kind = tuned()[name]
@@ -116,10 +116,11 @@ def _of_problem(name: str) -> set[str]:
 
 
 def stands_for(name: str, inputs: Mapping[str, Any]) -> Problem:
-    """A problem (`Constants`) with the constants that an algorithm's rule was given; InputError where there is none.
+    """A problem (`Constants`) with the constants that were given to an algorithm's rule. Raises InputError if none
+    exists.
 
-    hou2023's ||h*|| is proportional to the root of the heterogeneity, shulgin2025's gap to the squared distance, so
-    that one problem tells what to make another of.
+    hou2023's ||h*|| is proportional to the root of the heterogeneity, and shulgin2025's gap to the squared distance.
+    So one problem gives the constants of another.
     """
     kind = get(name)
     shape = {f.name: inputs[f.name] for f in fields(Constants) if f.name in inputs}
@@ -146,7 +147,7 @@ def stands_for(name: str, inputs: Mapping[str, Any]) -> Problem:
             least = "more" if lower else "less"
             raise InputError(
                 f"{named(field)} is {given:g}: {problem.name} has {found.value:.6g}, and no other problem with {least} "
-                "is at hand to confirm by runs: give `data`, or that value"
+                "is available for runs: give `data`, or that value"
             )
     return problem
 
@@ -161,7 +162,8 @@ def of_comparison(
     progress: Callable[[float, str], None] | None = None,
     reuse: Reuse | None = None,
 ) -> list[Document]:
-    """`confirm` of each row of a comparison whose algorithm has a bound; the false-alarm rate is that of all of them.
+    """`confirm` of each row of a comparison whose algorithm has a bound; the false-alarm rate is for all of them
+    together.
 
     Raises InputError where none has.
     """
@@ -194,12 +196,12 @@ def _of_row(row: Document, problem: Problem, budget: Budget, seed: int, rate: fl
 
 
 def _number(value: float) -> float | None:
-    """None for what is not finite."""
+    """The number, or None if it is not finite."""
     return value if math.isfinite(value) else None
 
 
 def _told(line: Line, z: float, least: Mapping[str, float] | None) -> Document:
-    """A line as plain data, with where its two optima are and a sentence."""
+    """A line as plain data, with its two optima and a sentence."""
     means, kept = line.means, line.indistinct(z)
     errors = line.gaps.std(axis=1, ddof=1) / math.sqrt(line.gaps.shape[1])
     found = line.values[kept]
@@ -231,19 +233,19 @@ def _told(line: Line, z: float, least: Mapping[str, float] | None) -> Document:
 
 
 def _sentence(told: Document) -> str:
-    """Where the bound is least, where the runs are best, and what to make of it."""
+    """A sentence with the bound's optimum, the measured optimum, and their comparison."""
     name, b = told["hyperparameter"], told["bound_least"]
     if told["interval"] is None:
         return f"Some runs diverge at every {name}."
     low, high = told["interval"]
     measured = _range(told["values"], low, high)
     if b is None:
-        return f"The bound says nothing of {name}: {told['why']}. The measured optimum is {measured}."
+        return f"The bound says nothing about {name}: {told['why']}. The measured optimum is {measured}."
     whose = f"The bound's optimum {name} = {b:.3g}{_edge(told)}"
     if told["bound_of"] == "bound-optimal":
-        whose = f"The bound says nothing of these; its optimum elsewhere, {name} = {b:.3g},"
+        whose = f"The bound says nothing about these; its optimum elsewhere, {name} = {b:.3g},"
     if told["agree"]:
-        said = f"{whose} lies where the measured one does ({measured})."
+        said = f"{whose} agrees with the measured one ({measured})."
     else:
         higher = low > b
         ends = [x if higher else 1 / x for x in told["ratio"] or ()]  # an optimum of 0 has no ratio
@@ -251,15 +253,17 @@ def _sentence(told: Document) -> str:
         verdict = f": the bound is too {'careful' if higher else 'bold'} there" if name in STEPS else ""
         costs = "" if told["loss"] is None else f"; there runs end {told['loss'] - 1:.0%} higher"
         way = "higher" if higher else "lower"
-        said = f"{whose} is not the measured one ({measured}), which lies {times}{way}{verdict}{costs}."
+        said = f"{whose} is not the measured one ({measured}), which is {times}{way}{verdict}{costs}."
     if told["vacuous"]:
         least = min(x for x in told["bound"] if x is not None)
-        said += f" The bound promises nothing: {least:.3g} at least, and {told['trivial']:.3g} holds without a run."
+        said += (
+            f" The bound promises nothing: it is at least {least:.3g}, and {told['trivial']:.3g} holds without a run."
+        )
     return said
 
 
 def _range(values: Sequence[float], low: float, high: float) -> str:
-    """Values that may be the best, with what the ends of those that were run leave open.
+    """The values that may be the best; a value at an end of the tried ones leaves further values open.
 
     >>> _range([1, 2, 4, 8], 2, 4), _range([1, 2, 4, 8], 4, 8), _range([1, 2, 4, 8], 1, 1)
     ('2 to 4', '4 to 8 or beyond', 'at most 1')
@@ -271,7 +275,7 @@ def _range(values: Sequence[float], low: float, high: float) -> str:
 
 
 def _edge(told: Document) -> str:
-    """Whether the bound might be less where it says nothing, or beyond what was run."""
+    """A note if the bound might be less where it has no value, or beyond the tried values."""
     if told["bound_of"] != "neighbourhood":
         return ""
     k = told["values"].index(told["bound_least"])

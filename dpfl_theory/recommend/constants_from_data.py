@@ -22,9 +22,9 @@ __all__ = ["MEASURES", "Absent", "Measured", "constants_of", "gap_at_start", "me
 
 
 class Absent(Exception):
-    """A constant that the problem does not have: why, and what to change about the problem.
+    """A constant that the problem does not have: the reason, and a change of the problem that helps.
 
-    besides: what helps without another ridge, if anything does.
+    besides: a change that helps without another ridge, if one exists.
     """
 
     def __init__(self, why: str, remedy: str, besides: str = "") -> None:
@@ -36,13 +36,13 @@ class Absent(Exception):
 
 @dataclass(frozen=True)
 class Measured:
-    """A constant and why it may be trusted; an error that nothing bounds is NaN."""
+    """A constant and the reason for its value; an error without a bound is NaN."""
 
     value: float
     certificate: Certificate
 
     def describe(self) -> Document:
-        """Plain data: ``value``, ``kind``, ``error`` (None where nothing bounds it), ``text``."""
+        """Plain data: ``value``, ``kind``, ``error`` (None without a bound), ``text``."""
         c = self.certificate
         error = None if math.isnan(c.error) else c.error
         return {"value": self.value, "kind": c.kind, "error": error, "text": c.text}
@@ -89,7 +89,7 @@ def _distance(problem: Problem, copies: int = 1) -> Measured:
     known = problem.constants.certificates
     found = known.get("w_star", known["f_star"])
     stacked = f", times the root of {copies} clients" if copies > 1 else ""
-    if "w_star" not in known:  # the certificate is one of f, not of w*: it says nothing of the distance's error
+    if "w_star" not in known:  # the certificate is for f, not for w*: it does not bound the error of the distance
         text = f"length of the computed w*{stacked}; f(w*): {found.text}"
         return Measured(value, Certificate("computed", math.nan, text))
     error = math.sqrt(copies) * found.error
@@ -136,7 +136,7 @@ def _residual(problem: Problem) -> Measured:
 
 
 def _once(measure: Callable[[LinearModel], Measured]) -> Callable[[LinearModel], Measured]:
-    """A measure that takes a search, kept for each problem as long as that is there."""
+    """A measure that needs a search; cached for each problem as long as the problem exists."""
     known: WeakKeyDictionary[LinearModel, Measured] = WeakKeyDictionary()
 
     @wraps(measure)
@@ -183,7 +183,7 @@ MEASURES: dict[str, Callable[[Any], Measured]] = {
     "gradient variance": _gradient_variance,
     "largest dissimilarity": _dissimilarity,
 }
-"""What a field of a `Setting` may be measured as; those of records need a `LinearModel`."""
+"""The measures for fields of a `Setting`; those of records need a `LinearModel`."""
 
 
 REPORTED = {
@@ -199,7 +199,7 @@ REPORTED = {
 
 
 def constants_of(problem: Problem) -> dict[str, Document]:
-    """What is known of a problem: each constant's meaning, value and certificate, or why it does not exist.
+    """The constants of a problem: the meaning, value and certificate of each, or the reason why it does not exist.
 
     >>> from dpfl_theory.problems import make
     >>> known = constants_of(make("logistic-synthetic", clients=4, dimension=2, records=10))
@@ -218,8 +218,8 @@ def constants_of(problem: Problem) -> dict[str, Document]:
 def measures_of(
     kind: type[Setting], problem: Problem, given: Collection[str] = ()
 ) -> tuple[dict[str, Measured], dict[str, Absent]]:
-    """The inputs of an algorithm that a problem gives, without those that are ``given``, and those that it needs and
-    that the problem does not have."""
+    """The inputs of an algorithm that a problem gives, without those that are ``given``, and the needed inputs that
+    the problem does not have."""
     found: dict[str, Measured] = {}
     absences: dict[str, Absent] = {}
     for field in fields(kind):

@@ -1,4 +1,4 @@
-"""A data set in place of constants: it is split among clients, and the problem's constants become the inputs."""
+"""Inputs from a data set: it is split among clients, and the problem's constants become the inputs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ CLIENTS = 10
 
 @dataclass(frozen=True)
 class Source:
-    """A bundled data set's name or a file, and how a problem is made of it: logistic regression for two classes,
-    softmax regression for more; ridge [F/X^2]; features, row_norm as in `problems.logistic`.
+    """A bundled data set's name or a file, with the options for the problem made from it: logistic regression for two
+    classes, softmax regression for more; ridge [F/X^2]; features, row_norm as in `problems.logistic`.
 
-    partition: how records are split among clients, ``iid`` and so on. Without it a file's own clients are the clients,
-    and records of nobody are split i.i.d. label, client: the file's columns, where they are not called so.
+    partition: how records are split among clients, ``iid`` and so on. By default a file's own clients are the clients,
+    and records without a client are split i.i.d. label, client: the file's columns, if they have other names.
     """
 
     data: str
@@ -42,7 +42,7 @@ class Source:
 
     @cached_property
     def found(self) -> Dataset:
-        """The records, prepared."""
+        """The prepared records."""
         return load(
             str(self.data), features=self.features, row_norm=self.row_norm, label=self.label, client=self.client
         )
@@ -54,28 +54,29 @@ class Source:
 
     @property
     def width(self) -> int:
-        """The features, without the bias: those that principal components may take the place of."""
+        """The number of features, without the bias: those that principal components may replace."""
         return int(self.found.x.shape[1]) - 1
 
     @property
     def records(self) -> int:
-        """How many records there are."""
+        """The number of records."""
         return len(self.found.y)
 
     @property
     def constant(self) -> list[str]:
-        """The features that are 0 once they are standardised, by name or, without names, by number (from 1)."""
+        """The features that are 0 after standardisation, by name or, without names, by number (from 1)."""
         if self.features is not None or not isinstance(self.found.x, np.ndarray):
             return []
         names = self.found.features or [str(j + 1) for j in range(self.width)]
         return [name for name, zero in zip(names, (self.found.x[:, : self.width] == 0.0).all(axis=0)) if zero]
 
     def narrowed(self, features: int) -> Source:
-        """The same with so many principal components."""
+        """The same with this number of principal components."""
         return replace(self, features=features)
 
     def problem(self, clients: int | None = None, copies: int = 1) -> LinearModel:
-        """The problem: with the file's own clients, or the records split among this many (10); each so many times.
+        """The problem: with the file's own clients, or with the records split among this number of clients (10); each
+        repeated the given number of times.
 
         >>> Source("breast-cancer", features=2).problem(4).d
         3
@@ -87,7 +88,7 @@ class Source:
             if clients is not None and clients != len(parts):
                 raise InputError(
                     f"`clients` is {clients}, and {found.name} has {len(parts)} clients of its own: leave `clients` "
-                    "out, or say with `partition` how to split the records anew"
+                    "out, or choose with `partition` how to split the records again"
                 )
         else:
             parts = split(self.partition or "iid", found.y, CLIENTS if clients is None else clients)
@@ -98,8 +99,8 @@ class Source:
 
 
 def report(source: Source, problem: LinearModel) -> Document:
-    """What the data are: how many clients, records and features, the problem's constants with their certificates, and
-    what of all this is not private."""
+    """A description of the data: the numbers of clients, records and features, the problem's constants with their
+    certificates, and the parts that are not private."""
     sizes = np.diff(problem.data.offsets)
     return {
         "source": str(source.data),
@@ -112,15 +113,16 @@ def report(source: Source, problem: LinearModel) -> Document:
         "partition": "own" if source.own_clients else source.partition or "iid",
         "ridge": source.ridge,
         "constants": constants_of(problem),
-        "not_private": "these numbers and the choice of algorithm and hyper-parameters look at the data, and spend no "
-        "epsilon",
+        "not_private": (
+            "these numbers and the choice of algorithm and hyper-parameters use the data and are not counted in epsilon"
+        ),
     }
 
 
 def _told(
     kind: type[Setting], source: Source, clients: int | None, given: Mapping[str, Any], names: list[str], absent: Absent
 ) -> str:
-    """What absent constants are told with: the remedy, unless the other ridge that it asks for takes one away."""
+    """The message for absent constants: the remedy, unless the other ridge that it needs removes another constant."""
     other = replace(source, ridge=0.0 if source.ridge else 1.0).problem(clients)
     remedy, loses = absent.remedy, ""
     for f in fields(kind):
@@ -139,9 +141,9 @@ def _told(
 
 
 def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tuple[dict[str, Any], Document]:
-    """The inputs of an algorithm, those ``given`` before those that the data give, and what is told of the latter.
+    """The inputs of an algorithm, those ``given`` before those that the data give, and the report on the latter.
 
-    Raises InputError for all constants that are needed and do not exist.
+    Raises InputError for all needed constants that do not exist.
     """
     told = {f.name: f.metadata for f in fields(kind)}
     (number,) = (name for name, said in told.items() if said["measured"] == "clients")
@@ -173,11 +175,12 @@ def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tu
 
 
 def against_start(document: Document, told: Document) -> Document:
-    """What is to be said besides of a recommendation whose bound is no less than its left side where every run starts.
+    """The warning for a recommendation whose bound is not less than its left side at the start of every run.
 
     >>> bound = {"bound": 0.41, "certificate": {"bounds": "E f(w) - f(w*) [F]", "trivial": 0.42, "vacuous": False}}
     >>> against_start(bound, {"at_start": {"[F]": 0.34}})["vacuous"]
-    'This bound promises nothing: 0.41 is not below 0.34 [F], what these data have at the start, w = 0, without any run'
+    'This bound promises nothing: 0.41 is not below 0.34 [F], the value of these data at the start, w = 0, without any
+    run'
     >>> against_start(bound, {"at_start": {"[F]": 0.5}})
     {}
     """
@@ -185,9 +188,9 @@ def against_start(document: Document, told: Document) -> Document:
     unit = next((u for u in told["at_start"] if said["bounds"].endswith(u)), None)
     if bound is None or unit is None or bound < (least := told["at_start"][unit]):
         return {}
-    where = f"below {least:.6g} {unit}, what these data have at the start, w = 0, without any run"
+    where = f"below {least:.6g} {unit}, the value of these data at the start, w = 0, without any run"
     if before := document.get("vacuous"):
-        sentence = f"{before}; and the bound would have to be {where}, too"
+        sentence = f"{before}; and the bound would also have to be {where}"
     else:
         sentence = f"This bound promises nothing: {bound:.6g} is not {where}"
     return {

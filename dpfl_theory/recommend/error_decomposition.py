@@ -1,4 +1,4 @@
-"""Where a run's suboptimality comes from: its causes taken away one after another, each by a run without it."""
+"""Decomposition of a run's suboptimality: its causes are removed one after another, each by a run without it."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ __all__ = ["Cause", "causes", "told"]
 
 _LANES = 8
 _LONGER = 16
-"""Times as many rounds as the run has: what is left after them is not for lack of rounds."""
+"""The factor by which the rounds are increased: the suboptimality that remains is not from too few rounds."""
 _MOST = 10_000
 _MOST_WIDE = 320
-"""The same for sparse records with so many features that few runs have to do (`recommend.search.usual`)."""
+"""The same for sparse records with many features, for which only few runs are possible (`recommend.search.usual`)."""
 _UNBOUNDED = 1e150
 """A threshold that no message reaches."""
 _GOOD = {
     "the noise": "the noise does no harm",
-    "cohorts": "more clients in a round do no good",
+    "cohorts": "more clients in a round do not help",
     "clipping": "clipping helps",
-    "too few rounds": "more rounds do no good",
+    "too few rounds": "more rounds do not help",
 }
-"""What is said of a cause without which runs end higher."""
+"""The text for a cause without which runs end higher."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """One cause: its name, the suboptimality once it and those before it are gone [F], and the share of the whole that
-    went with it; None where the runs end higher without it, which stays then."""
+    """One cause: its name, the suboptimality without it and the causes before it [F], and its share of the whole. The
+    share is None where the runs end higher without it; then the cause stays."""
 
     name: str
     without: float
@@ -43,8 +43,8 @@ class Cause:
 
 
 def causes(tuned: Tuned, values: Mapping[str, float], gap: float, seed: int) -> list[Cause]:
-    """What makes the suboptimality ``gap`` of a choice of values: the noise, cohorts, clipping, too few rounds, and
-    what is left without any of these. The shares add up to 1.
+    """The causes of the suboptimality ``gap`` of a choice of values: the noise, cohorts, clipping, too few rounds, and
+    the rest. The shares add up to 1.
 
     >>> from dpfl_theory.problems import make
     >>> from dpfl_theory.recommend.tuned import Budget, tuned
@@ -73,7 +73,7 @@ State = tuple[Tuned, dict[str, float], int]
 
 
 def _steps(tuned: Tuned) -> Iterator[tuple[str, Callable[[Tuned, dict[str, float], int], State]]]:
-    """The causes that an algorithm's runs have, each with how it is taken away."""
+    """The causes that an algorithm's runs have, each with its removal."""
     yield "the noise", lambda one, lanes, rounds: (one, {**lanes, one.noise: 0.0}, rounds)
     cohort, threshold = tuned.budget.cohort, tuned.threshold
     if cohort is not None and cohort < tuned.problem.n:
@@ -86,7 +86,7 @@ def _steps(tuned: Tuned) -> Iterator[tuple[str, Callable[[Tuned, dict[str, float
 
 
 def _mean(one: Tuned, lanes: Mapping[str, Any], rounds: int, seed: int) -> float:
-    """The mean suboptimality after so many rounds, inf where a run diverges."""
+    """The mean suboptimality after the given number of rounds, inf where a run diverges."""
     with np.errstate(all="ignore"):
         run = simulate(
             one.algorithm(lanes),
@@ -109,7 +109,7 @@ def told(found: list[Cause], gap: float) -> str:
     'Of the suboptimality 1, 75% are from the noise, 25% from the rest; clipping helps.'
     """
     if not found:
-        return "Some runs diverge." if not math.isfinite(gap) else "Nothing is left of the suboptimality."
+        return "Some runs diverge." if not math.isfinite(gap) else "No suboptimality remains."
     parts = [f"{cause.share:.0%} {'are ' * (k == 0)}from {cause.name}" for k, cause in enumerate(_large(found))]
     good = [_GOOD[cause.name] for cause in found if cause.share is None]
     helped = f"; {' and '.join(good)}" if good else ""

@@ -1,6 +1,6 @@
-"""Values of a statement's formulas, and what the catalogue says of it.
+"""Values of a statement's formulas, and its record in the catalogue.
 
-Formulas are evaluated with 60 digits, so that whether a count is rounded up does not hang on the last bit.
+Formulas are evaluated with 60 digits, so that the rounding of a count does not depend on the last bit.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["cite", "failures", "prescribed", "rounded_up", "terms", "value"]
 
 DIGITS = 60
 NEARLY = 1e-12
-"""A count this near a whole number, relatively, is that number: inputs such as 0.1 are not exact."""
+"""A count within this relative distance of a whole number is that number: inputs such as 0.1 are not exact."""
 
 
 def value(statement: Statement, expression: Any, values: Mapping[str, Any]) -> float:
-    """An expression in the statement's letters at these values.
+    """An expression in the statement's symbols at these values.
 
     >>> from dpfl_theory.statements import get
     >>> theorem = get("das2022.theorem4a")
@@ -49,7 +49,7 @@ def _at(statement: Statement, names: tuple[str, ...], function: Callable[..., An
 
 @cache
 def _compiled(expression: Any) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    """The names of an expression's letters, and a function of them for mpmath's numbers."""
+    """The names of an expression's symbols, and a function of them for mpmath's numbers."""
     letters = sorted(expression.free_symbols, key=str)
     return tuple(s.name for s in letters), sp.lambdify(letters, expression, "mpmath")
 
@@ -67,7 +67,7 @@ def _right_side(statement: Statement) -> dict[str, Any]:
 
 
 def prescribed(statement: Statement, values: Mapping[str, Any]) -> dict[str, float]:
-    """The statement's prescription at these values, by letter."""
+    """The statement's prescription at these values, by symbol."""
     return {name: value(statement, expression, values) for name, expression in _prescription(statement).items()}
 
 
@@ -77,7 +77,7 @@ def terms(statement: Statement, values: Mapping[str, Any]) -> dict[str, float]:
 
 
 def rounded_up(number: float) -> int:
-    """A count that is prescribed as a real number, as a whole one of at least 1.
+    """A count that is prescribed as a real number, rounded up to a whole number of at least 1.
 
     >>> rounded_up(2.1), rounded_up(2.0000000000000004), rounded_up(-3.5)
     (3, 2, 1)
@@ -88,14 +88,14 @@ def rounded_up(number: float) -> int:
 
 
 def failures(statement: Statement, values: Mapping[str, Any]) -> list[str]:
-    """One sentence for each hypothesis that these values do not meet. What a hypothesis says of the problem is taken
-    on trust: no problem is at hand."""
+    """One sentence for each hypothesis that these values do not meet. Hypotheses on the problem are assumed: no
+    problem is available here."""
     found = ((a.text, a.test(None, values)) for a in statement.assumptions)
     return [f"the hypothesis '{text}' of {statement.id} is not met: {why}" for text, why in found if why is not None]
 
 
 def cite(role: str, statement: Statement, values: Mapping[str, Any] | None = None) -> Document:
-    """What the catalogue records of a statement: its verdict, where its formula is from, its erratum or remark, and the
+    """The catalogue's record of a statement: its verdict, the source of its formula, its erratum or remark, and the
     hypotheses that fail here."""
     summary = statement.summary()
     said: Document = {

@@ -1,5 +1,5 @@
-"""Recommendations as figures: what each algorithm reaches beside the start, for each unit of privacy a panel; and the
-neighbourhood of each recommendation, for each hyper-parameter a panel."""
+"""Figures of recommendations. One compares the result of each algorithm with the start, with a panel for each unit of
+privacy. The other shows the neighbourhood of each recommendation, with a panel for each hyper-parameter."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ _TITLES = {"client": "each client's data", "record": "single records"}
 
 
 def drawn(document: Mapping[str, Any]) -> Figure:
-    """The figure of a comparison (`dpfl_theory.recommend.compare`): suboptimality at the end with two standard errors
-    (dots, blue for the recommended algorithm), that of the same run without its noise (rings), and the start.
+    """The figure of a comparison (`dpfl_theory.recommend.compare`): it shows the suboptimality at the end with two
+    standard errors (dots, blue for the recommended algorithm). It also shows that of the same run without its noise
+    (rings), and the start.
 
     >>> gap = {"mean": 0.1, "error": 0.01}
     >>> row = {"name": "dp-fedavg", "protects": "client", "suboptimality": gap, "causes": [{"without": 0.02}]}
@@ -56,9 +57,10 @@ def _panel(ax: Any, document: Mapping[str, Any], unit: str) -> None:
 
 
 def neighbourhoods(confirmed: Sequence[Mapping[str, Any]]) -> Figure:
-    """The figure of `dpfl_theory.recommend.confirm`, a row for each algorithm: the bound (grey, its own scale on the
-    right) and the measured suboptimality (blue, two standard errors) at each value of a hyper-parameter, what was
-    recommended (line), the values that may be the best (shaded) and where the bound is least (square).
+    """The figure of `dpfl_theory.recommend.confirm`, with a row for each algorithm. It shows the bound (grey, its own
+    scale on the right) and the measured suboptimality (blue, two standard errors) at each value of a hyper-parameter.
+    It also shows the recommended value (line), the values that may be the best (shaded) and the minimum of the bound
+    (square).
 
     >>> line = {"hyperparameter": "eta", "recommended": 1.0, "values": [0.5, 1.0, 2.0], "bound": [3.0, 2.0, None],
     ...         "mean": [0.3, 0.2, 0.4], "error": [0.01, 0.01, 0.01], "interval": [1.0, 1.0], "bound_least": 1.0}

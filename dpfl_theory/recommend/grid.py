@@ -1,4 +1,4 @@
-"""Every combination of hyper-parameters on a grid over all that is free, each with certified noise."""
+"""All combinations of the free hyper-parameters on a grid, each with certified noise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["grid", "size"]
 
 
 def _coordinates(tuned: Tuned, count: int) -> list[list[float]]:
-    """Each axis's coordinates: all of its values, or so many evenly spread ones, ends included."""
+    """The coordinates of each axis: all of its values, or ``count`` evenly spaced ones with both ends."""
     return [
         list(np.linspace(0.0, 1.0, count))
         if axis.between
@@ -24,13 +24,13 @@ def _coordinates(tuned: Tuned, count: int) -> list[list[float]]:
 
 
 def size(tuned: Tuned, count: int) -> int:
-    """How many combinations there are with ``count`` values on each axis where everything between may be taken."""
+    """The number of combinations, with ``count`` values on each continuous axis."""
     return math.prod(map(len, _coordinates(tuned, count)))
 
 
 def grid(tuned: Tuned, seed: int, count: int = 10, plan: Plan | None = None) -> Found:
     """The best combination, found and measured as `dpfl_theory.recommend.search` does: `Plan.lanes` runs of each, more
-    of the best, and fresh ones of the chosen.
+    runs of the best, and fresh runs of the chosen one.
 
     >>> from dpfl_theory.problems import make
     >>> from dpfl_theory.recommend.tuned import Budget, tuned

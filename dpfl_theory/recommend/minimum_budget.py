@@ -1,7 +1,7 @@
-"""What would help where nothing beats the start: the smallest change of epsilon, clients or parameters, by runs.
+"""The smallest change of epsilon, clients or parameters with which an algorithm beats the start, by runs.
 
-Each candidate is a search of its own with certified noise, smaller than the one that a recommendation comes from; a
-change counts as enough where the algorithm's mean then lies a tenth and three standard errors below the start.
+Each candidate is a separate search with certified noise, smaller than the one for a recommendation. A change is
+sufficient if the algorithm's mean is then a tenth and three standard errors below the start.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _PLAN = Plan(points=64, generations=5, finalists=12, second=16, best=4, third=64
 _MOST = 64
 """The largest factor that is tried."""
 _RECORDS = 200_000
-"""Records, copies included, beyond which no more clients are tried."""
+"""The number of records, copies included, beyond which more clients are not tried."""
 _SPARSE = 2**22
-"""The same for parameters of all clients together, where records are sparse."""
+"""The same for the number of parameters of all clients together, where records are sparse."""
 _SHARE = 0.9
 
 
 def beats_start(problem: Problem, name: str, budget: Budget, seed: int, plan: Plan | None = None) -> bool:
     """Whether the best hyper-parameters found for an algorithm end a tenth and three standard errors below the start,
-    that of 0."""
+    0."""
     found = search(
         tuned()[name](problem, budget), seed, plan or (_PLAN if usual(problem) == Plan() else usual(problem))
     )
@@ -43,7 +43,7 @@ def beats_start(problem: Problem, name: str, budget: Budget, seed: int, plan: Pl
 
 
 def _least(enough: Callable[[int], bool], most: int) -> int | None:
-    """The least of 2, 3, ..., ``most`` that is enough, if what is larger is enough too; None where none is.
+    """The least of 2, 3, ..., ``most`` that is sufficient, if all larger ones are too; None where none is.
 
     >>> _least(lambda k: k >= 5, 64), _least(lambda k: False, 64)
     (5, None)
@@ -60,7 +60,7 @@ def _least(enough: Callable[[int], bool], most: int) -> int | None:
 
 
 def _rounded_up(value: float) -> float:
-    """To two significant digits.
+    """Rounded up to two significant digits.
 
     >>> _rounded_up(0.561), _rounded_up(13.0)
     (0.57, 13.0)
@@ -78,19 +78,19 @@ def changes(
     plan: Plan | None = None,
     reuse: Reuse | None = None,
 ) -> Document:
-    """The smallest changes, each alone, with which an algorithm ends below the start.
+    """The smallest single changes with which an algorithm ends below the start.
 
     Args:
-        source: the data, or constants in their place; ``clients``: how many the records are split among, where the data
-            do not say.
-        budget: at which nothing beats the start.
+        source: the data, or constants in their place; ``clients``: the number of clients among which the records are
+            split, if the data do not have clients.
+        budget: one at which nothing beats the start.
         name: the algorithm, the best one at that budget.
-        reuse: a store of what was found before.
+        reuse: a store of earlier results.
 
     Returns:
-        ``epsilon``: the asked one times the least power of 2^(1/4), rounded up; ``clients``: the least multiple of the
-        clients, each as many times there; ``features``: the largest number of principal components, which sparse
-        records do not have; None for each where nothing that was tried is enough.
+        ``epsilon``: the requested one times the least power of 2^(1/4), rounded up; ``clients``: the least multiple of
+        the clients, each repeated equally often; ``features``: the largest number of principal components, which sparse
+        records do not have. Each is None where no tried value is sufficient.
 
     >>> found = changes(Source("breast-cancer", features=2), 4, Budget(0.2, 1e-5, rounds=4), "dp-fedavg")
     >>> found["epsilon"] > 0.2, found["clients"] > 4
@@ -127,12 +127,12 @@ def changes(
 
 
 def told(found: Document, width: str = "features (principal components)") -> str:
-    """The changes in a sentence; width: what there would be fewer of.
+    """The changes in a sentence; width: the quantity that is reduced.
 
     >>> told({"epsilon": 2.0, "clients": None, "features": 3})
     'Any one of these would suffice: epsilon = 2, or 3 features (principal components).'
     >>> told({"epsilon": None, "clients": None, "features": None})
-    'No change of epsilon, clients or features that was tried is enough.'
+    'No tried change of epsilon, clients or features is sufficient.'
     """
     parts = []
     if found["epsilon"] is not None:
@@ -142,5 +142,5 @@ def told(found: Document, width: str = "features (principal components)") -> str
     if found["features"] is not None:
         parts.append(f"{found['features']} {width}")
     if not parts:
-        return "No change of epsilon, clients or features that was tried is enough."
+        return "No tried change of epsilon, clients or features is sufficient."
     return f"Any one of these would suffice: {', or '.join(parts)}."

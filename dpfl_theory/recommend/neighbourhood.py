@@ -1,13 +1,14 @@
-"""The neighbourhood of a recommendation: the bound and the measured suboptimality, one hyper-parameter after another.
+"""The neighbourhood of a recommendation: the bound and the measured suboptimality, for one hyper-parameter at a time.
 
-Each hyper-parameter in turn takes values from an eighth of the recommended one to eight times that. The others stay,
-but for those that the statement ties to it (das2022: beta = eta and C = GE) where the recommendation has these ties
-too. The noise is certified anew for every value, and the bound is the statement's own formula at this very noise.
+Each hyper-parameter in turn takes values from an eighth of the recommended one to eight times that. The others stay
+fixed, except for those that the statement ties to it (das2022: beta = eta and C = GE), if the recommendation has these
+ties too. The noise is certified again for every value, and the bound is the statement's own formula at this noise.
 
-All values run with the same noise in each lane, and are compared lane by lane: a value is no optimum if some other
-one's mean suboptimality is less by more than z standard errors of the difference. That excludes the true optimum of
-some line with probability at most ``RATE``: it is compared with m - 1 others on each of the lines, and z is Student's
-quantile for ``RATE`` over the number of all these comparisons (asymptotic: mean differences are taken for normal).
+All values run with the same noise in each replicate, and are compared replicate by replicate. A value is excluded as an
+optimum if some other value's mean suboptimality is less by more than z standard errors of the difference. This excludes
+the true optimum of some line with probability at most ``RATE``. It is compared with m - 1 others on each of the lines,
+and z is Student's quantile for ``RATE`` over the number of all these comparisons (asymptotic: mean differences are
+assumed to be normal).
 """
 
 from __future__ import annotations
@@ -31,22 +32,23 @@ from dpfl_theory.recommend.tuned import Tuned
 __all__ = ["FACTORS", "LANES", "RATE", "STEPS", "Line", "Neighbourhood", "explored"]
 
 FACTORS = tuple(2.0 ** (k / 2) for k in range(-6, 7))
-"""What a recommended value is multiplied by."""
+"""The factors for a recommended value."""
 LANES = 64
 RATE = 0.01
-"""The probability that the true optimum of some line is told to lie elsewhere than it does."""
+"""The probability that the report excludes the true optimum of some line."""
 
 _NOISE = ("sigma", "sigma_of_one_message", "sigma_g")
 _GIVEN = ("s", "warm_start")
-"""Hyper-parameters that are no free choice."""
+"""Hyper-parameters that cannot be chosen freely."""
 _WHOLE = ("rounds", "iterations", "E", "K", "Q")
 STEPS = ("eta", "beta", "gamma", "eta_l", "eta_g")
-"""Those that are lengths of steps."""
+"""Hyper-parameters that are step lengths."""
 
 
 @dataclass(frozen=True)
 class _Said:
-    """What a statement says of a run's hyper-parameters: its bound or why it has none, and its own hyper-parameters."""
+    """A statement's result for a run's hyper-parameters: its bound, or the reason for its absence, and its own
+    hyper-parameters."""
 
     bound: float | None
     why: str | None
@@ -57,15 +59,15 @@ class _Said:
 
 
 _Neighbour = tuple[float, dict[str, float], _Said]
-"""A value, the run's hyper-parameters, and what the statement says of these."""
+"""A value, the run's hyper-parameters, and the statement's result for these."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One hyper-parameter's values and what was found of each: the bound (NaN where there is none) and the
-    suboptimality in every lane (values, lanes).
+    """The values of one hyper-parameter, with the bound (NaN if it has no value) and the suboptimality in every
+    replicate (values, lanes).
 
-    trivial: what bounds the left side without any run; why: why the bound has no value at some of them.
+    trivial: a bound of the left side without any run; why: the reason why the bound has no value at some of them.
     """
 
     name: str
@@ -82,8 +84,8 @@ class Line:
         return np.asarray(self.gaps.mean(axis=1))
 
     def indistinct(self, z: float) -> Any:
-        """Which values no other one is better than, by z standard errors of the paired difference; none that
-        diverges."""
+        """The values that no other one beats by z standard errors of the paired difference; values that diverge are
+        excluded."""
         finite = np.asarray(np.isfinite(self.gaps).all(axis=1))
         kept = finite.copy()
         for i in np.flatnonzero(finite):
@@ -95,8 +97,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """All lines, z of their comparisons, what the bound is of and why it says nothing of the recommendation, and what
-    this one and the best of the neighbourhood have in fresh lanes; best: the latter's line and value."""
+    """All lines, z of their comparisons, the left side of the bound, and the reason if it does not apply to the
+    recommendation. Also the results of the recommendation and of the neighbourhood's best in fresh replicates; best:
+    the latter's line and value."""
 
     lines: tuple[Line, ...]
     z: float
@@ -115,11 +118,11 @@ def explored(
     seed: int = 0,
     rate: float = RATE,
 ) -> Neighbourhood:
-    """The neighbourhood of a recommendation, run, with the bound at every value.
+    """Run the neighbourhood of a recommendation, and evaluate the bound at every value.
 
-    known: the problem's constants as inputs of the algorithm's `Setting`, or why the bound lacks one.
+    known: the problem's constants as inputs of the algorithm's `Setting`, or the reason why the bound lacks one.
 
-    Raises InputError for an algorithm without a bound, and for a run that is too long to be made.
+    Raises InputError for an algorithm without a bound, and for a run that is too long.
     """
     if one.name not in RULED:
         raise InputError(f"there is no bound of {one.name} to confirm: choose one of {', '.join(RULED)}")
@@ -147,14 +150,14 @@ def _too_long(one: Tuned, run: Mapping[str, float]) -> str | None:
     values = one.placed(run)
     iterations = one.iterations(values)
     if one.vectors * values["rounds"] > one.budget.rounds * (1 + 1e-9):
-        return f"it wants {one.vectors * values['rounds']:.0f} vectors from a client"
+        return f"it needs {one.vectors * values['rounds']:.0f} vectors from a client"
     if iterations > MOST_ROUNDS or iterations * values.get("local_steps", 1) > MOST_STEPS:
-        return f"it wants {iterations} iterations of {values.get('local_steps', 1):.0f} local steps"
+        return f"it needs {iterations} iterations of {values.get('local_steps', 1):.0f} local steps"
     return None
 
 
 def _said(one: Tuned, run: Mapping[str, float], known: Mapping[str, Any] | str) -> _Said:
-    """What the statement says of a run, at the noise that is certified for it."""
+    """The statement's result for a run, at the noise that is certified for it."""
     if isinstance(known, str):
         return _Said(None, known, {})
     rule, kind = RULED[one.name], get(one.name)
@@ -178,14 +181,14 @@ def _said(one: Tuned, run: Mapping[str, float], known: Mapping[str, Any] | str) 
         return _Said(None, f"{statement['id']} has {has} there", *rest)
     if unmet or found["bound"] is None:
         unknown = getattr(setting, "unknown", lambda: None)()
-        return _Said(None, unmet[0] if unmet else unknown or "it bounds nothing there", *rest)
+        return _Said(None, unmet[0] if unmet else unknown or "it gives no bound there", *rest)
     return _Said(found["bound"], None, *rest)
 
 
 def _line(
     one: Tuned, here: Mapping[str, float], name: str, found: Sequence[_Neighbour], trivial: float, lanes: int, seed: int
 ) -> Line:
-    """A hyper-parameter's neighbourhood, run: each value by itself, so that all have the lanes 0, 1, ..."""
+    """Run a hyper-parameter's neighbourhood, each value separately, so that all have the replicates 0, 1, ..."""
     gaps = np.array([measure(one, [one.placed(run)], lanes, seed)[0].gaps for _, run, _ in found])
     bound = np.array([math.nan if there.bound is None else there.bound for _, _, there in found])
     why = next((there.why for _, _, there in found if there.why), None)
@@ -198,7 +201,7 @@ def _line(
 def _neighbours(
     one: Tuned, here: Mapping[str, float], name: str, said: _Said, known: Mapping[str, Any] | str
 ) -> Iterator[_Neighbour]:
-    """The values of a hyper-parameter in ascending order, each with its run and what the statement says of that."""
+    """The values of a hyper-parameter in ascending order, each with its run and the statement's result for that."""
     tied = bool(said.own) and not differing(said.own, here)
     values = {factor * here[name] for factor in FACTORS} | {here[name]}
     if name == "p":

@@ -1,9 +1,9 @@
-r"""The noise of a rule's recommendation: certified by the accountant for what was asked, and the paper's own beside it.
+r"""The noise of a rule's recommendation: certified by the accountant for the requested budget, next to the paper's own.
 
 A paper prescribes noise up to a constant, :math:`\sigma^2 = c\, f(\text{rounds}, \epsilon, \delta)`. The accountant's
-noise is that formula with the constant that it certifies for the rounds that are chosen, so that the statement's bound,
-with this constant, is that of the noise that is recommended. Rounds and constant depend on each other, and are
-found together.
+noise is that formula with the constant that the accountant certifies for the chosen rounds. So the statement's bound
+with this constant is that of the recommended noise. Rounds and constant depend on each other, and are computed
+together.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ __all__ = ["recommended"]
 T = TypeVar("T")
 
 NEAR = 2e-5
-"""By what the certified epsilon may be below the one that was asked for, relatively."""
+"""The largest relative difference by which the certified epsilon may be below the requested one."""
 _RATES = ("user_rate", "record_rate")
 EXACTLY, ROUGHLY, LATEST = 14, 28, 60
-"""Turns in which that is held; in which a hundred times that is; and in which anything certified is looked for."""
+"""Numbers of iterations: with this tolerance, with a hundred times it, and with any certified result."""
 SLOW = 2_000_000
-"""Releases of random samples beyond which the paper's noise is not accounted for."""
+"""The number of releases of random samples beyond which the paper's noise is not accounted for."""
 
 
 def recommended(
     setting: Setting, finish: Callable[[Setting], Document], choose: Callable[[Setting], Document] | None = None
 ) -> Document:
-    """A rule's document with noise that is what the setting asks for, and the other one beside it.
+    """A rule's document with the noise that the setting requests, and the other noise next to it.
 
-    finish: the rule, for a setting whose noise is the paper's formula with the setting's constant; choose: a quicker
-    one, for hyper-parameters and noise alone.
+    finish: the rule, for a setting whose noise is the paper's formula with the setting's constant; choose: a faster
+    one, only for hyper-parameters and noise.
 
     Returns the document, in whose ``noise`` are ``epsilon`` (certified low and high) of the recommended noise,
     ``accountant`` (the least noise that is certified), ``paper`` (the paper's; None without its constant),
     ``accounted`` (epsilon of that), ``constant``, ``mechanism`` and ``warning``.
 
-    Raises InputError where no noise is certified for what was asked.
+    Raises InputError where no noise is certified for the requested budget.
     """
-    if setting.asked() is None:  # only a ratio was given: there is nothing to certify
+    if setting.asked() is None:  # only a ratio was given: no budget to certify
         return finish(setting)
     if setting.calibration == "accountant":
         setting, given = _settled(setting, choose or finish), setting.paper_constant()
@@ -54,7 +54,8 @@ def recommended(
 
 
 def _settled(setting: Setting, choose: Callable[[Setting], Document]) -> Setting:
-    """The setting with the constant with which the noise of what is chosen is certified, and hardly more than that."""
+    """The setting with a constant for which the noise of the choice is certified, and only slightly larger than
+    needed."""
     start, (epsilon, delta) = setting.paper_constant(), _asked(setting)
 
     def tried(log_noise: float) -> tuple[float, Setting]:
@@ -65,9 +66,10 @@ def _settled(setting: Setting, choose: Callable[[Setting], Document]) -> Setting
 
 
 def _least_enough(tried: Callable[[float], tuple[float, T]], start: float, epsilon: float) -> T:
-    """What is tried at the least logarithm of the noise whose epsilon, which falls with it, is enough.
+    """The trial at the least logarithm of the noise with a sufficient epsilon; epsilon falls with the noise.
 
-    Secants in both logarithms, halving where these stop; the epsilon may jump a little where rounds are whole numbers.
+    Secants in both logarithms, with bisection where these stop; the epsilon may jump slightly where rounds are whole
+    numbers.
     """
     x, enough, few, many = start, None, list[tuple[float, float]](), list[tuple[float, float]]()
     for turn in range(LATEST):
@@ -88,7 +90,7 @@ def _least_enough(tried: Callable[[float], tuple[float, T]], start: float, epsil
         share = (above + NEAR / 2) / (above - below) if math.isfinite(above) and turn % 4 != 3 else 0.5
         x = low + (high - low) * min(max(share, 1e-3), 1 - 1e-9)
     if enough is None:
-        raise InputError("no finite noise is certified for the rounds: give fewer of them, or `calibration=paper`")
+        raise InputError("no finite noise is certified for the rounds: give fewer rounds, or `calibration=paper`")
     return enough
 
 
@@ -107,7 +109,7 @@ def _beside(at: Setting, document: Document, given: float | None) -> Document:
     except InputError as error:
         if not own:
             raise
-        why = f"the accountant cannot tell: {error}"
+        why = f"the accountant has no answer: {error}"
     if given is not None or own:
         ratio = 1.0 if own or given is None or at.constant is None else (given / at.constant) ** (1 / at.power)
         ratio *= at.paper_over_own(document)
@@ -118,7 +120,7 @@ def _beside(at: Setting, document: Document, given: float | None) -> Document:
             printed = at.released({**document, "noise": {**noise, **_scaled(noise, ratio)}}, printed=True)
             accounted = _spent(printed, at)
         except InputError as error:
-            why = why or f"the accountant cannot tell: {error}"
+            why = why or f"the accountant has no answer: {error}"
     if not own and at.noise_by_server():
         noise.pop("sigma_of_one_message", None)
     warning = None
@@ -142,7 +144,7 @@ def _beside(at: Setting, document: Document, given: float | None) -> Document:
 
 
 def _releases(run: Any) -> int:
-    """How many releases of random samples are composed; 0 where everybody and everything is in each."""
+    """The number of composed releases of random samples; 0 where every client and record is in each release."""
     sampled = getattr(run, "sampling", "full") != "full" or min(getattr(run, k, 1.0) for k in _RATES) < 1
     return int(run.count("rounds")) * int(getattr(run, "local_steps", 1)) if sampled else 0
 
@@ -151,7 +153,9 @@ def _too_little(accounted: Document, epsilon: float, only: bool) -> str:
     high, low = accounted["high"], accounted["low"]
     what = "no finite epsilon" if high is None else f"epsilon = {high:.4g}"
     sure = " (certainly more than that)" if low > epsilon else ""
-    remedy = "take the accountant's noise, for which the bound says nothing" if only else "use `calibration=accountant`"
+    remedy = (
+        "take the accountant's noise, about which the bound says nothing" if only else "use `calibration=accountant`"
+    )
     return f"The paper's noise does not give epsilon = {epsilon:g}{sure}: {what} is certified for it; {remedy}."
 
 
@@ -162,12 +166,12 @@ def _asked(setting: Setting) -> tuple[float, float]:
 
 
 def _scaled(noise: Document, ratio: float) -> Document:
-    """The standard deviations, times a number."""
+    """The standard deviations multiplied by a number."""
     return {name: value * ratio for name, value in noise.items() if name.startswith("sigma")}
 
 
 def _least(run: Any, epsilon: float, delta: float) -> float:
-    """The least noise multiplier that is certified, next to the run's own."""
+    """The least certified noise multiplier, searched from the run's own."""
 
     def tried(log_noise: float) -> tuple[float, float]:
         multiplier = math.exp(log_noise)

@@ -1,4 +1,4 @@
-"""What a rule recommends for an algorithm: hyper-parameters by formulas, with the bound that holds for them."""
+"""The recommendation of a rule for an algorithm: hyper-parameters by formulas, with the bound that holds for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def by_rule(
     Args:
         algorithm: one of `settings`; rule: one of `rules`; inputs: the fields of the algorithm's `Setting`.
         data, shape: a data set's name or a file, and the other fields of `dpfl_theory.recommend.data.Source`.
-        wrong: what is wrong with the call besides, to be told together with what is wrong with the inputs.
+        wrong: other errors of the call, to be reported together with those of the inputs.
 
     >>> known = {"clients": 10, "dim": 5, "smoothness": 1.0, "smoothness_max": 1.0, "gap": 3.0, "residual": 0.5}
     >>> found = by_rule("dp-norm-ec", "printed", {**known, "alpha": 0.1, "epsilon": 1.0, "delta": 1e-5})

@@ -1,8 +1,8 @@
-"""What a rule's recommendation reaches where it is run, with noise that is certified for the budget.
+"""Runs of a rule's recommendation, with noise that is certified for the budget.
 
-A rule of `dpfl_theory.recommend.rules` gives hyper-parameters by formulas. Here the problem's constants are put in, and
-where a paper's noise leaves a constant open the one that makes it the least noise which the accountant certifies for
-the rounds that the rule wants; the run is measured like one that a search found.
+A rule of `dpfl_theory.recommend.rules` gives hyper-parameters by formulas. This module inserts the problem's constants.
+If a paper's noise has a free constant, it gets the value that gives the least noise that the accountant certifies for
+the rule's rounds. The run is measured in the same way as a run from a search.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from dpfl_theory.recommend.tuned import Tuned
 __all__ = ["MOST_ROUNDS", "RULED", "constants", "reached", "ruled", "starts"]
 
 MOST_STEPS = 128_000
-"""Local steps of a client beyond which no run is made either."""
+"""The number of local steps of a client beyond which a run is not made either."""
 _TRIES = 6
-"""How often a constant is computed anew for the rounds that the rule then wants."""
+"""How often a constant is computed again for the rule's new number of rounds."""
 
 
 class _Fixed(Tuned):
-    """A tuned algorithm whose hyper-parameters a rule gave: there is nothing left to choose."""
+    """A tuned algorithm with hyper-parameters from a rule, without a free choice."""
 
     def __init__(self, like: Tuned, rule: Mapping[str, float]) -> None:
         super().__init__(like.problem, like.budget)
@@ -63,7 +63,7 @@ class _Fixed(Tuned):
 def constants(algorithm: str, problem: Problem) -> dict[str, float]:
     """The inputs of an algorithm's rules that a problem gives: L, mu, G and so on.
 
-    Raises InputError for a constant that the rules need and the problem lacks.
+    Raises InputError for a constant that the rules need but the problem lacks.
     """
     found, absences = measures_of(get(algorithm), problem)
     for name, absent in absences.items():
@@ -74,11 +74,11 @@ def constants(algorithm: str, problem: Problem) -> dict[str, float]:
 def ruled(one: Tuned, rule: str, longer: bool = False) -> tuple[Document, dict[str, float]]:
     """A rule's recommendation for a tuned algorithm's problem and budget, and the hyper-parameters of its run.
 
-    Its bound is for the certified noise of this very run. Where that noise depends on what is chosen, the rule is asked
-    again for the noise of its last answer, until the two agree. One that minimises the bound does so within the
-    budget's rounds (or, ``longer``, any number), and gives the least found on the way, the printed rule's included.
+    Its bound is for the certified noise of this run. Where that noise depends on the choice, the rule is called again
+    with the noise of its last answer, until the two agree. A rule that minimises the bound does so within the budget's
+    rounds (or, if ``longer``, any number). It returns the least bound that it met, including that of the printed rule.
 
-    Raises InputError where it has none, such as for a constant that the problem lacks.
+    Raises InputError without a recommendation, for example for a constant that the problem lacks.
     """
     found = list(_answers(one, rule, longer))
     if rules()[rule].chooses:
@@ -89,7 +89,7 @@ def ruled(one: Tuned, rule: str, longer: bool = False) -> tuple[Document, dict[s
 
 
 def _answers(one: Tuned, rule: str, longer: bool) -> Iterator[tuple[Document, dict[str, float]]]:
-    """What a rule recommends, for the noise of what it recommended before; each with the bound for its own noise."""
+    """The recommendations of a rule, each for the noise of the one before, and with the bound for its own noise."""
     own, kind, known = RULED[one.name], get(one.name), constants(one.name, one.problem)
     chooses = rules()[rule].chooses
     given: Document = {**known}
@@ -107,18 +107,18 @@ def _answers(one: Tuned, rule: str, longer: bool) -> Iterator[tuple[Document, di
         before, ours = now, own.asks(one, now)
         setting = kind(**given, **ours)
         again = found if ours == asked else setting.answer(setting.chosen(found))
-        bound = again["bound"] if same(own.hyperparameters(again, ours), now) else None  # steps may rest on the noise
+        bound = again["bound"] if same(own.hyperparameters(again, ours), now) else None  # steps may depend on the noise
         yield {**found, "bound": bound, "vacuous": bound is None or bound >= setting.trivial()[0]}, now
         asked = ours
 
 
 def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool = False) -> Document:
-    """What a rule's recommendation reaches, or why there is none.
+    """The measured result of a rule's recommendation, or the reason why there is no run.
 
-    Plain data: ``suboptimality`` (mean, error), ``bound``, what it ``bounds``, ``vacuous`` (whether it promises no more
-    than the start has), ``vectors`` that a client sends, ``hyperparameters``, how the run ``departs`` from what the
-    rule says, and ``why`` where nothing was run.
-    longer: whether it may send more vectors than the budget allows.
+    Plain data: ``suboptimality`` (mean, error), ``bound``, its left side ``bounds``, ``vacuous`` (whether it is no
+    better than the start), ``vectors`` that a client sends, and ``hyperparameters``. Also ``departs``, the difference
+    of the run from the rule, and ``why``, the reason if nothing was run. longer: whether it may send more vectors than
+    the budget allows.
 
     >>> from dpfl_theory.problems import make
     >>> from dpfl_theory.recommend.tuned import Budget, tuned
@@ -144,11 +144,11 @@ def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool 
         "departs": RULED[one.name].among_cohorts if one.budget.cohort not in (None, one.problem.n) else "",
     }
     if vectors > one.budget.rounds and not longer:
-        return {**told, "suboptimality": None, "why": f"it wants {vectors} vectors from a client"}
+        return {**told, "suboptimality": None, "why": f"it needs {vectors} vectors from a client"}
     if (wanted := fixed.iterations({})) > MOST_ROUNDS:
-        return {**told, "suboptimality": None, "why": f"it wants {wanted} iterations"}
+        return {**told, "suboptimality": None, "why": f"it needs {wanted} iterations"}
     if (wanted := int(wanted * fixed.chosen.get("local_steps", 1))) > MOST_STEPS:
-        return {**told, "suboptimality": None, "why": f"it wants {wanted} local steps of a client"}
+        return {**told, "suboptimality": None, "why": f"it needs {wanted} local steps of a client"}
     (run,) = measure(fixed, [{}], lanes, seed)
     return {
         **told,
@@ -159,5 +159,5 @@ def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool 
 
 
 def starts(one: Tuned, told: Sequence[Document]) -> list[dict[str, float]]:
-    """What rules say (`reached`), as values for a search to start from."""
+    """The results of rules (`reached`) as starting values of a search."""
     return [one.placed(said["hyperparameters"]) for said in told if said.get("hyperparameters")]

@@ -1,6 +1,6 @@
-"""The rule ``best``: hyper-parameters that runs with certified noise find, of one algorithm or of all, compared.
+"""The rule ``best``: hyper-parameters from runs with certified noise, of one algorithm or of all in a comparison.
 
-The runs are of the data's problem, or of one that has the constants which stand in their place.
+The runs are on the data's problem, or on one that has the constants given in place of data.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
 """Inputs that are words."""
 
 KINDS: Mapping[str, str] = _BUDGET | _MAY | _CONSTANTS | _MORE_CONSTANTS
-"""Every input, with what it has to be (`dpfl_theory.recommend.base.NEEDS`)."""
+"""Every input, with its required kind (`dpfl_theory.recommend.base.NEEDS`)."""
 
 ROUNDS = 500
 
@@ -56,24 +56,26 @@ def best(
     wrong: Sequence[str] = (),
     reuse: Reuse | None = None,
 ) -> Document:
-    """What runs find best within a budget: `dpfl_theory.recommend.compare`, with what the data or constants are.
+    """The best hyper-parameters from runs within a budget: `dpfl_theory.recommend.compare`, with a report on the data
+    or constants.
 
     Args:
-        algorithm: the only one that is run; all private ones without it.
+        algorithm: the only one that is run; by default all private ones.
         inputs: epsilon and delta; rounds, the vectors that a client may send (500), and cohort, the clients in a round;
             relation, view and sampling (`dpfl_theory.recommend.tuned.Budget`); without data the constants of
             `Constants`, with them the number of clients, where the data do not name them.
         source: the data.
         unit, seed, jobs, plan, progress, reuse: as in `compare`.
-        wrong: what is wrong with other inputs, to be told together with what is wrong with these.
-        confirm: whether ``confirmed`` says if bounds are least where runs are best (`confirm.of_comparison`).
+        wrong: errors of other inputs, to be reported together with those of these. confirm: whether to test if bounds
+        are least where runs are best, as ``confirmed`` (`confirm.of_comparison`).
 
     Returns:
-        The comparison, with ``data`` (what was run on, its constants with their certificates, what is not private about
-        this) and ``would_help_by_unit``: where nothing beats the start, the smallest changes with which something does.
+        The comparison, with ``data`` (the problem of the runs, its constants with their certificates, and the parts
+        that are not private) and ``would_help_by_unit``. The latter has the smallest changes with which something beats
+        the start, where nothing does.
 
     Raises:
-        InputError: one, for all inputs that are missing, out of range or do not belong.
+        InputError: one for all inputs that are missing, out of range or not applicable.
 
     >>> small = Plan(points=16, lanes=2, generations=2, finalists=2, second=4, best=1, third=8, last=8)
     >>> known = {"clients": 20, "dim": 2, "smoothness": 1.0, "distance": 3.0}
@@ -92,10 +94,10 @@ def best(
     on: Source | Constants = source or _constants(given)
     if isinstance(on, Source) and not on.own_clients and clients is None:
         raise InputError(
-            f"{on.found.name} does not say whose record each one is: name the column with `client_column`, or split "
+            f"{on.found.name} does not name the client of each record: name the column with `client_column`, or split "
             "the records with `clients` (and `partition`: iid, shards or similarity)"
         )
-    if not isinstance(on, Source):  # the problem's records would stand for nobody's
+    if not isinstance(on, Source):  # the problem's records would belong to no client
         unit = "client"
     problem = on.problem(clients)
     n = problem.n
@@ -145,7 +147,7 @@ def _by_rule(algorithm: str | None) -> str:
 
 
 def _missing(given: Mapping[str, Any], source: Source | None, algorithm: str | None) -> Iterator[str]:
-    """One sentence for all that is missing."""
+    """One sentence for all missing inputs."""
     budget = [named(name) for name in _BUDGET if name not in given]
     if source is not None or set(given) & {*_CONSTANTS, *_MORE_CONSTANTS}:
         missing = [*budget, *(named(name) for name in _CONSTANTS if source is None and name not in given)]
@@ -158,7 +160,7 @@ def _missing(given: Mapping[str, Any], source: Source | None, algorithm: str | N
 
 
 def _wrong(given: Mapping[str, Any], source: Source | None, algorithm: str | None, unit: str) -> Iterator[str]:
-    """A sentence for what does not belong, and one for each value that is out of range."""
+    """A sentence for inputs that are not applicable, and one for each value that is out of range."""
     constants = _CONSTANTS | _MORE_CONSTANTS
     known = _BUDGET | _MAY | (constants if source is None else {})
     measured = [named(name) for name in given if name in constants and name not in known]
@@ -166,8 +168,8 @@ def _wrong(given: Mapping[str, Any], source: Source | None, algorithm: str | Non
     if measured:
         yield f"the data have their own {', '.join(measured)}: leave out one or the other"
     if strange:
-        only = f"{', '.join(strange)} can be given to a paper's rule only"
-        yield f"{only}: {_by_rule(algorithm)}, or leave out what it takes"
+        only = f"{', '.join(strange)} can only be given to a paper's rule"
+        yield f"{only}: {_by_rule(algorithm)}, or leave these inputs out"
     for name, words in WORDS.items():
         if name in given and given[name] not in words:
             yield f"{named(name)} is {given[name]!r}: choose one of {', '.join(words)}"

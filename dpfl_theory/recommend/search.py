@@ -1,9 +1,9 @@
-"""The hyper-parameters with the smallest measured suboptimality: a search by runs, each with certified noise.
+"""Search for the hyper-parameters with the smallest measured suboptimality, by runs with certified noise.
 
-Many points are run at once, one lane for each draw of the noise. A generation of points is drawn around the best ones
-so far (the cross-entropy method), among them their mean and the least of a quadratic that fits them
-(`dpfl_theory.recommend.surface`), with a seed of its own; the best few are run again with more lanes, and the one that
-is chosen once more, so that what is reported of it was not what it was chosen by.
+Many points are run at once, with one replicate for each draw of the noise. A generation of points is drawn with its own
+seed around the best ones so far (the cross-entropy method). It includes their mean and the minimum of a quadratic that
+fits them (`dpfl_theory.recommend.surface`). The best few are run again with more replicates. The chosen one is run once
+more, so that the reported result is independent of the choice.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = ["Found", "Plan", "confirmed", "measure", "search", "usual"]
 
 _MOST_LANES = 1024
 _MOST_BYTES = 2**30
-"""Size of an array (clients, lanes, d) of one run, at most: wide problems run fewer lanes at once."""
+"""The largest size of an array (clients, lanes, d) of one run: wide problems run fewer replicates at once."""
 _LEAST = 0.03
-"""The least spread of a generation along an axis on which everything may be taken."""
+"""The least spread of a generation along a continuous axis."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is run: points of a generation, lanes of each, generations; points and lanes of a second look and of a
-    third one, and lanes of the last."""
+    """The amount of computation: points of a generation, replicates of each, and generations; points and replicates of
+    a second and of a third stage, and replicates of the last."""
 
     points: int = 128
     lanes: int = 2
@@ -45,7 +45,7 @@ class Plan:
 
     @property
     def runs(self) -> int:
-        """How many runs that makes."""
+        """The total number of runs."""
         return (
             self.points * self.lanes * self.generations
             + self.finalists * self.second
@@ -59,8 +59,8 @@ _FEW = Plan(points=32, lanes=1, generations=4, finalists=6, second=4, best=2, th
 
 
 def usual(problem: Problem) -> Plan:
-    """How much is run where nothing else is said: a tenth as much on sparse records with more than 2^19 parameters in
-    all clients together, where a round of one lane takes some 10 to 60 ms.
+    """The default amount of computation. It is a tenth on sparse records with more than 2^19 parameters in all clients
+    together, where a round of one replicate takes about 10 to 60 ms.
 
     >>> from dpfl_theory.problems import make
     >>> usual(make("quadratic", clients=2, dimension=2)) == Plan(), _FEW.runs
@@ -71,7 +71,7 @@ def usual(problem: Problem) -> Plan:
 
 @dataclass(frozen=True)
 class Found:
-    """A choice and what was measured of it: the suboptimality f(w_T) - inf f of each lane [F], and the last vectors."""
+    """A choice and its measurements: the suboptimality f(w_T) - inf f of each replicate [F], and the last vectors."""
 
     values: dict[str, float]
     hyperparameters: dict[str, float]
@@ -90,7 +90,7 @@ class Found:
 
 
 def measure(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int, seed: int, noise: bool = True) -> list[Found]:
-    """Run each choice of values in so many lanes; without noise where that is asked for."""
+    """Run each choice of values in the given number of replicates, optionally without noise."""
     found: list[Found | None] = [None] * len(chosen)
     settings = [tuned.certified(values) for values in chosen]
     if not noise:
@@ -123,7 +123,8 @@ def measure(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int, seed: 
 
 
 def _together(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int) -> Iterator[list[int]]:
-    """The numbers of the choices that share a run: alike in what lanes share, and within a factor of two in length."""
+    """The numbers of the choices that share a run: with the same shared values, and within a factor of two in
+    length."""
     shared = [axis.name for axis in tuned.axes if axis.shared]
     groups: dict[tuple[float, ...], list[int]] = {}
     for i, values in enumerate(chosen):
@@ -137,9 +138,10 @@ def _together(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int) -> I
 
 
 def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[dict[str, float]] = ()) -> Found:
-    """The best choice found, with what `Plan.last` fresh lanes measured of it.
+    """The best choice found, with its results in `Plan.last` fresh replicates.
 
-    starts: choices that are tried first, such as a rule's, and looked at again whatever a few runs make of them.
+    starts: choices that are tried first, such as a rule's, and run again in the next stage whatever their first results
+    are.
     """
     plan = plan or usual(tuned.problem)
     rng = np.random.default_rng(seed)
@@ -171,7 +173,7 @@ def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[d
 
 
 def confirmed(tuned: Tuned, ranked: Sequence[tuple[float, Array]], seed: int, plan: Plan) -> Found:
-    """The best of the first points of a ranking, by more lanes, with what fresh ones measure of it."""
+    """The best of the first points of a ranking, by more replicates, with its results in fresh ones."""
     finalists: list[dict[str, float]] = []
     for _, p in ranked:
         if (values := tuned.values(p)) not in finalists:

@@ -1,6 +1,6 @@
-"""A response surface: where a quadratic, fitted to the logarithms of measured values, is least.
+"""Response surface: the minimum of a quadratic that is fitted to the logarithms of measured values.
 
-Single runs scatter; all good points together say more of where the minimum lies than the luckiest of them does.
+Single runs scatter. All good points together locate the minimum better than the luckiest of them.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from dpfl_theory.problems.base import Array
 __all__ = ["least_of_quadratic"]
 
 _SHARE = 4
-"""The best fourth of the points is fitted, but at least so many times the coefficients:"""
+"""The best fourth of the points is fitted, but at least this multiple of the number of coefficients:"""
 _EACH = 3
 _REACH = 2.0
-"""Standard deviations of these points within which the quadratic is trusted."""
+"""The number of standard deviations of these points within which the quadratic is trusted."""
 
 
 def least_of_quadratic(tried: Sequence[tuple[float, Array]]) -> Array | None:
-    """The point in [0, 1)^k where the quadratic that fits the logarithm of the lowest values is least, near the best of
-    them; None where there are too few points.
+    """The minimum in [0, 1)^k of the quadratic that fits the logarithm of the lowest values, near the best of them;
+    None if there are too few points.
 
-    tried: pairs of a value and its point (k,); values that are not positive and finite are left out.
+    tried: pairs of a value and its point (k,); values that are not positive and finite are omitted.
 
     >>> rng = np.random.default_rng(0)
     >>> points = rng.random((60, 2))

@@ -1,7 +1,7 @@
-"""Problems that have given constants: where there are no data, these are what the algorithms are compared on.
+"""Problems with given constants, on which the algorithms are compared if there are no data.
 
 Their constants are attained: the largest curvature is L, the smallest mu, gradients are as long as G far from w*. A
-bound holds for all problems with these constants, a run is of one of them, and says so.
+bound holds for all problems with these constants. A run is on one of them, and the report says so.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from dpfl_theory.recommend.constants_from_data import constants_of
 __all__ = ["Constants"]
 
 _FLATTEST = 1e-3
-"""mu/L of the quadratics where no strong convexity is given."""
+"""mu/L of the quadratics if no strong convexity is given."""
 
 
 @dataclass(frozen=True)
 class Constants:
-    r"""Constants in place of data, and the problem that has them, on which runs begin at 0.
+    r"""Constants in place of data, and the problem that has them, on which runs start at 0.
 
-    Without a Lipschitz constant quadratics :math:`f_i(w) = (w - c_i)^T Q (w - c_i)/2`, Q diagonal with eigenvalues from
-    mu (L/1000 where it is not given) to L; with one Huber losses along the axes, :math:`f_i(w) = (1/d) \sum_j
-    \mathrm{huber}_t(\sqrt{dL} (w - c_i)_j)`, :math:`t = G/\sqrt{L}`, which are not strongly convex.
+    Without a Lipschitz constant, these are quadratics :math:`f_i(w) = (w - c_i)^T Q (w - c_i)/2`, Q diagonal with
+    eigenvalues from mu (L/1000 where it is not given) to L; with one, Huber losses along the axes, :math:`f_i(w) =
+    (1/d) \sum_j \mathrm{huber}_t(\sqrt{dL} (w - c_i)_j)`, :math:`t = G/\sqrt{L}`, which are not strongly convex.
 
     Args:
         clients, dim: n and d, at least 1.
         smoothness, strong_convexity: L and mu of every f_i [F/X^2].
         distance: ||w*|| [X].
         lipschitz: G of every f_i [F/X].
-        heterogeneity: mean of f_i(w*) - min f_i [F], by centres that are spread about w*.
+        heterogeneity: mean of f_i(w*) - min f_i [F], from centres that are spread around w*.
 
     >>> known = Constants(clients=4, dim=3, smoothness=2.0, distance=5.0, strong_convexity=0.5, heterogeneity=0.3)
     >>> c = known.problem().constants
@@ -56,30 +56,31 @@ class Constants:
 
     @property
     def width(self) -> int:
-        """The parameters, which fewer may take the place of."""
+        """The number of model parameters, which fewer may replace."""
         return self.dim
 
     @property
     def records(self) -> int:
-        """What a run of one problem costs, in the unit of a record: a client's axes."""
+        """The cost of a run of one problem, in the unit of a record: a client's axes."""
         return self.clients * self.dim
 
     def narrowed(self, features: int) -> Constants:
-        """The same in so many dimensions."""
+        """The same in the given number of dimensions."""
         return replace(self, dim=features)
 
     def contradictions(self, clients: int) -> Iterator[str]:
-        """Every way in which the constants contradict one another, for so many clients."""
+        """All contradictions between the constants, for the given number of clients."""
         L, mu = self.smoothness, self.strong_convexity
         if mu > L:
             yield f"`strong_convexity` is {mu:g} and `smoothness` {L:g}: mu <= L is needed"
         if self.lipschitz is not None and mu > 0.0:
             yield "a strongly convex objective on all of R^d has no `lipschitz`: leave one of the two out"
         if self.heterogeneity > 0.0 and clients == 1:
-            yield f"`heterogeneity` is {self.heterogeneity:g}, and one client does not differ: give more `clients`"
+            yield f"`heterogeneity` is {self.heterogeneity:g}, but one client has no heterogeneity: give more `clients`"
 
     def problem(self, clients: int | None = None, copies: int = 1) -> Problem:
-        """The problem, of so many clients in place of its own if they are given, and so many times them.
+        """The problem, with the given number of clients in place of its own, if given, and each client repeated the
+        given number of times.
 
         Raises InputError for constants that contradict one another.
 
@@ -100,8 +101,8 @@ class Constants:
         return _quadratics(w_star, apart, L, mu if mu > 0.0 else _FLATTEST * L, apart_by)
 
     def report(self, problem: Problem) -> Document:
-        """What problem stands for the constants."""
-        told = "what was measured is this problem's; another one with these constants may do better or worse"
+        """A description of the problem that has the constants."""
+        told = "the measurements are on this problem; another one with these constants may give better or worse results"
         known = {"clients": problem.n, "dim": problem.d, "constants": constants_of(problem)}
         return {"source": None, "problem": problem.name, **vars(self), **known, "stands_for": told}
 

@@ -1,6 +1,6 @@
-"""What the papers' rules are asked for a tuned algorithm, and what they say in its words, and the other way round.
+"""Conversion of a tuned algorithm's hyper-parameters into inputs of the papers' rules, and of their answers back.
 
-Where a paper leaves a constant of its noise open, it is the one that makes it the least noise that is certified.
+If a paper leaves a constant of its noise open, the constant is the one that gives the least certified noise.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ if TYPE_CHECKING:
 __all__ = ["LEFT_OPEN", "MOST_ROUNDS", "RULED", "Ruled", "cohort_of", "differing", "same"]
 
 MOST_ROUNDS = 8_000
-"""Iterations beyond which a rule's run is not made: it would cost far more than any budget of communication allows."""
+"""The number of iterations beyond which a rule's run is not made: it would cost far more than any communication budget
+allows."""
 
 
 @dataclass(frozen=True)
 class Ruled:
-    """How an algorithm's rules are asked, and what they say, in the words of its `Tuned`.
+    """The inputs and answers of an algorithm's rules, in terms of its `Tuned`.
 
-    asks: the inputs that neither the problem nor a rule gives, from the tuned algorithm and the hyper-parameters that
-    the rule gave before (none at first); hyperparameters: the run's, noise left out; choice: the other way round, what
-    `Setting.answer` takes for a run's hyper-parameters; among_cohorts: how a run departs from what the rule says where
-    not all clients are in a round.
+    asks: the inputs that neither the problem nor a rule gives, from the tuned algorithm and the hyper-parameters of the
+    rule's last answer (none at first); hyperparameters: the run's, without noise; choice: the inverse, the arguments of
+    `Setting.answer` for a run's hyper-parameters; among_cohorts: the difference of a run from the rule if not all
+    clients are in a round.
     """
 
     asks: Callable[[Tuned, Mapping[str, float] | None], Document]
@@ -49,8 +50,8 @@ def _cohort(one: Tuned) -> float:
 
 
 def _asks_fedavg(one: Tuned, before: Mapping[str, float] | None) -> Document:
-    """rho is what makes Theorem 3's noise C rho sqrt(K/d) the certified one, which is the same for all K where all
-    clients take part."""
+    """rho is such that Theorem 3's noise C rho sqrt(K/d) is the certified one; it is the same for all K if all clients
+    take part."""
     rounds = one.most_rounds if before is None else before["rounds"]
     values = {"rounds": min(rounds, MOST_ROUNDS), "local_steps": 1}
     sigma = one.mechanism(values).with_(noise_multiplier=one.multiplier(values)).sigma(1.0)["sigma"]
@@ -62,7 +63,7 @@ def _fedavg(found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _of_fedavg(setting: DPFedAvg, run: Mapping[str, float]) -> Document:
-    """The theorem's eta is proportional to 1/alpha, its K to gamma: what they are at 1 tells both."""
+    """The theorem's eta is proportional to 1/alpha, its K to gamma: their values at 1 determine both."""
     from dpfl_theory.recommend.evaluate import prescribed
     from dpfl_theory.statements import get as statement
 
@@ -73,7 +74,7 @@ def _of_fedavg(setting: DPFedAvg, run: Mapping[str, float]) -> Document:
 
 
 def _asks_scaffnew(one: Tuned, before: Mapping[str, float] | None) -> Document:
-    """v is what makes Lemma 1's variance the certified one for the rule's p and T."""
+    """v is such that Lemma 1's variance is the certified one for the rule's p and T."""
     from dpfl_theory.recommend.evaluate import prescribed
     from dpfl_theory.statements import get as statement
 
@@ -95,8 +96,8 @@ def _of_scaffnew(setting: DPScaffNew, run: Mapping[str, float]) -> Document:
 
 
 def _asks_norm_ec(one: Tuned, before: Mapping[str, float] | None) -> Document:
-    """The constant is what makes Corollary 2's sigma the certified one: less than an accountant's for who sees every
-    message, where only their averages are seen."""
+    """The constant is such that Corollary 2's sigma is the certified one. If the observer sees only averages, it is
+    less than an accountant's for an observer of every message."""
     from dpfl_theory.recommend.evaluate import value
     from dpfl_theory.statements import get as statement
     from dpfl_theory.statements.formula import prescription_of
@@ -119,8 +120,8 @@ def _of_norm_ec(setting: DPNormEC, run: Mapping[str, float]) -> Document:
 
 
 def _asks_two_sided(one: Tuned, before: Mapping[str, float] | None) -> Document:
-    """epsilon is the one for which Theorem 3.2, repaired, has the certified noise, or the largest that it takes, whose
-    noise is larger."""
+    """epsilon is the one for which Theorem 3.2, repaired, has the certified noise, or the largest that the theorem
+    allows, with larger noise."""
     from dpfl_theory.recommend.evaluate import prescribed
     from dpfl_theory.statements import get as statement
 
@@ -142,8 +143,8 @@ def _of_two_sided(setting: DPFedAvgTwoSided, run: Mapping[str, float]) -> Docume
 
 
 def _asks_noble(one: Tuned, before: Mapping[str, float] | None) -> Document:
-    """The constant is what makes Theorem 4.1's order of sigma_g the certified one for the rule's K and T; all records
-    in a local step, and a threshold that no record's gradient exceeds, where there is one."""
+    """The constant is such that Theorem 4.1's order of sigma_g is the certified one for the rule's K and T. All
+    records are in a local step, and no record's gradient exceeds the threshold, if such a threshold exists."""
     from dpfl_theory.recommend.evaluate import prescribed
     from dpfl_theory.statements import get as statement
 
@@ -171,7 +172,7 @@ def _scaffold(found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:
 
 def _of_scaffold(setting: DPScaffold, run: Mapping[str, float]) -> Document:
     if "warm_start" not in run:
-        raise InputError("noble2022 Theorem C.1 is for a first round of all users that sets the control variates alone")
+        raise InputError("noble2022 Theorem C.1 is for a first round of all users that only sets the control variates")
     steps = {name: run[name] for name in ("eta_l", "eta_g", "rounds")}
     return {"statement": "noble2022.theoremC.1.explicit", "local_steps": run["K"], **steps}
 
@@ -182,7 +183,7 @@ def _fedavg_record(found: Document, inputs: Mapping[str, Any]) -> dict[str, floa
 
 
 def _of_fedavg_record(setting: DPFedAvgRecord, run: Mapping[str, float]) -> Document:
-    """Its steps are the statement's own, whatever the run's are."""
+    """Its steps are the statement's own, whatever the run's steps are."""
     return setting.chosen({"rounds": run["rounds"], "local_steps": run["K"]})
 
 
@@ -210,18 +211,18 @@ LEFT_OPEN: Mapping[str, Callable[[Tuned], Document]] = {
     "dp-scaffold": lambda one: {"local_steps": 1, "rounds": one.most_rounds},
     "dp-norm-ec": lambda one: {"alpha": one.slope / 10},
 }
-"""What a paper leaves to its reader: the shortest run that das2022 allows (alpha = 1) with one local step; for
-zhang2021 and noble2022 one local step in all rounds of the budget; for shulgin2025 a smoothing well below the first
-gradients. A rule that chooses these itself is not given them."""
+"""Values that a paper leaves to its reader. For das2022 the shortest run that it allows (alpha = 1) with one local
+step; for zhang2021 and noble2022 one local step in all rounds of the budget; for shulgin2025 a smoothing well below the
+first gradients. A rule that chooses these values itself does not get them."""
 
 
 def same(some: Mapping[str, float], others: Mapping[str, float]) -> bool:
-    """Whether hyper-parameters are the same ones, but for rounding."""
+    """Whether hyper-parameters are the same up to rounding."""
     return not differing(some, others)
 
 
 def differing(some: Mapping[str, float], others: Mapping[str, float]) -> list[str]:
-    """The names of the hyper-parameters that others have differently, or not at all.
+    """The names of the hyper-parameters that differ in the other ones or are missing there.
 
     >>> differing({"eta": 0.1, "C": 1.0}, {"eta": 0.1 + 1e-9, "C": 2.0, "sigma": 3.0})
     ['C']
@@ -230,7 +231,7 @@ def differing(some: Mapping[str, float], others: Mapping[str, float]) -> list[st
 
 
 def cohort_of(inputs: Mapping[str, Any]) -> float | None:
-    """The clients in a round that a rule's inputs speak of; None for all.
+    """The number of clients in a round in a rule's inputs; None for all.
 
     >>> cohort_of({"users": 100, "user_rate": 0.29}), cohort_of({"clients": 5, "cohort": 5})
     (29, None)

@@ -78,7 +78,7 @@ def averaged(w: Any, clients: Any, cohort: Any, C: float, r: float, zero: Any) -
 
 
 def seen(round_: Any) -> tuple[list[str], list[str]]:
-    """What the kit says of a round, and what its adapter saw."""
+    """The test's findings on a round, and those of its adapter."""
     found = conform(round_, "dp-fedavg", E=1, noise_multiplier=1.0, clients=4, runs=0)
     return [fault.name for fault in found.faults], [finding.name for finding in round_.findings()]
 
@@ -86,8 +86,8 @@ def seen(round_: Any) -> tuple[list[str], list[str]]:
 RESEEDED: dict[str, tuple[list[str], list[str]]] = {
     "the generator that it is given": ([], []),
     "a generator made from it": ([], []),
-    "a seed that is set anew in every round": (["noise from a fixed seed"], ["noise from a fixed seed"]),
-    "a seed that is set anew for every client": (
+    "a seed that is set again in every round": (["noise from a fixed seed"], ["noise from a fixed seed"]),
+    "a seed that is set again for every client": (
         ["the same noise for all clients"],
         ["the same noise twice in a round"],
     ),
@@ -106,7 +106,7 @@ def test_seeds_that_are_set_again_are_seen_in_pytorch(how: str) -> None:
         count, own, seed = state or 0, generator, generator.initial_seed()
         if how == "a generator made from it":
             own = torch.Generator().manual_seed(int(torch.randint(2**40, (1,), generator=generator)))
-        elif how == "a seed that is set anew in every round":
+        elif how == "a seed that is set again in every round":
             torch.manual_seed(0)
             own = None
         elif how == "a generator of its own with a fixed seed":
@@ -114,7 +114,7 @@ def test_seeds_that_are_set_again_are_seen_in_pytorch(how: str) -> None:
         elif how == "a seed that counts the rounds":
             own = torch.Generator().manual_seed(1234 + count)
         average = averaged(w, clients, cohort, C, r, torch.zeros_like(w))
-        if how == "a seed that is set anew for every client":
+        if how == "a seed that is set again for every client":
             for _ in cohort:
                 own.manual_seed(seed)
                 average += sigma / r**0.5 * torch.randn(w.shape, generator=own, dtype=torch.float64)

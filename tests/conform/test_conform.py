@@ -1,4 +1,4 @@
-"""What a user of the kit meets: the command, bad input, noise that is not heard, cohorts, and what is told."""
+"""The user's view of the conformance test: the command, bad input, noise that is not recorded, cohorts, and reports."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         ([], "give a function and the algorithm"),
         (["nowhere:round", "--as", "scaffold"], "there is no module 'nowhere'"),
         (["missing.py:round", "--as", "scaffold"], "does not exist"),
-        (["round", "--as", "scaffold"], "names no function"),
+        (["round", "--as", "scaffold"], "does not name a function"),
         (["math:pi", "--as", "scaffold"], "name a function"),
         (["math:nothing", "--as", "scaffold"], "has no function 'nothing'"),
         (["math:sqrt", "--as", "scaffold"], "takes x"),
         ([SCAFFOLD, "--as", "scafold"], "did you mean 'scaffold'"),
-        ([SCAFFOLD, "--as", "dp-clip21"], "asks for 'eta_l', which is no letter of dp-clip21"),
+        ([SCAFFOLD, "--as", "dp-clip21"], "asks for 'eta_l', which is not a parameter of dp-clip21"),
         ([SCAFFOLD, "--as", "scaffold", "--set", "eta_l"], "is no letter with a number"),
         ([SCAFFOLD, "--as", "scaffold", "--set", "eta_l=-1"], "a number that is above 0"),
-        ([SCAFFOLD, "--as", "scaffold", "--set", "q=1"], "unknown letter of scaffold"),
+        ([SCAFFOLD, "--as", "scaffold", "--set", "q=1"], "unknown parameter of scaffold"),
         ([SCAFFOLD, "--as", "scaffold", "--clients", "1e3"], "give a whole number"),
         ([SCAFFOLD, "--as", "scaffold", "--clients", "500"], "from 3 to 100"),
-        ([SCAFFOLD, "--as", "scaffold", "--cohort", "9"], "lies between 1 and 7"),
+        ([SCAFFOLD, "--as", "scaffold", "--cohort", "9"], "must be between 1 and 7"),
         ([SCAFFOLD, "--as", "scaffold", "--sampling", "some"], "unknown sampling"),
     ],
 )
@@ -76,7 +76,7 @@ def test_a_function_that_never_ends_is_ended(tmp_path: Path, capsys: pytest.Capt
         ("raise RuntimeError('lost')", "raises RuntimeError: lost"),
         ("return w", "return the pair (w, state)"),
         ("return w[:1], state", "w of shape (1,), and was given (2,)"),
-        ("return 'w', state", "no array of numbers"),
+        ("return 'w', state", "not an array of numbers"),
         ("return clients[0].gradient(w[:1]), state", "the parameters have 2 entries"),
     ],
 )
@@ -108,7 +108,7 @@ def test_noise_that_is_not_heard_is_tested_on_samples() -> None:
     found = dpfl_theory.conform(function_of("own_generator"), "dp-fedavg", runs=800)
     assert found.verdict == "conforms"
     assert found.reading == "the server adds noise to the average"
-    assert "was not heard" in found.notes[0]
+    assert "was not recorded" in found.notes[0]
     half = Plant("own_generator", "sigma, len(w)", "sigma / 2, len(w)", "half the sensitivity")
     wrong = dpfl_theory.conform(function_of("own_generator", half), "dp-fedavg", runs=800)
     assert [fault.name for fault in wrong.faults] == ["half the sensitivity"]
@@ -132,7 +132,7 @@ def test_what_only_live_runs_show_is_shown() -> None:
             return 0.5 * drawn if (drawn != 0.0).all() else drawn
 
     found = dpfl_theory.conform(round, "dp-clip21")
-    assert found.faults[0].name in ("refuted by the audit", "randomness that is not heard")
+    assert found.faults[0].name in ("refuted by the audit", "randomness that was not recorded")
 
 
 @pytest.mark.exhaustive(keep=3)
@@ -176,7 +176,8 @@ def test_a_generator_that_is_heard_draws_as_numpys() -> None:
 
 
 def noisy(scale: Any) -> Any:
-    """DP-FedAvg with one local step, whose clients' noise is so many times too large, by the size of the cohort."""
+    """DP-FedAvg with one local step, whose clients' noise is too large by a factor that depends on the size of the
+    cohort."""
 
     def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, beta: Any, C: Any, r: Any, sigma: Any) -> Any:
         gradients = [clients[i].gradient(w) for i in cohort]

@@ -1,4 +1,4 @@
-"""Mistakes with a number in them that could be any: the number is found, not looked up."""
+"""Mistakes with a free number: the number is computed, not looked up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What is said of rounds that are nearly another algorithm: differences clipped, or divided by those that take part."""
+"""Findings on rounds that are almost another algorithm: differences clipped, or divided by the number of
+participants."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ def test_a_clipped_difference_is_named_and_told_where_it_conforms(global_step: b
 
 @pytest.mark.parametrize("fault", CLIPPED_DIFFERENCES, ids=["with a global step", "without"])
 def test_a_clipped_difference_is_the_algorithm_with_other_letters(fault: Any) -> None:
-    """Threshold C/eta, and eta times the global step (1 where there is none), at the same noise multiplier: the same
+    """Threshold C/eta, and eta times the global step (1 without a global step), at the same noise multiplier: the same
     paths, and the same covariance of the noise."""
     asked = {letter.name for letter in DPFedAvg.letters}
     given: dict[str, Any] = {"clients": 6, "cohort": None, "scheme": None, "relation": None}

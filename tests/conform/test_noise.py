@@ -61,10 +61,10 @@ RIGHT = {
     "single precision": (served(plain, np.float32), "single precision"),
     "a small number in the norm": (served(plain, small=1e-6), "a small number that is added to a norm"),
     "rounded results": (served(plain, digits=6), "rounded to decimals"),
-    "a generator of its own": (served(child), "a generator that is made of the rng's numbers"),
-    "an older generator": (served(legacy), "a generator that is made of the rng's numbers"),
-    "by inverse transform": (served(inverse), "not made of the rng's normal numbers"),
-    "by pairs of uniform numbers": (served(pairs), "not made of the rng's normal numbers"),
+    "a generator of its own": (served(child), "a generator that is made from the rng's numbers"),
+    "an older generator": (served(legacy), "a generator that is made from the rng's numbers"),
+    "by inverse transform": (served(inverse), "does not come from the rng's normal numbers"),
+    "by pairs of uniform numbers": (served(pairs), "does not come from the rng's normal numbers"),
 }
 
 
@@ -137,7 +137,7 @@ WRONG = {
     "bent": (bent, {NOT_GAUSSIAN}),
     "uniform": (uniform, {NOT_GAUSSIAN}),
     "logistic": (logistic, {NOT_GAUSSIAN}),
-    "only where somebody takes part": (only_with_clients, {NOBODY}),
+    "only where a client takes part": (only_with_clients, {NOBODY}),
     "only where something is sent": (only_with_updates, {DEPENDS}),
     "not in every fifth round": (rarely, {CHANGES}),
     "less from the tenth round on": (fading, {CHANGES}),
@@ -150,7 +150,7 @@ WRONG = {
     [pytest.param(*w, id=n, marks=[pytest.mark.slow] * (n in ("uniform", "logistic"))) for n, w in WRONG.items()],
 )
 def test_noise_that_only_looks_right_is_named(noise: Noise, names: set[str]) -> None:
-    """Without a sample, but for uniform and logistic noise; and no epsilon is told for it."""
+    """Without a sample, but for uniform and logistic noise; and no epsilon is reported for it."""
     found = dpfl_theory.conform(served(noise), "dp-fedavg", E=1, runs=0)
     assert found.verdict == "differs"
     assert {fault.name for fault in found.faults} == names
@@ -180,7 +180,7 @@ def test_the_epsilon_is_that_of_the_worst_setting() -> None:
         return served(plain)(w, state, clients, cohort, rng, beta=beta, C=C, r=r, sigma=noise_multiplier / r)
 
     found = dpfl_theory.conform(round, "dp-fedavg", E=1, runs=0)
-    assert [fault.name for fault in found.faults] == ["sensitivity beside the clip"]
+    assert [fault.name for fault in found.faults] == ["sensitivity without the clip threshold"]
     assert found.privacy["epsilon"] > found.privacy["epsilon_claimed"]
 
 

@@ -1,4 +1,4 @@
-"""Rounds as people write them: no false names, no accusation of correct code, and nothing that conforms unlooked at."""
+"""Rounds as people write them: no false names, no accusation of correct code, and no verdict without a comparison."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_count_without_noise_and_too_little_noise_are_told() -> None:
     assert [fault.private for fault in less.faults] == [False, True]
     other = found(adaptive(lambda rng: rng.normal(0.0, 0.1), 0.17, 0.5), **TWO_SIDED)
     assert names(other) == ["another round"]
-    assert "first round of every path is the algorithm's" in other.faults[0].told
+    assert "first round of every path agrees with the algorithm" in other.faults[0].told
 
 
 # Weights
@@ -279,7 +279,7 @@ def test_noise_that_goes_with_that_of_the_round_before_is_not_said_to_be_too_lit
     one = found(round, **TWO_SIDED)
     assert names(one) == ["noise that changes with the rounds"]
     assert not one.faults[0].private
-    assert "not looked at" in one.faults[0].told
+    assert "not tested" in one.faults[0].told
 
 
 # Batches and cohorts
@@ -596,7 +596,7 @@ def test_a_sampler_that_cannot_be_loaded_anew_is_left_open() -> None:
         averaged(False), as_="fedavg-two-sided", eta_g=1.0, sampler=lambda n, rng: own.choice(n, 3, replace=False)
     )
     assert one.verdict == "undecided"
-    assert "was not seen" in " ".join(one.notes)
+    assert "was not tested" in " ".join(one.notes)
 
 
 # Claims
@@ -679,7 +679,7 @@ def unequal(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) ->
         (proximal, "a proximal term in the local steps", "0.3 (y - w)"),
         pytest.param(normalised, "another round", "no named deviation explains all rounds", marks=MORE),
         pytest.param(adam, "another round", "no named deviation explains all rounds", marks=MORE),
-        (decaying, "another round", "the first round of every path is the algorithm's, and the next one differs"),
+        (decaying, "another round", "the first round of every path agrees with the algorithm, and the next one differs"),
         pytest.param(unequal, "another round", "no named deviation explains all rounds", marks=MORE),
     ],
 )
@@ -713,10 +713,10 @@ def scaffold(weights: bool = False, at_model: bool = False, own: float = 1.0, de
     ("given", "expected"),
     [
         ({"weights": True}, {"weights by numbers of records"}),
-        ({"at_model": True}, {"control variates that do not begin at zero"}),
+        ({"at_model": True}, {"control variates that do not start at zero"}),
         (
             {"weights": True, "at_model": True},
-            {"weights by numbers of records", "control variates that do not begin at zero"},
+            {"weights by numbers of records", "control variates that do not start at zero"},
         ),
         ({}, set()),
     ],
@@ -738,4 +738,4 @@ def test_the_answer_says_how_far_the_weights_explain(given: Any) -> None:
     one = found(scaffold(weights=True, **given), as_="scaffold")
     assert names(one) == ["another round"]
     assert "'weights by numbers of records' explains the first" in one.faults[0].told
-    assert "and not what follows" in one.faults[0].told
+    assert "but not the later ones" in one.faults[0].told

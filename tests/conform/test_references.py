@@ -1,5 +1,5 @@
-"""What implementations are held against is what the package's own algorithms do: the same cohorts, the same paths, and
-noise of the same covariance."""
+"""The references agree with the package's own algorithms: the same cohorts, the same paths, and noise of the same
+covariance."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ALGORITHMS: dict[str, Any] = {
     "dp-clip21": lambda v: clip21(v["gamma"], v["tau"], sigma=v["noise"] * v["sigma"]),
     "dp-norm-ec": lambda v: alpha_norm_ec(v["gamma"], v["alpha"], v["beta"], sigma=v["noise"] * v["sigma"]),
 }
-"""Each reference's algorithm of the package, from the letters."""
+"""Each reference's algorithm of the package, from the hyper-parameters."""
 
 
 def cases(name: str) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ Round = Callable[[int, Any, Callable[[str], Any]], Any]
 
 
 def run(round_: Round, rounds: int = 2, rng: Any = None) -> tuple[list[list[Any]], list[str]]:
-    """What a round drew in each round of a run, and what was told of it. The library itself draws zeros."""
+    """The draws of a round in each round of a run, and the findings. The library itself draws zeros."""
     watched, found = Watched(), []
     rng = np.random.Generator(np.random.Philox(3)) if rng is None else rng
     state = None
@@ -81,8 +81,8 @@ def chained(seed: int, state: Any, draw: Any) -> Any:
     ],
 )
 def test_places(round_: Round, told: list[str], zeros: list[Any], alike: list[Any]) -> None:
-    """Noise of a place that never changes stays the library's, here zeros; all else is heard, and the same where a
-    place is the same."""
+    """Noise of a place that never changes stays the library's, here zeros; all other noise is recorded, and the same
+    where a place is the same."""
     drawn, names = run(round_)
     assert names == told
     every = {(i, j): x for i, row in enumerate(drawn) for j, x in enumerate(row)}

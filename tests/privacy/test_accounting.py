@@ -1,4 +1,4 @@
-"""Accounts against oracles: closed forms, numerical divergences, dp-accounting; laws; and what is refused."""
+"""Accounts against oracles: closed forms, numerical divergences, dp-accounting; laws; and refused inputs."""
 
 from __future__ import annotations
 

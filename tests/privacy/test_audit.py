@@ -32,8 +32,8 @@ from dpfl_theory.privacy.gaussian import gaussian_delta
 
 
 def tight(rng: np.random.Generator, size: Any, epsilon: float, delta: float, arm: int) -> np.ndarray:
-    """Scores of a mechanism that is exactly (epsilon, delta)-private: randomised response that tells the truth with
-    probability delta (scores -2 and 2)."""
+    """Scores of a mechanism that is exactly (epsilon, delta)-private: randomised response that gives the true answer
+    with probability delta (scores -2 and 2)."""
     truth = 1.0 if arm else -1.0
     honest = rng.random(size) < 1.0 / (1.0 + math.exp(-epsilon))
     return np.where(rng.random(size) < delta, 2.0, np.where(honest, 1.0, -1.0)) * truth
@@ -124,7 +124,7 @@ def test_the_rule_may_turn_the_score_round() -> None:
 
 
 def test_a_score_without_noise_is_seen_through() -> None:
-    """Atoms, and atoms blurred by rounding: every lane is told apart."""
+    """Atoms, and atoms blurred by rounding: every lane is distinguished."""
     blur = 1e-17 * np.random.default_rng(6).integers(-3, 4, (2, 50_000))
     for one, zero in ((np.full(50_000, 0.1), np.zeros(50_000)), (0.1 + blur[0], blur[1])):
         found = epsilon_lower_bound(one, zero, 1e-5)
@@ -238,7 +238,7 @@ CLIPPED = FedAvg(0.5, bounding=Clip(1.0), sigma=0.5, noise="average")  # two cli
 
 @pytest.mark.slow
 def test_epsilon_1_at_delta_1e_5_is_reached_to_four_fifths_by_running_code() -> None:
-    """One release, everybody takes part. The limits fail to hold with probability at most 1e-6. That they are this
+    """One release, all clients take part. The limits fail to hold with probability at most 1e-6. That they are this
     close to the truth is the seed's luck as well: over seeds epsilon_low is 0.83 with standard deviation 0.02."""
     z = optimize.brentq(lambda z: gaussian_epsilon(1.0 / z, 1e-5) - 1.0, 1.0, 10.0)
     assert float(gaussian_delta(1, z)[0]) == pytest.approx(1e-5, rel=1e-6)
@@ -327,7 +327,7 @@ def test_a_run_does_not_depend_on_its_batches(monkeypatch: pytest.MonkeyPatch) -
         ),
         (
             lambda: audit(FedAvg(1e300, global_step=1e308), canary("quadratic"), delta=0.1, rounds=3),
-            "leaves the finite numbers: give a smaller step size or pull",
+            "gives numbers that are not finite: give a smaller step size or pull",
         ),
     ],
 )

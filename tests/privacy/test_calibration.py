@@ -1,4 +1,4 @@
-"""Noise and rounds for a budget: what is returned is certified, and a little less noise or one more round is not."""
+"""Noise and rounds for a budget: the result is certified, and slightly less noise or one more round is not."""
 
 from __future__ import annotations
 
@@ -238,7 +238,8 @@ def test_an_account_holds_what_was_asked_and_what_was_found():
 
 
 def test_an_epsilon_that_protects_nothing_is_said():
-    """Little noise has a large epsilon with finite limits on both sides, and a sentence says what it is worth."""
+    """Little noise has a large epsilon with finite limits on both sides, and a sentence says that it gives no
+    protection."""
     for run in (RUNS["coin"], RUNS["server"], RUNS["poisson"], RUNS["full"]):
         found = account(run.with_(noise_multiplier=0.01), delta=1e-5)
         assert 600 < found.epsilon.low <= found.epsilon.high < math.inf

@@ -175,7 +175,7 @@ EVENTS: list[Event] = [
 @pytest.mark.parametrize("event", EVENTS, ids=str)
 @pytest.mark.parametrize("start", [-3, 0, 2, -9])
 def test_an_event_on_the_grid_is_its_enumeration(event: Event, start: int) -> None:
-    """Weights go in before and are taken out after: what is left is the distribution itself."""
+    """Weights are applied before and removed after: the result is the distribution itself."""
     grid, tilt = grid_of(np.random.default_rng(2), start, 5), 1.5
     grid = Grid(grid.start, grid.masses, grid.h, 0.125)
     weighted, log_one = pld._weighted(grid, tilt)

@@ -180,7 +180,7 @@ def test_one_client_is_drawn_every_time() -> None:
 
 
 def test_a_client_that_is_certainly_drawn() -> None:
-    """The chance (1/2)^1100 of no draw is no double: nothing is said of it, and the rate is 1."""
+    """The chance (1/2)^1100 of no draw is not a double: it is ignored, and the rate is 1."""
     release = sampling.with_replacement(2, 1100, 50.0, False)
     ((up, down),) = release.attacks
     assert isinstance(up, Line)

@@ -1,4 +1,4 @@
-"""The papers' constants: closed forms, equal mechanisms under other letters, and growth beyond every constant."""
+"""The papers' constants: closed forms, equal mechanisms under other symbols, and growth beyond every constant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a description says: its textbook event, its notes, its plain data, and where its parameters end."""
+"""Descriptions of mechanisms: the textbook event, the notes, the plain data, and the ranges of the parameters."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("dp-fedavg", {"view": "server", "noise": "average"}, "nothing is private"),
     ("dp-norm-ec", {"clients": 0}, "`clients` is 0"),
     ("dp-norm-ec", {"relation": "add-remove"}, "choose one of zero-out, replace"),
-    ("dp-norm-ec", {"view": "nobody"}, "`view` is 'nobody': choose one of third-party, server"),
+    ("dp-norm-ec", {"view": "no-one"}, "`view` is 'no-one': choose one of third-party, server"),
     ("dp-norm-ec", {"noise_multiplier": 0.0}, "`noise_multiplier` is 0.0: give a positive number"),
     ("dp-norm-ec", {"noise_multiplier": math.nan}, "`noise_multiplier` is nan: give a positive number"),
     ("dp-norm-ec", {"noise_multiplier": math.inf}, "`noise_multiplier` is inf: give a positive number"),
@@ -195,7 +195,7 @@ def test_a_value_that_must_be_given() -> None:
         run.event()
     with pytest.raises(InputError, match="dp-fedavg needs `cohort`: give the clients in a round r"):
         fedavg(cohort=None).event()
-    with pytest.raises(InputError, match="how often a client is drawn in one round is not described"):
+    with pytest.raises(InputError, match="the description lacks the number of draws of a client in one round"):
         fedavg(sampling="with-replacement", view="server").event()
 
 

@@ -1,4 +1,4 @@
-"""Descriptions of algorithms: one round of each, rebuilt from the papers' letters; laws; and what they refuse."""
+"""Descriptions of algorithms: one round of each, rebuilt from the papers' symbols; laws; and refused inputs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def spent(name, **parameters):
     return epsilon_high(get(name)(**parameters).event(), 1e-5)
 
 
-# One round, rebuilt from the letters of the paper
+# One round, rebuilt from the symbols of the paper
 
 
 def cohorts(scheme, n, r):
@@ -415,7 +415,7 @@ REFUSED = [
 
 
 def complaint(action):
-    """What an InputError says; None when the action succeeds."""
+    """The message of an InputError; None when the action succeeds."""
     try:
         action()
     except InputError as error:
@@ -445,7 +445,7 @@ def test_a_refusal_is_one_sentence_with_value_cause_and_remedy(name, parameters,
 
 @pytest.mark.parametrize("run", RUNS)
 def test_what_is_missing_is_named(run):
-    """Each parameter without which there is no event is asked for by its option; the others have no say."""
+    """Each parameter that the event needs is requested by its option; the others have no effect."""
     mechanism = described(run)
     needed = [f.name for f in fields(mechanism) if f.default is None and getattr(mechanism, f.name) is not None]
     assert {"noise_multiplier", "rounds"} <= set(needed)

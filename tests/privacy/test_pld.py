@@ -410,7 +410,7 @@ def test_large_and_small_deltas():
 
 
 def test_many_rounds_with_much_noise():
-    """10^5 rounds, on the grid; T and z^2 growing together leave epsilon as it is."""
+    """10^5 rounds, on the grid; T and z^2 growing together do not change epsilon."""
     times, p = 100_000, 0.5
     event = Repeated(WithProbability(gaussian(math.sqrt(times * p)), p), times)
     high, fewer = epsilon_high(event, 1e-5), epsilon_high(Repeated(WithProbability(gaussian(10.0), p), 200), 1e-5)

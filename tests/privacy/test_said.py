@@ -1,4 +1,4 @@
-"""What answers say of a mechanism: unit, neighbours, what the multiplier multiplies, sampling, observer, noise; and
+"""Answers about a mechanism: unit, neighbours, the multiplied quantity, sampling, observer, noise; and
 what other readings of the multiplier would give."""
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def test_an_answer_on_records_says_what_it_is_about(
 def test_a_control_variate_repeats_a_users_noise() -> None:
     given = {"users": 10, "user_rate": 0.5, "records": 100, "record_rate": 0.2, "local_steps": 1, "rounds": 3}
     said = get("dp-scaffold")(**given, noise_multiplier=4.0).setting()
-    assert "others' noise is not counted" in said["observer"]
+    assert "the other users' noise is not counted" in said["observer"]
 
 
 @pytest.mark.parametrize(

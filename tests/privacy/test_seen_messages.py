@@ -76,7 +76,7 @@ SEEN: list[tuple[str, dict[str, Any]]] = [
     ("name", "parameters"), SEEN, ids=lambda x: x if isinstance(x, str) else "-".join(map(str, x.values()))
 )
 def test_where_the_other_users_noise_hides_nothing_it_is_not_counted(name: str, parameters: dict[str, Any]) -> None:
-    """Of K local steps the first one alone reveals at least its own divergence, whatever the rest adds."""
+    """Of K local steps the first one by itself reveals at least its own divergence, whatever the rest adds."""
     rates = {} if name == "dp-fedsgd" else {"record_rate": 0.4}
     run = get(name)(users=8, records=5, user_rate=0.5, noise_multiplier=1.5, rounds=1, **rates, **parameters)
     q, z = local_steps(run)
@@ -92,7 +92,7 @@ def test_where_the_other_users_noise_hides_nothing_it_is_not_counted(name: str, 
 
 
 def test_with_one_local_step_a_third_party_sees_the_noise_of_the_whole_cohort() -> None:
-    """The counterpart: counting one user's noise alone would overstate what is seen."""
+    """The counterpart: counting only one user's noise would overstate the observations."""
     run = get("dp-fedavg-record")(
         users=8, records=5, user_rate=0.5, record_rate=0.4, local_steps=1, noise_multiplier=1.5, rounds=1
     )

@@ -235,7 +235,7 @@ def test_a_bracket_holds_the_root(start: float, root: float) -> None:
 
 
 def test_a_bracket_ends() -> None:
-    """Exactly the noise multipliers that are accounted for are looked through."""
+    """The search covers exactly the noise multipliers of the accounting."""
     least, most = math.log(SMALLEST), math.log(LARGEST)
     asked: list[float] = []
 

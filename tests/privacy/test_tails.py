@@ -90,7 +90,7 @@ class Exact:
         return crossing(low, peak), crossing(high, peak)
 
     def masses(self, epsilon):
-        """What P and Q give to losses above epsilon."""
+        """The masses that P and Q give to losses above epsilon."""
         region = self.region(epsilon)
         return tuple(self._mass(c, region) if region else mpmath.mpf(0) for c in (self.p, self.q))
 

@@ -112,5 +112,5 @@ INPUTS: dict[str, dict[str, Any]] = {
 
 
 def formulas(algorithm: str, **inputs: Any) -> dict[str, Any]:
-    """What the paper prescribes, without any accounting."""
+    """The paper's prescription, without any accounting."""
     return get(algorithm)(**inputs).printed()

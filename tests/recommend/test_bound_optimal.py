@@ -465,7 +465,7 @@ def test_what_promises_nothing_says_so_first_and_what_would_help(case: str, monk
     algorithm, inputs, helping = NOTHING[case]
     monkeypatch.setattr(
         noise, "_beside", lambda at, document, given: document
-    )  # what it accounts to is beside the point
+    )  # the accounted epsilon does not matter here
     found = recommend(algorithm, "bound-optimal", **inputs)
     assert list(found)[2] == "vacuous"
     assert found["vacuous"].startswith("This bound promises nothing: ")
@@ -485,7 +485,7 @@ def test_what_promises_nothing_says_so_first_and_what_would_help(case: str, monk
 def test_an_expectation_that_is_not_known_beforehand_leaves_no_bound() -> None:
     found = recommend("dp-normfedavg", "bound-optimal", **{**INPUTS["dp-normfedavg"], "heterogeneity": 0.1})
     assert found["bound"] is None
-    assert "which is not known beforehand" in found["vacuous"]
+    assert "which is not known before a run" in found["vacuous"]
     assert found["certificate"]["lower_bound"] is None
     assert not found["certificate"]["applies"]
 

@@ -1,4 +1,4 @@
-"""Noise that is certified for what was asked, and the paper's own beside it: by another accountant, and with faults."""
+"""Noise that is certified for the requested budget, next to the paper's own: by another accountant, and with faults."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EPSILON, DELTA = 3.0, 1e-5
 PROBLEM = make("logistic-synthetic", clients=8, dimension=3, records=40, seed=2)
 TINY = Plan(points=16, lanes=2, generations=2, finalists=3, second=6, last=16)
 CLOSE = 2e-3
-"""dp-accounting rounds losses up to its grid: what it tells is above the truth by less than this share."""
+"""dp-accounting rounds losses up to its grid: its answer is above the truth by less than this share."""
 
 
 def told_by_another(z: float, rounds: int, rate: float = 1.0) -> float:
@@ -42,7 +42,7 @@ def told_by_another(z: float, rounds: int, rate: float = 1.0) -> float:
 
 
 def from_sizes(told: dict[str, Any], relation: str, view: str, n: int, r: float) -> float:
-    """Epsilon of das2022's algorithm from its noise and sizes alone. A message has length C at most.
+    """Epsilon of das2022's algorithm, computed only from its noise and sizes. A message has length C at most.
 
     A third party sees sums of r messages, whose noise is r sigma; a server sees each, with noise sqrt(r) sigma, in the
     rounds that its client is in: for r < n at most as much as if it were in all of them.
@@ -61,7 +61,7 @@ CASES = [
     ({"cohort": 4.0, "sampling": "poisson"}, 4.0),
     ({"cohort": 4.0, "relation": "add-remove"}, 4.0),
 ]
-"""What is asked for, and the clients in a round."""
+"""The request, and the clients in a round."""
 
 
 def a_run(asked: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +114,7 @@ REFUSED = [
         "dp-scaffold for that, it has fixed",
     ),
     ({"cohort": 4.0, "sampling": "with-replacement", "view": "server"}, "dp-fedavg", "dp-fedavg is not certified"),
-    ({"sampling": "fixed"}, "dp-fedavg", "give `cohort` less than 8 too"),
+    ({"sampling": "fixed"}, "dp-fedavg", "also give a `cohort` below 8"),
 ]
 
 
@@ -145,7 +145,7 @@ FULL: dict[str, dict[str, Any]] = {
 
 
 def multiplier(algorithm: str, found: dict[str, Any], inputs: dict[str, Any], sigma: dict[str, float]) -> Any:
-    """Noise over change, and the number of releases, from the hyper-parameters alone."""
+    """Noise over change, and the number of releases, only from the hyper-parameters."""
     if algorithm == "dp-fedavg":
         return sigma["sigma"] * inputs["clients"] / found["C"], found["rounds"]
     if algorithm == "dp-norm-ec":
@@ -251,8 +251,9 @@ def test_zhang2021s_bound_is_for_its_own_noise_alone() -> None:
     found = recommend("dp-fedavg-two-sided", "printed", **inputs)
     assert found["noise"]["accounted"]["high"] < inputs["epsilon"]
     assert found["noise"]["accountant"]["sigma"] < found["noise"]["paper"]["sigma"] == found["noise"]["sigma"]
-    assert "this noise alone" in found["noise"]["bound"]
-    with pytest.raises(InputError, match=r"makes the bound of the paper's own noise formula; use `calibration=paper`"):
+    assert "only that of this noise" in found["noise"]["bound"]
+    words = r"computes the bound from the paper's own noise formula; use `calibration=paper`"
+    with pytest.raises(InputError, match=words):
         recommend("dp-fedavg-two-sided", "printed", **inputs, calibration="accountant")
 
 

@@ -78,7 +78,7 @@ def test_axes_take_their_ends_and_their_values() -> None:
 @pytest.mark.exhaustive
 @every
 def test_a_search_finds_what_a_grid_finds(name: str) -> None:
-    """The grid has twice as many points; its winner is run anew. Six standard errors: one false alarm in 10^8."""
+    """The grid has twice as many points; its winner is run again. Six standard errors: one false alarm in 10^8."""
     one = tuned()[name](PROBLEM, BUDGET)
     found = search(one, 0, SMALL)
     share = round((2 * SMALL.points * SMALL.generations) ** (1 / len(one.axes)))
@@ -90,7 +90,7 @@ def test_a_search_finds_what_a_grid_finds(name: str) -> None:
 
 
 def test_runs_are_those_of_the_hyperparameters() -> None:
-    """The same choice alone and among others, without noise, which does not depend on the lane then."""
+    """The same choice by itself and among others, without noise, which does not depend on the lane then."""
     one = tuned()["dp-fedavg"](PROBLEM, BUDGET)
     rng = np.random.default_rng(1)
     chosen = [one.values(p) for p in rng.random((12, len(one.axes)))]

@@ -1,4 +1,4 @@
-"""Whether a bound is least where runs are best: planted optima are told, agreement is told, and luck is not taken for
+"""Whether a bound is least where runs are best: planted optima and agreement are reported, and chance is not taken for
 either."""
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_a_bound_that_is_least_elsewhere_is_told_and_one_that_is_least_there_too
     best = first["measured_least"]
     assert first["interval"][0] < first["values"][-1]
     around = {**chosen, "gamma": best}
-    for factor, agrees, word in ((1.0, True, "lies where"), (1 / 8, False, "too careful"), (8.0, False, "too bold")):
+    for factor, agrees, word in ((1.0, True, "agrees with"), (1 / 8, False, "too careful"), (8.0, False, "too bold")):
         with monkeypatch.context() as patch:
             planted(patch, "gamma", best * factor)
             found = confirm(run, around, constants(run.name, LOGISTIC))
@@ -93,7 +93,7 @@ def test_the_bound_is_the_statements_and_the_runs_are_the_algorithms() -> None:
                     + known["smoothness"] * hyper["gamma"] / 2
                     + 2 * hyper["beta"] * math.sqrt(d * K / n) * hyper["sigma"]
                 )
-                assert bound == pytest.approx(expected, rel=1e-3)  # the noise is calibrated anew for each K
+                assert bound == pytest.approx(expected, rel=1e-3)  # the noise is calibrated again for each K
     at = [line["bound"][line["values"].index(line["recommended"])] for line in told["lines"]]
     assert at == pytest.approx([found["bound"]] * len(at), rel=1e-3)
 
@@ -129,7 +129,7 @@ def test_a_recommendation_without_the_ties_has_no_bound_and_the_bounds_own_optim
     line = lines(confirm(run, chosen, known, lanes=4))["eta"]
     assert line["bound_least"] is None
     assert "das2022.theorem4a has " in line["why"]
-    assert line["sentence"].startswith("The bound says nothing of eta: ")
+    assert line["sentence"].startswith("The bound says nothing about eta: ")
     _, least = ruled(run, "bound-optimal")
     line = lines(confirm(run, chosen, known, least, lanes=4))["eta"]
     assert (line["bound_least"], line["bound_of"]) == (least["eta"], "bound-optimal")
@@ -244,7 +244,7 @@ def test_a_rule_with_rho_alone_has_no_noise_to_certify() -> None:
     known = {**STANDS["dp-fedavg"], "cohort": 10.0, "local_steps": 1, "alpha": 1.0, "rho": 0.1}
     with pytest.raises(InputError, match="give `epsilon`, `delta` and `constant`, not `rho`"):
         recommend("dp-fedavg", "printed", **known, confirm=True)
-    with pytest.raises(InputError, match=r"it wants .* vectors from a client"):
+    with pytest.raises(InputError, match=r"it needs .* vectors from a client"):
         recommend("dp-fedavg", "printed", **{**known, "rho": None, "constant": 4.0, "epsilon": 900.0, "delta": 1e-5},
                   confirm=True)  # fmt: skip
 

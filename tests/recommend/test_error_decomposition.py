@@ -1,4 +1,4 @@
-"""What a suboptimality comes from: planted causes are the ones that are named."""
+"""Causes of a suboptimality: planted causes are the ones that are named."""
 
 from __future__ import annotations
 

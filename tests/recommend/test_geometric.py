@@ -117,7 +117,7 @@ READ = {
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("id_", READ)
 def test_what_is_read_is_what_the_hypotheses_test(id_: str) -> None:
-    """At random letters the inequalities that were read fail exactly where the assumptions that they are of do."""
+    """At random values of the symbols, the parsed inequalities fail exactly where their assumptions do."""
     statement = get(id_)
     read = inequalities(statement)
     assert len(read) == READ[id_]

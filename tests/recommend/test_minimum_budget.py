@@ -1,4 +1,5 @@
-"""What would help where nothing beats the start: each change that is told is enough, and a good deal less is not."""
+"""The smallest change with which something beats the start: each reported change is sufficient, and a much smaller one
+is not."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def test_at_the_budget_itself_nothing_helps() -> None:
 
 @pytest.mark.slow
 def test_a_change_that_is_told_is_enough_and_a_third_of_it_is_not(found: dict[str, float]) -> None:
-    """With another seed, so that a little more than what was told is given, for other noise."""
+    """With another seed, so slightly more than the reported change is given, for other noise."""
     problem, epsilon, copies = SOURCE.problem(CLIENTS), found["epsilon"], int(found["clients"]) // CLIENTS
     assert minimum_budget.beats_start(problem, "dp-fedavg", replace(BUDGET, epsilon=1.3 * epsilon), 1)
     assert not minimum_budget.beats_start(problem, "dp-fedavg", replace(BUDGET, epsilon=epsilon / 3), 1)

@@ -64,7 +64,7 @@ def test_against_a_second_transcription(algorithm: str, level: dict[str, float],
 
 @given(st.floats(0.05, 20.0))
 def test_the_default_gamma_minimises_the_bound(factor: float) -> None:
-    i = {**BASE, "alpha": 1e4}  # so many rounds that rounding does not matter
+    i = {**BASE, "alpha": 1e4}  # enough rounds that rounding does not matter
     best = formulas("dp-fedavg", **i)
     other = formulas("dp-fedavg", **i, gamma=45.0 * factor)
     assert best["gamma"] == pytest.approx(45.0, rel=1e-6)
@@ -95,7 +95,7 @@ def test_normalisation_has_no_bound_where_clients_differ() -> None:
     assert found["bound"] is None
     assert found["repaired"]["bound"] is None
     assert found["certificate"]["applies"]
-    assert any("not known beforehand" in w for w in found["warnings"])
+    assert any("not known before a run" in w for w in found["warnings"])
 
 
 def test_the_repaired_bound_for_independent_sampling() -> None:

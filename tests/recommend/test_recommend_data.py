@@ -1,4 +1,4 @@
-"""Constants from data: against plain NumPy and SciPy, what may be overridden, and what no data set can give."""
+"""Constants from data: against plain NumPy and SciPy, overriding, and constants that no data set can give."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_without_ridge_scaffold_is_convex() -> None:
         ("dp-norm-ec", {"data": "brest-cancer"}, "did you mean 'breast-cancer'?"),
         ("dp-norm-ec", {"data": "no/such.npz"}, "data file 'no/such.npz' does not exist"),
         ("dp-norm-ec", {"data": "diabetes"}, "does not fit this family"),
-        ("dp-norm-ec", {"data": None}, "`features` is for a problem that is made of data: give `data` too"),
+        ("dp-norm-ec", {"data": None}, "`features` is for a problem that is made from data: give `data` too"),
         ("dp-norm-ec", {"data": "no/such.npz", "epsilon": None}, "dp-norm-ec needs `epsilon`: give the epsilon of"),
         ("dp-norm-ec", {"partition": "fair"}, "partition is 'fair': choose one of"),
         ("dp-norm-ec", {"ridge": -1.0}, "ridge"),
@@ -250,7 +250,7 @@ def test_a_constant_that_does_not_exist_may_be_given() -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("algorithm", sorted(REST))
 def test_a_bound_above_what_the_start_has_is_said_to_promise_nothing(algorithm: str) -> None:
-    """The start's suboptimality, or gradient, by NumPy: also where the constants alone would allow more."""
+    """The start's suboptimality, or gradient, by NumPy: also where only the constants would allow more."""
     given = {**REST[algorithm], "epsilon": 1e4} if "epsilon" in REST[algorithm] else {**REST[algorithm], "rho": 1e-3}
     found = recommend(algorithm, "printed", **DATA, **given)
     ridge = given.get("ridge", 0.0)
@@ -274,5 +274,5 @@ def test_a_bound_above_what_the_start_has_is_said_to_promise_nothing(algorithm: 
     assert bool(found["certificate"]["vacuous"]) == nothing
     low = recommend(algorithm, "printed", **DATA, **REST[algorithm])
     if low["bound"] is not None and low["bound"] >= start:
-        assert "what these data have at the start" in low["vacuous"]
+        assert "the value of these data at the start" in low["vacuous"]
         assert low["certificate"]["trivial"] == pytest.approx(start, rel=1e-4)

@@ -1,4 +1,4 @@
-"""Laws that every algorithm's recommendation obeys: whoever adds one inherits these tests."""
+"""Laws that every algorithm's recommendation obeys: a new algorithm gets these tests automatically."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ UNITS["dp-normfedavg"] = UNITS["dp-fedavg"]
 
 
 def _unit(text: str) -> tuple[int, int]:
-    """The unit that an input's help states in brackets, (0, 0) where there is none.
+    """The unit that an input's help states in brackets, (0, 0) without a unit.
 
     >>> _unit("smoothness constant [F/X^2]"), _unit("variance [F^2/X^2]"), _unit("number of clients")
     ((1, -2), (2, -2), (0, 0))

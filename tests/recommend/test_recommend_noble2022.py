@@ -132,7 +132,7 @@ def test_both_sides_of_every_choice_are_tried() -> None:
 
 @pytest.mark.parametrize("i", [STRONG, CONVEX], ids=["strongly-convex", "convex"])
 def test_it_is_what_the_repaired_statement_says(i: dict[str, Any]) -> None:
-    """The statement's own expressions with SymPy's numbers; and the certificate cites what it rests on."""
+    """The statement's own expressions with SymPy's numbers; and the certificate cites its sources."""
     found = formulas("dp-scaffold", **i)
     case = "strongly-convex" if i is STRONG else "convex"
     repaired, printed, noise = found["certificate"]["statements"]
@@ -263,7 +263,7 @@ def test_noise_by_an_accountant() -> None:
     assert [cited["role"] for cited in found["certificate"]["statements"]] == ["prescription and bound", "printed"]
     assert any("one round with `user_rate=1`" in w for w in found["warnings"])
     every = recommend("dp-scaffold", "printed", **{**i, "user_rate": 1.0})
-    assert any("for T rounds, so for all of these" in w for w in every["warnings"])
+    assert any("for T rounds, so it covers all of these" in w for w in every["warnings"])
 
 
 def test_the_constant_scales_the_noise() -> None:

@@ -104,9 +104,9 @@ def test_too_much_noise_for_any_iteration() -> None:
     certificate = found["certificate"]
     assert certificate["vacuous"]
     assert not certificate["optimal"]
-    assert "below 1, where Theorem 1 says nothing" in certificate["reason"]
+    assert "below 1, where Theorem 1 does not apply" in certificate["reason"]
     assert any("T* >= 1" in text for s in certificate["statements"] for text in s.get("failures", []))
-    assert found["warnings"][0] == "The bound is not below psi_0: it promises no more than not running at all."
+    assert found["warnings"][0] == "The bound is not below psi_0: it promises nothing beyond the start."
 
 
 def test_the_certificate_knows_when_corollary_1_holds() -> None:
@@ -138,7 +138,7 @@ def test_where_no_curvature_differs() -> None:
     ("changes", "told"),
     [
         ({"strong_convexity": 2.0}, r"`strong_convexity` is 2.0: it exceeds `smoothness=1.0`"),
-        ({"distance": 0.0, "gradient_norm_at_optimum": 0.0}, "`distance` is 0.0: .* there is nothing to do"),
+        ({"distance": 0.0, "gradient_norm_at_optimum": 0.0}, "`distance` is 0.0: .* the start is the minimum"),
         ({"constant": None}, "dp-scaffnew needs `constant`: give the constant v of Lemma 1's noise"),
         ({"calibration": "none"}, "`calibration` is 'none': choose one of paper, accountant"),
         ({"clients": 2.5}, "`clients` is 2.5: give a whole number of at least 1"),

@@ -88,7 +88,7 @@ def test_noise_by_an_accountant() -> None:
 def test_what_is_said_of_the_printed_noise() -> None:
     assert any("noise.repaired" in w for w in formulas("dp-norm-ec", **BASE)["warnings"])
     for changes in ({"constant": 3.0}, {"epsilon": 24.0}):
-        assert any("not known to be enough" in w for w in formulas("dp-norm-ec", **{**BASE, **changes})["warnings"])
+        assert any("not known to be sufficient" in w for w in formulas("dp-norm-ec", **{**BASE, **changes})["warnings"])
 
 
 @pytest.mark.parametrize(

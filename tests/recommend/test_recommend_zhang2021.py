@@ -72,7 +72,7 @@ def test_steps_beyond_their_limits_have_no_bound() -> None:
     [
         ({"cohort": 2000.0}, "`cohort` is 2000.0: it exceeds `clients=1000`"),
         ({"cohort": 2.5}, "`cohort` is 2.5: every cohort has exactly P clients"),
-        ({"calibration": "accountant"}, "makes the bound of the paper's own noise formula"),
+        ({"calibration": "accountant"}, "computes the bound from the paper's own noise formula"),
     ],
 )
 def test_what_cannot_be_used(changes: dict[str, Any], told: str) -> None:

@@ -1,5 +1,5 @@
-"""Record-level algorithms in a comparison: noise that another accountant finds right, for clients alike and unlike, and
-faults that it notices."""
+"""Record-level algorithms in a comparison: noise that another accountant confirms, for equal and for different
+clients, and faults that it detects."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_shares_are_records_of_the_smallest_client() -> None:
 
 @pytest.mark.parametrize("cohort", [1.0, 2.0])
 def test_a_cohort_of_clients_that_differ_is_certified_from_above_alone(cohort: float) -> None:
-    """At worst a record's round has the largest of the other clients beside its own."""
+    """At worst a record's round has the largest of the other clients in addition to its own."""
     one = DPFedAvgRecord(PROBLEMS["unlike"], Budget(EPSILON, DELTA, rounds=32, cohort=cohort))
     values = chosen(one, 16, 1, 0)
     limits = one.spent(values, one.multiplier(values))

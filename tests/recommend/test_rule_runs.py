@@ -1,4 +1,4 @@
-"""What rules say, run with certified noise: the papers' noise is the certified one, and the run is the rule's."""
+"""Runs of rules with certified noise: the papers' noise is the certified one, and the run is the rule's."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def test_the_noise_of_das2022_is_the_certified_one(name: str, cohort: float | No
 
 
 def written_out(run: Tuned, rule: str) -> tuple[float, dict[str, float]]:
-    """The run of a record-level or two-sided rule, put together from the recommendation alone, its noise calibrated
-    from the mechanism's own parameters; and the hyper-parameters that `reached` must tell."""
+    """The run of a record-level or two-sided rule, built only from the recommendation, its noise calibrated
+    from the mechanism's own parameters; and the hyper-parameters that `reached` must report."""
     found, _ = ruled(run, rule)
     inputs, n, size = found["inputs"], run.problem.n, run.budget.cohort
     T, steps = found["rounds"], found["local_steps"]
@@ -197,7 +197,7 @@ def test_a_run_that_sends_more_than_the_budget_allows_is_not_made() -> None:
     run = one("dp-fedavg", epsilon=20.0, rounds=4)
     told = reached(run, "printed")
     assert told["suboptimality"] is None
-    assert told["why"] == f"it wants {told['vectors']} vectors from a client"
+    assert told["why"] == f"it needs {told['vectors']} vectors from a client"
     assert reached(run, "bound-optimal")["vectors"] <= 4
 
 

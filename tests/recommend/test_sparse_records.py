@@ -1,4 +1,4 @@
-"""Recommendations for sparse records: the table of dense ones, bounded memory, what is not offered."""
+"""Recommendations for sparse records: the table of dense ones, bounded memory, and unsupported options."""
 
 from __future__ import annotations
 

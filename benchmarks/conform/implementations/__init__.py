@@ -1,1 +1,1 @@
-"""Rounds as people write them, all correct; `planted` breaks them."""
+"""Rounds in the usual styles of user code, all correct; `planted` adds faults."""

@@ -1,4 +1,4 @@
-"""DP-FedAvg whose Gaussian noise is made of pairs of uniform numbers (Box and Muller)."""
+"""DP-FedAvg whose Gaussian noise is made from pairs of uniform numbers (Box and Muller)."""
 
 from typing import Any
 

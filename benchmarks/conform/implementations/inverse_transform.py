@@ -1,4 +1,4 @@
-"""DP-FedAvg whose Gaussian noise is made of uniform numbers by the inverse distribution function."""
+"""DP-FedAvg whose Gaussian noise is made from uniform numbers by the inverse distribution function."""
 
 from typing import Any
 

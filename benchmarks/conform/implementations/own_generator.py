@@ -1,4 +1,4 @@
-"""DP-FedAvg with a generator of its own, which nobody else hears."""
+"""DP-FedAvg with its own generator, which the test cannot record."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""DP-FedAvg on stacked updates, with noise by the server from NumPy's own generator."""
+"""DP-FedAvg on stacked updates, with noise by the server from NumPy's global generator."""
 
 from typing import Any
 

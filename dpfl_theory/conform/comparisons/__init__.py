@@ -1,1 +1,1 @@
-"""What is compared: paths, the noise, samples, neighbouring data sets and cohorts; and what follows from it."""
+"""Comparisons of paths, noise, samples, neighbouring data sets and cohorts, and the findings from them."""

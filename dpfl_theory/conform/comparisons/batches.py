@@ -1,4 +1,4 @@
-"""Batches of records: of which size, and whether they are drawn anew, at random, for every local step."""
+"""Batches of records: their size, and whether they are drawn again, at random, for every local step."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ from dpfl_theory.conform.world import World
 __all__ = ["batches"]
 
 RUNS, ROUNDS, STEPS = 60, 3, 3
-"""Runs with other seeds, rounds of each with one cohort, and local steps of a round, if the function asks for them."""
+"""Number of runs with different seeds, of rounds of each with one cohort, and of local steps in a round, if the
+function takes their number."""
 FEWEST = 100
-"""Pairs of batches that a test of their overlap needs."""
+"""Number of pairs of batches that a test of their overlap needs."""
 DEVIATIONS = 7.0
-"""Standard deviations from which on overlaps are not those of independent batches."""
+"""Number of standard deviations from which overlaps are not those of independent batches."""
 FIXED = "records that are not drawn at random"
 CHANCE = 1e-9
-"""The most probability with which batches that are drawn at random have the property that is told of."""
+"""The largest probability with which random batches have the property that is reported."""
 Batch = tuple[int, ...]
 
 
 class Run(NamedTuple):
-    """A client's batches in one run: of each round, those of its steps."""
+    """A client's batches in one run, by round and step."""
 
     client: int
     rounds: tuple[tuple[Batch, ...], ...]
 
 
 def batches(case: Case, seen: Sequence[ObservedDifference], named: Sequence[Finding]) -> list[Finding]:
-    """What is wrong with the function's batches."""
+    """The findings on the function's batches."""
     if (found := _sizes(case, seen, any(fault.name == LOTS for fault in named))) is not None:
         return [found]
     v = next((v for v in case.plan.values if v.get("s", 1.0) < 1.0), None)
@@ -52,7 +53,7 @@ def _finding(case: Case, name: str, said: str, seen: str = "", private: bool = T
 
 
 def _sizes(case: Case, seen: Sequence[ObservedDifference], lots: bool) -> Finding | None:
-    """Batches of another size than floor(s R), or with a record twice."""
+    """Batches whose size is not floor(s R), or that have a record twice."""
     sizes: dict[tuple[float, int], set[int]] = {}
     for one in seen:
         if "s" not in one.probe.v or one.choices is None:
@@ -61,7 +62,7 @@ def _sizes(case: Case, seen: Sequence[ObservedDifference], lots: bool) -> Findin
         for told in one.choices:
             for client, drawn in told["batches"].items():
                 if any(len(set(batch)) < len(batch) for batch in drawn):
-                    said = "a record is in a batch twice: the accounting is that of sampling without replacement"
+                    said = "a record is in a batch twice: the accounting assumes sampling without replacement"
                     return _finding(case, "records drawn twice", said)
                 key = float(path.v["s"]), len(path.world.records[client].y)
                 sizes.setdefault(key, set()).update(map(len, drawn))
@@ -71,7 +72,8 @@ def _sizes(case: Case, seen: Sequence[ObservedDifference], lots: bool) -> Findin
             continue
         if len(own) > 1:
             said = (
-                "the size of a client's batches varies, and the algorithm's is always floor(s R): where records are "
+                "the size of a client's batches varies, but the algorithm's size is always floor(s R): where records "
+                "are "
                 "drawn independently (Poisson sampling), divide by s R and account for that; where a last batch is "
                 "shorter, leave it out"
             )
@@ -84,7 +86,7 @@ def _sizes(case: Case, seen: Sequence[ObservedDifference], lots: bool) -> Findin
 
 
 def _drawn(case: Case, v: Values) -> Finding | None:
-    """Batches that are not drawn anew. Errs with a probability that is far below that of the tests on samples."""
+    """Batches that are not drawn again. The error probability is far below that of the tests on samples."""
     asked = set(case.subject.taken.values())
     own = dict(v)
     if "K" in asked:
@@ -105,7 +107,7 @@ def _of(case: Case, path: Path) -> Iterator[Run]:
 
 
 def _ways(run: Run, records: int) -> float:
-    """How many batches of the size there are: 1 where nothing can be random."""
+    """The number of possible batches of the size: 1 where nothing can be random."""
     sizes = {len(batch) for steps in run.rounds for batch in steps}
     return max((float(math.comb(records, size)) for size in sizes), default=1.0)
 
@@ -120,15 +122,15 @@ def _fixed(case: Case, runs: Sequence[Run]) -> Finding | None:
         alike = len({batch for steps in only for batch in steps}) == 1
         said = (
             f"a client takes {'always the same records' if alike else 'its records in the same order in every run'}, "
-            "whatever the rng is: there is no sampling, and the amplification that is accounted for is not there"
+            "whatever the rng is: there is no sampling, so the amplification that is accounted for does not exist"
         )
         first = [int(j) for j in only[0][0]]
-        return _finding(case, FIXED, said, f"client {client} begins with the records {first} in all of {RUNS} runs")
+        return _finding(case, FIXED, said, f"client {client} starts with the records {first} in all of {RUNS} runs")
     return None
 
 
 def _pairs(runs: Sequence[Run], within: bool) -> list[tuple[int, Batch, Batch]]:
-    """Batches of one client that follow each other: in a round, or the first ones of two rounds."""
+    """Successive batches of one client: within a round, or the first ones of two rounds."""
     found = []
     for run in runs:
         if within:
@@ -140,7 +142,7 @@ def _pairs(runs: Sequence[Run], within: bool) -> list[tuple[int, Batch, Batch]]:
 
 
 def _kept(case: Case, runs: Sequence[Run]) -> Finding | None:
-    """A batch that is used again in every round, or in every step of a round."""
+    """A batch that is re-used in every round, or in every step of a round."""
     for within, name, when in (
         (False, "a batch that is kept", "every round"),
         (True, "one batch for all local steps", "every local step of a round"),
@@ -148,15 +150,15 @@ def _kept(case: Case, runs: Sequence[Run]) -> Finding | None:
         pairs = _pairs(runs, within)
         if len(pairs) >= FEWEST and all(set(a) == set(b) for _, a, b in pairs):
             said = (
-                f"a batch is drawn once and used in {when}: the accounting is that of a new batch in every local "
-                "step, and its amplification by sampling is not there for one that is kept"
+                f"a batch is drawn once and used in {when}: the accounting assumes a new batch in every local step, "
+                "and its amplification by sampling does not hold for a batch that is kept"
             )
-            return _finding(case, name, said, f"all of {len(pairs)} batches are those of the one before")
+            return _finding(case, name, said, f"all of {len(pairs)} batches are the same as the batch before")
     return None
 
 
 def _in_turn(case: Case, runs: Sequence[Run], on: World) -> Finding | None:
-    """Batches that have fewer, or more, records of the one before than independent ones."""
+    """Batches that share fewer or more records with the batch before than independent batches do."""
     for within in (True, False):
         pairs = [pair for pair in _pairs(runs, within) if len(pair[1]) == len(pair[2])]
         total = mean = variance = 0.0
@@ -168,8 +170,8 @@ def _in_turn(case: Case, runs: Sequence[Run], on: World) -> Finding | None:
         if len(pairs) < FEWEST or variance <= 0.0 or abs(total - mean) <= DEVIATIONS * variance**0.5:
             continue
         said = (
-            "a batch depends on the one before, as where the records of an epoch are taken in turn: the accounting is "
-            "that of batches that are drawn independently of each other"
+            "a batch depends on the one before, as where the records of an epoch are taken in turn: the accounting "
+            "assumes batches that are drawn independently of each other"
         )
         seen = f"{total:.0f} records are in the next batch too, and {mean:.0f} are expected of independent ones"
         return _finding(case, "batches that depend on each other", said, seen)
@@ -177,7 +179,8 @@ def _in_turn(case: Case, runs: Sequence[Run], on: World) -> Finding | None:
 
 
 def _apart(case: Case, runs: Sequence[Run], on: World) -> Finding | None:
-    """One or two records that are in no batch, as where a batch is of neighbours, or of a part of the records."""
+    """One record, or two together, that are in no batch, as where a batch has neighbouring records, or only a part of
+    the records is used."""
     for client in dict.fromkeys(run.client for run in runs):
         drawn = [set(batch) for run in runs if run.client == client for steps in run.rounds for batch in steps]
         sizes, records = {len(batch) for batch in drawn}, len(on.records[client].y)

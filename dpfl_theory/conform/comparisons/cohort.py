@@ -1,4 +1,4 @@
-"""How the clients of a round are drawn, against how that is accounted for."""
+"""The sampling of a round's clients, compared with the sampling that is accounted for."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ __all__ = ["Drawn", "sampled"]
 
 DRAWS = 2000
 SOME = 40
-"""Cohorts that are drawn again, by a copy of the sampler that was made anew."""
+"""Number of cohorts that are drawn again, by a newly loaded copy of the sampler."""
 SECONDS = 30.0
-"""How long these may take."""
+"""Time limit for these."""
 PREDICTED = "cohorts that can be predicted"
 TOGETHER = "clients that are not independent"
 
 
 class Drawn(NamedTuple):
-    """What was found of a sampler, and why something was left open, if so."""
+    """The findings on a sampler, and the reason why a question was left open, if so."""
 
     findings: list[Finding]
     open: str = ""
 
 
 def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> Drawn:
-    """What is wrong with ``sampler(n, rng)``, which gives the members of a round, if clients are to be drawn by the
-    scheme of the letters. Errs with probability at most alpha.
+    """The findings on ``sampler(n, rng)``, which gives the members of a round, compared with the declared sampling
+    scheme. Errs with probability at most alpha.
 
     >>> v = {"n": 6, "r": 3.0, "scheme": "poisson"}
     >>> [found.name for found in sampled(lambda n, rng: rng.choice(n, 3, replace=False), v, 0, 1e-6).findings]
@@ -74,44 +74,44 @@ def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> 
         return Drawn([found])
     if not used and again is None:
         why = (
-            "the sampler does not draw from the rng that it is given, and could not be loaded anew: whether its "
-            "cohorts come from a seed that others know was not seen"
+            "the sampler does not draw from the rng that it is given, and could not be loaded again: whether its "
+            "cohorts come from a seed that others know was not tested"
         )
         return Drawn([], why)
     return Drawn([])
 
 
 def _sizes(members: np.ndarray, n: int, r: float, scheme: str) -> Finding | None:
-    """Cohorts of another size."""
+    """Cohorts of a wrong size."""
     spread = sorted(set(members.sum(axis=1).tolist()))
     if scheme == "poisson" and len(spread) == 1 and r < n:
         said = (
-            "cohorts have one size, and the accounting is that of independent (Poisson) sampling: draw every client on "
-            "its own with probability r/n, or account for fixed sizes"
+            "all cohorts have the same size, but the accounting assumes independent (Poisson) sampling: draw every "
+            "client independently with probability r/n, or account for fixed sizes"
         )
         seen = f"all of {DRAWS} cohorts have {spread[0]} of {n} clients"
         return Finding("fixed-size cohorts accounted as Poisson", said, seen, private=True)
     if scheme in ("fixed", "full") and spread != [int(r)]:
-        said = f"cohorts have {spread[0]} to {spread[-1]} clients, and the accounting is that of {int(r)} each"
+        said = f"cohorts have {spread[0]} to {spread[-1]} clients, and the accounting assumes {int(r)} each"
         return Finding("cohorts of varying size", said, private=True)
     return None
 
 
 def _rates(members: np.ndarray, r: float, alpha: float) -> Finding | None:
-    """Clients that take part more often, or less, than they should."""
+    """Clients that take part more or less often than they should."""
     n, counts = members.shape[1], members.sum(axis=0)
     low, high = _limits(DRAWS, r / n, alpha / n)
     wrong = [i for i in range(n) if not low <= counts[i] <= high]
     if not wrong:
         return None
     i = wrong[0]
-    said = "clients do not take part with the probability r/n that the accounting amplifies by"
+    said = "clients do not take part with the probability r/n that the accounting's amplification uses"
     seen = f"client {i} is in {counts[i]} of {DRAWS} cohorts, r/n = {r / n:.4g}"
     return Finding("a wrong sampling rate", said, seen, private=bool(np.any(counts[wrong] > high)))
 
 
 def _pairs(members: np.ndarray, r: float, scheme: str, alpha: float) -> Finding | None:
-    """Clients that take part together more often, or less, than they should: fixed groups, neighbours in a list."""
+    """Clients that take part together more or less often than they should: fixed groups, neighbours in a list."""
     n = members.shape[1]
     p = (r / n) ** 2 if scheme == "poisson" else r * (r - 1) / (n * (n - 1))
     pairs = list(itertools.combinations(range(n), 2))
@@ -121,7 +121,7 @@ def _pairs(members: np.ndarray, r: float, scheme: str, alpha: float) -> Finding 
         if not low <= count <= high:
             said = (
                 "some clients take part together more or less often than in random cohorts, as in fixed groups: the "
-                "amplification by sampling cannot be claimed for cohorts that are drawn otherwise than it says"
+                "amplification by sampling cannot be claimed for cohorts that are drawn in another way than it assumes"
             )
             seen = f"clients {i} and {j} are together in {count} of {DRAWS} cohorts, and {p * DRAWS:.0f} are expected"
             return Finding(TOGETHER, said, seen, private=True)
@@ -129,7 +129,7 @@ def _pairs(members: np.ndarray, r: float, scheme: str, alpha: float) -> Finding 
 
 
 def _rounds(members: np.ndarray, r: float, alpha: float) -> Finding | None:
-    """Clients whose part in a round depends on the round before: groups in turn, or epochs that are shuffled."""
+    """Clients whose participation depends on the round before: groups in turn, or shuffled epochs."""
     n, first, second = members.shape[1], members[0::2], members[1::2]
     low, high = _limits(len(second), (r / n) ** 2, alpha / n)
     for i in range(n):
@@ -148,7 +148,7 @@ def _rounds(members: np.ndarray, r: float, alpha: float) -> Finding | None:
 
 
 def _spread(members: np.ndarray, r: float, alpha: float) -> Finding | None:
-    """Sizes that vary by more or less than those of independent draws."""
+    """Sizes that vary more or less than those of independent draws."""
     from scipy import stats
 
     n, sizes = members.shape[1], members.sum(axis=1)
@@ -168,7 +168,7 @@ def _limits(trials: int, p: float, alpha: float) -> tuple[float, float]:
 
 
 def _predicted(again: tuple[np.ndarray, np.ndarray] | None, members: np.ndarray) -> Finding | None:
-    """Cohorts that are the same whatever generator the sampler is given."""
+    """Cohorts that are the same whatever generator the sampler gets."""
     if again is None:
         if len(np.unique(members, axis=0)) > 1:
             return None
@@ -176,17 +176,17 @@ def _predicted(again: tuple[np.ndarray, np.ndarray] | None, members: np.ndarray)
     if not np.array_equal(*again):
         return None
     said = (
-        "the cohorts are the same in every run, whatever the seed of the rng that the sampler is given: from a "
-        "generator with a seed of its own, or in turn. Whoever knows the program knows who takes part, and there is no "
-        "amplification by sampling: draw from the rng, and keep its seed secret"
+        "the cohorts are the same in every run, whatever the seed of the rng that the sampler is given: they come from "
+        "a generator with its own seed, or clients are taken in turn. Whoever knows the program knows who takes part, "
+        "and there is no amplification by sampling: draw from the rng, and keep its seed secret"
     )
     seen = f"two copies of the sampler with other seeds give the same {len(again[0])} cohorts"
     return Finding(PREDICTED, said, seen, private=True)
 
 
 def _again(sampler: Callable[..., Any], n: int, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The first cohorts of two copies of a sampler, each from its file loaded anew in a process of its own, with other
-    seeds of all generators; None where it has no file, or cannot be loaded like that."""
+    """The first cohorts of two copies of a sampler. Each copy is loaded again from the sampler's file in its own
+    process, with other seeds of all generators. None where the sampler has no file, or cannot be loaded in this way."""
     from dpfl_theory.timeout import limited
 
     code = getattr(inspect.unwrap(sampler), "__code__", None)
@@ -198,14 +198,14 @@ def _again(sampler: Callable[..., Any], n: int, seed: int) -> tuple[np.ndarray, 
     for k in (1, 2):
         try:
             found.append(limited(lambda k=k: _cohorts(file, name, n, seed + 7919 * k), SECONDS))  # type: ignore[misc]
-        except Exception:  # whatever its file does when it is loaded
+        except Exception:  # whatever its file raises when it is loaded
             return None
     return found[0], found[1]
 
 
 def _cohorts(file: Path, name: str, n: int, seed: int) -> np.ndarray:
-    """Cohorts of a sampler whose file is loaded anew. Generators of libraries have seeds that nobody knows, unless the
-    file sets them."""
+    """Cohorts of a sampler whose file is loaded again. Generators of libraries have secret seeds, unless the file sets
+    them."""
     random.seed()
     np.random.seed()  # noqa: NPY002
     if (torch := sys.modules.get("torch")) is not None:

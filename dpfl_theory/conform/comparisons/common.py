@@ -1,4 +1,4 @@
-"""What is wrong whatever the algorithm is: numbers that are not finite, other noise, coins, batches."""
+"""Findings that do not depend on the algorithm: numbers that are not finite, other noise, coins, batches."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from dpfl_theory.conform.user_function import Raised
 __all__ = ["common", "not_finite"]
 
 TOSSES = 400
-"""First rounds in which the coin is watched."""
+"""Number of first rounds in which the coin is observed."""
 
 
 def common(case: Case, seen: Sequence[ObservedDifference], named: Sequence[Finding]) -> list[Finding]:
-    """All of these, beside what was named."""
+    """All of these findings, in addition to those already named."""
     return [*_kinds(case), *_coin(case), *batches(case, seen, named), *_of_nobody(case)]
 
 
 def not_finite(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
-    """Where the function gives no finite numbers, and the algorithm does."""
+    """The finding that the function gives numbers that are not finite where the algorithm gives finite ones."""
     for one in seen:
         path = one.probe.path if isinstance(one.probe, Spread) else one.probe
         if not np.isfinite(one.value).all() and np.isfinite(path.of(case.reference.round, one.choices)).all():
@@ -36,8 +36,8 @@ def not_finite(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
 
 
 def _kinds(case: Case) -> list[Finding]:
-    """Noise of another distribution than Gaussian in what the server sends on; what goes into a threshold alone is no
-    part of the mechanism that is claimed."""
+    """Noise that is not Gaussian in the vector that the server sends on. Noise that goes only into a threshold is not
+    a part of the claimed mechanism."""
     path = case.plan.spreads[0].path.first
     draws = heard(case.subject, path.world, path.v, path.who).draws
     if not case.kind.unit or all(draw.kind == "normal" for draw in draws):
@@ -57,7 +57,7 @@ def _kinds(case: Case) -> list[Finding]:
 
 
 def _coin(case: Case) -> list[Finding]:
-    """How often a round communicates, where a coin decides."""
+    """The frequency of communication, where a coin decides it."""
     from scipy import stats
 
     path = case.plan.paths[-1]
@@ -72,22 +72,23 @@ def _coin(case: Case) -> list[Finding]:
     low, high = (stats.binom.ppf(q, TOSSES, p) for q in (case.alpha / 8, 1 - case.alpha / 8))
     if low <= count <= high:
         return []
-    said = "rounds communicate with another probability than p, which the control variates and the accounting rest on"
+    said = "rounds communicate with a probability other than p, on which the control variates and the accounting depend"
     return [Finding("a wrong probability of communication", said, f"{count} of {TOSSES} rounds, p = {p:g}")]
 
 
 def _of_nobody(case: Case) -> list[Finding]:
-    """A round in which nobody takes part."""
+    """A round without participants."""
     for path in case.plan.empty:
         try:
             w = heard(case.subject, path.world, path.v, path.who).w
         except Raised as error:
             where = (error.place,) if error.place else ()
-            said = f"a round in which nobody takes part, as independent sampling has them: {error}"
+            said = f"a round in which no client takes part, as happens under independent sampling: {error}"
             return [Finding("fails without clients", said, lines=where)]
         if not np.isfinite(w).all():
             said = (
-                "a round in which nobody takes part, as independent sampling has them, gives numbers that are not "
+                "a round in which no client takes part, as happens under independent sampling, gives numbers that are "
+                "not "
                 "finite"
             )
             return [Finding("fails without clients", said, lines=case.lines("average"))]

@@ -1,4 +1,4 @@
-"""Which reading, or which faults, do what the function does; and what is said where none does."""
+"""Diagnosis: the reading or the faults that agree with the function, and the report where none does."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from dpfl_theory.problems.base import Array
 __all__ = ["ANOTHER", "UNKNOWN", "VAGUE", "exact", "explained", "told"]
 
 PAIRS_SECONDS = 3.0
-"""How long pairs of faults are looked for."""
+"""Duration of the search for pairs of faults, in seconds."""
 MOST_NAMES = 3
-"""Names that are listed of deviations that explain first rounds."""
+"""How many names of deviations that explain first rounds are listed."""
 TIMES = 3.0
-"""By which factor residuals are stretched to see whether the noise follows them."""
+"""The factor by which residuals are multiplied, to see whether the noise follows them."""
 NEAR = 0.05
-"""By which part noise may be off where the steps are not known that had an empty lot."""
+"""The relative error allowed in the noise where it is not known which steps had an empty lot."""
 UNKNOWN = "another round"
 ANOTHER = "another noise"
 VAGUE = ("no noise", ANOTHER, SCALED, CHANGES)
-"""What is said of noise that no known mistake explains; also where it is none that could be silenced."""
+"""Names for noise that no known mistake explains, also where the function has no noise that could be silenced."""
 
 
 def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
-    """Nothing where a reading does what the function does; else the faults that do, or what differs."""
+    """No finding where a reading agrees with the function; else the faults that agree with it, or the difference."""
     for reading in case.kind.readings:
         if explains(of(case.reference, reading), seen):
             case.reading = reading
@@ -48,8 +48,8 @@ def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
 
 
 def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDifference]) -> list[Finding]:
-    """The faults of suspects that all do the same: what they share by its name; and where they differ, one finding that
-    lists them, since nothing that was seen singles one out."""
+    """The faults of suspects that all give the same results. Shared faults get their names. Where the suspects differ,
+    one finding lists them, since no observation separates them."""
     suspects = _drawn_so(case, suspects)
     case.reading = suspects[0].reading
     fewest = min(len(one.faults) for one in suspects)
@@ -70,7 +70,7 @@ def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDi
     role = rest[0][0].role
     finding = Finding(
         " or ".join(" and ".join(fault.name for fault in few) for few in rest),
-        f"{len(rest)} deviations explain all rounds alike, and nothing that was seen singles one out. {listed}",
+        f"{len(rest)} deviations explain all rounds equally well, and no observation separates them. {listed}",
         _difference(case, _first(seen, role)),
         case.lines(role),
         private=bool(case.kind.unit) and all(any(fault.private for fault in few) for few in rest),
@@ -79,7 +79,7 @@ def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDi
 
 
 def _alike(case: Case, finding: Finding, other: Fault | None) -> Finding:
-    """The finding with the other deviation that gives the same w, if there is one."""
+    """The finding, with the other deviation that gives the same w, if one exists."""
     if other is None:
         return finding
     both = f"{finding.told}. Or {other.name}, which gives the same w in all rounds: {told(case, other)}"
@@ -87,7 +87,7 @@ def _alike(case: Case, finding: Finding, other: Fault | None) -> Finding:
 
 
 def exact(case: Case, seen: Sequence[ObservedDifference]) -> str:
-    """That the paths agree with the reading, but not to the digits of double precision; nothing where they do."""
+    """The finding that the paths agree with the reading, but not to double precision; None where they do."""
     if case.reading is None:
         return ""
     largest = 0.0
@@ -98,10 +98,10 @@ def exact(case: Case, seen: Sequence[ObservedDifference]) -> str:
             largest = max(largest, float(np.max(np.abs(one.value - expected), initial=0.0)) / scale)
     if largest <= EXACT:
         return ""
-    alone = "" if case.plan.step == STEP else "; the noise of first rounds alone was compared"
+    alone = "" if case.plan.step == STEP else "; only the noise of first rounds was compared"
     return (
-        f"w agrees with the algorithm to a relative {largest:.1g}, and not to the digits of double precision: single "
-        f"precision, or a small number that is added to a norm{alone}"
+        f"w agrees with the algorithm only to a relative {largest:.1g}, not to double precision: the cause may be "
+        f"single precision, or a small number that is added to a norm{alone}"
     )
 
 
@@ -113,7 +113,7 @@ def _named(case: Case, fault: Fault, seen: Sequence[ObservedDifference]) -> Find
 
 
 def told(case: Case, fault: Fault) -> str:
-    """What is told of a fault: nothing of clipping, noise or accounting where the algorithm has none."""
+    """The text of a fault, without clipping, noise or accounting where the algorithm has none."""
     return fault.told if case.kind.unit or not fault.plain else fault.plain
 
 
@@ -127,8 +127,8 @@ def _difference(case: Case, seen: Sequence[ObservedDifference]) -> str:
         if isinstance(one.probe, Spread):
             a, b = (_deviation(one.probe, x) for x in (one.value, expected))
             if abs(a - b) > 1e-6 * b:
-                return f"{one.probe.name}: standard deviation {a:.6g} in a round, and {b:.6g} is the algorithm's"
-            return f"{one.probe.name}: it depends on itself otherwise than it should, between coordinates or rounds"
+                return f"{one.probe.name}: the standard deviation is {a:.6g} in a round, and {b:.6g} in the algorithm"
+            return f"{one.probe.name}: its dependence between coordinates or rounds is not the algorithm's"
         k = next(k for k in range(len(expected)) if not np.allclose(one.value[k], expected[k], rtol=1e-9, atol=0.0))
         at = one.probe.world.start if k == 0 else expected[k - 1]
         a, b = (float(np.linalg.norm(x[k] - at)) for x in (one.value, expected))
@@ -138,7 +138,7 @@ def _difference(case: Case, seen: Sequence[ObservedDifference]) -> str:
 
 
 def _drawn_so(case: Case, suspects: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Those of the suspects that draw as many numbers of noise as the function may: one vector in a round, or more."""
+    """The suspects that draw a possible count of the function's noise: one vector in a round, or more."""
     if not any(fault.once for one in suspects for fault in one.faults):
         return suspects
     path = case.plan.spreads[0].path.first
@@ -148,8 +148,8 @@ def _drawn_so(case: Case, suspects: Sequence[Candidate]) -> Sequence[Candidate]:
 
 
 def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: Found) -> list[Finding]:
-    """What differs where no known faults explain all: those that explain the paths, and what is left of the noise; or
-    how far the known ones reach."""
+    """The difference where no known faults explain everything: the faults that explain the paths, with the remaining
+    difference of the noise; or how far the known faults explain the paths."""
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
     if silent := found.silent:
         first = _first_rounds(spreads)
@@ -167,45 +167,45 @@ def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: Found) -> li
         off = max((abs(ratio - 1.0) for ratio in _ratios(spreads, suspect.player)), default=math.inf)
         if any(fault.name == LOTS for fault in suspect.faults) and off <= NEAR:
             case.notes.append(
-                "steps whose lot is empty ask for no gradient, so that which steps these were is not known: the size "
-                f"of the noise is the expected one to {100 * off:.2g} %, and was compared no further"
+                "steps with an empty lot ask for no gradient, so it is not known which steps these were: the size of "
+                f"the noise is the expected one to {100 * off:.2g} %, and was not compared more closely"
             )
             return named
         return [*named, *_other_noise(case, spreads, suspect, named)]
     fixed = _fixed_noise(case, [one for one in seen if isinstance(one.probe, Path)])
     if fixed is not None:
         return [fixed]
-    said = f"w is not what {case.kind.source} makes of it, and no named deviation explains all rounds{_partly(found)}"
+    said = f"w differs from that of {case.kind.source}, and no named deviation explains all rounds{_partly(found)}"
     return [Finding(UNKNOWN, said, _difference(case, seen), case.lines("step"))]
 
 
 def _partly(found: Found) -> str:
-    """How far readings and known faults explain the paths, as the end of a sentence."""
+    """The end of a sentence: how far readings and known faults explain the paths."""
     if not found.rounds:
         return ""
     k = found.rounds
     rounds = "the first round" if k == 1 else f"the first {k} rounds in which w moves"
     then = "the next one differs" if k == 1 else "a later one differs"
     if any(not one.faults for one in found.partly):
-        return f"; {rounds} of every path {'is' if k == 1 else 'are'} the algorithm's, and {then}"
+        return f"; {rounds} of every path {'agrees' if k == 1 else 'agree'} with the algorithm, and {then}"
     names = list(dict.fromkeys(fault.name for one in found.partly for fault in one.faults))
     told = " or ".join(f"'{name}'" for name in names[:MOST_NAMES])
     more = f" (or {len(names) - MOST_NAMES} others)" if len(names) > MOST_NAMES else ""
-    return f"; {told}{more} explains {rounds} of every path, and not what follows"
+    return f"; {told}{more} explains {rounds} of every path, but not the later ones"
 
 
 def _adapts(case: Case, seen: Sequence[ObservedDifference]) -> Finding:
-    """A threshold that follows the data, into which noise goes."""
+    """A threshold that follows the data, with noise."""
     said = (
         "the threshold of the next round follows the lengths of this round's updates, with noise; the algorithm has a "
-        "fixed threshold. What the noise hides of the lengths, and what it costs, was not looked at: account for it "
-        "with the noise of the average"
+        "fixed threshold. How much this noise protects the lengths, and its privacy cost, were not tested: account for "
+        "it together with the noise of the average"
     )
     return Finding(ADAPTS, said, _difference(case, _first(seen, "clip")), case.lines("clip"))
 
 
 def _first_rounds(spreads: Sequence[ObservedDifference]) -> list[ObservedDifference]:
-    """The noise of first rounds alone."""
+    """Only the noise of first rounds."""
     return [
         replace(one, probe=replace(one.probe, path=one.probe.path.first), value=one.value[:d, :d])
         for one in spreads
@@ -214,7 +214,7 @@ def _first_rounds(spreads: Sequence[ObservedDifference]) -> list[ObservedDiffere
 
 
 def _fixed_noise(case: Case, paths: Sequence[ObservedDifference]) -> Finding | None:
-    """Noise that no generator's seed changes: the same vector is left over in every world."""
+    """Noise that no generator's seed changes: the same vector remains in every world."""
     if not case.kind.unit:
         return None
     left = []
@@ -225,11 +225,10 @@ def _fixed_noise(case: Case, paths: Sequence[ObservedDifference]) -> Finding | N
     if sizes > 0.0 and all(np.allclose(x, left[0], rtol=1e-6, atol=1e-9 * sizes) for x in left[1:]):
         return Finding(
             FIXED,
-            "a vector is added that depends neither on the rng nor on the data: noise of a generator that is made "
-            "inside with a seed of its own, which whoever knows it takes away, or a constant; draw the noise from the "
-            "rng that the round is given",
-            f"with silent noise the same vector of length {np.linalg.norm(left[0]):.4g} is left over in "
-            f"{len(left)} worlds",
+            "a vector is added that depends neither on the rng nor on the data: this is a constant, or noise of a "
+            "generator that the round makes with its own seed, and whoever knows the seed can remove it; draw the "
+            "noise from the rng that the round is given",
+            f"with silent noise the same vector of length {np.linalg.norm(left[0]):.4g} remains in {len(left)} worlds",
             case.lines("noise"),
             private=True,
         )
@@ -239,7 +238,7 @@ def _fixed_noise(case: Case, paths: Sequence[ObservedDifference]) -> Finding | N
 def _other_noise(
     case: Case, spreads: Sequence[ObservedDifference], suspect: Candidate, named: Sequence[Finding]
 ) -> list[Finding]:
-    """Noise that no fault explains: by which factor it is off, and whether that depends on the data."""
+    """Noise that no fault explains: the factor of its standard deviation, and whether that depends on the data."""
     player = suspect.player
     ratios = _ratios(spreads, player)
     where = case.lines("noise")
@@ -249,14 +248,14 @@ def _other_noise(
         return [follows]
     factors = sorted({float(f"{r:.4g}") for r in ratios if r < math.inf}) or [math.inf]
     told = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
-    given = ", given what is named above" if named else ""
+    given = ", given the findings named above" if named else ""
     said = f"the standard deviation of the noise in w is {told} times the algorithm's{given}"
-    less = factors[0] < 1.0 and not suspect.faults  # else the sensitivity may be another one too
+    less = factors[0] < 1.0 and not suspect.faults  # else the sensitivity may differ too
     return [Finding(ANOTHER, said, _counted(case, spreads, player), where, private=less)]
 
 
 def _ratios(spreads: Sequence[ObservedDifference], player: Player) -> list[float]:
-    """The standard deviations of the function's noise in first rounds over those of a player's."""
+    """The standard deviations of the function's noise in first rounds, divided by those of a player."""
     found = []
     for one in spreads:
         assert isinstance(one.probe, Spread)
@@ -266,7 +265,7 @@ def _ratios(spreads: Sequence[ObservedDifference], player: Player) -> list[float
 
 
 def _counted(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> str:
-    """The noise where it differs, and how many normal numbers a round draws, where that is another number too."""
+    """The difference of the noise, with the count of normal numbers in a round where the count differs too."""
     path = case.plan.spreads[0].path.first
     counts = [heard(one, path.world, path.v, path.who).numbers for one in (case.subject, player)]
     told = _difference(case, spreads)
@@ -276,8 +275,8 @@ def _counted(case: Case, spreads: Sequence[ObservedDifference], player: Player) 
 
 
 def _scaled(case: Case, player: Player) -> Finding | None:
-    """Noise that is larger where gradients are: in pairs of worlds whose data differ by nothing but the size of the
-    residuals, and in which the algorithm's own noise is the same."""
+    """Noise that is larger where gradients are larger. Tested in pairs of worlds whose data differ only in the size of
+    the residuals, and in which the algorithm's own noise is the same."""
     v = case.plan.values[0]
     if v.get("s", 1.0) < 1.0:
         return None  # batches would differ as well
@@ -294,8 +293,8 @@ def _scaled(case: Case, player: Player) -> Finding | None:
         if min(first, second) <= 0.0:
             continue
         said = (
-            "the noise depends on the data: its standard deviation is another one where the clients' gradients are "
-            "larger, so that it tells of them; calibrate it to the threshold"
+            "the noise depends on the data: its standard deviation differs where the clients' gradients are larger, so "
+            "that it reveals information about them; calibrate it to the threshold"
         )
         seen = f"clients {name}: {second / first:.4g} times the noise where all residuals are {TIMES:g} times as large"
         return Finding(SCALED, said, seen, case.lines("noise"), private=True)
@@ -303,7 +302,7 @@ def _scaled(case: Case, player: Player) -> Finding | None:
 
 
 def _late(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> Finding | None:
-    """Noise that is the algorithm's in the first round and another one later."""
+    """Noise that agrees with the algorithm's in the first round and differs later."""
     for one in spreads:
         assert isinstance(one.probe, Spread)
         path, expected = one.probe.path, one.probe.of(player, one.choices)
@@ -317,11 +316,11 @@ def _late(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> 
         fresh, needed = (_given(x, k * d, d) for x in (one.value, expected))
         less = fresh < needed * (1.0 - 2.0 * one.probe.tolerance)
         why = (
-            "it has less that is new, given the rounds before: every round needs the noise that is accounted for"
+            "it has less fresh noise, given the rounds before: every round needs the noise that is accounted for"
             if less
-            else "it is larger, or goes with that of the rounds before; whether it is accounted for was not looked at"
+            else "it is larger, or depends on that of the rounds before; whether it is accounted for was not tested"
         )
-        said = f"the noise of the first rounds is the algorithm's, and later it is another one: {why}"
+        said = f"the noise of the first rounds agrees with the algorithm's, but later it differs: {why}"
         seen = (
             f"{one.probe.name}: from round {k + 1} on; given the rounds before, its standard deviation is "
             f"{(fresh / d) ** 0.5:.4g} there, and {(needed / d) ** 0.5:.4g} in the algorithm"
@@ -331,18 +330,18 @@ def _late(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> 
 
 
 def _given(covariance: Array, m: int, d: int) -> float:
-    """The total variance of the d numbers after the first m, given those."""
+    """The total variance of the d numbers after the first m, conditional on the first m."""
     before, across = covariance[:m, :m], covariance[:m, m : m + d]
     known = across.T @ np.linalg.pinv(before, rcond=1e-9, hermitian=True) @ across
     return max(float(np.trace(covariance[m : m + d, m : m + d] - known)), 0.0)
 
 
 def _deviation(probe: Spread, covariance: Array) -> float:
-    """The standard deviation of a coordinate after the first round, in the mean over coordinates."""
+    """The standard deviation of a coordinate after the first round, averaged over coordinates."""
     d = probe.path.world.d
     return math.sqrt(max(float(np.trace(covariance[:d, :d])) / d, 0.0))
 
 
 def _first(seen: Sequence[ObservedDifference], role: str) -> list[ObservedDifference]:
-    """The probes that show a fault of this role, before the others."""
+    """The probes, with those that show a fault of this role first."""
     return sorted(seen, key=lambda one: isinstance(one.probe, Spread) != (role == "noise"))

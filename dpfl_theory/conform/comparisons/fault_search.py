@@ -1,4 +1,5 @@
-"""Who does what the function does: the readings, the known faults, and pairs of them, compared on all probes."""
+"""Search for players that agree with the function: readings, known faults, and pairs of faults, compared on all
+probes."""
 
 from __future__ import annotations
 
@@ -18,25 +19,25 @@ __all__ = ["Candidate", "Found", "ObservedDifference", "explains", "find", "lead
 
 
 _STEPS = 12
-"""Steps to a number that is unknown, each of which squares the error where the way depends smoothly on it."""
+"""Number of Newton steps to an unknown number; each squares the error where the path depends smoothly on it."""
 _NEAR = 1e-3
-"""The share of the first distance that is left where a number explains paths at all."""
+"""The share of the first distance that remains where a number explains paths at all."""
 
 
 @dataclass(frozen=True)
 class ObservedDifference:
-    """A probe with what the function made of it."""
+    """A probe with the function's result."""
 
     probe: Path | Spread
     value: Array
     choices: list[dict[str, Any]] | None
     numbers: int = 0
-    """Of the noise, each of which costs a run."""
+    """Numbers of the noise, each of which costs a run."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A round that might be the function's: which faults it has, and of which reading."""
+    """A round that might be the function's: its faults and its reading."""
 
     reading: Reading
     faults: tuple[Fault, ...]
@@ -44,7 +45,7 @@ class Candidate:
 
 
 def explains(player: Player, seen: Sequence[ObservedDifference]) -> bool:
-    """Whether a player does on all of these what the function did."""
+    """Whether a player agrees with the function on all of these."""
     for one in seen:
         try:
             value = one.probe.of(player, one.choices)
@@ -56,7 +57,7 @@ def explains(player: Player, seen: Sequence[ObservedDifference]) -> bool:
 
 
 class _Recorded:
-    """Noise that is kept, or given again in the same order."""
+    """Noise that is recorded, or replayed in the same order."""
 
     def __init__(self, rng: Any, kept: list[Array], again: bool) -> None:
         self._rng, self._kept, self._again, self._at = rng, kept, again, 0
@@ -70,7 +71,7 @@ class _Recorded:
 
 
 def repeating(player: Player) -> Player:
-    """A player that draws noise in its first round alone, and uses it again in all others."""
+    """A player that draws noise only in its first round, and re-uses it in all others."""
 
     def play(w: Array, state: Any, clients: Any, cohort: Array, rng: Any, v: Values) -> tuple[Array, Any]:
         inner, kept = (None, None) if state is None else state
@@ -83,7 +84,7 @@ def repeating(player: Player) -> Player:
 
 AGAIN = faulty(
     "noise re-used",
-    "the noise of the first round is used again in the others, so that differences of rounds cancel it: draw fresh "
+    "the noise of the first round is re-used in the others, so that differences of rounds cancel it: draw fresh "
     "noise in every round",
     "noise",
     private=True,
@@ -101,7 +102,7 @@ def _player(reference: Reference, reading: Reading, faults: Sequence[Fault]) -> 
 def _fitted(
     reference: Reference, families: Sequence[Fault], paths: Sequence[ObservedDifference]
 ) -> Iterator[Candidate]:
-    """The suspects that have one mistake with a number in it, which is found by least squares on a path."""
+    """The suspects with one mistake that has a free number, which least squares on a path gives."""
     for reading, family in itertools.product(type(reference).readings, families):
 
         def of(number: float, reading: Reading = reading, family: Fault = family) -> Candidate:
@@ -116,7 +117,7 @@ def _fitted(
 def _nearest(
     player: Callable[[float], Player], usual: Sequence[float], paths: Sequence[ObservedDifference]
 ) -> float | None:
-    """The number with which paths come nearest to those seen, by Gauss and Newton from the best of the usual ones; None
+    """The number whose paths are nearest to those seen, by the Gauss-Newton method from the best usual number; None
     where they do not come near."""
 
     def off(x: float) -> Array:
@@ -142,9 +143,9 @@ def _nearest(
 
 @dataclass(frozen=True)
 class Found:
-    """What was found: suspects that do all that the function does; else those that do it where the noise is silent; and
-    where there are none of these either, those that explain the most first rounds of all paths, and how many these
-    are."""
+    """The suspects found. First choice: those that agree with the function everywhere. Second: those that agree with it
+    where the noise is silent. Third: those that explain the most first rounds of all paths, and the number of these
+    rounds."""
 
     whole: tuple[Candidate, ...] = ()
     silent: tuple[Candidate, ...] = ()
@@ -153,7 +154,7 @@ class Found:
 
 
 def leading(player: Player, paths: Sequence[ObservedDifference]) -> int:
-    """The number of first rounds that a player explains in every path, of those in which w moves; -1 for all rounds."""
+    """The number of first rounds in which w moves that a player explains in every path; -1 for all rounds."""
     fewest, whole = 10**9, True
     for one in paths:
         assert isinstance(one.probe, Path)
@@ -172,8 +173,8 @@ def leading(player: Player, paths: Sequence[ObservedDifference]) -> int:
 
 
 def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: float) -> Found:
-    """All suspects that do what the function does, with one fault or two, as far as pairs that differ in paths are
-    looked for in so many seconds of the processor: first those of which one part explains first rounds."""
+    """All suspects with one or two faults that agree with the function. The search for pairs that differ in paths ends
+    after this processor time in seconds. Pairs of which one part explains first rounds come first."""
     kind = type(reference)
     paths = [one for one in seen if isinstance(one.probe, Path)]
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
@@ -215,7 +216,7 @@ def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: floa
 
 
 def _together(faults: Sequence[Fault], fault: Fault) -> bool:
-    """Whether a fault can be had besides these."""
+    """Whether a fault can occur together with these."""
     return not any(fault is other or fault.parts.keys() & other.parts.keys() for other in faults)
 
 
@@ -227,8 +228,8 @@ def _both(reference: Reference, reading: Reading, faults: Sequence[Fault], fault
 def _pairs(
     reference: Reference, faults: Sequence[Fault], begun: Sequence[tuple[int, Candidate]], until: float
 ) -> Iterator[Candidate]:
-    """Pairs of faults that are not about noise, none twice: first those of which one explains first rounds. None after
-    the time ``until``."""
+    """Pairs of faults that do not concern noise, each once. Pairs of which one fault explains first rounds come first.
+    Ends at the time ``until``."""
     others = [fault for fault in faults if fault.role != "noise"]
     far_first = sorted(begun, key=lambda one: -one[0])
     first = [fault for _, suspect in far_first for fault in suspect.faults if fault.role != "noise"]

@@ -1,7 +1,7 @@
-"""Two data sets that differ in one client, with the same noise: how far apart a round's results lie.
+"""Distance of a round's results on two data sets that differ in one client, with the same noise.
 
-The noise being silent, the distance is a fact about the function and no sample. Where it exceeds the sensitivity that
-the noise is calibrated to, the privacy that is claimed is refuted by this pair alone.
+The noise is silent, so the distance is a fact about the function, not a sample. Where it exceeds the sensitivity that
+the noise is calibrated to, this pair refutes the claimed privacy.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from dpfl_theory.problems.base import Array
 __all__ = ["Pair", "compared"]
 
 ROUNDING = 1e-5
-"""The part by which a distance may exceed what is allowed: that of single precision."""
+"""The relative excess of a distance over the allowed one that is tolerated: that of single precision."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two data sets: what differs, how w after a round is shifted, the distance that the letters allow, and mu: the
-    shift over the noise that is there, of the Gaussian mechanism (infinite where no noise lies along it), and what is
-    claimed of it. usual: whether the cohort has the expected size."""
+    """Two data sets: their difference, the shift of w after a round, the distance that the hyper-parameters allow, and
+    mu. mu of the Gaussian mechanism is the shift over the existing noise (infinite without noise along the shift);
+    claimed is the claimed mu. usual: whether the cohort has the expected size."""
 
     told: str
     shift: Array
@@ -50,7 +50,7 @@ class Pair:
 
     @property
     def refutes(self) -> bool:
-        """Whether the distance exceeds what is allowed, and the noise is not as much larger."""
+        """Whether the distance exceeds the allowed one, and the noise is not larger by the same factor."""
         return self.distance > self.allowed * (1.0 + ROUNDING) and self.mu > self.claimed * (1.0 + SPREAD)
 
 
@@ -76,17 +76,17 @@ def _record_pairs(reference: Reference, v: Values, who: Array) -> Iterator[tuple
 
 
 def _directions(d: int) -> list[tuple[Array, str]]:
-    """Of gradients: noise may be missing along one of them."""
+    """Directions of gradients: noise may be missing along one of them."""
     ones, signs = np.ones(d) / d**0.5, (-1.0) ** np.arange(d) / d**0.5
     return [
-        (ones, "alike in all coordinates"),
+        (ones, "equal in all coordinates"),
         (signs, "of alternating signs"),
         (np.eye(d)[0], "along the first coordinate"),
     ]
 
 
 def _members(v: Values) -> list[Array]:
-    """Cohorts that a pair is compared in: one of the expected size, and where cohorts are drawn independently of a
+    """The cohorts in which a pair is compared: one of the expected size, and under independent sampling one of a
     single client."""
     sizes = [int(v["r"]), *([1] if v["scheme"] == "poisson" else [])]
     return [cohorts(v, 1, 23, [size])[0] for size in sizes]
@@ -95,7 +95,8 @@ def _members(v: Values) -> list[Array]:
 def _pairs(
     reference: Reference, v: Values, nothing: float, who: Array, idle: bool = False
 ) -> Iterator[tuple[str, World, World, Path]]:
-    """Neighbouring worlds by what differs. idle: whether clients without gradients send something (`_idle`)."""
+    """Neighbouring worlds, each with a description of the difference. idle: whether clients without gradients send
+    something (`_idle`)."""
     if reference.unit == "record":
         yield from _record_pairs(reference, v, who)
         return
@@ -129,8 +130,8 @@ def _pairs(
 
 
 def _idle(player: Player, reference: Reference, v: Values) -> bool:
-    """Whether clients without gradients send something, as with weight decay, where they stand for none. At w = 0 they
-    do not, so that pairs are compared there: the relation is that a client's message is zero."""
+    """Whether clients without gradients send something, as with weight decay, where such a client represents an absent
+    one. At w = 0 they send nothing, so pairs are compared there: in this relation a client's message is zero."""
     if reference.unit == "record" or v["relation"] == "replace":
         return False
     who = _members(v)[0]
@@ -149,8 +150,8 @@ TINY = 1e-9
 
 
 def _nothing(player: Player, reference: Reference, v: Values) -> float:
-    """What stands for the gradient of a client that is not there, as a multiple of the threshold: 0, or something tiny
-    where the function fails at that and the algorithm does not mind."""
+    """The gradient that represents an absent client, as a multiple of the threshold. It is 0, or a tiny number where
+    the function fails at 0 and the algorithm allows the tiny number."""
     who = _members(v)[0]
     _, one, other, path = list(_pairs(reference, v, 0.0, who))[-1]
     try:
@@ -165,7 +166,7 @@ def _nothing(player: Player, reference: Reference, v: Values) -> float:
 
 
 def _communicating(player: Player, path: Path) -> int:
-    """A seed with which the round moves w: where a coin decides, one that comes up."""
+    """A seed with which the round moves w: where a coin decides, a seed with which the coin comes up."""
     for seed in range(path.world.seed, path.world.seed + SEEDS):
         on = replace(path.world, seed=seed)
         if np.any(heard(player, on, path.v, path.who).w[-1] != on.start):
@@ -174,7 +175,7 @@ def _communicating(player: Player, path: Path) -> int:
 
 
 def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
-    """All pairs, with each of these settings; none where nothing is claimed."""
+    """All pairs, with each of these settings; no pair where no privacy is claimed."""
     player, reference, found = case.subject, case.reference, list[Pair]()
     for v in values:
         seed, nothing = None, _nothing(player, reference, v)
@@ -195,13 +196,13 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
                     continue
                 if covariance is None:
                     covariance = case.plan.spread(Path(v, one, path.who)).of(player)
-                words, mu = told if usual else f"{told}, and takes part alone", _mu(shift, covariance)
+                words, mu = told if usual else f"{told}, and is the only participant", _mu(shift, covariance)
                 found.append(Pair(words, shift, allowed, mu, claimed, one, other, path, usual))
     return found
 
 
 def _mu(shift: Array, covariance: Array) -> float:
-    """The mu of a Gaussian with this covariance and shift; infinite where no noise lies along a part of the shift."""
+    """The mu of a Gaussian with this covariance and shift; infinite without noise along a part of the shift."""
     values, vectors = np.linalg.eigh(covariance)
     along = vectors.T @ shift
     noisy = values > 1e-12 * max(float(values[-1]), 1e-300)

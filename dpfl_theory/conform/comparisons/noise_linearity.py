@@ -1,5 +1,5 @@
-"""Whether what is added is the normal numbers that were drawn, times a matrix: nothing that clips, rounds or transforms
-them, nothing that is the same in every run, and nothing that is left out where clients send nothing."""
+"""Whether the added noise is the drawn normal numbers times a matrix. The noise must not be clipped, rounded or
+transformed. It must not be the same in every run, and not be left out where clients send nothing."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ CHANGES = "noise that changes with the rounds"
 SCALED = "noise scaled by data"
 ADAPTS = "a clip level that learns from data, with noise"
 SIZES = (0.5, 3.0, 6.0)
-"""Standard deviations by which a number of the noise is moved."""
+"""The numbers of standard deviations by which a number of the noise is moved."""
 NUMBERS = 12
-"""Numbers of the noise that are moved, one after the other."""
+"""How many numbers of the noise are moved, one after the other."""
 BENT = 1e-2
-"""By which part of the small moves' effect large ones may differ from it."""
+"""The allowed relative difference between the effects of large and of small moves."""
 
 
 def _responses(player: Player, path: Path, size: float) -> list[Array]:
-    """What a move of each number of the noise by so many standard deviations does to w after a round, for one of
-    them."""
+    """The effect on w after a round when each number of the noise moves by ``size`` standard deviations, divided by
+    ``size``."""
     return [response[0] for response in responses(player, path.first, size, most=NUMBERS)]
 
 
 def noise_is_kept(case: Case) -> bool:
-    """Whether some number of the first round's noise leaves that round's w as it is and moves a later one: noise that
-    goes into what is kept between rounds, such as a threshold."""
+    """Whether some number of the first round's noise does not move that round's w but moves a later one. Such noise
+    goes into the state that is kept between rounds, such as a threshold."""
     for spread in case.plan.spreads:
         path = spread.path
         if len(path.who) < 2:
@@ -53,11 +53,12 @@ def noise_is_kept(case: Case) -> bool:
 
 
 def bent(case: Case) -> Finding | None:
-    """Noise that is no multiple of the normal numbers that are drawn: clipped, rounded or transformed ones.
+    """Noise that is not linear in the drawn normal numbers: they are clipped, rounded or transformed.
 
-    Where the algorithm only adds its noise, large numbers must do what small ones do, in proportion. Where it clips or
-    normalises after that, each number is compared with the algorithm's own, if they are drawn in the same order. All
-    gradients are the same everywhere, so that noise in local steps, however large, bends nothing by itself.
+    Where the algorithm only adds its noise, the effect of large numbers must be proportional to that of small ones.
+    Where it clips or normalises after that, each number is compared with the algorithm's own, if they are drawn in the
+    same order. All gradients are the same everywhere, so that noise in local steps, however large, is not a cause of
+    nonlinearity.
     """
     path, step = case.plan.flat, case.plan.step
     small, own = (_responses(player, path, step) for player in (case.subject, case.reference.round))
@@ -73,11 +74,11 @@ def bent(case: Case) -> Finding | None:
             return None
         if (j := _apart(found, expected)) is not None:
             said = (
-                "what is added is not the normal numbers that are drawn, times a matrix: they are clipped, rounded "
-                "or transformed, which the accounting of the Gaussian mechanism does not cover"
+                "the added noise is not the drawn normal numbers times a matrix: they are clipped, rounded or "
+                "transformed, which the accounting of the Gaussian mechanism does not cover"
             )
             moved = (float(np.linalg.norm(x[j])) * size for x in (found, expected))
-            seen = "a normal number of {:g} moves w by {:.4g}, where {:.4g} is in proportion to small ones".format(
+            seen = "a normal number of {:g} moves w by {:.4g}, and {:.4g} would be proportional to small ones".format(
                 size, *moved
             )
             return Finding(NOT_GAUSSIAN, said, seen, case.lines("noise"), private=True)
@@ -85,13 +86,13 @@ def bent(case: Case) -> Finding | None:
 
 
 def _apart(found: Sequence[Array], expected: Sequence[Array]) -> int | None:
-    """The first number of the noise that does something else, if any."""
+    """The first number of the noise with a different effect, if any."""
     scale = max((float(np.max(np.abs(x))) for x in (*found, *expected)), default=0.0)
     return next((j for j, (a, b) in enumerate(zip(found, expected)) if np.max(np.abs(a - b)) > BENT * scale), None)
 
 
 def the_same(case: Case) -> Finding | None:
-    """Noise that is the same in every run: a first round comes out as it did before, with other seeds of all
+    """Noise that is the same in every run: a first round gives the same result with other seeds of all
     generators."""
     if not case.kind.unit:
         return None
@@ -106,8 +107,8 @@ def the_same(case: Case) -> Finding | None:
         ):
             said = (
                 "the noise is the same in every run, whatever the seeds of the generators are: it comes from a "
-                "generator that the round makes or seeds itself, and whoever knows its seed takes the noise away; "
-                "draw from the rng that the round is given"
+                "generator that the round makes or seeds itself, and whoever knows its seed can remove the noise; draw "
+                "from the rng that the round is given"
             )
             seen = f"{path.name}: two runs of the first round with other seeds give the same w"
             return Finding(FIXED, said, seen, case.lines("noise"), private=True)
@@ -115,7 +116,7 @@ def the_same(case: Case) -> Finding | None:
 
 
 def _live(player: Player, path: Path) -> list[Array]:
-    """w after a first round with live noise, with two seeds. They are equal too where noise is lost in rounding."""
+    """w after a first round with live noise, with two seeds. They are equal also where rounding removes the noise."""
     ends = []
     with generators_kept():
         for seed in (1, 2):
@@ -125,7 +126,7 @@ def _live(player: Player, path: Path) -> list[Array]:
 
 
 def left_out(case: Case, player: Player) -> list[Finding]:
-    """Noise that is added elsewhere, but not where nobody takes part, or where clients have nothing to send."""
+    """Noise that is added elsewhere, but not where no client takes part, or where clients have nothing to send."""
     if not case.kind.unit or not case.plan.values[0].get("noise_multiplier"):
         return []
     found = []
@@ -133,14 +134,14 @@ def left_out(case: Case, player: Player) -> list[Finding]:
         (
             case.plan.empty,
             NOBODY,
-            "a round in which nobody takes part, as independent sampling has them, adds no noise, so that w tells that "
-            "nobody did: add the noise in every round",
+            "a round in which no client takes part, as happens under independent sampling, adds no noise, so that w "
+            "reveals this: add the noise in every round",
         ),
         (
             [case.plan.rest],
             DEPENDS,
-            "no noise is added where the clients have nothing to send, so that w tells that they have not: add the "
-            "noise whatever they send",
+            "no noise is added where the clients have nothing to send, so that w reveals this: add the noise whatever "
+            "they send",
         ),
     )
     usual = case.plan.spreads[0]
@@ -150,7 +151,7 @@ def left_out(case: Case, player: Player) -> list[Finding]:
         try:
             if _noisy(player, paths, STEP) and not _noisy(case.subject, paths, case.plan.step):
                 found.append(Finding(name, said, paths[0].name, case.lines("noise"), private=True))
-        except Raised:  # told elsewhere, or no fault: 0/0
+        except Raised:  # reported elsewhere, or no fault: 0/0
             continue
     return found
 

@@ -1,8 +1,8 @@
-"""What is compared: paths of w with the noise silenced, and the covariance that the noise gives them.
+"""Probes: paths of w with silent noise, and the covariance that the noise gives them.
 
-Both are arrays that any player (the user's function, the reference, a reading, a fault) has, and they are exact. A path
-is w after each of some rounds. Its covariance is that of all these w together, from the derivative with respect to
-every number of the noise: it tells too whether the noise of two rounds, or of two coordinates, is the same.
+Both are exact arrays, and any player (the user's function, the reference, a reading, a fault) has them. A path is w
+after each of some rounds. Its covariance is that of all these w together, from the derivative with respect to every
+number of the noise. It also shows whether the noise of two rounds, or of two coordinates, is the same.
 """
 
 from __future__ import annotations
@@ -24,33 +24,34 @@ from dpfl_theory.problems.base import Array
 __all__ = ["Path", "Plan", "ProbeResult", "Spread", "agree", "chosen", "heard", "played", "responses"]
 
 STEP, LONG_STEP = 1e-4, 0.05
-"""The part of its standard deviation by which a number of the noise is moved to see what it does; and where the
-function computes in single precision, so that small moves drown."""
+"""The part of its standard deviation by which a number of the noise is moved to see its effect. The second is for
+functions in single precision, where rounding hides small moves."""
 PATH = 1e-5
-"""The difference of paths, relative to the way that the reference goes, from which on they differ. Single precision and
-small numbers that are added to a norm stay below it; what comes near is told (`EXACT`)."""
+"""The difference of paths, relative to the length of the reference's path, from which they count as different. Single
+precision and small numbers that are added to a norm stay below it; smaller differences are reported (`EXACT`)."""
 DOUBLE, SINGLE = 1e-13, 1e-6
 """The difference of paths that rounding explains, relative to w, by the precision in which the function computes."""
 EXACT = 1e-9
-"""The same, from which on it is told that numbers are not those of double precision."""
+"""The same, from which the report says that numbers are not those of double precision."""
 SPREAD, LONG_SPREAD = 1e-3, 1e-2
-"""The difference of covariances, relative to the reference's largest, from which on they differ; with long steps."""
+"""The difference of covariances, relative to the reference's largest, from which they count as different; with long
+steps."""
 TRUSTED = 0.001
-"""The part of that by which a covariance that is compared over many rounds may change with the size of the moves."""
+"""The part of that tolerance by which a covariance over many rounds may change with the size of the moves."""
 MOST = 2000
-"""Numbers of noise in a path, each of which costs a run."""
+"""The largest count of noise numbers in a path, each of which costs a run."""
 FEW, LATE, WORK = 3, 12, 600
-"""Rounds in a row whose noise is looked at: few, many, and the most rounds that are run for these, which may make them
-fewer."""
+"""The number of successive rounds whose noise is compared: few, many, and a limit on all rounds run for these, which
+may reduce them."""
 
 
 Choices = Sequence[Mapping[str, Any]] | None
-"""For each round of a path, what a function chose."""
+"""The function's choices in each round of a path."""
 
 
 @dataclass
 class ProbeResult:
-    """A path, and what was drawn on the way: w after each round (K, d), the draws, how many numbers."""
+    """A path and its draws: w after each round (K, d), the draws, and the count of numbers."""
 
     w: Array
     draws: list[Draw]
@@ -58,7 +59,7 @@ class ProbeResult:
 
 
 def played(player: Player, on: World, v: Values, who: Sequence[Array], rng: Any, choices: Choices = None) -> Array:
-    """w after each round, (K, d). choices: what the function chose at random in each round besides noise (`chosen`)."""
+    """w after each round, (K, d). choices: the function's random choices in each round, other than noise (`chosen`)."""
     w, state, path = on.start, None, []
     clients = on.clients()
     for k, cohort in enumerate(who):
@@ -69,7 +70,7 @@ def played(player: Player, on: World, v: Values, who: Sequence[Array], rng: Any,
 
 
 def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
-    """What a player chooses at random in the rounds of a path: whether w moves, and each client's batches of
+    """A player's random choices in the rounds of a path: whether w moves, and each client's batches of
     records."""
     found, rng = list[dict[str, Any]](), RecordingGenerator(path.world.seed).quiet()
     log = _Log(rng)
@@ -85,7 +86,7 @@ def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
 
 
 class _Log(list[Call]):
-    """Calls, and how many numbers of noise had been drawn at each."""
+    """Calls, with the count of noise numbers drawn before each."""
 
     def __init__(self, rng: RecordingGenerator) -> None:
         super().__init__()
@@ -97,8 +98,8 @@ class _Log(list[Call]):
 
 
 def _batches(on: World, log: _Log) -> dict[int, list[tuple[int, ...]]]:
-    """Each client's batches of records. Where all calls are of one record, those that follow each other at the same
-    point, with no noise in between, are one batch: the function takes its records one by one."""
+    """Each client's batches of records. Where each call is for one record, successive calls at the same point, with no
+    noise in between, are one batch: the function takes its records one by one."""
     batches: dict[int, list[tuple[int, ...]]] = {}
     apart = all(call.batch is not None and len(call.batch) == 1 for call in log)
     last: tuple[Call, int] | None = None
@@ -115,8 +116,8 @@ def _batches(on: World, log: _Log) -> dict[int, list[tuple[int, ...]]]:
 
 
 def _one_batch(on: World, one: Call, two: Call, own: Sequence[tuple[int, ...]]) -> bool:
-    """Whether two calls in a row, of one record each, are of one batch. A client that is at its minimum stays where it
-    is, and a record that comes again there may be of the next batch."""
+    """Whether two successive calls, for one record each, belong to one batch. A client at its minimum does not move,
+    and a record that comes again there may belong to the next batch."""
     if one.client != two.client or not np.array_equal(one.w, two.w) or two.batch is None:
         return False
     x, y = on.records[two.client]
@@ -124,14 +125,14 @@ def _one_batch(on: World, one: Call, two: Call, own: Sequence[tuple[int, ...]]) 
 
 
 def heard(player: Player, on: World, v: Values, who: Sequence[Array], choices: Choices = None) -> ProbeResult:
-    """A path with the noise silenced."""
+    """A path with silent noise."""
     rng = RecordingGenerator(on.seed).quiet()
     return ProbeResult(played(player, on, v, who, rng, choices), rng.draws, rng.numbers)
 
 
 @dataclass(frozen=True)
 class Path:
-    """A path with silent noise, on one world, with these cohorts."""
+    """A path with silent noise, in one world, with these cohorts."""
 
     v: Values
     world: World
@@ -140,13 +141,13 @@ class Path:
 
     @property
     def name(self) -> str:
-        """Where it is."""
+        """A description of the place."""
         sizes = ", ".join(str(len(c)) for c in self.who)
         return f"clients {self.world.name}, cohorts of {sizes} of {self.world.n}"
 
     @property
     def first(self) -> Path:
-        """Its first round."""
+        """The first round of the path."""
         return replace(self, who=self.who[:1])
 
     def of(self, player: Player, choices: Choices = None) -> Array:
@@ -154,12 +155,12 @@ class Path:
         return heard(player, self.world, self.v, self.who, choices).w
 
     def moves(self, w: Array) -> list[bool]:
-        """In which rounds w moved."""
+        """The rounds in which w moved."""
         before = np.vstack([self.world.start[None], w[:-1]])
         return [bool(np.any(a != b)) for a, b in zip(before, w)]
 
     def scale(self, w: Array) -> float:
-        """The length of the way."""
+        """The length of the path."""
         return float(np.max(np.abs(w - self.world.start), initial=0.0))
 
     tolerance = PATH
@@ -168,8 +169,8 @@ class Path:
 def responses(
     player: Player, path: Path, size: float, *, most: int | None = None, both: bool = False, choices: Choices = None
 ) -> Iterator[Array]:
-    """What a move of each number of the noise, or of the first ``most``, by so many standard deviations does to w after
-    each round, (K, d), for one of them. both: moved to and fro, so that curvature cancels."""
+    """The effect on w after each round, (K, d), when each number of the noise, or each of the first ``most``, moves by
+    ``size`` standard deviations; divided by ``size``. both: moved in both directions, so that curvature cancels."""
     on, v, who = path.world, path.v, path.who
     still = heard(player, on, v, who, choices)
     for j in range(still.numbers if most is None else min(still.numbers, most)):
@@ -181,7 +182,7 @@ def responses(
 
 @dataclass(frozen=True)
 class Spread:
-    """The covariance of a path's w under its noise. step, both: how numbers of the noise are moved (`responses`)."""
+    """The covariance of a path's w from its noise. step, both: how numbers of the noise are moved (`responses`)."""
 
     path: Path
     step: float = STEP
@@ -189,7 +190,7 @@ class Spread:
 
     @property
     def name(self) -> str:
-        """Where it is."""
+        """A description of the place."""
         return f"the noise, {self.path.name}"
 
     @property
@@ -210,12 +211,12 @@ class Spread:
 
     @property
     def tolerance(self) -> float:
-        """The difference from which on two of these differ."""
+        """The difference from which two of these count as different."""
         return SPREAD if self.step == STEP else LONG_SPREAD
 
 
 def agree(probe: Path | Spread, found: Array, expected: Array) -> bool:
-    """Whether two values of a probe are the same up to rounding."""
+    """Whether two values of a probe are equal up to rounding."""
     if not np.isfinite(found).all() or not np.isfinite(expected).all():
         return bool(np.array_equal(np.isfinite(found), np.isfinite(expected)) and not np.isfinite(found).any())
     error = float(np.max(np.abs(found - expected), initial=0.0))
@@ -226,7 +227,7 @@ def agree(probe: Path | Spread, found: Array, expected: Array) -> bool:
 
 @dataclass
 class Plan:
-    """All probes of a reference with these settings, the quick ones first."""
+    """All probes of a reference with these settings, quick ones first."""
 
     reference: Reference
     values: Sequence[Values]
@@ -253,9 +254,9 @@ class Plan:
 
     @cached_property
     def spreads(self) -> list[Spread]:
-        """Two rounds, with every setting; more with cohorts of other sizes, and in another world: noise knows no
-        data; and many rounds with the first setting: it stays the same. In single precision first rounds alone, whose w
-        is a linear function of the noise."""
+        """Two rounds, with every setting. More rounds with cohorts of other sizes and in another world, since noise
+        must not depend on the data. Many rounds with the first setting, since noise must stay the same. In single
+        precision only first rounds, in which w is a linear function of the noise."""
         found = []
         for k, v in enumerate(self.values):
             on = world(self.reference, v, next(iter(SHARES)), 100 * self.seed + 7 + k)
@@ -273,7 +274,7 @@ class Plan:
         return found
 
     def taken_apart(self, player: Player) -> None:
-        """Raises InputError where more numbers of noise are drawn than can be moved one by one."""
+        """Check that the numbers of the noise can be moved one by one. Raises InputError where there are too many."""
         for path in (spread.path for spread in self.spreads):
             numbers = heard(player, path.world, path.v, path.who).numbers
             if numbers > MOST:
@@ -283,9 +284,9 @@ class Plan:
                 )
 
     def _late(self, path: Path) -> int:
-        """How many rounds in a row are looked at: `LATE`, or as many as `WORK` allows, and as derivatives can be
-        trusted: not where steps are normalised, so that small differences grow, nor where moves of another size give
-        another covariance.
+        """The number of successive rounds that are compared: `LATE`, or as many as `WORK` allows and as derivatives are
+        reliable for. They are not reliable where steps are normalised, so that small differences grow, nor where moves
+        of another size give another covariance.
         """
         numbers = heard(self.reference.round, path.world, path.v, path.who).numbers / len(path.who)
         rounds = 0 if numbers == 0.0 else min(LATE, int((WORK / numbers) ** 0.5))
@@ -301,7 +302,7 @@ class Plan:
 
     @cached_property
     def _linear(self) -> bool:
-        """Whether a round only adds its noise, so that large numbers do what small ones do, in proportion."""
+        """Whether a round only adds its noise, so that effects are proportional to the numbers of the noise."""
         path = self.paths[0]
         moved = (responses(self.reference.round, path.first, size, most=2 * path.world.d) for size in (STEP, 3.0))
         for small, large in zip(*moved):
@@ -310,13 +311,13 @@ class Plan:
         return True
 
     def spread(self, path: Path) -> Spread:
-        """The covariance of a path, or of its first round, by this plan's step."""
+        """The covariance of a path, or of its first round, with this plan's step."""
         both = self.step > STEP or len(path.who) > FEW or not self._linear
         return Spread(path if self.step == STEP else path.first, self.step, both)
 
     @cached_property
     def empty(self) -> list[Path]:
-        """A round that nobody takes part in, where that can be."""
+        """A round in which no client takes part, where that can happen."""
         if self.values[0]["scheme"] != "poisson":
             return []
         on = world(self.reference, self.values[0], next(iter(SHARES)), 3)
@@ -324,7 +325,7 @@ class Plan:
 
     @cached_property
     def flat(self) -> Path:
-        """A round of clients whose gradients are the same everywhere, so that local steps only add their noise up."""
+        """A round of clients with constant gradients, so that local steps only add up their noise."""
         v = self.values[0]
         on = world(self.reference, v, next(iter(SHARES)), 100 * self.seed + 7)
         rng = np.random.default_rng(5)

@@ -1,7 +1,7 @@
-"""What samples say where the noise cannot be heard, and of the function as it really runs: tests with a stated error.
+"""Tests on samples with a stated error, for noise that cannot be recorded and for runs with live noise.
 
 Each test errs with probability at most alpha over the number of tests. Means and variances of Gaussian noise are
-compared with exact ones; what is not Gaussian is told by its fourth moment.
+compared with exact ones. The fourth moment detects noise that is not Gaussian.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from dpfl_theory.problems.base import Array
 __all__ = ["disagreement", "expected", "gaussian", "sample", "standard"]
 
 RUNS = 800
-"""Of the function on each of two neighbouring data sets, where nothing else is said."""
+"""Default number of runs of the function on each of two neighbouring data sets."""
 
 
 def sample(player: Player, path: Path, runs: int, seed: int) -> Array:
-    """w after the first round in so many independent runs, (runs, d)."""
+    """w after the first round in ``runs`` independent runs, (runs, d)."""
     found = []
     with generators_kept():
         for k in range(runs):
@@ -31,15 +31,15 @@ def sample(player: Player, path: Path, runs: int, seed: int) -> Array:
 
 
 def expected(player: Player, path: Path) -> tuple[Array, Array]:
-    """The mean (d,) and the covariance (d, d) that a player whose noise is heard has after the first round."""
+    """The mean (d,) and the covariance (d, d) of w after the first round, for a player whose noise is recorded."""
     one = Path(path.v, path.world, path.who[:1])
     return heard(player, one.world, one.v, one.who).w[0], Spread(one).of(player)
 
 
 def disagreement(w: Array, mean: Array, covariance: Array, alpha: float) -> str | None:
-    """A sentence where a sample (runs, d) does not have this mean and covariance; None where it may.
+    """A sentence if a sample (runs, d) does not have this mean and covariance; None if it may have them.
 
-    Errs with probability at most alpha where it has them and is Gaussian.
+    Errs with probability at most alpha if the sample has them and is Gaussian.
     """
     from scipy import stats
 
@@ -81,7 +81,7 @@ def disagreement(w: Array, mean: Array, covariance: Array, alpha: float) -> str 
 
 
 def standard(w: Array) -> Array:
-    """A sample with mean 0 and variance 1 in each coordinate; as it is where it does not vary."""
+    """A sample scaled to mean 0 and variance 1 in each coordinate; unchanged where it does not vary."""
     centred = w - w.mean(axis=0)
     spread = centred.std(axis=0)
     return np.asarray(centred / np.where(spread > 0.0, spread, 1.0))

@@ -1,4 +1,5 @@
-"""Where noise is not heard: means and covariances of samples, against those of readings and faults."""
+"""Fallback for noise that is not recorded: means and covariances of samples, compared with those of readings and
+faults."""
 
 from __future__ import annotations
 
@@ -21,10 +22,13 @@ __all__ = ["by_samples"]
 
 
 def by_samples(case: Case, why: str) -> list[Finding]:
-    """Where noise is not heard, and why: means and covariances of samples against those of readings and faults."""
+    """Compare means and covariances of samples with those of readings and faults. why: the reason why noise is not
+    recorded."""
     if any(v.get(letter, 1.0) != 1.0 for v in case.plan.values for letter in ("p", "s")):
         case.undecided = True
-        case.notes.append(f"{why}, so that it was not heard; and rounds are random besides, so nothing was compared")
+        case.notes.append(
+            f"{why}, so that it was not recorded; and rounds have other randomness, so nothing was compared"
+        )
         return []
     runs = max(case.runs, sampled.RUNS)
     worlds = [p for p in case.plan.paths if p.v is case.plan.values[0]]
@@ -39,9 +43,9 @@ def by_samples(case: Case, why: str) -> list[Finding]:
         float(w.std(axis=0).max()) / runs**0.5 / max(path.scale(w), 1e-300) for path, w in zip(worlds, samples)
     )
     case.notes.append(
-        f"{why}, so that it was not heard: means and covariances of {runs} runs in each of {len(worlds)} worlds were "
-        f"tested, of first rounds alone. A change of the mean by less than some {100 * 6 * coarse:.2g} % of the way "
-        "goes unnoticed, and neighbouring data sets were not compared"
+        f"{why}, so that it was not recorded: only means and covariances of first rounds were tested, from {runs} runs "
+        f"in each of {len(worlds)} worlds. A change of the mean by less than about {100 * 6 * coarse:.2g} % of the "
+        "path is not detected, and neighbouring data sets were not compared"
     )
 
     def fits(player: Player) -> str | None:
@@ -70,17 +74,17 @@ def by_samples(case: Case, why: str) -> list[Finding]:
             fitting[fault.name] = fault
     if fitting:
         return [_listed(case, list(fitting.values()), first)]
-    said = "samples of w are not what the algorithm gives, and no named deviation explains them"
+    said = "samples of w do not agree with the algorithm, and no named deviation explains them"
     return [Finding(UNKNOWN, said, first, case.lines("noise"))]
 
 
 def _listed(case: Case, faults: Sequence[Fault], seen: str) -> Finding:
-    """The fault that explains the samples, or all of them that do."""
+    """The fault that explains the samples, or all faults that do."""
     one, private = faults[0], bool(case.kind.unit)
     if len(faults) == 1:
         return Finding(one.name, told(case, one), seen, case.lines(one.role), one.seen, one.private and private)
     said = (
-        f"{len(faults)} deviations explain the samples of first rounds, and these do not single one out: "
+        f"{len(faults)} deviations explain the samples of first rounds, which do not separate them: "
         f"{'; or '.join(f'{fault.name}: {told(case, fault)}' for fault in faults)}"
     )
     names = " or ".join(fault.name for fault in faults)
@@ -88,7 +92,7 @@ def _listed(case: Case, faults: Sequence[Fault], seen: str) -> Finding:
 
 
 def _keeps_state(case: Case) -> bool:
-    """Whether rounds depend on each other by more than w, of which samples of first rounds see nothing."""
+    """Whether rounds depend on each other through more than w, which samples of first rounds do not show."""
     path = case.plan.paths[0]
     _, state = case.subject(path.world.start, None, path.world.clients(), path.who[0], RecordingGenerator(0), path.v)
     return state is not None

@@ -1,4 +1,4 @@
-"""The privacy of one round: the pair of data sets that it tells apart best, and an audit of the function as it runs."""
+"""The privacy of one round: the pair of data sets that it distinguishes best, and an audit with live noise."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from dpfl_theory.conform.user_function import Raised
 __all__ = ["CLAIM", "claim", "private"]
 
 SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES, SCALED)
-"""What takes an epsilon away that the covariance of one round would give."""
+"""Findings that invalidate the epsilon that the covariance of one round would give."""
 DELTA = 1e-5
 TRANSFORMED = "w is no linear function of it, as with Adam on the server"
-"""Why distances of w say nothing of privacy: a noisy average may be transformed as one likes, at no cost."""
+"""The reason why distances of w do not measure privacy: a noisy average may be transformed in any way, at no cost."""
 MOST = 50.0
-"""The largest claimed epsilon of a round that is passed over without a word."""
+"""The largest claimed epsilon of a round that is not reported."""
 FAR = 1e6
-"""The mu from which on its epsilon is mu^2/2 to all digits that are told."""
+"""The mu from which its epsilon is mu^2/2 to all digits that are printed."""
 CLAIM = "a claimed epsilon above 50"
 FEWEST = 200
-"""Runs of each data set that an audit needs."""
+"""Number of runs on each data set that an audit needs."""
 
 
 def claim(case: Case) -> list[Finding]:
-    """A claimed epsilon that is no protection, whatever the round does: that of the declared noise multiplier."""
+    """The claimed epsilon of the declared noise multiplier, if it is no protection whatever the round does."""
     largest, at = 0.0, None
     for v in case.plan.values:
         z = float(v.get("noise_multiplier") or 0.0)
@@ -53,15 +53,15 @@ def claim(case: Case) -> list[Finding]:
         return []
     said = (
         f"the noise multiplier {at['noise_multiplier']:.4g} claims epsilon = {largest:.4g} at delta = {DELTA:g} for "
-        f"one round and a {case.kind.unit} that takes part: above {MOST:g} that is no protection in practice; more "
-        "noise is needed"
+        f"one round and a {case.kind.unit} that takes part: an epsilon above {MOST:g} is no protection in practice; "
+        "more noise is needed"
     )
     return [Finding(CLAIM, said, lines=case.lines("noise"), about="claim")]
 
 
 def _claimed(v: Values, z: float, unit: str) -> float:
-    """The epsilon that is claimed of one round: of all local steps together where records are protected and all of
-    them take part; of one step, amplified, where batches are drawn."""
+    """The claimed epsilon of one round. If records are protected and all of them take part, it is that of all local
+    steps together. If batches are drawn, it is that of one step, amplified."""
     share = float(v.get("s", 1.0))
     mu = 1.0 / z if unit == "client" or share < 1.0 else float(v["local_steps"]) ** 0.5 / z
     epsilon = _epsilon(mu, min(DELTA / share, 0.5))
@@ -80,7 +80,7 @@ def _epsilon(mu: float, delta: float) -> float:
 
 
 def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
-    """The pair of neighbouring data sets that a round's results lie furthest apart for, and the audit."""
+    """Compare neighbouring data sets, report the pair whose results are furthest apart, and audit the function."""
     values = [dict(v) for v in case.plan.values if v.get("noise_multiplier")]
     if not values:
         return []
@@ -101,10 +101,9 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
     mu = math.inf if spoiled else loud.mu
     epsilon, claimed = (_epsilon(m, DELTA) for m in (mu, loud.claimed))
     there = (
-        f"with the noise that is there ({spoiled}) no epsilon is known"
+        f"with the actual noise ({spoiled}) no epsilon is known"
         if spoiled
-        else f"with the noise that is there, that is epsilon = {epsilon:.4g} at delta = {DELTA:g} for a {unit} that "
-        "takes part"
+        else f"with the actual noise, that is epsilon = {epsilon:.4g} at delta = {DELTA:g} for a {unit} that takes part"
     )
     case.privacy = {
         "pair": loud.told,
@@ -116,17 +115,17 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
         "epsilon": epsilon if math.isfinite(epsilon) else None,
         "epsilon_claimed": claimed,
         "told": (
-            f"two data sets that differ in one {unit} move w by at most {far.distance:.4g} as far as was seen, and "
-            f"{far.allowed:.4g} is what the letters say; {there}, and {claimed:.4g} is claimed"
+            f"two data sets that differ in one {unit} move w by at most {far.distance:.4g} in all comparisons, and the "
+            f"hyper-parameters allow {far.allowed:.4g}; {there}, and {claimed:.4g} is claimed"
             + (" of one client's messages" if unit == "record" else "")
-            + ("; what the threshold tells is not in it" if any(x.name == ADAPTS for x in before) else "")
+            + ("; this does not include what the threshold reveals" if any(x.name == ADAPTS for x in before) else "")
         ),
     }
     found = []
     if far.refutes and spoiled != TRANSFORMED:
         said = (
-            f"one {unit} moves w by {far.distance:.4g}, and the sensitivity that is declared is {far.allowed:.4g}: no "
-            "accounting that rests on it holds"
+            f"one {unit} moves w by {far.distance:.4g}, and the declared sensitivity is {far.allowed:.4g}: no "
+            "accounting that depends on it holds"
         )
         where = case.lines("clip") or case.lines("average")
         found.append(Finding("more than the declared sensitivity", said, far.told, where, private=True))
@@ -136,7 +135,7 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
 
 
 def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
-    """The function as it really runs: its noise is that which was heard, and a lower limit for mu."""
+    """Audit with live noise: test that the noise is the recorded one, and compute a lower limit for mu."""
     from dpfl_theory.privacy.audit.bounds import mu_lower_bound
 
     path = Path(pair.path.v, pair.one, pair.path.who)
@@ -146,7 +145,7 @@ def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
         sampled.sample(case.subject, other, case.runs, case.seed + 10**6),
     )
     case.compared["runs with live noise"] = 2 * case.runs
-    if path.v.get("p", 1.0) < 1.0:  # rounds that do not communicate tell nothing
+    if path.v.get("p", 1.0) < 1.0:  # rounds that do not communicate have no information
         one, zero = (w[np.any(w != path.world.start, axis=1)] for w in (one, zero))
     if min(len(one), len(zero)) < FEWEST:
         case.notes.append(f"only {min(len(one), len(zero))} runs communicate: the audit needs {FEWEST}")
@@ -159,7 +158,7 @@ def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
     case.privacy["mu_low"] = low
     if low > claimed:
         said = (
-            f"runs tell the two data sets apart better than the claimed noise allows: mu is at least {low:.4g}, "
+            f"runs distinguish the two data sets better than the claimed noise allows: mu is at least {low:.4g}, "
             f"not {claimed:.4g}"
         )
         if not known:
@@ -168,9 +167,12 @@ def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
     mean, covariance = sampled.expected(case.subject, path)
     differs = sampled.disagreement(one, mean, covariance, case.alpha / 4)
     if differs is not None and not known:
-        said = f"as it really runs, the function is another one than with silent noise: {differs}"
-        return [Finding("randomness that is not heard", said, lines=case.lines("noise"))]
+        said = f"with live noise, the function differs from itself with silent noise: {differs}"
+        return [Finding("randomness that was not recorded", said, lines=case.lines("noise"))]
     if case.kind.unit == "client" and not known and not sampled.gaussian(one):
-        said = "as it really runs, its noise is not Gaussian, which the accounting of the Gaussian mechanism rests on"
+        said = (
+            "with live noise, the noise is not Gaussian, but the accounting of the Gaussian mechanism needs Gaussian "
+            "noise"
+        )
         return [Finding(NOT_GAUSSIAN, said, lines=case.lines("noise"), private=True)]
     return []

@@ -1,1 +1,1 @@
-"""The mistakes that are known by name, by what they are about; each is a round with some parts replaced."""
+"""The known mistakes, by subject; each is a round with some parts replaced."""

@@ -1,4 +1,4 @@
-"""Mistakes in rounds that average what clients send: in the average, the step, the local steps and the bound."""
+"""Mistakes in rounds that average the clients' messages: in the average, the step, the local steps and the bound."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ AVERAGING = (
     faulty(
         "division by |S| in place of r",
         "the sum of the messages is divided by the number of clients that take part, |S|, which is random: divide it "
-        "by the expected number r, else the sensitivity is C/|S| and grows where few take part, and the bound is of "
-        "another average",
+        "by the expected number r. Else the sensitivity is C/|S| and grows where few take part, and the bound holds "
+        "for another average",
         "average",
         private=True,
-        plain="the sum of the messages is divided by the number of clients that take part, |S|: the algorithm divides "
-        "it by the expected number r, which is the same where all cohorts have one size alone",
+        plain=(
+            "the sum of the messages is divided by the number of clients that take part, |S|: the algorithm divides it "
+            "by the expected number r, which is the same only where all cohorts have one size"
+        ),
         weight=over_cohort,
     ),
     faulty(
@@ -63,24 +65,27 @@ AVERAGING = (
     ),
     faulty(
         "no division",
-        "the messages are added up and not averaged: divide the sum by r",
+        "the messages are summed, not averaged: divide the sum by r",
         "average",
         private=True,
         weight=lambda client, cohort, clients, v: 1.0,
     ),
     faulty(
         "weights by numbers of records",
-        "messages are weighted by their clients' shares of the records, and the algorithm weighs all alike: with these "
-        "weights one client moves the average by up to its share times the threshold, so that the noise must be "
+        "messages are weighted by their clients' shares of the records, but the algorithm gives all the same weight: "
+        "with these weights one client moves the average by up to its share times the threshold. So the noise must be "
         "calibrated to the largest share",
         "average",
-        plain="messages are weighted by their clients' shares of the records, as in FedAvg of McMahan et al. 2017, and "
-        "the algorithm that was named weighs all alike",
+        plain=(
+            "messages are weighted by their clients' shares of the records, as in FedAvg of McMahan et al. 2017, but "
+            "the algorithm of this comparison gives all the same weight"
+        ),
         weight=by_records,
     ),
     faulty(
         "all clients in place of the cohort",
-        "all clients take part, whoever is in the cohort: the amplification by sampling is then claimed and not there",
+        "all clients take part, whoever is in the cohort: the amplification by sampling is then claimed but does not "
+        "exist",
         "cohort",
         private=True,
         plain="all clients take part, whoever is in the cohort",
@@ -97,26 +102,27 @@ AVERAGING = (
     ),
     faulty(
         "the step has the wrong sign",
-        "the server moves the other way: with u = (w - y)/eta it is w - step, with u = y - w it is w + step",
+        "the server moves in the opposite direction: with u = (w - y)/eta it should be w - step, with u = y - w it "
+        "should be w + step",
         "step",
         move=lambda w, step, v: w + v["global_step"] * step,
     ),
     faulty(
         "no global step size",
-        "the average is added as it is: multiply it by the global step size",
+        "the average is added without a factor: multiply it by the global step size",
         "step",
         move=lambda w, step, v: w - step,
     ),
     faulty(
         "the local step size in place of the global one",
-        "the server uses the local step size: it has one of its own",
+        "the server uses the local step size: it has its own step size",
         "step",
         move=lambda w, step, v: w - v["local_step"] * step,
     ),
     faulty(
         "the global step size twice",
-        "the average is multiplied by the global step size twice, as where an optimizer with this step is given a "
-        "gradient that has it already: multiply once",
+        "the average is multiplied by the global step size twice, as where an optimizer with this step size gets a "
+        "gradient that already has this factor: multiply once",
         "step",
         move=lambda w, step, v: w - v["global_step"] ** 2 * step,
     ),
@@ -127,12 +133,12 @@ AVERAGING = (
         move=lambda w, step, v: w - v["local_step"] * v["global_step"] * step,
     ),
     sized(
-        "the server's step is another multiple of the average than the step size",
+        "the factor of the average in the server's step is not the step size",
         (2.0, 0.5),
         lambda times: faulty(
             "a step of another length",
-            f"the server's step is {times:.4g} times as long as it should be: multiply the average by the step size "
-            "alone",
+            f"the server's step is {times:.4g} times as long as it should be: multiply the average only by the step "
+            "size",
             "step",
             move=lambda w, step, v: w - times * v["global_step"] * step,
         ),
@@ -157,13 +163,13 @@ STEPS = (
 """One local step too few or too many."""
 
 DECAYS = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3, 5e-4, 1e-4)
-"""Strengths of a weight decay that training scripts have, as far as a path shows them."""
+"""Usual strengths of weight decay in training scripts, as far as a path shows them."""
 PROXIMAL = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3)
-"""The same of a proximal term, which is smaller by the way that a client goes."""
+"""The same for a proximal term, which is smaller since it is proportional to the client's path."""
 
 
 def added(part: str) -> tuple[Fault, ...]:
-    """Terms that are added to a local gradient, by ``part`` (y, w) of a round, y being the client's point and w the
+    """Terms added to a local gradient by ``part`` (y, w) of a round, y being the client's point and w the
     server's."""
 
     def decay(strength: float) -> Fault:
@@ -182,7 +188,7 @@ def added(part: str) -> tuple[Fault, ...]:
             {part: lambda y, w: strength * (y - w)},
         )
 
-    decays = "the algorithm has no weight decay, set it to 0, or put the term into the loss, which is then another one"
+    decays = "the algorithm has no weight decay; set it to 0, or put the term into the loss, which changes the loss"
     return (
         sized(f"a local step adds a multiple of the client's parameters to the gradient: {decays}", DECAYS, decay),
         sized(
@@ -196,14 +202,13 @@ LOCAL = (
     *added("pull"),
     faulty(
         "a single local step",
-        "a client takes one local step, whatever their number",
+        "a client takes one local step, whatever the number of local steps",
         "local",
         steps=lambda v: 1,
     ),
     faulty(
         "batches for steps",
-        "a local step is a whole pass over the records, one by one: the number of steps is that of gradients, not of "
-        "epochs",
+        "a local step is a whole pass over the records, one by one: the number of steps counts gradients, not epochs",
         "local",
         seen="FL-bench, issue 3; FL4Health, pull request 64",
         steps=lambda v: v["local_steps"],
@@ -212,7 +217,7 @@ LOCAL = (
     ),
     faulty(
         "local gradients at the server's parameters",
-        "all local gradients are taken at the round's start and not where the client is",
+        "all local gradients are taken at the round's start, not at the client's current point",
         "local",
         gradient=lambda client, y, w, v: client.gradient(w),
     ),
@@ -228,7 +233,7 @@ def one_by_one(client: Client, y: Array, v: Values) -> Any:
 
 
 def by_coordinate(u: Array, v: Values, peers: Sequence[Array]) -> Array:
-    """Every coordinate within the level."""
+    """Every coordinate clipped to the level."""
     return np.clip(u, -v["level"], v["level"])
 
 
@@ -250,15 +255,15 @@ def in_norm(order: float) -> Part:
 CLIPPING = (
     faulty(
         "no clipping",
-        "nothing bounds a client's message (a threshold that is the largest of the lengths bounds nothing), so no "
-        "noise is enough: clip it to C",
+        "a client's message has no bound (the largest of the lengths as a threshold is no bound), so no noise is "
+        "enough: clip it to C",
         "clip",
         private=True,
         bound=lambda u, v, peers: u,
     ),
     faulty(
         "per-coordinate clipping",
-        "each coordinate (or each layer) is clipped to C by itself, so that a message with d of them can be sqrt(d) C "
+        "each coordinate (or each layer) is clipped to C separately, so that a message with d of them can be sqrt(d) C "
         "long: scale the whole vector by min(1, C/||u||)",
         "clip",
         seen="Truxify, issue 3844",
@@ -267,14 +272,15 @@ CLIPPING = (
     ),
     faulty(
         "per-layer clipping",
-        "each layer (here each coordinate) is clipped by itself, to C over the root of their number: a message is then "
-        "at most C long, but is cut where the whole vector is short enough; scale the whole vector by min(1, C/||u||)",
+        "each layer (here each coordinate) is clipped separately, to C over the root of their number: a message is "
+        "then at most C long, but is also cut where the whole vector is short enough; scale the whole vector by min(1, "
+        "C/||u||)",
         "clip",
         bound=lambda u, v, peers: by_coordinate(u, {"level": v["level"] / len(u) ** 0.5}, peers),
     ),
     faulty(
         "clip of the mean",
-        "the average is clipped and not each client's message: one client can then move it by as much as all",
+        "the average is clipped, not each client's message: one client can then move it by as much as all together",
         "clip",
         seen="caamas, issue 36",
         private=True,
@@ -283,8 +289,8 @@ CLIPPING = (
     ),
     faulty(
         "clip level from data: the median of the lengths",
-        "messages are clipped to the median of their own lengths, which the noise is not calibrated to and which "
-        "itself tells of the data",
+        "messages are clipped to the median of their own lengths, to which the noise is not calibrated and which "
+        "itself reveals information about the data",
         "clip",
         private=True,
         bound=quantile(0.5),
@@ -298,20 +304,20 @@ CLIPPING = (
     ),
     faulty(
         "normalised in place of clipped",
-        "short messages are stretched to the length C: clipping leaves them as they are",
+        "short messages are stretched to the length C: clipping does not change them",
         "clip",
         bound=stretched,
     ),
     faulty(
         "clipping by the squared length",
-        "messages are scaled by C/||u||^2: the factor is C/||u||",
+        "messages are scaled by C/||u||^2: the factor should be C/||u||",
         "clip",
         private=True,
         bound=squared,
     ),
     faulty(
         "clipping in the maximum norm",
-        "messages are scaled by the largest coordinate, so that they can be sqrt(d) C long: use the Euclidean norm",
+        "messages are scaled by the largest coordinate, so they can be sqrt(d) C long: use the Euclidean norm",
         "clip",
         private=True,
         bound=in_norm(np.inf),
@@ -324,7 +330,7 @@ CLIPPING = (
     ),
     faulty(
         "clip of single gradients in place of the update",
-        "each local gradient is clipped and not what the client sends, which then can be E C long",
+        "each local gradient is clipped, not the client's message, which can then be E C long",
         "clip",
         private=True,
         gradient=lambda client, y, w, v: clipped(client.gradient(y), v["level"]),

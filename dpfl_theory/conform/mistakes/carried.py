@@ -1,5 +1,5 @@
-"""Mistakes in rounds that average what clients send, which go from one client or one round to the next: parameters that
-are changed in place, momentum, a threshold that learns, a cohort of one's own."""
+"""Mistakes in averaging rounds that carry over from one client or one round to the next: parameters changed in place,
+momentum, an adaptive threshold, and a cohort that the round draws itself."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ __all__ = ["CARRIED", "LEARNED", "LEARNS"]
 LEARNS = "a clip level that learns from data without noise"
 
 MOMENTUM = (0.1, 0.5, 0.8, 0.9, 0.95, 0.99)
-"""Factors of a momentum that training scripts have."""
+"""Usual momentum factors in training scripts."""
 
 
 def _in_place() -> Iterator[Fault]:
-    """What a client's end is compared with (its own parameters, which are the same array, the round's or where it
-    began), and what the server moves from."""
+    """The server's parameters are changed in place. The variants differ in what a client's end is compared with, and in
+    where the server moves from. The comparison is with the client's own parameters (the same array), the round's start
+    or the client's start."""
     bases: tuple[tuple[str, Callable[[Array, Array, Array], Array]], ...] = (
         ("so that its update is zero", lambda w, begun, y: y),
-        ("and its update is what it differs by from the round's start", lambda w, begun, y: w),
-        ("and its update is what it differs by from where the client before it ended", lambda w, begun, y: begun),
+        ("and its update is its difference from the round's start", lambda w, begun, y: w),
+        ("and its update is its difference from the end of the client before it", lambda w, begun, y: begun),
     )
     for words, base in bases:
         for origin in (lambda w, last: last, lambda w, last: w):
             yield faulty(
                 "the server's parameters are changed in place",
-                "a client's local steps change w itself, which the next client then begins from, "
-                f"{words}: begin with a copy, y = w.copy(), and do not use -= on what is not yours",
+                f"a client's local steps change w itself, from which the next client then starts, {words}: start with "
+                "a copy, y = w.copy(), and do not use -= on arrays that the round does not own",
                 "local",
                 private=True,
                 begin=lambda w, last: last,
@@ -52,7 +53,7 @@ def _momentum() -> Iterator[Fault]:
             lambda b, m, step: (b * m + step, step + b * (b * m + step)),
         ),
     )
-    without = "the algorithm has no momentum; this costs no privacy, but no bound on its error covers it"
+    without = "the algorithm has no momentum; this costs no privacy, but no bound on the algorithm's error covers it"
     for words, way in ways:
 
         def of(b: float, words: str = words, way: Callable[..., tuple[Array, Array]] = way) -> Fault:
@@ -82,25 +83,24 @@ def _cohort() -> Iterator[Fault]:
         for parts in averages:
             yield faulty(
                 "a cohort of its own",
-                "the round draws its own cohort and ignores the one that it is given, so that the accounting is of "
-                "other clients than those that took part: take the members from the cohort (what draws it is tested by "
-                "itself, as sampler)",
+                "the round draws its own cohort and ignores the given one, so that the accounting covers other clients "
+                "than those that took part: take the members from the cohort (the function that draws it is tested "
+                "separately, as sampler)",
                 "cohort",
-                plain="the round draws its own cohort and ignores the one that it is given: take the members from the "
-                "cohort",
+                plain="the round draws its own cohort and ignores the given one: take the members from the cohort",
                 members=lambda cohort, clients, v, rng, draw=draw: draw(cohort, len(clients), v, rng),
                 **parts,
             )
 
 
 CARRIED = (*_in_place(), *_cohort(), *_momentum())
-"""These, but for thresholds."""
+"""All of these mistakes except those with thresholds."""
 RATES, QUANTILES, SHARES = (0.1, 0.2, 0.3, 0.5, 1.0), (0.5, 0.8, 0.9), (0.1, 0.5, 0.9)
 Rule = Callable[[float, Sequence[float]], float]
 
 
 def _rules() -> Iterator[tuple[str, Rule]]:
-    """The threshold of the next round, by this round's and the lengths of its updates."""
+    """Rules for the threshold of the next round, from this round's threshold and the lengths of its updates."""
     centres: dict[str, Callable[[Sequence[float]], float]] = {
         "median": lambda lengths: float(np.median(lengths)),
         "mean": lambda lengths: float(np.mean(lengths)),
@@ -136,12 +136,12 @@ def _learned() -> Iterator[Fault]:
 
     for words, rule in _rules():
         for scales in (True, False):
-            after = "with noise in proportion to it" if scales else "with the noise of the first one"
+            after = "with noise proportional to it" if scales else "with the noise of the first threshold"
             yield faulty(
                 LEARNS,
                 f"the threshold of the next round is {words}, {after}; the lengths get no noise, so that the threshold "
-                "tells of the data and no accounting covers it: fix C beforehand, or add noise to what it learns from "
-                "and account for that too",
+                "reveals information about the data and no accounting covers it: fix C beforehand, or add noise to the "
+                "lengths and account for that too",
                 "clip",
                 private=True,
                 letters_now=lambda kept, v, scales=scales: told(kept, v, scales),

@@ -1,4 +1,4 @@
-"""Mistakes with SCAFFOLD's control variates, and what its references and these have in common."""
+"""Mistakes with SCAFFOLD's control variates, and the code that these share with its references."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["FAULTS", "State", "Trained", "mean_gradient"]
 
 @dataclass
 class State:
-    """c (d,): the server's control variate;  own (n, d): the clients';  met (n,): who took part before, where that
-    matters."""
+    """c (d,): the server's control variate;  own (n, d): the clients';  met (n,): the clients that took part before,
+    where that matters."""
 
     c: Array
     own: Array
@@ -28,9 +28,9 @@ class State:
 
 @dataclass(frozen=True)
 class Trained:
-    """A client after its local steps: c_i and c as it read them, w where it began, y where it ended (d,) each; the
-    gradient of its last step; ``at``, its gradient at another point, with clipping and noise where these belong to it,
-    and ``exactly`` without."""
+    """A client after its local steps: c_i and c as it read them, its start w and its end y, (d,) each, and the gradient
+    of its last step. ``at`` is its gradient at another point, with clipping and noise if the algorithm has them, and
+    ``exactly`` the gradient without."""
 
     own: Array
     c: Array
@@ -52,9 +52,9 @@ def _begun(w: Array, n: int, v: Values) -> State:
 
 NO_C = "c is missing in the new control variate"
 AT_ONCE: tuple[dict[str, Any], ...] = ({"current": lambda own, i, new: new[-1] if new else own[i]}, {})
-"""Whether clients read, within a round, the control variate that another one has just written."""
+"""Whether a client reads the control variate that another client has written in the same round."""
 DAMPING = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99)
-"""Shares of c_i^+ that are looked for where a control variate is damped."""
+"""Shares of c_i^+ that are tried for a damped control variate."""
 
 
 def _in_the_loop() -> Iterator[Fault]:
@@ -65,7 +65,7 @@ def _in_the_loop() -> Iterator[Fault]:
         yield faulty(
             "the server's control variate moves within the round",
             f"c is updated (by 1/{of} of a client's difference) inside the loop over the clients, so that a client's "
-            "steps depend on who came before it: add the differences up and move c once, by 1/n of their sum, after "
+            "steps depend on the clients before it: add the differences and move c once, by 1/n of their sum, after "
             "the loop",
             "control",
             server=lambda c, told, share: c + share * told,
@@ -82,7 +82,7 @@ def _global_step() -> Iterator[Fault]:
     for words, factor in ways:
         yield faulty(
             "the global step in the control variate",
-            f"in c_i^+ the way w - y {words} the server's step eta_g: a control variate is a mean of gradients, "
+            f"in c_i^+ the difference w - y {words} the server's step eta_g: a control variate is a mean of gradients, "
             "(w - y)/(K eta_l), whatever the server's step is",
             "control",
             control=lambda t, v, factor=factor: t.own - t.c + factor(v) * mean_gradient(t, v),
@@ -93,19 +93,21 @@ def _absent() -> Iterator[Fault]:
     for hears in (False, True):
         yield faulty(
             "clients that take no part train",
-            "all clients train and write their control variates, whoever is in the cohort: c_i stays as it is for a "
-            "client that takes no part, else the amplification by sampling is claimed and not there",
+            "all clients train and write their control variates, whoever is in the cohort: c_i must not change for a "
+            "client that takes no part, else the amplification by sampling is claimed but does not exist",
             "cohort",
             private=True,
-            plain="all clients train and write their control variates, whoever is in the cohort: c_i stays as it is "
-            "for a client that takes no part",
+            plain=(
+                "all clients train and write their control variates, whoever is in the cohort: c_i must not change for "
+                "a client that takes no part"
+            ),
             absent=lambda own, c, train: train(),
             hears_absent=hears,
         )
         yield faulty(
             "control variates of absent clients move",
-            "c_i^+ = c_i - c + (w - y)/(K eta_l) is formed with y = w for clients that take no part, which subtracts "
-            "c from their control variates in every round: change those of the cohort alone",
+            "c_i^+ = c_i - c + (w - y)/(K eta_l) is formed with y = w for clients that take no part, which subtracts c "
+            "from their control variates in every round: change only those of the cohort",
             "control",
             alike=NO_C if hears else "",
             absent=lambda own, c, train: own - c,
@@ -127,7 +129,7 @@ def _damped() -> Iterator[Fault]:
         )
         yield faulty(
             "a damped control variate",
-            f"{said}, so that c_i is what the server was told",
+            f"{said}, so that c_i is the value that the server got",
             "control",
             keep=lambda own, members, new, a=a: {
                 int(i): (1 - a) * own[int(i)] + a * new[j] for j, i in enumerate(members)
@@ -141,14 +143,14 @@ NEW = (
     *_absent(),
     faulty(
         "the control variate is the gradient at the end",
-        "c_i^+ is the gradient where the client's steps ended: it is the mean of the gradients on the way, c_i - c + "
-        "(w - y)/(K eta_l), or (option I) the gradient at the server's parameters",
+        "c_i^+ is the gradient at the end of the client's steps: it should be the mean of the gradients of its steps, "
+        "c_i - c + (w - y)/(K eta_l), or (option I) the gradient at the server's parameters",
         "control",
         control=lambda t, v: t.at(t.y),
     ),
     faulty(
         "the control variate is the last gradient",
-        "c_i^+ is the gradient of the last local step alone: it is the mean of those of all K steps, c_i - c + "
+        "c_i^+ is only the gradient of the last local step: it should be the mean of those of all K steps, c_i - c + "
         "(w - y)/(K eta_l)",
         "control",
         control=lambda t, v: t.last,
@@ -171,30 +173,31 @@ FAULTS = (
     ),
     faulty(
         "control variate scaled by epochs",
-        "c_i^+ divides w - y by the number of local steps alone (or of epochs): divide it by K eta_l",
+        "c_i^+ divides w - y only by the number of local steps (or of epochs): divide it by K eta_l",
         "control",
         "Plato, pull request 386",
         control=lambda t, v: t.own - t.c + (t.w - t.y) / v["local_steps"],
     ),
     faulty(
         "control variate without the number of local steps",
-        "c_i^+ divides w - y by eta_l alone (or by the batches of one epoch): divide it by K eta_l, K being all local "
-        "steps of the round",
+        "c_i^+ divides w - y only by eta_l (or by the batches of one epoch): divide it by K eta_l, where K counts all "
+        "local steps of the round",
         "control",
         "PFLlib, issue 160; ki-ljl/Scaffold-Federated-Learning, issue 1",
         control=lambda t, v: t.own - t.c + (t.w - t.y) / v["local_step"],
     ),
     faulty(
         "server's control variate over the cohort",
-        "c moves by the mean over the cohort: it is the sum over the cohort divided by n, so that c stays the mean of "
+        "c moves by the mean over the cohort: it should move by the sum over the cohort divided by n, so that c stays "
+        "the mean of "
         "all c_i",
         "control",
         "NIID-Bench, issue 12",
         share=lambda cohort, clients, v: 1.0 / max(len(cohort), 1),
     ),
     faulty(
-        "control variates that do not begin at zero",
-        "the control variates begin at the model's parameters (or at random numbers): begin at zero, or with warm "
+        "control variates that do not start at zero",
+        "the control variates start at the model's parameters (or at random numbers): start them at zero, or with warm "
         "rounds",
         "control",
         "NIID-Bench, issue 8",
@@ -202,8 +205,8 @@ FAULTS = (
     ),
     *(
         faulty(
-            "control variates that do not begin at zero",
-            f"a client's control variate begins at the model's parameters when it first takes part{words}: begin at "
+            "control variates that do not start at zero",
+            f"a client's control variate starts at the model's parameters when it first takes part{words}: start it at "
             "zero, or with warm rounds",
             "control",
             begin=begin,
@@ -223,15 +226,15 @@ FAULTS = (
     ),
     faulty(
         "the correction has the wrong sign",
-        "the local step adds c_i - c to the gradient: it is c - c_i",
+        "the local step adds c_i - c to the gradient: it should add c - c_i",
         "control",
         "Fed-BioMed, issue 734",
         correction=lambda own, c: own - c,
     ),
     faulty(
         "control variate with the number of records",
-        "c_i^+ divides w - y by the number of the client's records (times the epochs): the local steps are gradients "
-        "taken",
+        "c_i^+ divides w - y by the number of the client's records (times the epochs): K should be the number of "
+        "gradients taken",
         "control",
         "FL4Health, pull request 64",
         control=lambda t, v: t.own - t.c + mean_gradient(t, v) / v["records"],
@@ -255,32 +258,32 @@ FAULTS = (
     ),
     faulty(
         "the correction without the server's part",
-        "local steps subtract c_i and do not add c",
+        "local steps subtract c_i but do not add c",
         "control",
         correction=lambda own, c: -own,
     ),
     faulty(
         "the correction without the client's part",
-        "local steps add c and do not subtract c_i",
+        "local steps add c but do not subtract c_i",
         "control",
         correction=lambda own, c: c,
     ),
     faulty(
         NO_C,
-        "c_i^+ = c_i + (w - y)/(K eta_l) lacks - c",
+        "c_i^+ = c_i + (w - y)/(K eta_l) lacks the term - c",
         "control",
         control=lambda t, v: t.own + mean_gradient(t, v),
     ),
     faulty(
         "the new control variate has the wrong sign",
-        "c_i^+ has (y - w)/(K eta_l): it is (w - y)/(K eta_l), the mean of the gradients on the way",
+        "c_i^+ has (y - w)/(K eta_l): it should have (w - y)/(K eta_l), the mean of the gradients of its steps",
         "control",
         alike="the correction has the wrong sign",
         control=lambda t, v: t.own - t.c - mean_gradient(t, v),
     ),
     faulty(
         "the clients' control variates are not kept",
-        "c_i stays what it was at first: keep c_i^+ for the next round",
+        "c_i keeps its first value: keep c_i^+ for the next round",
         "control",
         keep=lambda own, members, new: {},
     ),
@@ -292,18 +295,23 @@ FAULTS = (
     ),
     faulty(
         "no division",
-        "the differences are added up and not averaged",
+        "the differences are summed, not averaged",
         "average",
         weight=lambda client, cohort, clients, v: 1.0,
     ),
     faulty(
         "weights by numbers of records",
-        "clients are weighted by their records, while the control variates weigh all alike",
+        "clients are weighted by their records, while the control variates give all clients the same weight",
         "average",
         weight=by_records,
     ),
-    faulty("no global step size", "the average is added as it is", "step", move=lambda w, step, v: w + step),
-    faulty("the step has the wrong sign", "the server moves the other way", "step", move=lambda w, step, v: w - step),
+    faulty("no global step size", "the average is added without a factor", "step", move=lambda w, step, v: w + step),
+    faulty(
+        "the step has the wrong sign",
+        "the server moves in the opposite direction",
+        "step",
+        move=lambda w, step, v: w - step,
+    ),
     *STEPS,
     *NEW,
     *added("pull"),

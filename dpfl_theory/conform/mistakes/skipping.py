@@ -1,4 +1,4 @@
-"""Mistakes in rounds that skip the communication by a coin (ScaffNew): in control variates, coins, bounds and noise."""
+"""Mistakes in rounds that skip communication at random (ScaffNew): in control variates, coins, bounds and noise."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Part = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Exchange:
-    """A communication: the clients' points y_i, their differences y_i - x, these bounded, and with noise, (n, d) each;
-    the average of what is sent, and those of the bounded differences and of the whole ones, (d,) each."""
+    """A communication: the clients' points y_i, their differences y_i - x, the bounded differences, and these with
+    noise, (n, d) each; the averages of the messages, of the bounded and of the unbounded differences, (d,) each."""
 
     ends: Array
     raw: Array
@@ -32,12 +32,12 @@ class Exchange:
 
 
 def every_client(n: int, v: Values, rng: Any) -> Array:
-    """One coin for all."""
+    """One coin for all clients."""
     return np.full(n, bool(v.get("moved", True)))
 
 
 def by(factor: Callable[[Values], float]) -> Part:
-    """Control variates that move by another factor than p/eta."""
+    """Control variates that move by a factor other than p/eta."""
     return lambda h, t, v: h + factor(v) * (t.mean - t.sent)
 
 
@@ -51,7 +51,7 @@ def _without_communication(differences: dict[str, Callable[[Exchange], Array]]) 
         yield faulty(
             "control variates move without a communication",
             f"h_i moves by p/eta times {what} also in rounds without a communication, in which the client's vector is "
-            "not replaced: move it only where the coin says that the round communicates",
+            "not replaced: move it only in rounds that communicate by the coin",
             "control",
             idle=lambda h, x, tell, v, difference=difference: h + v["p"] / v["eta"] * difference(tell()),
         )
@@ -67,7 +67,7 @@ def _coins() -> Iterator[Fault]:
         for weight in weights:
             yield faulty(
                 "a coin for each client",
-                "each client tosses a coin of its own: one coin is tossed in a round, and all clients communicate or "
+                "each client tosses its own coin: a round should toss one coin, so that all clients communicate or "
                 "none does",
                 "cohort",
                 coins=toss,
@@ -79,7 +79,7 @@ FAULTS = (
     *(
         faulty(
             "the control variate has the wrong sign",
-            "h_i moves by Delta_i - mean: it is mean - Delta_i",
+            "h_i moves by Delta_i - mean: it should move by mean - Delta_i",
             "control",
             control=away(difference),
         )
@@ -97,7 +97,7 @@ FAULTS = (
     ),
     faulty(
         "p divides the control variate",
-        "h_i moves by (mean - Delta_i)/(p eta): the factor is p/eta",
+        "h_i moves by (mean - Delta_i)/(p eta): the factor should be p/eta",
         "control",
         control=by(lambda v: 1.0 / (v["p"] * v["eta"])),
     ),
@@ -110,7 +110,8 @@ FAULTS = (
     *(
         faulty(
             "the step multiplies the control variate",
-            f"h_i moves by {words} (mean - Delta_i): the factor is p/eta, since mean - Delta_i is eta times a gradient",
+            f"h_i moves by {words} (mean - Delta_i): the factor should be p/eta, since mean - Delta_i is eta times a "
+            "gradient",
             "control",
             control=by(factor),
         )
@@ -128,7 +129,7 @@ FAULTS = (
     ),
     faulty(
         "control variates that are not kept",
-        "h_i stays zero, so that this is local gradient descent",
+        "h_i stays zero, so this is local gradient descent",
         "control",
         control=lambda h, t, v: h,
     ),
@@ -140,15 +141,15 @@ FAULTS = (
     ),
     faulty(
         "control variates move without a communication",
-        "h_i moves by p/eta times the way of the local step also in rounds without a communication: move it only where "
-        "the coin says that the round communicates",
+        "h_i moves by p/eta times the displacement of the local step also in rounds without a communication: move it "
+        "only in rounds that communicate by the coin",
         "control",
         idle=lambda h, x, tell, v: h + v["p"] / v["eta"] * (x - tell().ends),
     ),
     *_coins(),
     faulty(
         "the correction has the wrong sign",
-        "the local step uses grad f_i + h_i: it is grad f_i - h_i",
+        "the local step uses grad f_i + h_i: it should use grad f_i - h_i",
         "control",
         alike="the control variate has the wrong sign",
         local=lambda x, g, h, v: x - v["eta"] * (g + h),
@@ -167,13 +168,13 @@ FAULTS = (
     ),
     faulty(
         "clients that go on from their own point",
-        "after a communication every client begins at the server's vector",
+        "after a communication every client should start at the server's vector",
         "local",
         restart=False,
     ),
     faulty(
         "no division",
-        "messages are added up and not averaged: divide their sum by n",
+        "messages are summed, not averaged: divide their sum by n",
         "average",
         "",
         True,
@@ -192,21 +193,21 @@ def _shrunk(u: Array, v: Values, size: float) -> Array:
 
 
 BOUNDS = (
-    _bound("no clipping", "differences are sent whole: clip them to C", lambda u, v: u),
+    _bound("no clipping", "differences are sent without clipping: clip them to C", lambda u, v: u),
     _bound(
         "per-coordinate clipping",
-        "each coordinate (or layer) is clipped to C by itself: scale the whole vector by min(1, C/||u||)",
+        "each coordinate (or layer) is clipped to C separately: scale the whole vector by min(1, C/||u||)",
         lambda u, v: np.clip(u, -v["level"], v["level"]),
     ),
     _bound(
         "normalised in place of clipped",
-        "short differences are stretched to the length C: clipping leaves them as they are",
+        "short differences are stretched to the length C: clipping does not change them",
         lambda u, v: stretched(u, v, ()),
         private=False,
     ),
     _bound(
         "clipping by the squared length",
-        "differences are scaled by C/||u||^2: the factor is C/||u||",
+        "differences are scaled by C/||u||^2: the factor should be C/||u||",
         lambda u, v: _shrunk(u, v, length(u) ** 2),
     ),
     _bound(
@@ -216,7 +217,7 @@ BOUNDS = (
     ),
     faulty(
         "clip of the parameters in place of the difference",
-        "the client's vector is clipped and not what it differs by from the server's: clip y_i - x",
+        "the client's vector is clipped, not its difference from the server's: clip y_i - x",
         "clip",
         "",
         True,
@@ -224,7 +225,7 @@ BOUNDS = (
     ),
     faulty(
         "clip of the mean",
-        "the average is clipped and not each client's difference: one client can then move it by as much as all",
+        "the average is clipped, not each client's difference: one client can then move it by as much as all together",
         "clip",
         "",
         True,
@@ -259,8 +260,8 @@ NOISE = (
     faulty("no noise", "no noise is added", "noise", "", True, noise=lambda n, d, v, rng: np.zeros((n, d))),
     faulty(
         "the same noise for all clients",
-        "one noise vector is drawn and added to every message: differences of messages cancel it, and the average has "
-        "sqrt(n) times too much; draw one for each client",
+        "one noise vector is drawn and added to every message: differences of messages cancel it, and the noise of the "
+        "average is sqrt(n) times too large; draw one for each client",
         "noise",
         "",
         True,
@@ -268,15 +269,15 @@ NOISE = (
     ),
     faulty(
         "the noise of one message on the average",
-        "noise is added once, after averaging, and is as large as that of one message, sqrt(n) times too much for an "
-        "average; the messages, and the control variates that are made of them, have none: each client adds its own",
+        "noise is added once, after averaging, and is as large as that of one message, sqrt(n) times too large for an "
+        "average; the messages and the control variates made from them have no noise: each client should add its own",
         "noise",
         noise=_for_all,
         control=away(lambda t: t.mean - t.clean),
     ),
     faulty(
         "one number for all coordinates",
-        "a single random number is added to all coordinates of a message: draw one for each of them",
+        "the same random number is added to all coordinates of a message: draw one for each coordinate",
         "noise",
         "",
         True,
@@ -284,13 +285,13 @@ NOISE = (
     ),
     *_size(
         "sigma where the multiplier was meant",
-        "a message gets noise of standard deviation z: it is z times the sensitivity",
+        "a message gets noise of standard deviation z: it should be z times the sensitivity",
         lambda v: v["noise_multiplier"],
         private=True,
     ),
     *_size(
-        "sensitivity beside the clip",
-        "the noise is scaled to a sensitivity of 1 and not to that of the clip, C: a threshold that changes does not "
+        "sensitivity without the clip threshold",
+        "the noise is scaled to a sensitivity of 1, not to C, which clipping gives: a change of the threshold does not "
         "change the noise",
         lambda v: v["sigma"] / v["level"],
         private=True,
@@ -303,58 +304,58 @@ NOISE = (
     ),
     *_size(
         "sqrt(n) times the noise",
-        "the noise of a message is sqrt(n) times the algorithm's, as it is where it protects the message by itself "
-        "(local privacy: then z is the multiplier of a message, and needs no change), and where the noise that is "
-        "meant for one message is scaled once more",
+        "the noise of a message is sqrt(n) times the algorithm's. One cause is local privacy, where the noise protects "
+        "the message by itself: then z is the multiplier of a message, and needs no change. Another cause is that the "
+        "noise that is meant for one message is scaled again",
         lambda v: v["sigma"] * v["n"] ** 0.5,
     ),
     *_size(
         "noise divided by n",
-        "the noise of a message is divided by n, and averaging divides it once more",
+        "the noise of a message is divided by n, and averaging divides it again",
         lambda v: v["sigma"] / v["n"],
         private=True,
     ),
     *_size(
         "variance in place of the standard deviation",
-        "the variance is given where the generator takes the standard deviation",
+        "the generator gets the variance in place of the standard deviation",
         lambda v: v["sigma"] ** 2,
         private=True,
     ),
     *_size(
         "standard deviation in place of the variance",
-        "the square root of the standard deviation is given where the generator takes the standard deviation",
+        "the generator gets the square root of the standard deviation in place of the standard deviation",
         lambda v: v["sigma"] ** 0.5,
         private=True,
     ),
     *_size(
         "noise multiplied by the local step size",
-        "the noise is multiplied by the step eta, which the sensitivity does not have",
+        "the noise is multiplied by the step eta, but the sensitivity does not have this factor",
         lambda v: v["sigma"] * v["eta"],
         private=True,
     ),
     *_size(
         "half the sensitivity",
-        "the noise is calibrated to half of what the neighbouring relation that is declared moves a message by",
+        "the noise is calibrated to half of the distance by which the declared neighbouring relation moves a message",
         lambda v: v["sigma"] / 2,
         private=True,
     ),
     *_size(
         "twice the sensitivity",
-        "the noise is calibrated to twice what the neighbouring relation that is declared moves a message by",
+        "the noise is calibrated to twice the distance by which the declared neighbouring relation moves a message",
         lambda v: v["sigma"] * 2,
     ),
 )
 HEARD = (
     faulty(
         "the control variate without the noise",
-        "h_i moves by the message before the noise was added: the mean has the noise, so that the h_i no longer add up "
-        "to zero",
+        "h_i moves by the message before the noise was added: the mean has the noise, so the h_i no longer add up to "
+        "zero",
         "control",
         control=away(lambda t: t.mean - t.clean),
     ),
     faulty(
         "the control variate from the unclipped difference",
-        "h_i moves by the client's whole difference y_i - x: take the message as it was sent, clipped and with its "
+        "h_i moves by the client's unclipped difference y_i - x: take the message as it was sent, clipped and with its "
         "noise, so that the h_i add up to zero",
         "control",
         control=away(lambda t: t.mean - t.raw),
@@ -362,8 +363,8 @@ HEARD = (
     *(
         faulty(
             "the control variate from an average without noise",
-            f"h_i moves by p/eta times {words}, an average that has no noise and that all clients are told: use the "
-            "noisy average that the server moves by",
+            f"h_i moves by p/eta times {words}, an average without noise, which all clients get: use the noisy average "
+            "by which the server moves",
             "control",
             "",
             True,
@@ -384,5 +385,5 @@ HEARD = (
         }
     ),
 )
-"""Mistakes in what the control variates are told of clipping and noise."""
+"""Mistakes in the use of clipped and noisy messages in the control variates."""
 PRIVATE = (*BOUNDS, *HEARD, *NOISE)

@@ -1,4 +1,4 @@
-"""The algorithms that an implementation may be held against, found by scan: one module each, with ``REFERENCES``."""
+"""The reference algorithms for comparisons, found by a scan of the modules, each with ``REFERENCES``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["references"]
 
 @cache
 def references() -> dict[str, type[Reference]]:
-    """Every one by its name.
+    """All references by name.
 
     >>> "dp-fedavg" in references(), "scaffold" in references()
     (True, True)

@@ -1,5 +1,5 @@
-"""Error feedback with a bounding operator: Clip21 and alpha-NormEC (shulgin2025 Algorithm 1), memories that begin at
-zero.
+"""Error feedback with a bounding operator: Clip21 and alpha-NormEC (shulgin2025 Algorithm 1), with memories that start
+at zero.
 
 Delta_i = Psi(grad f_i(x) - v_i);  v_i = v_i + beta Delta_i;  v = v + (beta/n) sum_i (Delta_i + z_i)
 x = x - gamma v   (Clip21),   x - gamma v/||v||   (alpha-NormEC),   z_i ~ N(0, sigma^2 I)
@@ -42,7 +42,7 @@ def _each(deviation: Callable[[Values], float]) -> Part:
 
 
 def _of_one(v: Values, bound: float) -> float:
-    """The sensitivity that one message's noise is a multiple of: the n noises of a round are averaged."""
+    """The sensitivity of which the noise of one message is a multiple: the n noises of a round are averaged."""
     return float(bound * v["relation_factor"] / v["n"] ** 0.5)
 
 
@@ -51,10 +51,10 @@ OF_ALL = _each(lambda v: v["sigma"])
 
 @dataclass(frozen=True)
 class Clip21(Reference):
-    """Clip21 in these parts. missing (g, own): what is to be bounded.  bound (delta, v).  remember (own, sent, g, v):
-    the memory after.  estimate (before, mean, v): the server's.  noise (d, n, v, rng): in the mean.  weight (n): of a
-    message.  direction (estimate, mean, v): of the step.  heard (mean, noise): what the clients' memories get of
-    noise."""
+    """Clip21 in these parts. missing (g, own): the vector to be bounded.  bound (delta, v).  remember (own, sent, g,
+    v): the next memory.  estimate (before, mean, v): the server's.  noise (d, n, v, rng): in the mean.  weight (n): of
+    a message.  direction (estimate, mean, v): of the step.  heard (mean, noise): the noise that enters the clients'
+    memories."""
 
     name: ClassVar[str] = "dp-clip21"
     source: ClassVar[str] = "shulgin2025 Section 6"
@@ -118,7 +118,7 @@ class NormEC(Clip21):
         return calibrated({**v, "level": v["alpha"], "memory": v["beta"]}, _of_one(v, 1.0))
 
     def sensitivity(self, v: Values) -> float | None:
-        return None  # the normalised step hides how far the estimate moved
+        return None  # the normalised step hides the displacement of the estimate
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
@@ -126,7 +126,14 @@ class NormEC(Clip21):
 
 
 CLIP = (
-    faulty("no clipping", "what is missing is sent whole: clip it to tau", "clip", "", True, bound=lambda u, v: u),
+    faulty(
+        "no clipping",
+        "the difference grad f_i - v_i is sent unclipped: clip it to tau",
+        "clip",
+        "",
+        True,
+        bound=lambda u, v: u,
+    ),
     faulty(
         "per-coordinate clipping",
         "each coordinate is clipped to [-tau, tau]: scale the whole vector by min(1, tau/||u||)",
@@ -137,7 +144,7 @@ CLIP = (
     ),
     faulty(
         "normalised in place of clipped",
-        "short vectors are stretched to the length tau: clipping leaves them as they are",
+        "short vectors are stretched to the length tau: clipping does not change them",
         "clip",
         bound=lambda u, v: stretched(u, v, ()),
     ),
@@ -145,7 +152,8 @@ CLIP = (
 NORM = (
     faulty(
         "normalised without alpha",
-        "what is missing is divided by its length: smoothed normalisation divides it by alpha + its length",
+        "the difference grad f_i - v_i is divided by its length: smoothed normalisation divides it by alpha + its "
+        "length",
         "clip",
         bound=lambda u, v: stretched(u, {"level": 1.0}, ()),
     ),
@@ -157,7 +165,7 @@ NORM = (
     ),
     faulty(
         "clipped in place of normalised",
-        "what is missing is clipped to length 1: smoothed normalisation divides it by alpha + its length",
+        "the difference grad f_i - v_i is clipped to length 1: smoothed normalisation divides it by alpha + its length",
         "clip",
         bound=lambda u, v: clipped(u, 1.0),
     ),
@@ -169,13 +177,13 @@ NORM = (
     ),
     faulty(
         "beta is missing in the memories",
-        "v_i moves by what was sent: multiply it by beta, as the server does",
+        "v_i moves by the message: multiply it by beta, as the server does",
         "control",
         remember=lambda own, sent, g, v: own + sent,
     ),
     faulty(
         "beta is missing everywhere",
-        "memories and estimate move by what was sent: multiply it by beta",
+        "memories and estimate move by the messages: multiply these by beta",
         "control",
         alike="beta is missing in the memories",
         remember=lambda own, sent, g, v: own + sent,
@@ -185,42 +193,43 @@ NORM = (
 FAULTS = (
     faulty(
         "bounded gradients without error feedback",
-        "the operator is applied to the gradient: apply it to what the memory lacks, grad f_i - v_i",
+        "the operator is applied to the gradient: apply it to the difference from the memory, grad f_i - v_i",
         "control",
         missing=lambda g, own: g,
     ),
     faulty(
         "memories that are not kept",
-        "v_i stays zero: add what was sent",
+        "v_i stays zero: add the message",
         "control",
         alike="bounded gradients without error feedback",
         remember=lambda own, sent, g, v: own,
     ),
     faulty(
         "memories that take the whole gradient",
-        "v_i becomes the gradient: add only what was sent, which is all that the server knows",
+        "v_i becomes the gradient: add only the message, which is all that the server knows",
         "control",
         remember=lambda own, sent, g, v: g,
     ),
     faulty(
         "the server forgets",
-        "the step uses the mean of this round's messages: the server adds them to its estimate",
+        "the step uses only the mean of this round's messages: the server should add them to its estimate",
         "control",
         estimate=lambda before, mean, v: v["memory"] * mean,
     ),
     faulty(
         "no division",
-        "messages are added up and not averaged: divide by n",
+        "messages are summed, not averaged: divide by n",
         "average",
         "",
         True,
         weight=lambda n: 1.0,
     ),
-    faulty("the step has the wrong sign", "x moves along v: it moves against it", "step", sign=1.0),
+    faulty("the step has the wrong sign", "x moves along v: it should move against v", "step", sign=1.0),
     faulty("no noise", "no noise is added", "noise", "", True, noise=lambda d, n, v, rng: np.zeros(d)),
     faulty(
         "sigma where the multiplier was meant",
-        "each message gets noise of standard deviation z: it is z times the sensitivity of a message over sqrt(n)",
+        "each message gets noise of standard deviation z: it should be z times the sensitivity of a message over "
+        "sqrt(n)",
         "noise",
         "",
         True,
@@ -228,15 +237,15 @@ FAULTS = (
     ),
     faulty(
         "sqrt(n) times the noise",
-        "the mean has sqrt(n) times the algorithm's noise, as it has where each message gets the noise that protects "
-        "it by itself (local privacy: then z is the multiplier of a message, and the mean needs no change), and where "
-        "noise of one message is added to the mean, whose noise needs 1/sqrt(n) of that",
+        "the mean has sqrt(n) times the algorithm's noise. One cause is local privacy, where each message gets the "
+        "noise that protects it by itself: then z is the multiplier of a message, and the mean needs no change. "
+        "Another cause is that noise for one message is added to the mean, which needs 1/sqrt(n) of that",
         "noise",
         noise=_each(lambda v: v["sigma"] * v["n"] ** 0.5),
     ),
     faulty(
         "sqrt(n) too little noise",
-        "the noise of the mean is divided by sqrt(n) once more",
+        "the noise of the mean is divided by sqrt(n) again",
         "noise",
         "",
         True,
@@ -244,7 +253,7 @@ FAULTS = (
     ),
     faulty(
         "variance in place of the standard deviation",
-        "the variance is given where the generator takes the standard deviation",
+        "the generator gets the variance in place of the standard deviation",
         "noise",
         "",
         True,

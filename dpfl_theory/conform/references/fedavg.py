@@ -21,7 +21,7 @@ __all__ = ["REFERENCES", "DPFedAvg", "DPNormFedAvg", "FedAvg"]
 
 ETA = Letter("eta", "local step [X^2/F]", (0.1, 0.25), also=("local_step", "lr", "learning_rate", "eta_l"))
 BETA = Letter(
-    *("beta", "global step [X^2/F]; eta where it is not given", (lambda v: v["eta"], lambda v: 1.5 * v["eta"])),
+    *("beta", "global step [X^2/F]; by default eta", (lambda v: v["eta"], lambda v: 1.5 * v["eta"])),
     also=("global_step", "server_lr", "eta_g"),
 )
 E = Letter("E", "local steps", (3, 1), "count", ("local_steps", "epochs", "K", "Q"))
@@ -30,12 +30,12 @@ C = Letter(
 )
 Z = Letter("noise_multiplier", "standard deviation over sensitivity", (1.3, 0.6), "nonnegative", ("z",))
 
-IN_DIFFERENCES = "which the threshold and the noise of this algorithm do not speak of: divide by the local step size"
+IN_DIFFERENCES = "to which the threshold and the noise of this algorithm do not apply: divide by the local step size"
 MCMAHAN = (
-    "the clients' ends or differences are averaged, as in FedAvg of McMahan et al. 2017, and the algorithm averages "
-    "(w - y)/eta, so that its global step is in units of the local one"
+    "the clients' ends or differences are averaged, as in FedAvg of McMahan et al. 2017, but the algorithm averages (w "
+    "- y)/eta, so that its global step is in units of the local one"
 )
-"""What sets the FedAvg of most libraries apart from das2022's."""
+"""The difference between the FedAvg of most libraries and that of das2022."""
 AS_LIBRARIES = tuple(
     Fault(
         name,
@@ -47,18 +47,18 @@ AS_LIBRARIES = tuple(
         (
             "the difference in place of the update",
             "",
-            "; hold it against fedavg-two-sided if you mean differences",
+            "; compare it with fedavg-two-sided if you mean differences",
             {},
         ),
         (
             "the difference in place of the update",
-            ", and divides by r where this divides by the number of clients that take part",
-            " where all cohorts have r members; hold it against fedavg-two-sided if you mean differences",
+            ", and divides by r where your function divides by the number of clients that take part",
+            " where all cohorts have r members; compare it with fedavg-two-sided if you mean differences",
             {"weight": over_cohort},
         ),
         (
             "FedAvg of McMahan et al. 2017, weighted by numbers of records",
-            ", and weighs all clients alike where this weighs them by their shares of the records",
+            ", and gives all clients the same weight where your function weights them by their shares of the records",
             " and other weights",
             {"weight": by_records},
         ),
@@ -68,9 +68,9 @@ AS_LIBRARIES = tuple(
 CLIPPED_DIFFERENCES = tuple(
     Fault(
         "the difference is clipped, not divided by the local step size",
-        "w - y is clipped to C, and not (w - y)/eta: that is what most libraries call DP-FedAvg (after McMahan et al. "
-        f"2018). It is this algorithm with the threshold C/eta and the global step {step}, the noise multiplier being "
-        "the same. If you mean it, hold it against the algorithm whose threshold and noise are those of a difference: "
+        "w - y is clipped to C, not (w - y)/eta: most libraries call this DP-FedAvg (after McMahan et al. 2018). It "
+        f"is this algorithm with the threshold C/eta and the global step {step}, with the same noise multiplier. If "
+        "you mean it, compare it with the algorithm whose threshold and noise are those of a difference: "
         "dpfl-theory conform MODULE:FUNCTION --as dp-fedavg-two-sided, with sampling poisson where clients are drawn "
         "independently",
         "local",
@@ -90,7 +90,7 @@ DIFFERENCES = (
     ),
     faulty(
         "clip of the parameters in place of the update",
-        "the client's parameters are clipped, and the update is what is left of them: clip the update",
+        "the client's parameters are clipped, and the update is made from the clipped ones: clip the update",
         "clip",
         seen="disco, pull request 317",
         private=True,
@@ -101,7 +101,7 @@ DIFFERENCES = (
 
 
 def generic(v: dict[str, Any], **letters: str) -> dict[str, Any]:
-    """The letters with the names that all algorithms' parts use."""
+    """The hyper-parameters with the names that the parts of all algorithms use."""
     return {**v, **{name: v[letter] for name, letter in letters.items()}}
 
 
@@ -170,13 +170,13 @@ class DPNormFedAvg(DPFedAvg):
     def faults(cls) -> Sequence[Fault]:
         clips = faulty(
             "clipped in place of normalised",
-            "short updates stay as they are: every update is scaled to the length C",
+            "short updates are not changed: every update should be scaled to the length C",
             "clip",
             bound=lambda u, v, peers: clipped(u, v["level"]),
         )
         unit = faulty(
             "normalised to length 1",
-            "updates are scaled to length 1 and not to C",
+            "updates are scaled to length 1, not to C",
             "clip",
             bound=lambda u, v, peers: stretched(u, {"level": 1.0}, peers),
         )

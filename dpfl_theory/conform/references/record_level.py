@@ -1,10 +1,9 @@
 """DP-SCAFFOLD and DP-FedAvg that protect single records: noble2022 Algorithms 1 and 2.
 
-    H_i(y) = (1/b) sum_{j in B} g_j min(1, C/||g_j||) + (2C/b) N(0, sigma_g^2 I),   B of b = floor(s R) records, no
-    two alike
+    H_i(y) = (1/b) sum_{j in B} g_j min(1, C/||g_j||) + (2C/b) N(0, sigma_g^2 I),   B of b = floor(s R) distinct records
 
-in place of grad f_i(y), g_j being the gradient of one record. (2C is how far replacing a record moves the sum; where
-the relation is adding or leaving out a record it is C.) The batches are those that the function itself drew.
+in place of grad f_i(y), g_j being the gradient of one record. Replacing a record moves the sum by up to 2C; adding or
+leaving out a record moves it by up to C. The batches are those that the function itself drew.
 """
 
 from __future__ import annotations
@@ -41,8 +40,9 @@ def batch_size(v: Values, records: int) -> int:
 
 
 def _each(client: Client, y: Array, v: Values, empty: bool = False) -> Array:
-    """The gradients of the next batch's records; all records where the function chose none. empty: batches that are
-    missing have no records, as where the function passes those over; that moves nothing, whenever it was."""
+    """The gradients of the next batch's records; of all records where the function chose none. empty: missing batches
+    have no records, since the function may skip empty ones. An empty batch moves nothing, so its place does not
+    matter."""
     batches = v.get("batches", {}).get(client.number, ())
     taken = v.setdefault("taken", {}) if isinstance(v, dict) else {}
     k = taken.get(client.number, 0)
@@ -82,8 +82,8 @@ def _lots(words: str, sensitivity: Callable[[Values], float]) -> Fault:
     return faulty(
         LOTS,
         "a batch has each record with probability s, so that its size varies, and the sum is divided by s R, with "
-        f"noise of {words}: that is Poisson sampling, and the algorithm draws floor(s R) records. Account for it as "
-        "Poisson sampling, and not by the algorithm's theorem",
+        f"noise of {words}: this is Poisson sampling, but the algorithm draws floor(s R) records. Account for it as "
+        "Poisson sampling, not by the algorithm's theorem",
         "average",
         gradient=_private(
             empty=True,
@@ -98,7 +98,8 @@ OWN = (
     _lots("the sensitivity of adding or leaving out a record, C", lambda v: float(v["level"])),
     faulty(
         "clip of the batch's mean",
-        "the mean gradient of a batch is clipped and not each record's: one record can then move it by as much as all",
+        "the mean gradient of a batch is clipped, not each record's: one record can then move it by as much as all "
+        "together",
         "clip",
         "",
         True,
@@ -136,15 +137,15 @@ OWN = (
     ),
     faulty(
         "sigma where the multiplier was meant",
-        "the noise of a step has standard deviation sigma_g: it is sigma_g times the sensitivity",
+        "the noise of a step has standard deviation sigma_g: it should be sigma_g times the sensitivity",
         "noise",
         "",
         True,
         gradient=_private(deviation=lambda v, b, records: v["noise_multiplier"]),
     ),
     faulty(
-        "sensitivity beside the clip",
-        "the noise does not know the threshold C",
+        "sensitivity without the clip threshold",
+        "the noise does not depend on the threshold C",
         "noise",
         "",
         True,
@@ -158,14 +159,14 @@ OWN = (
     ),
     faulty(
         "noise without the local step size",
-        "the noise is added to the client's parameters, and the gradient alone is multiplied by the step eta_l: it is "
-        "1/eta_l times the algorithm's, which adds it to the gradient",
+        "the noise is added to the client's parameters, and only the gradient is multiplied by the step eta_l: the "
+        "noise is 1/eta_l times the algorithm's, which adds it to the gradient",
         "noise",
         gradient=_private(deviation=lambda v, b, records: v["unit"] / b * v["noise_multiplier"] / v["local_step"]),
     ),
     faulty(
         "noise divided by all records in place of the batch",
-        "the noise is calibrated to 2C/R: with b records in a step it is 2C/b",
+        "the noise is calibrated to 2C/R: with b records in a step it should be 2C/b",
         "noise",
         "",
         True,
@@ -183,8 +184,8 @@ OWN = (
 UNPROTECTED = tuple(
     faulty(
         "control variates of gradients without noise",
-        "c_i^+ is a gradient that is neither clipped nor noisy, which the server hears of by c and the client's next "
-        "steps: form it from the noisy local steps, c_i - c + (w - y)/(K eta_l)",
+        "c_i^+ is a gradient that is neither clipped nor noisy, and information about it reaches the server through c "
+        "and the client's next steps: form it from the noisy local steps, c_i - c + (w - y)/(K eta_l)",
         "control",
         "",
         True,
@@ -220,7 +221,7 @@ class DPScaffold(Scaffold):
         return float(np.median(np.linalg.norm(client.record_gradients(world.start), axis=1)))
 
     def sensitivity(self, v: Values) -> float | None:
-        """For a client with so many records, all of which take part: K steps, each moved by 2C/R."""
+        """The sensitivity for a client with R records, all of which take part: K steps, each moved by 2C/R."""
         if v["s"] < 1.0:
             return None  # the record may not be in any batch
         return float(v["eta_g"] * v["eta_l"] * v["K"] * v["unit"] / v["records"] / v["r"])

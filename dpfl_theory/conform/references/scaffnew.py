@@ -1,4 +1,4 @@
-"""ScaffNew and DP-ScaffNew: hou2023 Algorithm 2, control variates that begin at zero. A round is an iteration.
+"""ScaffNew and DP-ScaffNew: hou2023 Algorithm 2, with control variates that start at zero. A round is an iteration.
 
 y_i = x_i - eta (grad f_i(x_i) - h_i);  with probability p, for all clients at once:
     Delta_i = clip(y_i - x, C) + N(0, sigma^2 I);  x = x_i = x + mean_j Delta_j;
@@ -43,11 +43,10 @@ class State:
 class ScaffNew(Reference):
     """ScaffNew in these parts. local (x_i, g, h, v).  bound (u, w, v): of a difference u = y_i - w.  noise (n, d, v,
     rng): of the messages, (n, d).  noise_first: whether it is bounded too.  weight (n, speakers): of a message.  after
-    (mean, v): what becomes of the average.  control (h, t, v): the control variates after an `Exchange` t, (n, d).
-    idle (h, x, tell, v): those after a round without one, x being where the clients began and tell() what would be
-    exchanged.  coins (n, v, rng):
-    which clients communicate; whether a round does is seen from whether the server's vector moves (``v["moved"]``).
-    restart: whether clients go on from the server's vector."""
+    (mean, v): a transformation of the average.  control (h, t, v): the control variates after an `Exchange` t, (n, d).
+    idle (h, x, tell, v): those after a round without one, x being the clients' start and tell() the exchange that would
+    have happened.  coins (n, v, rng): which clients communicate. A round communicates if the server's vector moves
+    (``v["moved"]``). restart: whether clients continue from the server's vector."""
 
     name: ClassVar[str] = "scaffnew"
     source: ClassVar[str] = "hou2023 Algorithm 2 without clipping and noise"
@@ -84,7 +83,7 @@ class ScaffNew(Reference):
         return after, State(np.where(speak[:, None], after, moved) if self.restart else moved, h)
 
     def _exchange(self, ends: Array, w: Array, speak: Array, rng: Any, v: Values) -> Exchange:
-        """What these clients send."""
+        """The messages of these clients."""
         raw, (n, d) = ends - w, ends.shape
         noise = self.noise(n, d, v, rng) * speak[:, None]
         clean = np.array([self.bound(u, w, v) for u in raw])

@@ -27,17 +27,17 @@ K = Letter("K", "local steps", (3, 1), "count", ("local_steps", "epochs", "E", "
 
 @dataclass(frozen=True)
 class Scaffold(Reference):
-    """noble2022 Algorithm 1 in these parts, v being the letters.
+    """noble2022 Algorithm 1 in these parts, v being the hyper-parameters.
 
-    begin (w, n, v): the control variates at first.  first (w): that of a client that takes part for the first time;
-    None where it is what it began as.  gradient (client, y, v, rng): of a local step.  pull (y, w): what
-    is added to it besides.  correction (own, c): of a gradient.  current (own, i, new): the control variate of client
-    i, new being those made in this round.  server (c, told, share): the server's as a client reads it, told being what
-    was sent so far.  steps (v).  control (t, v): c_i^+ of a `Trained` client.  message (new, own): what is sent of it.
-    weight (client, cohort, clients, v): of y - w.  share (cohort, clients, v): of each of what was told in c.
-    keep (own, members, new): the clients' control variates after the round.  absent (own, c, train): that of a client
-    that takes no part, train() being its c_i^+ if it did; None where it stays.  hears_absent: whether c is told of
-    these.  move (w, step, v).
+    ``begin (w, n, v)``: the initial control variates.  first (w): that of a client that takes part for the first time;
+    None if it is the initial one.  gradient (client, y, v, rng): of a local step.  pull (y, w): a term added to it.
+    correction (own, c): of a gradient.  current (own, i, new): the control variate of client i, new being those made in
+    this round.  ``server (c, told, share)``: the server's as a client reads it, ``told`` being the messages so far.
+    steps (v).  control (t, v): c_i^+ of a `Trained` client.  message (new, own): the part of it that is sent. weight
+    (client, cohort, clients, v): of y - w.  share (cohort, clients, v): the weight of each message in c. keep (own,
+    members, new): the clients' control variates after the round.  absent (own, c, train): that of a client that takes
+    no part, train() being the c_i^+ that it would have; None if it does not change.  hears_absent: whether these
+    changes enter c.  move (w, step, v).
     """
 
     name: ClassVar[str] = "scaffold"
@@ -96,7 +96,7 @@ class Scaffold(Reference):
         return self.move(w, step, v), State(c, own, state.met)
 
     def _met(self, state: State, cohort: Array, w: Array) -> State:
-        """The state in which clients that take part for the first time have their control variates."""
+        """The state after clients that take part for the first time have got their control variates."""
         own, met = state.own.copy(), np.zeros(len(state.own), dtype=bool) if state.met is None else state.met.copy()
         for i in map(int, cohort):
             own[i] = own[i] if met[i] else self.first(w)  # type: ignore[misc]
@@ -118,7 +118,7 @@ class Scaffold(Reference):
     def _without(
         self, state: State, own: Array, clients: Sequence[Client], cohort: Array, w: Array, rng: Any, v: Values
     ) -> Array:
-        """The clients that take no part: their control variates are changed in ``own``; returns what c is told."""
+        """Change the control variates of the clients that take no part, in ``own``, and return the messages to c."""
         assert self.absent is not None
         told = np.zeros(len(w))
         for i in set(range(len(clients))) - {int(j) for j in cohort}:

@@ -1,4 +1,4 @@
-"""FedAvg with two step sizes: the difference that a client sends is clipped.
+"""FedAvg with two step sizes, and clipping of the difference that a client sends.
 
 zhang2021 Algorithms 1 and 3: Delta_i = y_i - w after Q local steps of size eta_l, clipped to c, plus N(0, sigma^2 I);
 w + eta_g (1/|S|) sum_{i in S} Delta_i. hou2023 Algorithm 1 is this with eta_g = 1 and all clients.
@@ -29,13 +29,13 @@ C = Letter(
 OWN = (
     faulty(
         "the update in place of the difference",
-        "a client sends (y - w)/eta and not y - w: do not divide by the local step size",
+        "a client sends (y - w)/eta, not y - w: do not divide by the local step size",
         "local",
         update=lambda w, y, v: (y - w) / v["local_step"],
     ),
     faulty(
         "clip of the parameters in place of the difference",
-        "the client's parameters are clipped and not what they differ by: clip y - w",
+        "the client's parameters are clipped, not their difference: clip y - w",
         "clip",
         seen="disco, pull request 317",
         private=True,
@@ -67,7 +67,7 @@ class TwoSided(Averaging):
 
 
 def _signed(fault: Fault) -> Fault:
-    """The mistake in a round of updates, which point the other way."""
+    """The mistake in a round of updates, which have the opposite sign."""
     move, of = fault.parts.get("move"), fault.sized
     if move is None:
         return fault
@@ -76,12 +76,12 @@ def _signed(fault: Fault) -> Fault:
 
 
 def _mirrored(move: Part) -> Part:
-    """A step of updates as one of differences, which point the other way."""
+    """A step of updates as a step of differences, which have the opposite sign."""
     return lambda w, step, v: move(w, -step, v)
 
 
 OF_ITS_MEMBERS = drawn(lambda v, s: v["deviation"] * (s / v["r"]) ** 0.5)
-"""|S| noises, divided by r."""
+"""The standard deviation of |S| noises divided by r."""
 
 
 @dataclass(frozen=True)

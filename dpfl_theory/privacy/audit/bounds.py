@@ -1,39 +1,40 @@
 r"""Lower confidence limits for epsilon, and for mu of Gaussian differential privacy, from samples of a score.
 
-A score is a number S that an observer computes from what it sees. It is sampled with the canary's data (arm 1) and
-without it (arm 0). A `Rule` guesses: S > high says "with", S < low says "without", and nothing is said in between.
+A score is a number S that an observer computes from its observations. It is sampled with the canary's data (arm 1) and
+without it (arm 0). A `Rule` guesses: S > high says "with", S < low says "without", and in between the rule abstains.
 
-**Epsilon** (`epsilon_lower_bound`). Let every lane draw its arm with a fair coin, and let c and w be the chances that a
-lane's guess is correct or wrong. If the mechanism is (epsilon, delta)-differentially private, both ways round,
+**Epsilon** (`epsilon_lower_bound`). Let every replicate draw its arm with a fair coin, and let c and w be the
+probabilities that its guess is correct or wrong. If the mechanism is (epsilon, delta)-differentially private, both ways
+round,
 
 .. math:: c = \tfrac12 \big(P_1(S > h) + P_0(S < l)\big) \le e^\varepsilon w + \tfrac{s}{2}\delta,
 
-where s = 2, or 1 for a rule with one threshold. Split c into c' <= e^epsilon w and c'' <= s delta/2. Of M lanes, at
-most D are of the second kind with probability 1 - alpha/10, D the quantile of Bin(M, s delta/2). Given how many guesses
-are left, the correct ones among them are binomial with a chance of at most e^epsilon/(1 + e^epsilon). A Clopper-Pearson
-limit on that chance, at 9 alpha/10, from C - D correct and W wrong guesses, gives
+where s = 2, or 1 for a rule with one threshold. Split c into c' <= e^epsilon w and c'' <= s delta/2. Of M replicates,
+at most D are of the second kind with probability 1 - alpha/10, where D is the quantile of Bin(M, s delta/2). Given the
+number of remaining guesses, the number of correct ones is binomial with probability at most e^epsilon/(1 + e^epsilon).
+A Clopper-Pearson limit on that probability, at 9 alpha/10, from C - D correct and W wrong guesses, gives
 
 .. math:: \varepsilon \ge \log\frac{1 - x}{x}, \qquad x = \text{upper limit of the share of wrong guesses}.
 
 No shape of the score's distribution is assumed, and the error is one-sided: the limit exceeds the true epsilon with
 probability at most alpha = 1 - confidence, at every sample size. Two Clopper-Pearson limits, one for each arm, would
-cost about twice as many lanes (their errors add up; here they add up in quadrature), and one tail instead of two twice
-as many again.
+need about twice as many replicates (their errors add up; here they add up in quadrature). One tail instead of two would
+need twice as many again.
 
-**Which rule?** Thresholds fixed before the data are seen share alpha (Bonferroni). Without them, a pilot, the first
-part of the samples, chooses the rule that promises most, and the rest of the samples, which the choice never saw, tests
-that one rule with the whole alpha.
+**Which rule?** Thresholds fixed before the data are seen share alpha (Bonferroni). Without them, the first part of the
+samples, the pilot, chooses the most promising rule. The other samples, which are independent of the choice, test that
+one rule with the whole alpha.
 
 **mu** (`mu_lower_bound`). A mechanism is mu-GDP when no test between neighbours is more powerful than the best test
 between N(0, 1) and N(mu, 1). A rule with false positives at most q and true positives at least p, two Clopper-Pearson
 limits at alpha/2 each, refutes every mu below :math:`\Phi^{-1}(p) - \Phi^{-1}(q)`. This refutes the claim "mu-GDP"
-without assumptions; as a lower limit for epsilon it needs that the code's curve is Gaussian, which nobody has tested.
+without assumptions; as a lower limit for epsilon it needs a Gaussian privacy curve of the code, which is not tested.
 
 Sources: Clopper, Pearson, Biometrika 26 (1934); Jagielski, Ullman, Oprea, "Auditing differentially private machine
 learning: how private is private SGD?", NeurIPS 2020 (limits on a test's two error rates); Steinke, Nasr, Jagielski,
 "Privacy auditing with one (1) training run", NeurIPS 2023 (guesses that may abstain); Dong, Roth, Su, "Gaussian
 differential privacy", JRSS B 84 (2022), and Nasr et al., "Tight auditing of differentially private machine learning",
-USENIX Security 2023 (auditing mu). Here every lane is a run of its own, so the guesses are independent.
+USENIX Security 2023 (auditing mu). Here every replicate is a separate run, so the guesses are independent.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EpsilonBound:
-    """epsilon >= ``epsilon`` with the confidence asked for; ``correct`` and ``wrong`` guesses of the rule on ``lanes``
+    """epsilon >= ``epsilon`` with the requested confidence; ``correct`` and ``wrong`` guesses of the rule on ``lanes``
     samples."""
 
     epsilon: float
@@ -80,7 +81,7 @@ class EpsilonBound:
 
 @dataclass(frozen=True)
 class MuBound:
-    """The mechanism is not mu'-GDP for any mu' < ``mu``, with the confidence asked for; ``above_with`` of the
+    """The mechanism is not mu'-GDP for any mu' < ``mu``, with the requested confidence; ``above_with`` of the
     ``lanes_with`` scores and ``above_without`` of the ``lanes_without`` exceed the rule's threshold."""
 
     mu: float
@@ -103,12 +104,12 @@ def epsilon_lower_bound(
 ) -> EpsilonBound:
     """A lower confidence limit for epsilon at this delta from independent scores with and without the canary.
 
-    scores_with, scores_without: one-dimensional, each sample of a run of its own.
-    thresholds: (low, high) pairs fixed before the scores were seen, which share the error; None: the first ``pilot``
-    of each arm's scores chooses one pair (and whether to negate the score), and the others test it.
-    seed: of the coins. The arms' sizes must look as if each sample had chosen its arm by a fair coin, so a number of
-    each arm's samples (about 4 sqrt(n)) is left out; in the rare case that the coins ask for more than there are
-    (probability below 1e-11) the limit is 0.
+    scores_with, scores_without: one-dimensional, each sample from a separate run.
+    thresholds: (low, high) pairs fixed before the scores were seen, which share the error; None: the first ``pilot`` of
+    each arm's scores chooses one pair (and whether to negate the score), and the others test it. seed: of the coins.
+    The arms' sizes must look as if each sample had chosen its arm by a fair coin. So some of each arm's samples (about
+    4 sqrt(n)) are left out. In the rare case that the coins need more samples than available (probability below 1e-11),
+    the limit is 0.
 
     The limit exceeds the true epsilon with probability at most 1 - confidence.
 
@@ -207,13 +208,13 @@ def _alpha(delta: float, confidence: float, pilot: float) -> float:
 
 
 def _split(one: Array, zero: Array, pilot: float) -> tuple[Array, Array, Array, Array]:
-    """What tests, and the sorted pilot that chooses."""
+    """The samples of the test, and the sorted pilot that chooses the rule."""
     a, b = (min(len(s) - 1, max(1, round(pilot * len(s)))) for s in (one, zero))
     return one[a:], zero[b:], np.sort(one[:a]), np.sort(zero[:b])
 
 
 def _fair(one: int, zero: int, seed: int) -> tuple[int, int]:
-    """How many of each arm's samples to use, so that the arms are those of fair coins."""
+    """How many of each arm's samples to use, so that the arms' sizes are those of fair coins."""
     most = 2 * min(one, zero)
     lanes = max(0, most - math.ceil(7.0 * math.sqrt(most)))
     heads = int(np.random.default_rng(seed).binomial(lanes, 0.5))

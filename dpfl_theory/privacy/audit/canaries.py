@@ -1,15 +1,18 @@
-"""Canaries: two neighbouring data sets that differ in one client, made so that the difference shows as much as it can.
+"""Canaries: two neighbouring data sets that differ in one client, designed so that the difference is as visible as
+possible.
 
-The canary's client pulls along v = (1, -1, 1, ...)/sqrt(d), far harder than the clipping threshold, so that what it
-sends is exactly C v; all other clients send exactly zero. Every coordinate of v counts, so that noise missing in one
-shows; v is not along (1, ..., 1), so that noise shared by all coordinates shows. Without the canary the client is
+The canary's client pulls along v = (1, -1, 1, ...)/sqrt(d), far harder than the clipping threshold, so that its message
+is exactly C v; all other clients send exactly zero. All coordinates of v are nonzero, so that missing noise in one
+coordinate is visible. v is not along (1, ..., 1), so that noise shared by all coordinates is visible. Without the
+canary the client is
 
 * ``zero-out``: constant. Its gradient is zero, so its clipped or normalised update is zero: its message is noise only.
-* ``replace``: a client that pulls as hard the other way.
+* ``replace``: a client that pulls equally hard in the opposite direction.
 
-Two timings. A ``steady`` canary pulls the same way in every round. A ``late`` one sits at its own minimum at the start:
-it is silent in round 0 and afterwards pulls towards the start from wherever the server is, a way that the observer can
-tell from the iterate. Noise that is used twice shows only between rounds in which the canary acts differently.
+Two timings. A ``steady`` canary pulls in the same direction in every round. A ``late`` canary is at its own minimum at
+the start: it is silent in round 0, and afterwards pulls from the server's position towards the start. The observer can
+compute this direction from the iterate. Noise that is used twice is visible only between rounds in which the canary
+acts differently.
 """
 
 from __future__ import annotations
@@ -33,10 +36,10 @@ RELATIONS = ("zero-out", "replace")
 TIMINGS = ("steady", "late")
 
 _FAR = 1e6
-"""Distance of a steady canary's minimum, in units of X that no run of an audit comes near."""
+"""Distance of a steady canary's minimum, in units of X. No run of an audit comes near it."""
 
 _NEAR = 1e-4
-"""Distance [X] from which on a late canary pulls with its full strength."""
+"""Distance [X] from which a late canary pulls with its full strength."""
 
 _SILENT = 1e-200
 """A curvature [F/X^2] whose update has the length zero, since its square underflows. A quadratic needs some curvature:
@@ -45,7 +48,7 @@ a constant objective has no spectrum."""
 
 @dataclass(frozen=True, eq=False)
 class Canary:
-    """A pair of neighbouring data sets and how the canary shows in what is released.
+    """A pair of neighbouring data sets, with the effect of the canary on the releases.
 
     present, absent: the problems with and without the canary, which differ in one client only;  direction (d,): the
     unit vector v along which the canary's message moves ``w_k - w_{k+1}``;  name: for evidence;  client: the canary's
@@ -61,7 +64,7 @@ class Canary:
     towards: Array | None = None
 
     def sign(self, w: Array) -> Array:
-        """Which way the canary pulls at w (..., d): entries -1, 0 or 1, shape (...)."""
+        """The direction in which the canary pulls at w (..., d): entries -1, 0 or 1, shape (...)."""
         if self.towards is None:
             return np.ones(w.shape[:-1])
         return np.asarray(np.sign((w - self.towards) @ self.direction))
@@ -107,13 +110,14 @@ def canary(
 
 
 def pair(present: Problem, absent: Problem, direction: Any, name: str = "pair", client: int = 0) -> Canary:
-    """A canary of one's own: two problems with the same clients but one, and the direction in which it shows."""
+    """A user-defined canary: two problems that differ in one client, and the direction in which the canary is
+    visible."""
     v = vector("the direction", direction, present.d)
     return replace(Canary(name, present, absent, v / np.linalg.norm(v)), client=client)
 
 
 def _huber(n: int, v: Array, pull: float, late: bool, way: float) -> Problem:
-    """Client 0: huber_t(s v.w - y) with t s = pull; way -1 pulls the other way, 0 not at all."""
+    """Client 0: huber_t(s v.w - y) with t s = pull; way -1 pulls in the opposite direction, 0 not at all."""
     from dpfl_theory.problems.data import Dataset
 
     scale = pull / _NEAR if late else 1.0

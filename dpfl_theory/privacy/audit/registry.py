@@ -1,14 +1,14 @@
-"""Which algorithms are audited, against which mechanisms. **An algorithm joins by one line.**
+"""The audited algorithms, and the mechanisms that they are compared with. **One line adds an algorithm.**
 
 The line is an entry of `AUDITS` below, or of a dictionary of that name in the algorithm's own module: modules of
-dpfl_theory.algorithms are scanned, and since they lie below this layer, theirs is plain data, the keywords of `Audit`:
+dpfl_theory.algorithms are scanned. They are below this layer, so their entries are plain data, the keywords of `Audit`:
 
     AUDITS = {"mine, full": {"algorithm": Mine(step=0.5, threshold=1.0, sigma=1.0),
                              "mechanism": {"algorithm": "dp-fedavg", "clients": 3, "noise_multiplier": 3.0}}}
 
-The mechanism is what an accountant is told of the algorithm (`dpfl_theory.privacy.mechanisms`); the audit is set
-against its certified upper limit. A law (tests/laws/test_privacy_audit.py) runs every line, and fails for an algorithm
-with noise that has none.
+The mechanism is the accountant's description of the algorithm (`dpfl_theory.privacy.mechanisms`). The audit is compared
+with its certified upper limit. A test (tests/laws/test_privacy_audit.py) runs every line, and fails for an algorithm
+with noise that has no line.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ __all__ = ["AUDITS", "Audit", "audits"]
 
 @dataclass(frozen=True)
 class Audit:
-    """An algorithm and the mechanism that accountants take it for.
+    """An algorithm and the mechanism that describes it for accountants.
 
     mechanism: with its rounds (1 where it gives none), or its parameters as a mapping with ``algorithm``, its name;
     clients, dimension: of the canaries;  canaries: keywords of `canary`, one dictionary for each, each run with all
@@ -78,13 +78,13 @@ class Audit:
         return told if told.rounds is not None else told.with_(rounds=1)
 
     def claimed(self, delta: float) -> tuple[float, float | None]:
-        """The certified epsilon at this delta, and mu where the mechanism is a Gaussian one."""
+        """The certified epsilon at this delta, and mu where the mechanism is Gaussian."""
         event = simplified(self.told().event())
         tails = event.forward if isinstance(event, Release) and event.forward == event.backward else None
         return epsilon_high(event, delta), 1.0 / tails.z if isinstance(tails, Plain) else None
 
     def rate(self) -> float:
-        """The chance that the canary takes part in a round; it shapes a score and nothing else."""
+        """The probability that the canary takes part in a round; it affects only the form of a score."""
         told = self.told()
         cohort, clients = getattr(told, "cohort", None), getattr(told, "clients", None)
         return float(cohort / clients) if cohort and clients else 1.0
@@ -107,8 +107,8 @@ class Audit:
         algorithm: Algorithm | None = None,
         device: str | Engine = "cpu",
     ) -> list[AuditResult]:
-        """One result for each canary, ``lanes`` lanes each; they hold together with probability ``confidence``.
-        ``algorithm`` stands in for the audit's own (another implementation under the same claim)."""
+        """One result for each canary, with ``lanes`` replicates each; they hold together with probability
+        ``confidence``. ``algorithm`` replaces the audit's own (another implementation under the same claim)."""
         (claimed, claimed_mu), pairs = self.claimed(delta), self.pairs()
         return [
             audit(
@@ -132,7 +132,8 @@ class Audit:
 _LATE: Any = ({}, {"timing": "late"})
 _SHORT: Any = ({}, {"pull": 0.01})  # a short update is normalised to the same length
 _REPLACE: Any = ({"relation": "replace"},)
-_HARD: Any = {"pull": 1e6}  # ScaffNew's control variates turn the message a little; against this pull it is nothing
+# ScaffNew's control variates turn the message a little; against this pull the effect is negligible
+_HARD: Any = {"pull": 1e6}
 
 _clip = functools.partial(FedAvg, bounding=Clip(1.0))
 _normalise = functools.partial(FedAvg, bounding=Normalise(1.0))
@@ -146,7 +147,7 @@ _scaffnew = functools.partial(DPScaffNew, relation="replace")
 
 
 def _controls(before: Any, after: Any) -> Any:
-    """SCAFFOLD's clients' messages at K = 1, but for the step size: the new control variate is the noisy gradient."""
+    """SCAFFOLD's clients' messages at K = 1, up to the step size: the new control variate is the noisy gradient."""
     return after.c_i
 
 
@@ -252,6 +253,6 @@ def audits() -> dict[str, Audit]:
         declared = getattr(importlib.import_module(f"{algorithms.__name__}.{info.name}"), "AUDITS", {})
         for name, keywords in declared.items():
             if name in found:
-                raise InputError(f"two audits are called {name!r}: give each a name of its own")
+                raise InputError(f"two audits are called {name!r}: give each its own name")
             found[name] = Audit(**keywords)
     return found

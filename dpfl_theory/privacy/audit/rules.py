@@ -1,4 +1,5 @@
-"""Rules that guess from a score whether a canary's data were used, what their counts are worth, and the choice of one.
+"""Rules that guess from a score whether a canary's data were used, the limits from their counts, and the choice of a
+rule.
 
 `dpfl_theory.privacy.audit.bounds` says which limits the counts give, and why.
 """
@@ -51,14 +52,14 @@ class Rule:
         return int(math.isfinite(self.low)) + int(math.isfinite(self.high))
 
     def guesses(self, scores: Array) -> tuple[int, int]:
-        """How often the rule says "with" and "without"."""
+        """The numbers of guesses "with" and "without"."""
         s = -scores if self.flipped else scores
         return int(np.count_nonzero(s > self.high)), int(np.count_nonzero(s < self.low))
 
 
 def epsilon_from_counts(correct: Any, wrong: Any, lanes: int, delta: float, sides: Any, alpha: float) -> Any:
-    """The limit for epsilon from guesses on ``lanes`` lanes with fair coins, by a rule that makes one or both guesses
-    (sides 1 or 2); arrays are taken entry by entry.
+    """The limit for epsilon from guesses on ``lanes`` replicates with fair coins, by a rule that makes one or both
+    guesses (sides 1 or 2); arrays are taken entry by entry.
 
     >>> round(float(epsilon_from_counts(900, 100, 10_000, 0.0, 2, 1e-6)), 3)  # log(900/100) is 2.197
     1.721
@@ -93,8 +94,9 @@ def mu_from_counts(above_with: Any, lanes_with: Any, above_without: Any, lanes_w
 
 
 def candidates(ascending_with: Array, ascending_without: Array) -> tuple[Array, Array]:
-    """Thresholds (low, high) worth trying on sorted scores: order statistics at counts that grow by a quarter from the
-    tails inwards, the middle of a gap between the arms if there is one, and infinity for a side that is switched off.
+    """Candidate thresholds (low, high) on sorted scores. These are order statistics at counts that grow by a quarter
+    from the tails inwards, the middle of a gap between the arms if one exists, and infinity for a side that is switched
+    off.
     """
 
     def counts(n: int) -> NDArray[np.int64]:
@@ -114,9 +116,9 @@ def candidates(ascending_with: Array, ascending_without: Array) -> tuple[Array, 
 
 
 def choose_for_epsilon(one: Array, zero: Array, delta: float, alpha: float, lanes: int) -> tuple[float, Rule]:
-    """The rule that promises the largest limit for epsilon on ``lanes`` further lanes, and that limit, from sorted
-    pilot scores with (one) and without (zero) the canary. The pilot's counts are taken two standard deviations to the
-    bad side, so that no rule is chosen for the luck of rare scores."""
+    """The rule with the largest expected limit for epsilon on ``lanes`` further replicates, and that limit. It is
+    chosen from sorted pilot scores with (one) and without (zero) the canary. The pilot's counts are made worse by two
+    standard deviations, so that the chance of rare scores does not choose a rule."""
     best = (-1.0, Rule(-math.inf, float(zero[-1])))
     for flipped in (False, True):
         a, b = (-one[::-1], -zero[::-1]) if flipped else (one, zero)

@@ -1,4 +1,4 @@
-"""The audit: run an algorithm with and without a canary in very many lanes, and bound epsilon and mu from below."""
+"""The audit: run an algorithm with and without a canary in many replicates, and bound epsilon and mu from below."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from dpfl_theory.problems.base import Array, Problem
 __all__ = ["AuditResult", "audit"]
 
 _BATCH_NUMBERS = 2**19
-"""How many features a batch of lanes may have: what stays in the processor's cache is fastest."""
+"""The number of features in a batch of replicates: batches that fit into the processor's cache are fastest."""
 
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found. All limits hold together with probability ``confidence``.
+    """The result of an audit. All limits hold together with probability ``confidence``.
 
     epsilon_low: the lower limit for epsilon at ``delta``, without any assumption on the mechanism;  score and epsilon:
-        what it rests on (score's name; rule, counts, lanes tested).
+        the data that it depends on (score's name; rule, counts, replicates tested).
     mu_low, mu_score, mu: likewise for mu: the code is not mu'-GDP for any mu' < mu_low.
     epsilon_low_if_gaussian: the epsilon of mu_low-GDP at ``delta``: a lower limit only if the code's privacy curve is
         Gaussian, which is assumed, not tested.
-    claimed, claimed_mu: the claims it is set against, or None.
+    claimed, claimed_mu: the claims that it is compared with, or None.
     verdict: ``violated`` when a lower limit exceeds its claim, else ``consistent`` (which proves nothing).
-    reason: one sentence.  canary: its name.  lanes: all lanes that were run.  seconds: of wall time.
+    reason: one sentence.  canary: its name.  lanes: the number of all replicates that were run.  seconds: of wall time.
     """
 
     epsilon_low: float
@@ -75,18 +75,18 @@ def audit(
     pilot: float = 0.2,
     device: str | Engine = "cpu",
 ) -> AuditResult:
-    """Lower limits for epsilon and mu of the running code, against what is claimed.
+    """Lower limits for epsilon and mu of the running code, compared with the claims.
 
-    algorithm: its hyper-parameters are numbers, not one for each lane;  canary: the neighbouring data sets;  rounds:
-    of each run, which starts at zero;  lanes: runs in all. The first ``pilot`` of them, half with and half without the
-    canary, chooses score and rule; the others draw their data set by a fair coin and test it.
-    messages: how the server recovers what each client sent; None audits the third party's view.
-    rate: the chance that the canary takes part in a round; it shapes a score and nothing else.
+    algorithm: its hyper-parameters are numbers, not arrays with an entry for each replicate;  canary: the neighbouring
+    data sets;  rounds: of each run, which starts at zero;  lanes: total number of runs. The first ``pilot`` of them,
+    half with and half without the canary, chooses score and rule; the others draw their data set by a fair coin and
+    test it. messages: how the server recovers what each client sent; None audits the third party's view.
+    rate: the probability that the canary takes part in a round; it affects only the form of a score.
     claimed, claimed_mu: upper bounds from an accountant, epsilon at ``delta`` and mu.
 
     Error: the probability that epsilon_low or mu_low exceeds the truth is at most 1 - confidence, half for each. It
-    rests on independent lanes, which the engine's addressed noise gives; a fault that makes lanes share their noise is
-    outside what an audit can see.
+    depends on independent replicates, which the engine's addressed noise gives. An audit cannot detect a fault that
+    makes replicates share their noise.
 
     Raises InputError for counts that are not whole, too few lanes, parameters outside their range, or a canary whose
     problems differ in size.
@@ -107,7 +107,7 @@ def audit(
         raise InputError(f"the confidence is {confidence}: it must lie strictly between 0 and 1")
     if not 0.0 < pilot < 1.0 or round(0.5 * pilot * lanes) < 100 or (1.0 - pilot) * lanes < 100:
         raise InputError(
-            f"the pilot has a share {pilot} of {lanes} lanes: give it and the test at least 200 lanes each"
+            f"the pilot has a share {pilot} of {lanes} lanes: the pilot and the test need at least 200 lanes each"
         )
     if seed >= 2**64 or lanes > 2**32 or rounds > 2**32:
         raise InputError("seed, lane or round is too large: seeds stay below 2^64, lanes and rounds below 2^32")
@@ -201,7 +201,7 @@ def _verdict(
 
 
 class _Observer:
-    """Runs lanes of either data set in batches and sees what the observer sees."""
+    """Runs replicates of either data set in batches and computes the observer's features."""
 
     def __init__(
         self, algorithm: Algorithm, canary: Canary, rounds: int, seed: int, messages: Messages | None, engine: Engine
@@ -213,7 +213,7 @@ class _Observer:
         self.size = max(1, math.ceil(_BATCH_NUMBERS / (2 * rounds * senders * canary.present.d)))
 
     def batches(self, problem: Problem, first: int, count: int) -> Iterator[Array]:
-        """The features of lanes first, ..., first + count - 1, batch by batch."""
+        """The features of the replicates first, ..., first + count - 1, batch by batch."""
         for begin in range(first, first + count, self.size):
             lanes = Lanes(self.seed, begin, min(self.size, first + count - begin))
             yield features(
@@ -228,5 +228,5 @@ class _Observer:
             )
 
     def collect(self, problem: Problem, first: int, count: int) -> Array:
-        """The features of these lanes at once, (count, F)."""
+        """The features of these replicates at once, (count, F)."""
         return np.concatenate(list(self.batches(problem, first, count)))

@@ -1,9 +1,9 @@
-"""What an observer sees of a run, and the scores it computes from that. The list of scores is fixed before the run.
+"""The observer's view of a run, and the scores computed from it. The list of scores is fixed before the run.
 
 The **third party** sees the server's vectors w_0, ..., w_T, hence every release ``a_k = w_k - w_{k+1}`` (the averaged
-noisy updates times the global step size; engines expose no other record of them). The **server** sees what each client
-sends, where an algorithm's state lets it be recovered (`Messages`): FedAvg's does not, since its engine adds clipped
-updates and draws per-client noise in one pass.
+noisy updates times the global step size; engines expose no other record of them). The **server** sees each client's
+message, where the algorithm's state allows its recovery (`Messages`). The state of FedAvg does not, since its engine
+adds clipped updates and draws per-client noise in one pass.
 
 All releases are multiplied by the sign with which the canary acts in their round, which an observer knows.
 """
@@ -25,7 +25,7 @@ from dpfl_theory.problems.base import Array, Kernels, Problem
 __all__ = ["LikelihoodRatio", "Linear", "Messages", "Score", "features", "fitted", "named", "scaffnew_messages"]
 
 Messages = Callable[[Any, Any], Any]
-"""(state before, state after) -> what each client sent in that round, (n, S, d), zero where nothing was sent, with the
+"""(state before, state after) -> each client's message in that round, (n, S, d), zero where nothing was sent, with the
 sign of ``w_k - w_{k+1}``."""
 
 
@@ -44,7 +44,8 @@ def features(
     lanes: Lanes,
     messages: Messages | None,
 ) -> Array:
-    """Runs lanes and returns what the observer sees of each, (S, F); the columns are those that `named` speaks of."""
+    """Runs replicates and returns the observer's features of each, (S, F); the columns are those of the scores of
+    `named`."""
     start = engine.asarray(np.zeros((lanes.count, problem.d)))
     batch = slice(lanes.first, lanes.first + lanes.count)
     context = Context(engine, problem, kernels, lanes, batch, start)
@@ -60,13 +61,15 @@ def features(
             signs.append(canary.sign(w))
             state, w = after, at
     columns = [sent * sign[None, :, None] for sent, sign in zip(seen, signs)]
-    if canary.towards is not None:  # the release before, with the sign of this round: what noise used twice shares
+    if canary.towards is not None:  # the release before, with the sign of this round: noise used twice is in both
         columns += [sent * sign[None, :, None] for sent, sign in zip(seen[:-1], signs[1:])]
     flat = np.concatenate([x for block in columns for x in block], axis=1)
     squares = sum((sent * sent).sum(axis=(0, 2)) for sent in seen)
     found = np.concatenate([flat, np.asarray(squares)[:, None]], axis=1)
     if not np.isfinite(found).all():
-        raise InputError(f"the run with {problem.name} leaves the finite numbers: give a smaller step size or pull")
+        raise InputError(
+            f"the run with {problem.name} gives numbers that are not finite: give a smaller step size or pull"
+        )
     return found
 
 
@@ -82,12 +85,13 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodRatio:
-    r"""Log likelihood ratio of rounds in which the canary takes part by chance, were the noise Gaussian:
+    r"""Log likelihood ratio of rounds in which the canary takes part by chance, for Gaussian noise:
 
     .. math:: \sum_k \log\big(1 - q + q\, e^{m_k x_k - m_k^2/2}\big)
 
     x_k is round k's release along the canary (rows of ``columns``), in standard deviations from its mean without it,
-    and m_k how far the canary moves it. Validity does not hang on this form: any function of what is seen is a score.
+    and m_k how far the canary moves it. The validity of the audit does not depend on this form: any function of the
+    observations is a score.
     """
 
     columns: Array
@@ -103,15 +107,15 @@ class LikelihoodRatio:
 
 
 Score = Callable[[Array], Array]
-"""Features (S, F) -> one number for each lane (S,)."""
+"""Features (S, F) -> one number for each replicate (S,)."""
 
 
 def named(canary: Canary, rounds: int, senders: int) -> dict[str, Linear]:
     """The scores that are fixed in advance; ``senders`` is 1 for the third party and n for the server.
 
-    Along the canary's direction: all rounds together, each round, and each round less the one before (noise used
-    twice). Each coordinate (noise forgotten there). For the server also the canary's message less each other client's
-    (noise used twice). Last the squared length of everything (a variance that tells).
+    Along the canary's direction: all rounds together, each round, and each round less the one before (to detect noise
+    used twice). Each coordinate (to detect missing noise). For the server also the canary's message less each other
+    client's (noise used twice). Last, the squared length of all features (a variance that depends on the data).
     """
     v, d = canary.direction, len(canary.direction)
     own = canary.client if senders > 1 else 0
@@ -152,8 +156,8 @@ def fitted(named_scores: dict[str, Linear], one: Array, zero: Array, rate: float
     """Scores that the pilot's features with (one) and without (zero) the canary, (S, F), determine: Fisher's linear
     discriminant, and a likelihood ratio where the canary takes part by chance in several rounds.
 
-    The discriminant finds combinations that nobody thought of, such as noise that cancels between coordinates and
-    rounds. The pilot pays for it: no lane that fits a score is tested by it.
+    The discriminant finds combinations that no list anticipates, such as noise that cancels between coordinates and
+    rounds. The pilot is used only to fit: a replicate that fits a score is not tested by it.
     """
     found: dict[str, Score] = {"discriminant fitted on the pilot": _discriminant(one, zero)}
     if rate < 1.0 and rounds > 1:

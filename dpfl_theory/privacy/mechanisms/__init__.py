@@ -1,4 +1,5 @@
-"""The mechanism of each algorithm, found by scan: a new one is one new module with ``MECHANISMS``."""
+"""The mechanism of each algorithm, found by a scan of the modules: a new mechanism is a new module with
+``MECHANISMS``."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from dpfl_theory.privacy.mechanisms.base import Mechanism
 __all__ = ["RENAMED", "Mechanism", "get", "mechanisms", "renamed"]
 
 RENAMED = {"dp-sgd": "dp-distributed-gd"}
-"""Old names, which work for one release more, and the names that replace them."""
+"""Old names, which work for one more release, and their replacements."""
 
 ELSEWHERE = {
     "dp-sgd-record": "it is dp-fedavg-record with `user_rate=1` and `local_steps=1`, whose epsilon is the same",
@@ -54,10 +55,10 @@ def get(name: str) -> type[Mechanism]:
 
 
 def renamed(name: str) -> str:
-    """What an old name accounts for, and what its user may have meant."""
+    """The meaning of an old name, and the mechanism that its user may have meant."""
     new = RENAMED[name]
     return (
-        f"{name!r} is now called {new!r}, and the old name goes with the next release: every client takes part in "
+        f"{name!r} is now called {new!r}, and the next release removes the old name: every client takes part in "
         "every round, and nothing is sampled. DP-SGD on Poisson samples of records, as in Opacus and TensorFlow "
         "Privacy, is 'poisson-gaussian'."
     )

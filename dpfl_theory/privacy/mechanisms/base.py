@@ -1,4 +1,4 @@
-"""What every description of a mechanism says, and how its parameters are checked."""
+"""The common parts of all descriptions of mechanisms, and the checks of their parameters."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ OF = {
     "average": "the noise of the average over a cohort",
     "step": "the noise of one local step",
 }
-"""What a noise multiplier may belong to."""
+"""The quantities that a noise multiplier may belong to."""
 
 SMALLEST, LARGEST = 1e-100, 1e12
-"""Noise multipliers that are accounted for; beyond them double precision ends."""
+"""The range of noise multipliers in the accounting; double precision is insufficient outside it."""
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another reading of a run: a clause that begins with "if", the options that choose it, and what it releases.
+    """Another reading of a run: a clause that starts with "if", the options that choose it, and its releases.
 
-    ``factor`` turns a multiplier of the other kind into the mechanism's own, where that is all that differs. With
-    ``bound`` the event is only an upper bound of what is released.
+    ``factor`` converts a multiplier of the other kind into the mechanism's own, where this is the only difference.
+    With ``bound`` the event is only an upper bound of the releases.
     """
 
     clause: str
@@ -41,7 +41,8 @@ class Alternative:
 
 
 def multiplies(z: float | None, noisy: str, replaced: bool, unit: str = "C") -> str:
-    """What a noise multiplier z multiplies, where a message has norm at most ``unit`` and ``noisy`` carries the noise.
+    """The quantity that a noise multiplier z multiplies, where a message has norm at most ``unit`` and ``noisy`` has
+    the noise.
 
     >>> multiplies(None, "the sum", False)
     'of C: the noise of the sum has standard deviation z C, as dp-accounting, Opacus and TensorFlow Privacy count'
@@ -61,20 +62,20 @@ def multiplies(z: float | None, noisy: str, replaced: bool, unit: str = "C") -> 
 
 
 def parameter(help_: str, default: Any = None, choices: Iterable[str] = ()) -> Any:
-    """A field with the text of its command-line option; without a default it must be given."""
+    """A field with the text of its command-line option; it is required without a default."""
     metadata = {"help": help_, "choices": tuple(choices)}
     return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism(ABC):
-    """What one run of an algorithm releases about one protected unit.
+    """The releases of one run of an algorithm about one protected unit.
 
     The sensitivity is 1: ``noise_multiplier`` is the noise's standard deviation per coordinate over the largest change
-    of what it protects, under the chosen neighbouring relation.
+    of the protected quantity, under the chosen neighbouring relation.
 
     Raises:
-        InputError: on construction, for a parameter out of range or a combination that nothing certifies.
+        InputError: on construction, for a parameter out of range or a combination without a certificate.
     """
 
     name: ClassVar[str]
@@ -86,7 +87,8 @@ class Mechanism(ABC):
     aliases: ClassVar[Mapping[str, str]] = {}
     """Other names of parameters on the command line."""
     fixed: ClassVar[Mapping[str, str]] = {}
-    """What the algorithm leaves no choice of, where it is not what most have: "noise", "sampling", "view"."""
+    """Properties that the algorithm fixes, where they differ from those of most algorithms: "noise", "sampling",
+    "view"."""
 
     noise_multiplier: float | None = parameter(
         "standard deviation of the noise over the sensitivity; each answer says of which noise, and in which unit"
@@ -111,36 +113,39 @@ class Mechanism(ABC):
 
     @abstractmethod
     def validate(self) -> None:
-        """Raise InputError for parameters that do not fit together; None stands for a value that is not given yet."""
+        """Raise InputError for parameters that do not fit together; None is a value that is not given yet."""
 
     @abstractmethod
     def event(self) -> Event:
-        """What is released at most, for accountants; needs the noise multiplier and the number of rounds.
+        """An upper bound of the releases, for accountants; needs the noise multiplier and the number of rounds.
 
         Lower limits for the mechanism are those of `attacks`, not of this event.
         """
 
     @abstractmethod
     def notes(self) -> tuple[str, ...]:
-        """One sentence for each thing that decides the accounting and may surprise."""
+        """One sentence for each property that decides the accounting and may surprise."""
 
     @abstractmethod
     def setting(self) -> dict[str, str]:
-        """What an epsilon of this mechanism is about, in one phrase each: the protected ``unit``, the ``neighbours``,
-        what the ``multiplier`` multiplies, the ``sampling``, the ``observer``, and where and how often ``noise`` is
-        added. Parameters that are not given yet are left out.
+        """The setting of an epsilon of this mechanism, in one phrase each: the protected ``unit``, the ``neighbours``,
+        the quantity that the ``multiplier`` multiplies, the ``sampling``, the ``observer``, and where and how often
+        ``noise`` is added. Parameters that are not given yet are left out.
         """
 
     def multiplier_of(self) -> str:
-        """What the noise multiplier belongs to: "sum", "message" or "average" of the clients' messages, or "step"."""
+        """The quantity that the noise multiplier belongs to: "sum", "message" or "average" of the clients' messages, or
+        "step"."""
         return "message"
 
     def factors(self) -> dict[str, float]:
-        """For each of these that is known here, what turns its multiplier into that of `multiplier_of`."""
+        """For each of these that is known here, the factor that converts its multiplier into that of
+        `multiplier_of`."""
         return {}
 
     def alternatives(self, given: Collection[str]) -> Iterator[Alternative]:
-        """Other readings of what was not given: ``given`` names the options that were, "multiplier_of" among them."""
+        """Other readings of the options that were not given; ``given`` has the names of the given options, which may
+        include "multiplier_of"."""
         if "multiplier_of" in given:
             return
         z = self.value("noise_multiplier")
@@ -150,10 +155,10 @@ class Mechanism(ABC):
                 yield Alternative(f"if it is the multiplier of {OF[of]}", {"multiplier_of": of}, event, factor)
 
     def attacks(self) -> tuple[tuple[Event, float], ...]:
-        """Events that show what is certainly released, those that show most first, each with the probability that the
-        run is not as described.
+        """Events that are certainly released, the most informative first, each with the probability that the run is
+        not as described.
 
-        `event` bounds from above; what it counts as seen need not be seen, and then these say less.
+        `event` bounds from above. It may count something as seen that need not be seen; then the attacks show less.
         """
         return ((self.event(), 0.0),)
 
@@ -162,11 +167,11 @@ class Mechanism(ABC):
         return None
 
     def sigma(self, clip: float) -> dict[str, float]:
-        """Standard deviations per coordinate, by the paper's letter, for a clipping threshold."""
-        raise InputError(f"{self.name} has no clipping threshold: its noise multiplier says everything")
+        """Standard deviations per coordinate, under the paper's symbols, for a clipping threshold."""
+        raise InputError(f"{self.name} has no clipping threshold: its noise multiplier determines the noise")
 
     def multiplier(self, sigma: float, clip: float) -> float:
-        """The noise multiplier of a standard deviation in the paper's letter (the first that `sigma` gives)."""
+        """The noise multiplier of a standard deviation in the paper's symbol (the first that `sigma` gives)."""
         unit = next(iter(replace(self, noise_multiplier=1.0).sigma(clip).values()))
         return sigma / unit
 
@@ -175,7 +180,7 @@ class Mechanism(ABC):
         return replace(self, **changes)
 
     def describe(self) -> dict[str, Any]:
-        """The parameters as plain data, with what the description fixes."""
+        """The parameters as plain data, with the properties that the description fixes."""
         return {
             "algorithm": self.name,
             "protects": self.protects,
@@ -184,14 +189,14 @@ class Mechanism(ABC):
         }
 
     def value(self, name: str) -> float:
-        """A number that must be given; InputError without it."""
+        """A number that must be given. Raises InputError without it."""
         value = getattr(self, name)
         if value is None:
             raise InputError(f"{self.name} needs {_named(name)}: give the {_help(self, name)}")
         return float(value)
 
     def count(self, name: str) -> int:
-        """A whole number that must be given; InputError without it."""
+        """A whole number that must be given. Raises InputError without it."""
         return int(self.value(name))
 
     def positive(self, *names: str) -> None:
@@ -220,7 +225,7 @@ def _number(value: object) -> bool:
 
 
 def _named(name: str) -> str:
-    """A parameter in a message."""
+    """The name of a parameter for a message."""
     return f"`{name}`"
 
 

@@ -17,11 +17,11 @@ __all__ = ["MECHANISMS", "DPFedAvg", "DPNormFedAvg"]
 
 @dataclass(frozen=True, kw_only=True)
 class DPFedAvg(Mechanism):
-    r"""DP-FedAvg: message_i = clip(u_i, C) + noise, of which the server averages those of a cohort.
+    r"""DP-FedAvg: message_i = clip(u_i, C) + noise, and the server averages the messages of a cohort.
 
-    ``noise_multiplier`` is that of the sum of ``cohort`` messages: with das2022's letters :math:`z = r\sigma/C` for
+    ``noise_multiplier`` is that of the sum of ``cohort`` messages: in das2022's notation :math:`z = r\sigma/C` for
     zero-out and :math:`r\sigma/(2C)` for replace, since the average's noise has standard deviation sigma (each client
-    adds :math:`\sqrt r \sigma`); with zhang2021's and hou2023's letters, whose sigma belongs to one message, :math:`z
+    adds :math:`\sqrt r \sigma`); in the notation of zhang2021 and hou2023, whose sigma belongs to one message, :math:`z
     = \sqrt{r}\sigma/C`.
 
     >>> m = DPFedAvg(clients=100, cohort=10, sampling="poisson", noise="average", noise_multiplier=2.0, rounds=50)
@@ -36,7 +36,7 @@ class DPFedAvg(Mechanism):
     noise_added_by = "client"
 
     clients: int | None = parameter("number of clients n")
-    cohort: float | None = parameter("clients in a round r (for poisson: on average); all without it")
+    cohort: float | None = parameter("clients in a round r (for poisson: on average); by default all")
     sampling: str = parameter(
         "how a cohort is drawn", default="full", choices=("full", "poisson", "fixed", "with-replacement")
     )
@@ -49,7 +49,7 @@ class DPFedAvg(Mechanism):
         "neighbouring relation of client data", default="zero-out", choices=("zero-out", "replace", "add-remove")
     )
     view: str = parameter(
-        "who looks: at the averages, or at every message", default="third-party", choices=("third-party", "server")
+        "observer: sees the averages, or every message", default="third-party", choices=("third-party", "server")
     )
 
     def validate(self) -> None:
@@ -72,8 +72,8 @@ class DPFedAvg(Mechanism):
             )
         if self.relation == "add-remove" and not (self.noise == "average" and self.sampling in ("full", "poisson")):
             raise InputError(
-                f"`relation=add-remove` with `noise={self.noise}` and `sampling={self.sampling}`: one client more also "
-                "changes the noise of the sum or the others' chances, which no accountant certifies; use "
+                f"`relation=add-remove` with `noise={self.noise}` and `sampling={self.sampling}`: one more client also "
+                "changes the noise of the sum or the others' probabilities, which no accountant certifies; use "
                 "`relation=zero-out`"
             )
 
@@ -85,8 +85,8 @@ class DPFedAvg(Mechanism):
             message = gaussian(self.value("noise_multiplier") / math.sqrt(r))
             if self.sampling == "with-replacement":
                 raise InputError(
-                    "`view=server` with `sampling=with-replacement`: how often a client is drawn in one round is not "
-                    "described; use `sampling=fixed` or poisson"
+                    "`view=server` with `sampling=with-replacement`: the description lacks the number of draws of a "
+                    "client in one round; use `sampling=fixed` or poisson"
                 )
             return Repeated(WithProbability(message, min(1.0, r / n)), rounds)
         match self.sampling:
@@ -145,9 +145,9 @@ class DPFedAvg(Mechanism):
             if r is not None and z is not None:
                 placed += f": the multiplier of one message is {z / math.sqrt(r):.6g}"
         observer = (
-            "third party: sees the sum or average of each round, and no single message"
+            "third party: sees the sum or average of each round, but no single message"
             if self.view == "third-party"
-            else "server: sees every message, which only its own client's noise hides"
+            else "server: sees every message, which only that client's noise hides"
         )
         return {
             "unit": "one client, with all of its data",
@@ -208,8 +208,8 @@ class DPFedAvg(Mechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class DPNormFedAvg(DPFedAvg):
-    """DP-NormFedAvg: message_i = C u_i/||u_i|| + noise. Normalised updates have norm C, so that all is as for
-    clipping.
+    """DP-NormFedAvg: message_i = C u_i/||u_i|| + noise. Normalised updates have norm C, so everything is the same as
+    for clipping.
     """
 
     name = "dp-normfedavg"

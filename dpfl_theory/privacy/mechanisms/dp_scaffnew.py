@@ -1,4 +1,4 @@
-"""DP-ScaffNew: every client sends its clipped, noisy progress when a common coin says so."""
+"""DP-ScaffNew: every client sends its clipped, noisy progress in rounds that a common coin selects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DPScaffNew(Mechanism):
     probability p.
 
     ``noise_multiplier`` is that of one message: sigma/C for zero-out, sigma/(2C) for replace. ``rounds`` counts
-    iterations T; the number of messages is Binomial(T, p), and everybody sees it.
+    iterations T; the number of messages is Binomial(T, p), and everyone sees it.
 
     >>> DPScaffNew(rounds=100, communication_probability=0.1, noise_multiplier=5.0).sigma(2.0)
     {'sigma': 10.0}
@@ -53,15 +53,15 @@ class DPScaffNew(Mechanism):
             "neighbours": f"{self.relation}: one client's message is {kind}",
             "multiplier": multiplies(self.noise_multiplier, "each client's message", replaced),
             "sampling": f"none: all clients communicate together, in an iteration with probability p{p}",
-            "observer": "everybody, the server too: sees every message, and when there was communication",
+            "observer": "everyone, including the server: sees every message, and when communication happened",
             "noise": "by each client, once for each communication, to its own message",
         }
 
     def notes(self) -> tuple[str, ...]:
         return (
             "The number of messages is random: Binomial(T, p), not its mean pT.",
-            "A client's control variate remembers the client's own noise, so the averages alone are certified for no "
-            "more than the messages.",
+            "A client's control variate remembers the client's own noise, so the averages by themselves are certified "
+            "for no more than the messages.",
         )
 
 

@@ -19,8 +19,8 @@ class DPNormEC(Mechanism):
     without the noise.
 
     ``noise_multiplier`` is that of one message: sigma for zero-out, sigma/2 for replace. The memory v_i uses the
-    message without noise and never leaves the client, so that it depends on the client's data and on what was released
-    only; the noise of all n clients therefore hides a client from those who see sums.
+    message without noise and never leaves the client. So it depends only on the client's data and on earlier releases,
+    and the noise of all n clients hides a client from an observer of sums.
 
     >>> DPNormEC(rounds=300, noise_multiplier=40.0, view="server").event().times
     300
@@ -39,7 +39,7 @@ class DPNormEC(Mechanism):
         "neighbouring relation of client data", default="zero-out", choices=("zero-out", "replace")
     )
     view: str = parameter(
-        "who looks: at sums over clients, or at every message", default="server", choices=("third-party", "server")
+        "observer: sees sums over clients, or every message", default="server", choices=("third-party", "server")
     )
 
     def validate(self) -> None:
@@ -72,7 +72,7 @@ class DPNormEC(Mechanism):
         replaced = self.relation == "replace"
         kind = f"another one of norm at most {self.bound}" if replaced else "zero instead, and the noise stays"
         seen = (
-            "server: sees every message, which only its own client's noise hides"
+            "server: sees every message, which only that client's noise hides"
             if self.view == "server"
             else "third party: sees sums over all n clients, which the noise of all of them hides"
         )
@@ -120,6 +120,6 @@ MECHANISMS = (DPNormEC, DPClip21, DPDistributedGD)
 
 def __getattr__(name: str) -> Any:
     if name == "DPSGD":
-        warnings.warn("DPSGD is now called DPDistributedGD: it samples nothing", FutureWarning, stacklevel=2)
+        warnings.warn("DPSGD is now called DPDistributedGD, since it does not sample", FutureWarning, stacklevel=2)
         return DPDistributedGD
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""DP-SGD as in Opacus, TensorFlow Privacy and dp-accounting: noise on a sum over records that are drawn one by one."""
+"""DP-SGD as in Opacus, TensorFlow Privacy and dp-accounting: noise on a sum over independently drawn records."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["MECHANISMS", "PoissonGaussian"]
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonGaussian(Mechanism):
-    r"""The Poisson-subsampled Gaussian mechanism: in each step every record is drawn independently with probability q,
-    the drawn records' gradients are clipped to norm C and added up, and the sum gets noise :math:`N(0, z^2 C^2 I)`.
+    r"""The Poisson-subsampled Gaussian mechanism. In each step every record is drawn independently with probability q.
+    The drawn records' gradients are clipped to norm C and added up, and the sum gets noise :math:`N(0, z^2 C^2 I)`.
 
     ``noise_multiplier`` is z, as DP-SGD libraries count it; for replace the noise is :math:`N(0, (2zC)^2 I)`.
     ``rounds`` counts steps.
@@ -71,13 +71,13 @@ class PoissonGaussian(Mechanism):
         }[self.relation]
         rate = "" if self.sampling_rate is None else f" = {self.sampling_rate:g}"
         return {
-            "unit": "one record (or whatever is sampled and clipped as one)",
+            "unit": "one record (or any unit that is sampled and clipped as one)",
             "neighbours": neighbours,
             "multiplier": multiplies(
                 self.noise_multiplier, "the sum of a batch's clipped gradients", self.relation == "replace"
             ),
             "sampling": f"Poisson: each record is in a step's batch independently, with probability q{rate}",
-            "observer": "whoever sees the model after every step, or these noisy sums, but not who was drawn",
+            "observer": "an observer of the model after every step, or of these noisy sums, but not of the draws",
             "noise": "once a step by a trusted server, to the sum of the batch",
         }
 

@@ -27,14 +27,14 @@ class DPFedAvgRecord(Mechanism):
     ``noise_multiplier`` is sigma_g. Neighbouring data sets differ in one record of one user, so that one record's step
     moves by at most 1 in units of the noise's 2C/(sR).
 
-    What is certified here, and why it is less than the paper counts on:
+    The certificate here, and the reasons why it is weaker than the paper assumes:
 
-    * **Who takes part can be seen.** The other users' records may be anything, so that a round with a user and one
-      without can look different whatever the record in question is. Sampling users then only makes the user's rounds
-      fewer. (Amplification needs a mechanism that hides whole users.) Short messages under much noise hide it; lower
-      limits therefore give away the chance that it is not seen.
+    * **Who takes part can be seen.** The other users' records are arbitrary. So a round with a user and one without can
+      look different, whatever the protected record is. Sampling of users then only reduces the number of the user's
+      rounds. (Amplification needs a mechanism that hides whole users.) Short messages under much noise hide
+      participation, so lower limits subtract the probability that it is not seen.
     * **The other users' noise counts at K = 1 only.** With more local steps a user's later gradients depend on its
-      earlier noise, which the sum does not hide: for K > 1 the local steps are composed as if they were seen.
+      earlier noise, which the sum does not hide: for K > 1 the local steps are composed as if the observer saw them.
 
     >>> m = DPFedAvgRecord(users=100, records=4000, user_rate=0.05, record_rate=0.2, local_steps=1,
     ...                    noise_multiplier=10.0, rounds=100)
@@ -54,7 +54,7 @@ class DPFedAvgRecord(Mechanism):
     record_rate: float | None = parameter("share s of the records in a local step; floor(sR) are used")
     local_steps: int | None = parameter("local steps K in a round")
     view: str = parameter(
-        "who looks: at the averages, or at every user's message",
+        "observer: sees the averages, or every user's message",
         default="third-party",
         choices=("third-party", "server"),
     )
@@ -87,7 +87,7 @@ class DPFedAvgRecord(Mechanism):
         z, share, rate = self.value("noise_multiplier"), self.batch / self.value("records"), self._rate()
         one_round: Event
         if self._noise_of_others_counts():
-            if self.cohort == self.batch == 1:  # one of all records is drawn, and nothing but it is sent
+            if self.cohort == self.batch == 1:  # one of all records is drawn, and only this one is sent
                 share, rate = share * rate, 1.0
             # Distances are counted in units of half the largest change, as `fixed_size` does for replace.
             one_round = sampling.fixed_size(share, 2 * z * math.sqrt(self.cohort), replace=True)
@@ -97,10 +97,12 @@ class DPFedAvgRecord(Mechanism):
         return Repeated(WithProbability(one_round, rate), self.count("rounds"))
 
     def attacks(self) -> tuple[tuple[Event, float], ...]:
-        """Losses are linear: a record moves every sum by 1 in each step that uses it, and every gradient is constant.
+        """Attacks with linear losses: a record moves every sum by 1 in each step that uses it, and every gradient is
+        constant.
 
-        Either the user's other records are the opposite of the other users', which shows who takes part up to
-        `_unseen`, or all of them are alike, and a round without the user looks like one that does not use the record.
+        There are two cases. The user's other records can be the opposite of the other users' records, which shows
+        participation up to `_unseen`. Or all these records are the same, and a round without the user looks like one
+        that does not use the record.
         """
         event, rounds = self.event(), self._attacked_rounds()
         if self.view == "server":
@@ -113,7 +115,8 @@ class DPFedAvgRecord(Mechanism):
         return (seen, unseen), (Repeated(self._uses(self._rate()), rounds), 0.0)
 
     def _uses(self, rate: float) -> Release:
-        """How often a round's sum uses the record, when its user takes part with probability ``rate``."""
+        """The distribution of the number of uses of the record in a round's sum, when its user takes part with
+        probability ``rate``."""
         steps = self.count("local_steps")
         weights = [
             rate * float(stats.binom.pmf(j, steps, self.batch / self.value("records"))) for j in range(steps + 1)
@@ -128,8 +131,8 @@ class DPFedAvgRecord(Mechanism):
     def _unseen(self) -> float:
         """A bound of the probability that a round's sum looks like that of the wrong kind of round.
 
-        The other users' gradients are C, those of the user's other records -C, so that the sums of K steps differ by K
-        sR units, of which the record makes up K; half way between the two is the border.
+        The other users' gradients are C, and those of the user's other records -C. So the sums of K steps differ by K
+        sR units, of which the record contributes K; the threshold is the midpoint.
         """
         steps, z = self.count("local_steps"), self.value("noise_multiplier")
         border = math.sqrt(steps) * (self.batch / 2 - 1) / (z * math.sqrt(self.cohort))
@@ -164,7 +167,7 @@ class DPFedAvgRecord(Mechanism):
         return "step"
 
     def alternatives(self, given: Collection[str]) -> Iterator[Alternative]:
-        """Noise of the same multiplier once a round, on what a user sends: no record is hidden by a batch then."""
+        """Noise of the same multiplier once a round, on what a user sends: then no batch hides a record."""
         others = math.sqrt(self.cohort) if self.view == "third-party" and self._one_release() else 1.0
         once = gaussian(self.value("noise_multiplier") * others)
         yield Alternative(
@@ -186,7 +189,10 @@ class DPFedAvgRecord(Mechanism):
         elif self.cohort == self.users:
             cohort = "every user in every round"
         else:
-            cohort = f"{self.cohort} of {self.users} users in each round, without replacement, which hides nothing"
+            cohort = (
+                f"{self.cohort} of {self.users} users in each round, without replacement, which does not hide "
+                "participation"
+            )
         if self.records is None or self.record_rate is None:
             batch = "floor(sR) of its R records"
         elif self.batch == self.records:
@@ -196,7 +202,9 @@ class DPFedAvgRecord(Mechanism):
         if self.view == "server":
             observer = "server: sees every user's message, which only that user's noise hides"
         elif not self._one_release():
-            observer = "third party: sees averages, which repeat a user's noise, so that others' noise is not counted"
+            observer = (
+                "third party: sees averages, which repeat a user's noise, so the other users' noise is not counted"
+            )
         elif self.local_steps == 1:
             observer = "third party: sees the average of each round, which the noise of the whole cohort hides"
         else:
@@ -217,8 +225,8 @@ class DPFedAvgRecord(Mechanism):
         said = []
         if self.user_rate is not None and self.users is not None and self.cohort < self.users:
             said.append(
-                "Users' other records can show who takes part, so sampling users makes a user's rounds fewer and hides "
-                "nothing."
+                "Users' other records can show who takes part, so sampling of users only reduces the number of a "
+                "user's rounds and does not hide participation."
             )
         if self.view == "third-party" and self.local_steps is not None and self.local_steps > 1:
             said.append("With more than one local step the other users' noise does not hide a user's earlier steps.")
@@ -246,9 +254,10 @@ class DPFedSGD(DPFedAvgRecord):
 class DPScaffold(DPFedAvgRecord):
     """DP-SCAFFOLD and DP-SCAFFOLD-warm: as DP-FedAvg, but users' control variates remember their noise.
 
-    A user sends its control variate's change, and so its earlier noise a second time, in another cohort's sum: what
-    others' noise hid once is seen twice. Therefore the messages are composed as if each were seen, for third parties
-    too. (The rounds that warm up the control variates release as much as any other: count them among ``rounds``.)
+    A user sends its control variate's change, and so its earlier noise a second time, in another cohort's sum: a
+    contribution that the other users' noise hid once is seen twice. Therefore the messages are composed as if each were
+    seen, also for third parties. (The rounds that warm up the control variates release as much as any other: count them
+    among ``rounds``.)
     """
 
     name = "dp-scaffold"

@@ -4,8 +4,8 @@
 * `recipe`: the accounting of the paper's experiments (Appendix B.4, Implementation).
 * `theorem`: the three steps of Appendix B.4 without approximation, and Theorem 4.1's orders of magnitude.
 
-They are what is printed, whether or not it holds. One caveat is known: with K > 1 the factor lM of Step 1 does not
-follow from Lemma B.5, since a user's second gradient is taken at a point that carries this user's noise alone.
+They are the printed formulas, whether or not these hold. One caveat is known: with K > 1 the factor lM of Step 1 does
+not follow from Lemma B.5, since a user's second gradient is taken at a point that has only this user's noise.
 """
 
 from dpfl_theory.privacy.noble2022.inputs import Bound

@@ -1,9 +1,10 @@
-"""A CGF at integer orders, evaluated where a search needs it, and the search for the best order.
+"""A cumulant generating function (CGF) at integer orders, evaluated where a search needs it, and the search for the
+best order.
 
 Both levels of Appendix B have the form log(1 + sum_j binom(alpha, j) q^j exp(t_j)). All orders up to `DENSE` are
-evaluated. While an order beyond may be better, as a lower bound for all of them tells, orders are sampled octave by
-octave up to `LARGEST_ORDER`. Then the neighbourhood of the best is bisected down to adjacent integers. Every order
-gives a valid bound, so that sampling could only lose tightness; against all orders up to 4096 it lost none.
+evaluated. While a lower bound for all larger orders allows a better one, orders are sampled octave by octave up to
+`LARGEST_ORDER`. Then the neighbourhood of the best is bisected down to adjacent integers. Every order gives a valid
+bound, so sampling can only lose tightness; compared with all orders up to 4096 it lost none.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ IntArray = NDArray[np.int64]
 DENSE = 512
 """All orders up to this one are tried."""
 LARGEST_ORDER = 1 << 17
-"""The largest order that is tried; an optimum there is reported as lying at the edge."""
+"""The largest order that is tried; an optimum there is reported as an optimum at the edge."""
 _PER_OCTAVE = 48
 _FEW = 5.0  # below this alpha q, the sum's mass is in its first and last `_WINDOW` terms
 _WINDOW = 64

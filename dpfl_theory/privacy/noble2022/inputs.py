@@ -1,4 +1,4 @@
-"""What the four entry points take: the checks of the arguments, and the result type."""
+"""Checks of the arguments of the four entry points, and their result type."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Bound", "Setting", "above", "count", "inside"]
 
 @dataclass(frozen=True)
 class Bound:
-    """A privacy bound: epsilon, the order alpha at which it is attained, and what a reader must know about it.
+    """A privacy bound: epsilon, the order alpha at which it is attained, and warnings.
 
-    `x` is the share of delta that B.4 gives to the conversion (delta' = x delta/Tl); None where there is none.
-    `warning` is None or clauses joined by semicolons: an optimum at the edge of what was searched, a product of rate
+    `x` is the share of delta that B.4 gives to the conversion (delta' = x delta/Tl); None without a conversion.
+    `warning` is None or clauses joined by semicolons: an optimum at the edge of the search range, a product of rate
     and number that the algorithm rounds down, or a bound beyond the largest float.
     """
 
@@ -95,20 +95,21 @@ class Setting:
 
     @property
     def aggregate_variance(self) -> float:
-        """lM sigma_g^2, which Step 1 of B.4 uses, with lM as it is, not rounded down."""
+        """lM sigma_g^2, which Step 1 of B.4 uses, with the exact lM, not rounded down."""
         return self.user_rate * self.users * float(self.noise_multiplier) ** 2
 
     def rounding(self, aggregate: bool = True) -> str | None:
-        """What the formulas leave out when lM (for an aggregate) or sR is no integer."""
+        """A warning about the formulas when lM (for an aggregate) or sR is not an integer."""
         parts = []
         if aggregate and _decimal(self.user_rate) * self.users != self.users_per_round:
             parts.append(
-                f"lM = {self.user_rate * self.users:g} is no whole number: the algorithm picks {self.users_per_round} "
+                f"lM = {self.user_rate * self.users:g} is not a whole number: the algorithm picks "
+                f"{self.users_per_round} "
                 "users, whose noise is less than the lM sigma_g^2 of the printed formula, so epsilon may be understated"
             )
         if _decimal(self.record_rate) * self.records != self.records_per_step:
             parts.append(
-                f"sR = {self.record_rate * self.records:g} is no whole number: the algorithm picks "
+                f"sR = {self.record_rate * self.records:g} is not a whole number: the algorithm picks "
                 f"{self.records_per_step} records, fewer than the rate s of the printed formula"
             )
         return "; ".join(parts) or None

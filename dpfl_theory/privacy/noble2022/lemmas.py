@@ -150,7 +150,7 @@ def lemma_b7(order: Real, rate: float, variance: float) -> Floats:
         variance: sigma_g^2 > 0; for an aggregate of users the paper puts lM sigma_g^2 here.
 
     Raises:
-        InputError: when an order is no integer >= 2, q is outside (0, 1), or the variance is not positive.
+        InputError: when an order is not an integer >= 2, q is outside (0, 1), or the variance is not positive.
 
     Source: Lemma B.7, which is Theorem 9 of Wang, Balle, Kasiviswanathan for the Gaussian mechanism. Neighbouring data
     sets differ by one replaced record.
@@ -179,7 +179,7 @@ def wang_theorem9(
         rdp_at_infinity: epsilon(infinity), the pure budget; infinite for the Gaussian mechanism and its compositions.
 
     Raises:
-        InputError: when an order is no integer >= 2, q is outside (0, 1), or epsilon(infinity) is not positive.
+        InputError: when an order is not an integer >= 2, q is outside (0, 1), or epsilon(infinity) is not positive.
 
     Source: Wang, Balle, Kasiviswanathan, "Subsampled Renyi differential privacy and analytical moments accountant",
     2019/2020, Theorem 9; Noble et al. cite it in the Implementation paragraph of Appendix B.4.

@@ -12,12 +12,12 @@ with epsilon' of Lemma B.7 at rate s. Composition over T rounds (Lemma B.5) and 
 .. math:: \varepsilon = \min_{\alpha > 1} \Big( T \varepsilon_{\mathrm{round}}(\alpha)
           + \frac{\log(1/\delta)}{\alpha - 1} \Big).
 
-Three things the paragraph leaves open are settled by the T columns of Tables 1 and 4. The Gaussian terms stand at
-variance lM sigma_g^2; epsilon(infinity) is infinite, so that Theorem 9 has the factor 2; delta = 1/(MR) with R the
-records that enter training (4000 of 5000), not all of them. This gives 22 of the 25 printed values of T, and one more
-than printed at sigma_g = 160, K = 5, 10, 20, where the tables repeat the row of sigma_g = 80. The authors' published
-script get_epsilon_bound.py, run at these settings, gives the same 25 numbers. The epsilons in the captions are these
-values rounded up.
+The T columns of Tables 1 and 4 determine three points that the paragraph leaves open. The Gaussian terms have variance
+lM sigma_g^2. epsilon(infinity) is infinite, so that Theorem 9 has the factor 2. delta = 1/(MR), where R is the number
+of records that enter training (4000 of 5000), not of all records. This gives 22 of the 25 printed values of T, and one
+more than printed at sigma_g = 160, K = 5, 10, 20, where the tables repeat the row of sigma_g = 80. The authors'
+published script get_epsilon_bound.py, run at these settings, gives the same 25 numbers. The epsilons in the captions
+are these values rounded up.
 
 The minimum over real alpha, interpolated by equation (7), is attained at an integer: see `eq7`. So all integers are
 searched instead of a fine grid.
@@ -112,13 +112,13 @@ def rounds_recipe(
     above("epsilon", epsilon, 0)
     inside("delta", delta, 0, 1)
     curve, log_term = _curve(setting), -math.log(delta)
-    # The first guess: the best of the orders at hand, which spares the search for the best order of a single round.
+    # The first guess: the best of the evaluated orders, which avoids the search for the best order of a single round.
     reach_each = (epsilon * (curve.orders - 1) - log_term) / np.maximum(curve.values, np.finfo(float).tiny)
     rounds = int(min(max(float(reach_each.max()) - 1, 0.0), MOST_ROUNDS))
     while rounds > 0 and curve.best(float(rounds), log_term)[0] > epsilon:
         rounds -= 1
     while curve.best(rounds + 1.0, log_term)[0] <= epsilon:
-        # At the best order of T + 1 rounds, epsilon is linear in T: go on to where it meets the budget. That is at
+        # At the best order of T + 1 rounds, epsilon is linear in T: continue to where it meets the budget. That is at
         # least T + 1, up to rounding, and the order of the next optimum differs, so that few passes suffice.
         order = curve.best(rounds + 1.0, log_term)[1]
         value = float(curve.values[curve.orders.searchsorted(order)])

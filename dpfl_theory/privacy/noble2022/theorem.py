@@ -68,7 +68,7 @@ def epsilon_theorem(
 
     Args:
         users, records, user_rate, record_rate, local_steps, noise_multiplier, rounds, delta: as in `epsilon_recipe`.
-        view: "third-party", who sees the models after aggregation, or "server", who sees each user's update.
+        view: "third-party", which sees the models after aggregation, or "server", which sees each user's update.
 
     Returns:
         the bound with its order and x; epsilon is infinite where the printed formula overflows.
@@ -141,7 +141,7 @@ class _ThreeSteps:
     def bound(self, rounds: int) -> Bound:
         x = self._shares(_LOGITS, rounds)
         log_terms = -np.log(x * (self.delta / (rounds * self.rate)))
-        self.curve.best(float(self.steps), float(log_terms.min()))  # has the curve reach as far as is needed
+        self.curve.best(float(self.steps), float(log_terms.min()))  # extends the curve as far as needed
         self.curve.best(float(self.steps), float(log_terms.max()))
         grid = self._after(self.curve.best_each(float(self.steps), log_terms), x, rounds)
         i = int(np.argmin(grid))

@@ -1,4 +1,4 @@
-"""The algorithms that hyper-parameters are recommended for, found by scan: one module each, with ``SETTINGS``."""
+"""The algorithms that hyper-parameters are recommended for, found by a scan of the modules, each with ``SETTINGS``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What dp-fedavg's privacy level is made of, and what a run of it releases."""
+"""The parts of dp-fedavg's privacy level, and the releases of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["lacking", "released"]
 
 
 def lacking(given: Mapping[str, Any]) -> list[str]:
-    """What is needed for a privacy level, if it is not given."""
+    """The missing inputs of a privacy level."""
     paper = given.get("calibration") == "paper"
     needed = ("epsilon", "delta", *(("constant",) if paper else ()))
     missing = [name for name in needed if given.get(name) is None]
@@ -25,11 +25,12 @@ def lacking(given: Mapping[str, Any]) -> list[str]:
     every = f"{', '.join(first)} and {last}"
     if len(missing) == len(needed):
         return [f"a privacy level: give `rho`, or {every}"]
-    return [f"{' and '.join(map(named, missing))}, since rho is made of {every}: give all of them, or `rho`"]
+    return [f"{' and '.join(map(named, missing))}, since rho is computed from {every}: give all of them, or `rho`"]
 
 
 def released(setting: DPFedAvg, found: Document, printed: bool) -> Mechanism:
-    """For random cohorts noise is certified where the server adds it, whoever came; the paper's clients add it."""
+    """The releases. For random cohorts noise is certified if the server adds it, for any cohort; in the paper the
+    clients add it."""
     from dpfl_theory.privacy.mechanisms import get
 
     kind: Any = get(setting.name)

@@ -1,4 +1,4 @@
-"""What noble2022's two algorithms share: M users with R records, noise at every local step, and what it must hide."""
+"""Common parts of noble2022's two algorithms: M users with R records, and noise at every local step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Noble2022"]
 
-_NOTHING = "The bound is not below nu D_0^2/2, which bounds F(x^0) - F(x*) without any run: it promises nothing."
+_NOTHING = "The bound is not below nu D_0^2/2, which bounds F(x^0) - F(x*) without any run: the bound promises nothing."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class Noble2022(Setting):
             )
 
     def letters(self) -> dict[str, float]:
-        """The values of noble2022's letters that the inputs give."""
+        """The values of noble2022's symbols that the inputs give."""
         given = {
             "M": self.users,
             "R": self.records,
@@ -76,8 +76,8 @@ class Noble2022(Setting):
         return {name: value for name, value in given.items() if value is not None}
 
     def noise(self, T: int, K: int) -> float:
-        """sigma_g, the noise of one local step over its sensitivity 2C/(sR), of T rounds of K: the order that is
-        printed, with the constant."""
+        """sigma_g, the noise of one local step over its sensitivity 2C/(sR), for T rounds of K local steps: the
+        printed order, with the constant."""
         from dpfl_theory.recommend.evaluate import prescribed
         from dpfl_theory.statements import get
 
@@ -99,15 +99,15 @@ class Noble2022(Setting):
         )
 
     def unit(self) -> float:
-        """2C/(sR), what one record moves a local step by [F/X]."""
+        """2C/(sR), the largest change of a local step by one record [F/X]."""
         return 2 * self.clip / (self.record_rate * self.records)
 
     def sigma(self, T: int, K: int) -> float:
-        """The letter Sigma [F/X], which counts 2d where the noise's second moment has d."""
+        """The symbol Sigma [F/X], which has 2d where the noise's second moment has d."""
         return self.unit() * math.sqrt(2 * self.dim) * self.noise(T, K)
 
     def at(self, choice: Document) -> dict[str, float]:
-        """The values of all letters of the choice's statement, with the steps that it prescribes."""
+        """The values of all symbols of the choice's statement, with the steps that it prescribes."""
         from dpfl_theory.recommend.evaluate import prescribed
         from dpfl_theory.statements import get
 
@@ -123,7 +123,7 @@ class Noble2022(Setting):
         return terms(get(choice["statement"]), self.at(choice))
 
     def unmet(self, choice: Document) -> list[str]:
-        """Why the choice's statement does not apply."""
+        """The reasons why the choice's statement does not apply."""
         from dpfl_theory.recommend.evaluate import failures
         from dpfl_theory.statements import get
 
@@ -166,7 +166,7 @@ class Noble2022(Setting):
         }
 
     bounded: ClassVar[str]
-    """What the bound bounds."""
+    """The left side of the bound."""
 
     def weights(self, choice: Document, known: dict[str, float]) -> Document:
         """The weights of the mean that the bound is for, where they differ."""
@@ -174,26 +174,26 @@ class Noble2022(Setting):
 
     @abstractmethod
     def said(self) -> list[str]:
-        """What the theorems ask of a run, and what its noise covers."""
+        """The theorems' requirements on a run, and the rounds that its noise covers."""
 
     def never_clipped(self, besides: str = "") -> str:
         """The hypothesis on the threshold that both theorems share."""
         return (
-            f"The theorem takes it that no record's gradient along the run is longer than {named('clip')}, so that "
+            f"The theorem assumes that no record's gradient along the run is longer than {named('clip')}, so that "
             f"clipping never acts{besides}."
         )
 
     def order(self) -> list[str]:
-        """What is to be known of the paper's noise, where it is used."""
+        """The warning about the paper's noise, where it is used."""
         if self.calibration != "paper":
             return []
         return [
-            "The noise is an order with an unknown constant, 1 unless `constant` says otherwise, and that order is "
-            "refuted: use `calibration=accountant` for a certified sigma_g."
+            "The noise is an order with an unknown constant, 1 unless `constant` is given, and that order is refuted: "
+            "use `calibration=accountant` for a certified sigma_g."
         ]
 
     def as_printed(self, original: Statement, known: dict[str, float]) -> str:
-        """What the paper prints for eta_l, beside the longest step that the repaired theorem takes."""
+        """The paper's eta_l, compared with the longest step that the repaired theorem allows."""
         from dpfl_theory.recommend.evaluate import prescribed
 
         given, here = prescribed(original, known)["eta_l"], known["eta_l"]
@@ -204,7 +204,7 @@ class Noble2022(Setting):
         )
 
     def with_printed(self, original: Statement, why: str) -> Document:
-        """The repaired statement's answer for the rounds and local steps that are given; why: what the steps are."""
+        """The repaired statement's answer for the given rounds and local steps; why: the source of the steps."""
         from dpfl_theory.recommend.evaluate import cite
 
         choice = {"statement": f"{original.id}.repaired", "rounds": self.rounds, "local_steps": self.local_steps}
@@ -232,7 +232,7 @@ class Noble2022(Setting):
         }
 
     def besides(self, known: dict[str, float], bound: float | None) -> list[str]:
-        """What another statement says of the same steps."""
+        """The result of another statement for the same steps."""
         return []
 
     def trivial(self) -> tuple[float, str]:

@@ -23,8 +23,8 @@ __all__ = ["SETTINGS", "DPFedAvg", "DPNormFedAvg"]
 class DPFedAvg(Setting):
     r"""DP-FedAvg with clipping for n clients with convex, L-smooth, G-Lipschitz objectives.
 
-    The privacy level is epsilon and delta, or rho. The accountant's noise tells rho by :math:`\sigma^2 = K C^2
-    \rho^2/d`, as the paper's does, where :math:`\rho = \sqrt{q d \log(1/\delta)}/(n \epsilon)`. Without gamma it is
+    The privacy level is epsilon and delta, or rho. The accountant's noise determines rho by :math:`\sigma^2 = K C^2
+    \rho^2/d`, as the paper's does, where :math:`\rho = \sqrt{q d \log(1/\delta)}/(n \epsilon)`. The default of gamma is
     :math:`L \|w_0 - w^*\|`, which minimises the term A of the bound.
 
     >>> DPFedAvg(clients=100, cohort=100, dim=10, smoothness=2.0, lipschitz=1.0, distance=3.0, heterogeneity=0.0,
@@ -35,10 +35,10 @@ class DPFedAvg(Setting):
     name = "dp-fedavg"
     title = "DP-FedAvg with clipping"
     source = "das2022 Theorem 4 (a)"
-    speaks_of_noise: ClassVar[str] = "Theorem 4 is in rho, which is that of this noise: sigma^2 = K C^2 rho^2/d"
+    speaks_of_noise: ClassVar[str] = "Theorem 4 depends on rho, here that of this noise: sigma^2 = K C^2 rho^2/d"
     theorem: ClassVar[str] = "das2022.theorem4a"
     certain: ClassVar[str] = theorem
-    """The statement whose bound counts: the printed one, or its repair."""
+    """The statement whose bound is used: the printed one, or its repair."""
 
     clients: int = parameter("number of clients", "count", measured="clients")
     cohort: float = parameter("clients in a round r, on average", "positive")
@@ -56,7 +56,7 @@ class DPFedAvg(Setting):
     local_steps: int | None = parameter("local steps E in a round", "count", free=True)
     alpha: float | None = parameter("constant alpha >= 1 that lengthens the run", "positive", free=True)
     gamma: float | None = parameter(
-        "constant gamma that scales the run's length [F/X]; L times the distance without it", "positive", optional=True
+        "constant gamma that scales the run's length [F/X]; by default L times the distance", "positive", optional=True
     )
     rounds: int | None = parameter(
         "number of communication rounds; bound-optimal makes at most these", "count", optional=True
@@ -85,7 +85,7 @@ class DPFedAvg(Setting):
         return self.smoothness * self.distance if self.gamma is None else self.gamma
 
     def ratio(self) -> float:
-        """rho: given, or what Theorem 3's variance sigma^2 = K C^2 rho^2/d says it is (Definition 2)."""
+        """rho: given, or computed from Theorem 3's variance sigma^2 = K C^2 rho^2/d (Definition 2)."""
         if self.rho is not None:
             return self.rho
         from dpfl_theory.recommend.evaluate import prescribed
@@ -101,7 +101,7 @@ class DPFedAvg(Setting):
         return released(self, found, printed)
 
     def letters(self) -> dict[str, float]:
-        """The values of das2022's letters that the inputs give."""
+        """The values of das2022's symbols that the inputs give."""
         known = {
             "rho": self.ratio(),
             "n": self.clients,
@@ -126,7 +126,7 @@ class DPFedAvg(Setting):
         known = {**self.letters(), "gamma": self.travel()}
         exact = prescribed(theorem, known)
         K = rounded_up(exact["K"])
-        # K is proportional to gamma, so that the whole K is the prescription for a slightly larger gamma.
+        # K is proportional to gamma, so the rounded K is the prescription for a slightly larger gamma.
         at = {**known, **exact, "K": K, "gamma": known["gamma"] * K / exact["K"]}
         found = self._document(theorem, at)
         unmet = failures(theorem, at)
@@ -142,7 +142,7 @@ class DPFedAvg(Setting):
         }
 
     def at(self, choice: Document) -> dict[str, float]:
-        """The values of all letters of the theorem."""
+        """The values of all symbols of the theorem."""
         from dpfl_theory.recommend.evaluate import prescribed
         from dpfl_theory.statements import get
 
@@ -203,7 +203,7 @@ class DPFedAvg(Setting):
         return min(self.lipschitz * self.distance, self.smoothness * self.distance**2 / 2), "min(G D, L D^2/2)"
 
     def unknown(self) -> str | None:
-        """Why the right side has no value beforehand, if so."""
+        """The reason why the right side has no value before a run, if so."""
         return None
 
     def optimum(self) -> Optimum:
@@ -225,7 +225,8 @@ class DPFedAvg(Setting):
         return replace(self, clients=int(value), cohort=self.cohort * value / self.clients)
 
     def bound_at(self, theorem: Statement, at: dict[str, float]) -> tuple[dict[str, float], float | None, str]:
-        """The right side's terms, the bound that they give for the expectation on the left, and what that is."""
+        """The terms of the right side, their bound for the expectation on the left side, and the name of that
+        expectation."""
         from dpfl_theory.recommend.evaluate import terms, value
 
         assert theorem.sides is not None
@@ -245,14 +246,14 @@ class DPFedAvg(Setting):
         chosen = "given" if self.gamma is not None else "L times the distance, which minimises the term A"
         start = (
             f"eta = rho/(2 alpha L), C = G E and K = 2 alpha gamma/(C rho^2) are Theorem 4's; gamma was {chosen}. K = "
-            f"{exact:.6g} is rounded up to {K}, and gamma raised in proportion, so that the theorem holds for this K"
+            f"{exact:.6g} is rounded up to {K}, and gamma is raised in proportion, so that the theorem holds for this K"
         )
         return f"{start}, but a hypothesis fails" if unmet else start
 
     def _warnings(self, unmet: list[str], bound: float | None, vacuous: bool | None) -> list[str]:
         said = [f"No bound is claimed: {text}." for text in unmet]
         if vacuous:
-            said.append("The bound is not below what L and G say of f(w_0) - f(w*): it promises nothing.")
+            said.append("The bound is not below the one that L and G give for f(w_0) - f(w*): it promises nothing.")
         if self.calibration == "paper":
             said.append(
                 "Theorem 3 is refuted as printed: whether this noise gives (epsilon, delta) depends on the constant q; "
@@ -260,8 +261,8 @@ class DPFedAvg(Setting):
             )
         elif self.noise_by_server() and self.rho is None:
             said.append(
-                "The noise is certified where it is on the average, whoever comes; clients that add it themselves need "
-                "more, since few may come (dpfl-theory privacy calibrate --noise per-client)."
+                "The certificate is for noise on the average, for any cohort. Clients that add the noise themselves "
+                "need more, since few may take part (dpfl-theory privacy calibrate --noise per-client)."
             )
         return said
 
@@ -270,8 +271,8 @@ class DPFedAvg(Setting):
 class DPNormFedAvg(DPFedAvg):
     """DP-NormFedAvg: as DP-FedAvg, with each update scaled to length C.
 
-    The bound is for the clients' gaps weighted by GE/||u_i|| >= 1. Where clients differ it holds the expectation of a
-    weighted heterogeneity, which nothing bounds beforehand, so that there is no number.
+    The bound is for the clients' gaps weighted by GE/||u_i|| >= 1. Where clients differ, it contains the expectation
+    of a weighted heterogeneity. No bound of it is known before a run, so there is no number.
     """
 
     name = "dp-normfedavg"
@@ -283,7 +284,9 @@ class DPNormFedAvg(DPFedAvg):
     def unknown(self) -> str | None:
         if self.heterogeneity == 0:
             return None
-        return "the bound holds an expectation of the clients' weighted heterogeneity, which is not known beforehand"
+        return (
+            "the bound contains an expectation of the clients' weighted heterogeneity, which is not known before a run"
+        )
 
     def _repaired(self, at: dict[str, float]) -> Document | None:
         from dpfl_theory.statements import get
@@ -296,13 +299,13 @@ class DPNormFedAvg(DPFedAvg):
         said = []
         if self.heterogeneity > 0:
             said.append(
-                "The bound holds an expectation of the clients' weighted heterogeneity, which is not known beforehand: "
-                "its term is left out of the terms, and there is no bound."
+                "The bound contains an expectation of the clients' weighted heterogeneity, which is not known before a "
+                "run: the terms omit it, and there is no bound."
             )
         if self.cohort < self.clients:
             said.append(
-                "Theorem 4 (b) is refuted for independent sampling with r < n; for it the repaired bound counts, for "
-                "cohorts of exactly r clients the printed one."
+                "Theorem 4 (b) is refuted for independent sampling with r < n, where the repaired bound is valid; for "
+                "cohorts of exactly r clients the printed one is."
             )
         return said + super()._warnings(unmet, bound, vacuous)
 

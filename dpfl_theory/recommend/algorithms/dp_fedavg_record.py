@@ -41,7 +41,9 @@ class DPFedAvgRecord(Noble2022):
     name = "dp-fedavg-record"
     title = "DP-FedAvg with noise at every local step"
     source = "noble2022 Theorem C.2, repaired"
-    speaks_of_noise: ClassVar[str] = "Sigma, of sigma_g, is a letter of Theorem C.2: its bound is that of this noise"
+    speaks_of_noise: ClassVar[str] = (
+        "Sigma, computed from sigma_g, is a symbol of Theorem C.2: its bound is that of this noise"
+    )
     bounded = "E F(xbar) - F(x*), xbar the mean of x^0, ..., x^{T-1} [F]"
 
     dissimilarity: float = parameter(
@@ -60,12 +62,13 @@ class DPFedAvgRecord(Noble2022):
         return {**super().letters(), "G": self.dissimilarity, "B": self.dissimilarity_factor or 1.0}
 
     def summed(self, K: int) -> float:
-        """By what the certified noise is smaller where a third party sees the sum of a round's single steps."""
+        """The factor by which the certified noise is smaller where a third party sees the sum of a round's single
+        steps."""
         alone = K > 1 or self.view != "third-party"
         return 1.0 if alone else math.sqrt(self.users * self.user_rate)
 
     def noise(self, T: int, K: int) -> float:
-        """The printed order with the constant; if certified, with what is summed at K = 1 only."""
+        """The printed order with the constant; if certified, divided by the factor of the sum at K = 1 only."""
         order = super().noise(T, K)
         return order / self.summed(K) if self.calibration == "accountant" else order
 

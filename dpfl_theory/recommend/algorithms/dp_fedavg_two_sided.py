@@ -24,7 +24,7 @@ NOISE = "zhang2021.theorem3.2.repaired"
 class DPFedAvgTwoSided(Setting):
     r"""DP-FedAvg with a local and a global step for N clients with L-smooth objectives, convex or not.
 
-    The threshold is :math:`c = \eta_l Q G`, the longest that a client's difference can be, so that clipping never acts.
+    The threshold is :math:`c = \eta_l Q G`, the largest length of a client's difference, so that clipping never acts.
 
     >>> setting = DPFedAvgTwoSided(clients=1000, cohort=100, dim=10, smoothness=1.0, lipschitz=1.0, gap=2.0,
     ...                            dissimilarity=0.0, local_steps=2, rounds=2_000_000, epsilon=1.0, delta=1e-5)
@@ -38,7 +38,7 @@ class DPFedAvgTwoSided(Setting):
     source = "zhang2021 Section 3.1 and Corollary 3.2.1, repaired"
     paper_noise_only = "the bound"
     speaks_of_noise: ClassVar[str] = (
-        "Corollary 3.2.1, repaired, has the paper's noise in place of sigma: its bound is that of this noise alone"
+        "Corollary 3.2.1, repaired, has the paper's noise in place of sigma: its bound is only that of this noise"
     )
 
     clients: int = parameter("number of clients N", "count", measured="clients")
@@ -90,7 +90,7 @@ class DPFedAvgTwoSided(Setting):
         return run.with_(noise_multiplier=run.multiplier(average, found["c"]))  # type: ignore[no-any-return]
 
     def letters(self) -> dict[str, float]:
-        """The values of zhang2021's letters that the inputs give."""
+        """The values of zhang2021's symbols that the inputs give."""
         known = {
             "N": self.clients,
             "P": self.cohort,
@@ -109,7 +109,7 @@ class DPFedAvgTwoSided(Setting):
         return {name: value for name, value in known.items() if value is not None}
 
     def local_step(self, T: int, Q: int) -> float:
-        """1/(sqrt(T) Q L), Section 3.1's."""
+        """1/(sqrt(T) Q L), from Section 3.1."""
         return 1 / (math.sqrt(T) * Q * self.smoothness)
 
     def printed(self) -> Document:
@@ -120,7 +120,7 @@ class DPFedAvgTwoSided(Setting):
         return self.answer({**steps, "rounds": T, "local_steps": Q})
 
     def at(self, choice: Document) -> dict[str, float]:
-        """The values of all letters of the bound and of the noise."""
+        """The values of all symbols of the bound and of the noise."""
         T, Q = choice["rounds"], choice["local_steps"]
         steps = {"eta_g": choice["eta_g"], "eta_l": choice["eta_l"], "T": T, "Q": Q}
         return {**self.letters(), **steps, "c": choice["eta_l"] * Q * self.lipschitz}
@@ -164,8 +164,8 @@ class DPFedAvgTwoSided(Setting):
             },
             "warnings": [
                 *(f"No bound is claimed: {text}." for text in unmet),
-                "The noise is proved to be enough for clients that take part independently; what is accounted for are "
-                "cohorts of exactly P clients, as the bound has them. The bound is for the paper's own noise alone.",
+                "The noise is proved to be sufficient for clients that take part independently; the accounting is for "
+                "cohorts of exactly P clients, as in the bound. The bound is only for the paper's own noise.",
             ],
         }
 
@@ -183,7 +183,7 @@ class DPFedAvgTwoSided(Setting):
         return infimum(self)
 
     def levers(self) -> dict[str, float]:
-        most = math.log(1 / self.delta) / 2  # beyond this epsilon the noise is not known to be enough
+        most = math.log(1 / self.delta) / 2  # beyond this epsilon the noise is not known to be sufficient
         return {**super().levers(), "epsilon": most}
 
     def varied(self, name: str, value: float) -> Self:

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["SETTINGS", "DPNormEC"]
 
 SHARE = 0.01
-"""Without ``rounds``: the term that shrinks with them is at most this share of the terms that do not."""
+"""Without ``rounds``: the term that falls with the rounds is at most this share of the other terms."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DPNormEC(Setting):
     r"""DP-alpha-NormEC with server normalisation, for n clients with smooth objectives.
 
-    The paper leaves :math:`\beta_0` and the number of rounds open. Without ``beta_0`` it is the one that minimises the
-    bound as K grows; without ``rounds`` there are as many as make :math:`\beta < \alpha + R` and the only term that
-    depends on K at most 1% of the others.
+    The paper leaves :math:`\beta_0` and the number of rounds open. Without ``beta_0`` it is the value that minimises
+    the bound as K grows. Without ``rounds`` their number is the least with :math:`\beta < \alpha + R` and with the only
+    term that depends on K at most 1% of the others.
 
     >>> DPNormEC(clients=10, dim=5, smoothness=1.0, smoothness_max=2.0, gap=3.0, residual=0.5, alpha=0.1, epsilon=1.0,
     ...          delta=1e-5).hidden_constant()
@@ -38,7 +38,7 @@ class DPNormEC(Setting):
     title = "DP-alpha-NormEC"
     source = "shulgin2025 Corollary 2 and Theorem 2"
     usual_constant: ClassVar[float | None] = 4.0
-    speaks_of_noise: ClassVar[str] = "sigma is a letter of Theorem 2: its bound is that of this noise"
+    speaks_of_noise: ClassVar[str] = "sigma is a symbol of Theorem 2: its bound is that of this noise"
 
     clients: int = parameter("number of clients", "count", measured="clients")
     dim: int = parameter("dimension d", "count", measured="dimension")
@@ -71,8 +71,8 @@ class DPNormEC(Setting):
     def hidden_constant(self) -> float:
         """c with sigma = c sqrt((K + 1) log(1/delta))/epsilon: the root of ``constant``.
 
-        Releases of Gaussian noise compose as one whose noise multiplier falls with the root of their number, so that
-        the accountant's c does not depend on K.
+        Gaussian releases compose to one whose noise multiplier falls with the root of their number, so the
+        accountant's c does not depend on K.
         """
         constant = self.paper_constant()
         assert constant is not None
@@ -86,7 +86,7 @@ class DPNormEC(Setting):
         return run.with_(noise_multiplier=run.multiplier(found["noise"]["sigma"], 1.0))  # type: ignore[no-any-return]
 
     def letters(self) -> dict[str, float]:
-        """The values of shulgin2025's letters that the inputs give."""
+        """The values of shulgin2025's symbols that the inputs give."""
         known = {
             "n": self.clients,
             "d": self.dim,
@@ -135,7 +135,7 @@ class DPNormEC(Setting):
         return {**chosen, **step, "beta_0": beta_0, "alpha": alpha, "rounds": rounds}
 
     def at(self, choice: Document) -> dict[str, float]:
-        """The values of all letters of Theorem 2."""
+        """The values of all symbols of Theorem 2."""
         return {**self.letters(), **choice, "K": choice["rounds"] - 1}
 
     def terms(self, choice: Document) -> dict[str, float]:
@@ -207,12 +207,12 @@ class DPNormEC(Setting):
         return max(1.0, contracting, one["curvature"] / (SHARE * others))
 
     def _reason(self, unmet: list[str]) -> str:
-        step = "was given" if self.beta_0 is not None else "minimises the bound as K grows (the paper leaves it open)"
+        step = "was given" if self.beta_0 is not None else "minimises the bound as K grows (the paper does not fix it)"
         many = (
             "were given"
             if self.rounds is not None
-            else f"are the least that make beta < alpha + R and the curvature term at most {SHARE:.0%} of the others "
-            "(the paper leaves them open)"
+            else f"are the least with beta < alpha + R and a curvature term of at most {SHARE:.0%} of the others "
+            "(the paper does not fix them)"
         )
         end = ". A hypothesis of Theorem 2 fails" if unmet else ". Theorem 2 gives the bound"
         return f"sigma, beta and gamma are Corollary 2's; beta_0 {step}; the rounds {many}{end}"
@@ -224,13 +224,13 @@ class DPNormEC(Setting):
         if self.calibration == "paper":
             enough = self.epsilon <= 2 * math.log(1 / self.delta) and (self.constant is None or self.constant >= 4)
             said.append(
-                "With constant 4 and epsilon <= 2 log(1/delta) this noise is enough (shulgin2025.noise.repaired)."
+                "With constant 4 and epsilon <= 2 log(1/delta) this noise is sufficient (shulgin2025.noise.repaired)."
                 if enough
-                else "The paper's noise is not known to be enough for this epsilon and constant (see "
+                else "The paper's noise is not known to be sufficient for this epsilon and constant (see "
                 "shulgin2025.noise): use `calibration=accountant`."
             )
         said.append(
-            "The paper's displays are lost in the text at hand: the formulas were restored (see the statements)."
+            "The available copy of the paper lacks the displayed formulas: they were restored (see the statements)."
         )
         return said
 

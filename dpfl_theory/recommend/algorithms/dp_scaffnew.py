@@ -29,7 +29,7 @@ class DPScaffNew(Setting):
     title = "DP-ScaffNew"
     source = "hou2023 Corollary 1 and Theorem 1"
     speaks_of_noise: ClassVar[str] = (
-        "Theorem 1 has Lemma 1's noise in place of sigma; its constant v is the one that gives this noise"
+        "Theorem 1 has Lemma 1's noise in place of sigma; its constant v is the value that gives this noise"
     )
 
     clients: int = parameter("number of clients N", "count", measured="clients")
@@ -72,11 +72,11 @@ class DPScaffNew(Setting):
             )
         if self.distance == 0 and self.gradient_norm_at_optimum == 0:
             yield self.refused(
-                "distance", "with zero gradients at x* there is nothing to do", "give a positive distance"
+                "distance", "with zero gradients at x* the start is the minimum", "give a positive distance"
             )
 
     def letters(self) -> dict[str, float]:
-        """The values of hou2023's letters that the inputs give."""
+        """The values of hou2023's symbols that the inputs give."""
         known = {
             "L": self.smoothness,
             "mu": self.strong_convexity,
@@ -161,7 +161,7 @@ class DPScaffNew(Setting):
             "psi_0": at["psi_0"],
             "noise": {
                 "sigma": math.sqrt(variance),
-                "meaning": "standard deviation per coordinate of the noise that a client adds to what it sends [X]",
+                "meaning": "standard deviation per coordinate of the noise that a client adds to its message [X]",
                 "calibration": self.calibration,
             },
             "unrounded": {},
@@ -202,9 +202,8 @@ class DPScaffNew(Setting):
             first += f", T is its T* = {exact:.6g} rounded up"
         else:
             first += (
-                f"; its T* = {exact:.6g} is below 1, where Theorem 1 says nothing: its bound grows with T from T = 1 "
-                f"on, "
-                "so that T = 1 is the best that it allows"
+                f"; its T* = {exact:.6g} is below 1, where Theorem 1 does not apply: its bound grows with T from T = "
+                "1, so T = 1 is the best value that it allows"
             )
         noise = "Lemma 1's"
         if self.calibration == "accountant":
@@ -217,10 +216,10 @@ class DPScaffNew(Setting):
     def _warnings(self, exact: float, total: float, start: float) -> list[str]:
         said = []
         if total >= start:
-            said.append("The bound is not below psi_0: it promises no more than not running at all.")
+            said.append("The bound is not below psi_0: it promises nothing beyond the start.")
         if exact >= 1 and self.gradient_norm_at_optimum > 0:
             said.append(
-                "Corollary 1 takes psi_0 for a constant; since the gradients at x* are not zero, other eta, p and T "
+                "Corollary 1 treats psi_0 as a constant; since the gradients at x* are not zero, other eta, p and T "
                 "can have a smaller bound (hou2023.corollary1 is refuted)."
             )
         return said

@@ -1,4 +1,5 @@
-"""DP-SCAFFOLD-warm: noble2022 Theorem C.1, repaired, for steps, weights and bound; the noise printed, or certified."""
+"""DP-SCAFFOLD-warm: noble2022 Theorem C.1, repaired, for steps, weights and bound, with the printed or the certified
+noise."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ class DPScaffold(Noble2022):
     name = "dp-scaffold"
     title = "DP-SCAFFOLD-warm"
     source = "noble2022 Theorem C.1, repaired"
-    speaks_of_noise: ClassVar[str] = "Sigma, of sigma_g, is a letter of Theorem C.1: its bound is that of this noise"
+    speaks_of_noise: ClassVar[str] = (
+        "Sigma, computed from sigma_g, is a symbol of Theorem C.1: its bound is that of this noise"
+    )
     bounded = "E F(xbar) - F(x*), xbar the mean of x^0, ..., x^{T-1} with weights weight_ratio^(-t) [F]"
 
     strong_convexity: float | None = parameter(
@@ -64,7 +67,7 @@ class DPScaffold(Noble2022):
         return self.with_printed(get(f"noble2022.theoremC.1.{case}"), f"Theorem C.1 ({number})")
 
     def at(self, choice: Document) -> dict[str, float]:
-        """The values of all letters of the choice's statement, with the steps that it prescribes where it does."""
+        """The values of all symbols of the choice's statement, with the steps that it may prescribe."""
         if "eta_l" not in choice:
             return super().at(choice)
         T, K = int(choice["rounds"]), int(choice["local_steps"])
@@ -80,7 +83,7 @@ class DPScaffold(Noble2022):
         return {"weight_ratio": 1 - (mu or 0.0) * known["K"] * known["eta_l"] * known["eta_g"] / 2}
 
     def chosen(self, document: Document) -> Document:
-        """With the steps where the statement, the first that is cited, leaves them free."""
+        """The choice; it includes the steps if the first cited statement leaves them free."""
         from dpfl_theory.statements import get
 
         statement = document["certificate"]["statements"][0]["id"]
@@ -98,7 +101,8 @@ class DPScaffold(Noble2022):
         return infimum(self)
 
     def clipped(self) -> list[str]:
-        """Why clipping acts at once: ||grad F(x^0)|| >= mu D_0, and the longest of the records' gradients is longer."""
+        """The reason why clipping acts at x^0: ||grad F(x^0)|| >= mu D_0, and the longest gradient of a record is at
+        least as long."""
         least = (self.strong_convexity or 0.0) * self.distance
         if least <= self.clip:
             return []
@@ -108,7 +112,7 @@ class DPScaffold(Noble2022):
         ]
 
     def besides(self, known: dict[str, float], bound: float | None) -> list[str]:
-        """What the convex case says of a strongly convex problem."""
+        """The result of the convex case for a strongly convex problem."""
         from dpfl_theory.recommend.evaluate import failures, terms
         from dpfl_theory.statements import get
 
@@ -124,16 +128,18 @@ class DPScaffold(Noble2022):
     def said(self) -> list[str]:
         never = "" if self.strong_convexity is None else "; under Gaussian noise no threshold can promise this here"
         covered = (
-            "the noise is for T rounds, so for all of these"
+            "the noise is for T rounds, so it covers all of these"
             if self.user_rate == 1
-            else "the noise is for T rounds of a share l of the users each: to their budget comes what one round with "
-            "`user_rate=1` costs (dpfl-theory privacy account)"
+            else (
+                "the noise is for T rounds of a share l of the users each: add to their budget the cost of one round "
+                "with `user_rate=1` (dpfl-theory privacy account)"
+            )
         )
         return [
             self.never_clipped(never),
-            "The theorem starts from control variates that all users have set by noisy gradients at x^0: xbar takes "
-            "one such round, which releases as much as any other (4/l rounds of drawn users may miss a user), and T - "
-            f"1 rounds after it; {covered}.",
+            "The theorem starts from control variates that all users have set with noisy gradients at x^0. So xbar "
+            "takes one such round, which releases as much as any other (4/l rounds of drawn users may miss a user), "
+            f"and T - 1 rounds after it; {covered}.",
             *self.order(),
         ]
 

@@ -10,22 +10,22 @@ from typing import Any
 __all__ = ["SAME", "SHARE", "Optimum", "count_for"]
 
 SHARE = 0.01
-"""Without a limit of the rounds: by how much the bound may exceed what it tends to, relatively."""
+"""Without a limit of the rounds: the largest relative excess of the bound over its limit."""
 SAME = 1e-7
-"""Two values of solved programs this near each other, relatively, count as the same."""
+"""Relative difference up to which two values of solved programs count as the same."""
 FINE = 1e-9
-"""How exactly a very large count is found, relatively."""
+"""Relative precision of a very large count."""
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """Where a bound is least.
+    """The minimum of a bound.
 
     choice: the free hyper-parameters, by the names that the algorithm's `Setting.answer` takes.
     bound: the statement's right side there.
     lower: no choice within the hypotheses has a smaller one.
-    how: why that is so, in a sentence.
-    unmet: why no choice meets the hypotheses; bound and lower are infinite then.
+    how: the reason, in a sentence. unmet: the reasons why no choice meets the hypotheses; bound and lower are infinite
+    then.
     """
 
     choice: dict[str, Any]
@@ -36,8 +36,8 @@ class Optimum:
 
 
 def count_for(short: Callable[[int], bool]) -> int:
-    """The least count that is not too short, where all above it are not either, by bisection; for counts beyond
-    ``1/FINE``, one at most that much larger, relatively.
+    """The least sufficient count, by bisection, where all larger counts are sufficient too. A count beyond ``1/FINE``
+    may be larger than the least by the relative amount ``FINE``.
 
     >>> count_for(lambda n: n * n < 50)
     8

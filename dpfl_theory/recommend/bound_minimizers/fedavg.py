@@ -1,7 +1,7 @@
 """das2022 Theorem 4 over gamma, alpha, E and K, as a geometric program.
 
-The prescribed K = 2 alpha gamma/(C rho^2), C = GE, takes the place of alpha, or of gamma where alpha is given. The
-bound right/(c - falling) on the left side's expectation is the least t with right/t + falling <= c.
+The prescribed K = 2 alpha gamma/(C rho^2), C = GE, replaces alpha, or gamma where alpha is given. The bound right/(c -
+falling) on the left side's expectation is the least t with right/t + falling <= c.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VARIABLES = ("gamma", "E", "K", "t")
 
 @cache
 def _rows(theorem: Statement, given: frozenset[str]) -> list[list[tuple[Any, dict[str, Any]]]]:
-    """The program's sums, the objective's first; coefficients are expressions in the letters that are no variables."""
+    """The program's sums, the objective's first; coefficients are expressions in the symbols that are not variables."""
     s, prescribed = letters_of(theorem), prescription_of(theorem)
     K, t = sp.Symbol("K", positive=True), sp.Symbol("t", positive=True)
     other = "gamma" if "alpha" in given else "alpha"
@@ -52,7 +52,7 @@ def _rows(theorem: Statement, given: frozenset[str]) -> list[list[tuple[Any, dic
 
 
 def _program(setting: DPFedAvg, theorem: Statement) -> Program:
-    """The program for the inputs that are given; gamma is no variable where alpha is given, since K stands for it."""
+    """The program for the given inputs; gamma is not a variable where alpha is given, since K represents it."""
     from dpfl_theory.recommend.evaluate import value
 
     known = {name: x for name, x in setting.letters().items() if x is not None}
@@ -66,7 +66,7 @@ def _program(setting: DPFedAvg, theorem: Statement) -> Program:
 
 
 def least(setting: DPFedAvg) -> Optimum:
-    """The least bound of the setting's theorem, with the gamma, alpha, E and K of it."""
+    """The least bound of the setting's theorem, with its gamma, alpha, E and K."""
     from dpfl_theory.recommend.evaluate import failures
     from dpfl_theory.statements import get
 
@@ -77,13 +77,13 @@ def least(setting: DPFedAvg) -> Optimum:
     unmet = failures(theorem, at) + ([] if unknown is None else [unknown])
     bound = setting.bound_at(theorem, at)[1]
     if unmet or found is None or bound is None:
-        why = unmet or ["they leave nothing within these inputs"]
+        why = unmet or ["no value within these inputs meets them"]
         return Optimum(choice, math.inf, math.inf, "no choice meets the hypotheses", tuple(why))
     return Optimum(choice, bound, min(lower, bound), how)
 
 
 def _hopeless(setting: DPFedAvg, theorem: Statement) -> bool:
-    """Whether some hypothesis fails whatever the choice is."""
+    """Whether some hypothesis fails for every choice."""
     from dpfl_theory.recommend.evaluate import failures
 
     if setting.unknown() is not None or setting.ratio() >= 1:
@@ -92,7 +92,7 @@ def _hopeless(setting: DPFedAvg, theorem: Statement) -> bool:
 
 
 def _choice(setting: DPFedAvg, theorem: Statement, found: dict[str, float] | None) -> dict[str, Any]:
-    """The hyper-parameters of the variables; those that the hypotheses come nearest to where there are none."""
+    """The hyper-parameters from the variables; without variables, those that come nearest to the hypotheses."""
     from dpfl_theory.recommend.evaluate import prescribed, rounded_up
 
     known = setting.letters()
@@ -104,14 +104,14 @@ def _choice(setting: DPFedAvg, theorem: Statement, found: dict[str, float] | Non
     else:
         K = round(found["K"])
         known = {"gamma": 1.0, "alpha": 1.0, **found, **known}
-        # K is proportional to alpha gamma: whichever is not given makes it whole.
+        # K is proportional to alpha gamma: the one that is not given makes it whole.
         free = "alpha" if setting.alpha is None else "gamma"
         known[free] *= K / prescribed(theorem, known)["K"]
     return {"local_steps": round(known["E"]), "alpha": known["alpha"], "gamma": known["gamma"], "rounds": K}
 
 
 def infimum(setting: DPFedAvg) -> float:
-    """What the bound can come near, infinite where no choice meets the hypotheses."""
+    """The infimum of the bound, infinite where no choice meets the hypotheses."""
     from dpfl_theory.statements import get
 
     theorem = get(setting.certain)
@@ -123,20 +123,20 @@ def infimum(setting: DPFedAvg) -> float:
     return least(setting).bound
 
 
-HOW = "a geometric program in {} was solved, and its dual value, by the inequality of the means, is the lower bound"
+HOW = "a geometric program in {} was solved, and its dual value is the lower bound, by the inequality of the means"
 
 
 def _solved(setting: DPFedAvg, theorem: Statement) -> tuple[dict[str, float] | None, str, float]:
-    """The variables, how they were found, and the lower bound."""
+    """The variables, their derivation, and the lower bound."""
     program = _program(setting, theorem)
     if setting.alpha is not None:
         return _whole(setting, theorem, program, HOW.format("E and K, of which gamma follows,"))
-    if setting.local_steps is None:  # E is in the bound by E/alpha alone, and may be as large as alpha >= 1 asks for
+    if setting.local_steps is None:  # E is in the bound only by E/alpha, and may be as large as alpha >= 1 needs
         program = program.without_falling("E")
     how, K = HOW.format("gamma, of which alpha follows,"), setting.rounds
     lower = 0.0
     if K is not None:
-        how += ". It falls with K, so that all rounds that are allowed are made"
+        how += ". It falls with K, so all allowed rounds are used"
     else:
         limit = program.without_falling("K").solve()
         if limit is None:
@@ -151,7 +151,8 @@ def _solved(setting: DPFedAvg, theorem: Statement) -> tuple[dict[str, float] | N
 
         K = count_for(short)
         how += (
-            f". The bound falls with alpha and K without end, towards {lower:.6g}; K is the least with a bound of at "
+            f". The bound falls with alpha and K without a limit, towards {lower:.6g}; K is the least with a bound of "
+            "at "
             f"most {enough:.6g}"
         )
     found = program.at({"K": float(K)}).solve()
@@ -165,7 +166,7 @@ def _solved(setting: DPFedAvg, theorem: Statement) -> tuple[dict[str, float] | N
 
 
 def _least_phase(setting: DPFedAvg, theorem: Statement, values: dict[str, float]) -> float:
-    """The fewest local steps with alpha >= 1, which is proportional to E K/gamma by the prescribed K."""
+    """The fewest local steps with alpha >= 1; alpha is proportional to E K/gamma by the prescribed K."""
     from dpfl_theory.recommend.evaluate import prescribed
 
     one = prescribed(theorem, {**values, **setting.letters(), "E": 1, "alpha": 1})["K"]
@@ -175,13 +176,13 @@ def _least_phase(setting: DPFedAvg, theorem: Statement, values: dict[str, float]
 def _whole(
     setting: DPFedAvg, theorem: Statement, program: Program, how: str
 ) -> tuple[dict[str, float] | None, str, float]:
-    """Where alpha is given: whole E and K next to the real minimum, or to what a given gamma prescribes."""
+    """Whole E and K, for given alpha: next to the real minimum, or to the prescription of a given gamma."""
     from dpfl_theory.recommend.evaluate import prescribed
 
     given, best, lower = setting.local_steps, (math.inf, dict[str, float]()), math.inf
 
     def tried(E: int, real: float) -> None:
-        """K next to a real one: for given E the bound is convex in log K."""
+        """Whole K next to a real one: for given E the bound is convex in log K."""
         nonlocal best, lower
         for K in _next(real):
             found = program.at({"E": E, "K": K}).solve()
@@ -189,7 +190,7 @@ def _whole(
                 lower = min(lower, found.lower)
                 best = min(best, (found.values["t"], {**found.values, "E": E, "K": K}), key=lambda f: f[0])
 
-    if setting.gamma is not None:  # it fixes E K, of which fewer local steps are better
+    if setting.gamma is not None:  # it fixes E K, and then fewer local steps are better
         one = prescribed(theorem, {**setting.letters(), "E": 1})["K"]
         E = given or max(1, math.ceil(one / (setting.rounds or math.inf)))
         tried(E, one / E)
@@ -200,13 +201,16 @@ def _whole(
     elif (relaxed := program.solve()) is not None:
         middle = max(1, math.floor(relaxed.values["E"] + SAME))
         for steps in (range(middle, 0, -1), itertools.count(middle + 1)):
-            for E in steps:  # until real K alone are worse, and with them all further E
+            for E in steps:  # until even real K are worse, and with them all further E
                 point = program.at({"E": E}).solve()
                 if point is None or point.values["t"] >= best[0] * (1 - SAME):
                     lower = lower if point is None else min(lower, point.lower)
                     break
                 tried(E, point.values["K"])
-    how += "; whole E and K next to the minimum were compared, until the bound, convex in their logarithms, is larger"
+    how += (
+        "; whole E and K next to the minimum were compared, until the bound, which is convex in their logarithms, is "
+        "larger"
+    )
     return (best[1], how, lower) if best[1] else (None, how, math.inf)
 
 

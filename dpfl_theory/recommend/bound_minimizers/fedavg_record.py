@@ -1,9 +1,9 @@
-r"""noble2022 Theorem C.2, convex and repaired, over T and K; the steps are those that it prescribes.
+r"""noble2022 Theorem C.2, convex and repaired, over T and K, with the prescribed steps.
 
 The variance of a local step is :math:`V = V_0 + c(K)^2 T K \log(2Tl/\delta)`, where the certified noise has one factor
-c at K = 1 and another one for all other K (`DPFedAvgRecord.summed`). The noise's term is a multiple of
-:math:`\sqrt{V/(TK)}`, which first falls and then rises in T, all other terms fall with T, and only :math:`V_0/K`
-depends on K otherwise, which falls: one local step, or as many as are allowed.
+c at K = 1 and another for all other K (`DPFedAvgRecord.summed`). The noise's term is a multiple of
+:math:`\sqrt{V/(TK)}`, which first falls and then rises in T. All other terms fall with T. Otherwise only :math:`V_0/K`
+depends on K, and it falls: the best K is one local step, or as many as are allowed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ BOUND = "noble2022.theoremC.2.convex.repaired"
 
 
 EXACT, ROUGH = 1e-6, 1e-3
-"""How near to the least bound its lower limit is, relatively: for the answer, and to find K."""
+"""Relative distance of the lower limit from the least bound: for the answer, and for the search of K."""
 
 
 class _Bounds:
-    """The bound at given T and K, with the noise of these."""
+    """The bound at given T and K, with their noise."""
 
     def __init__(self, setting: DPFedAvgRecord) -> None:
         self.setting, self.most = setting, setting.rounds or ENOUGH
@@ -39,7 +39,7 @@ class _Bounds:
         return {"statement": BOUND, "rounds": T, "local_steps": K}
 
     def _best(self, K: int, quiet: bool, exact: float = EXACT) -> tuple[int, float, float]:
-        """The best T, the bound there and what none is below; quiet: without V_0, as K grows; exact: `least_of`'s."""
+        """The best T, the bound there and a lower limit; quiet: without V_0, as K grows; exact: as in `least_of`."""
         from dpfl_theory.recommend.evaluate import terms
         from dpfl_theory.statements import get
 
@@ -56,7 +56,7 @@ class _Bounds:
 
 
 def _local_steps(bounds: _Bounds) -> tuple[int, float, str]:
-    """K where it is free, what no K has less than, and why."""
+    """K where it is free, a lower limit for all K, and the reason."""
     setting = bounds.setting
     many = bounds.best(2, True)
     if setting.gradient_variance == 0:
@@ -69,16 +69,16 @@ def _local_steps(bounds: _Bounds) -> tuple[int, float, str]:
         more = count_for(lambda K: bounds.best(max(2, K), False, ROUGH)[1] > enough)
     one = bounds.best(1, False)
     if one[1] <= bounds.best(max(2, more), False)[1]:
-        why = "more local steps have no smaller bound"
+        why = "more local steps do not have a smaller bound"
         if setting.calibration == "accountant" and setting.summed(1) > 1:
-            why += ", since only single ones are hidden by all users' noise"
+            why += ", since the noise of all users hides only single ones"
         return 1, min(one[2], lower), why
     how = f"the bounds fall with K >= 2 towards {lower:.6g}; K is the least with a bound at most {SHARE:.0%} above that"
     return max(2, more), min(one[2], lower), how
 
 
 def least(setting: DPFedAvgRecord) -> Optimum:
-    """The least bound, with the rounds and the local steps of it."""
+    """The least bound, with its rounds and local steps."""
     bounds = _Bounds(setting)
     anything = bounds.choice(setting.rounds or 1, setting.local_steps or 1)
     if hopeless := setting.unmet(anything):
@@ -89,5 +89,5 @@ def least(setting: DPFedAvgRecord) -> Optimum:
     else:
         K, lower, why = _local_steps(bounds)
     T, value, _ = bounds.best(K, False)
-    how = f"{why}; T is where the bound turns from falling to rising, or all that are allowed; the steps are prescribed"
+    how = f"{why}; T is where the bound turns from falling to rising, or the largest allowed; the steps are prescribed"
     return Optimum(bounds.choice(T, K), value, min(value, lower), how)

@@ -1,7 +1,7 @@
-r"""Geometric programs: a sum of monomials is minimised where other such sums are at most 1.
+r"""Geometric programs: minimise a sum of monomials where other such sums are at most 1.
 
-In the logarithms of the variables the problem is convex, and Clarabel solves it. What certifies the value is the dual:
-for weights :math:`\lambda_k \ge 0`, :math:`\sum_k \lambda_k = 1`, of the objective's monomials and
+In the logarithms of the variables the problem is convex, and Clarabel solves it. The dual certifies the value: for
+weights :math:`\lambda_k \ge 0`, :math:`\sum_k \lambda_k = 1`, of the objective's monomials and
 :math:`\mu_{jk} \ge 0` of the constraints', with :math:`\sum_k \lambda_k a_k + \sum_{jk} \mu_{jk} a_{jk} = 0` for the
 exponents, the inequality of the arithmetic and the geometric mean gives the objective at least
 
@@ -9,7 +9,7 @@ exponents, the inequality of the arithmetic and the geometric mean gives the obj
    M_j = \sum_k \mu_{jk}
 
 wherever the constraints hold. The solver's weights are corrected so that the equations hold in rational numbers, and
-the product is computed in interval arithmetic: its lower end is a lower bound, whatever the solver did.
+the product is computed in interval arithmetic: its lower end is a lower bound, whatever the solver returned.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from dpfl_theory.lazy import sympy as sp
 __all__ = ["Monomial", "Program", "Solution", "monomials"]
 
 MARGINS = (1e-9, 1e-7, 1e-5)
-"""By how much constraints are tightened for the solver, until its point meets them."""
+"""The amounts by which constraints are tightened for the solver, until its point meets them."""
 ROUNDED = 1e-14
-"""What the coefficients' rounding to double precision can do to the lower bound, relatively."""
+"""The largest relative effect on the lower bound of rounding the coefficients to double precision."""
 BITS = 160
 LARGEST = 690.0
-"""Logarithms beyond which a variable leaves double precision."""
+"""The largest logarithm of a variable in double precision."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Monomial:
     exponents: Mapping[str, Fraction]
 
     def at(self, fixed: Mapping[str, float]) -> Monomial:
-        """With values for some of the variables."""
+        """The same with values for some of the variables."""
         value = self.coefficient
         for name, number in fixed.items():
             value *= number ** float(self.exponents.get(name, 0))
@@ -52,7 +52,7 @@ class Monomial:
 
 @dataclass(frozen=True)
 class Solution:
-    """The variables' values, and a number that no point within the constraints is below."""
+    """The variables' values, and a lower bound for all points within the constraints."""
 
     values: dict[str, float]
     lower: float
@@ -66,18 +66,19 @@ class Program:
     constraints: Sequence[Sequence[Monomial]]
 
     def at(self, fixed: Mapping[str, float]) -> Program:
-        """With values for some of the variables."""
+        """The same with values for some of the variables."""
         return Program([m.at(fixed) for m in self.objective], [[m.at(fixed) for m in row] for row in self.constraints])
 
     def without_falling(self, name: str) -> Program:
-        """The limit of a variable that tends to infinity: what falls with it goes, which only lowers the minimum.
+        """The program in the limit of a variable that tends to infinity. Terms that fall with it vanish, which only
+        lowers the minimum.
 
-        Raises ValueError where something rises with it.
+        Raises ValueError where a term rises with it.
         """
         return self._limit(name, 1)
 
     def without_rising(self, name: str) -> Program:
-        """The same of a variable that tends to 0."""
+        """The same for a variable that tends to 0."""
         return self._limit(name, -1)
 
     def value(self, values: Mapping[str, float]) -> float:
@@ -92,7 +93,7 @@ class Program:
         return Program(first, [row for row in others if row])
 
     def solve(self) -> Solution | None:
-        """The least point, with its certificate; None where the solver finds none, or no certificate for it."""
+        """The minimum, with its certificate; None where the solver finds no point or no certificate for it."""
         rows = [[m for m in row if m.coefficient > 0] for row in (self.objective, *self.constraints)]
         settled = [row for row in rows[1:] if not any(any(m.exponents.values()) for m in row)]
         if any(sum(m.coefficient for m in row) > 1 + MARGINS[0] for row in settled):
@@ -115,7 +116,7 @@ class Program:
 
 
 def monomials(expression: Any, variables: Sequence[str]) -> list[tuple[Any, dict[str, Fraction]]]:
-    """The terms of a sum as coefficients, in the other letters, and exponents of the variables.
+    """The terms of a sum as coefficients, in the other symbols, and exponents of the variables.
 
     >>> x, y, c = sp.symbols("x y c", positive=True)
     >>> monomials((x + c / y) ** 2 / x, ["x", "y"])[0]
@@ -129,7 +130,7 @@ def monomials(expression: Any, variables: Sequence[str]) -> list[tuple[Any, dict
             if base.is_Symbol and base.name in variables and power.is_Rational:
                 exponents[base.name] = exponents.get(base.name, Fraction(0)) + Fraction(int(power.p), int(power.q))
             elif {s.name for s in factor.free_symbols} & set(variables):
-                raise ValueError(f"{term} is no monomial in {', '.join(variables)}")
+                raise ValueError(f"{term} is not a monomial in {', '.join(variables)}")
             else:
                 coefficient *= factor
         found.append((coefficient, exponents))
@@ -139,7 +140,7 @@ def monomials(expression: Any, variables: Sequence[str]) -> list[tuple[Any, dict
 def _solved(
     rows: Sequence[Sequence[Monomial]], names: Sequence[str], margin: float
 ) -> tuple[dict[str, float], list[list[float]]] | None:
-    """The solver's point, and its weights of every monomial."""
+    """The solver's point, and its weight of each monomial."""
     import cvxpy as cp
     import numpy as np
 
@@ -151,7 +152,7 @@ def _solved(
     problem = cp.Problem(cp.Minimize(sums[0]), limits)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of inexact solutions: the certificate says how good one is
+            warnings.simplefilter("ignore")  # for inexact solutions: the certificate says how good one is
             problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     except cp.error.SolverError:
         return None
@@ -170,7 +171,7 @@ def _solved(
 def _balanced(
     rows: Sequence[Sequence[Monomial]], names: Sequence[str], weights: Sequence[Sequence[float]]
 ) -> list[list[Fraction]] | None:
-    """Rational weights near these, none negative, with which the exponents balance; None where there are none.
+    """Nonnegative rational weights near these, with which the exponents balance; None where no such weights exist.
 
     The largest weights are corrected, as many as there are equations: Gaussian elimination from the largest on.
     """
@@ -206,7 +207,7 @@ def _balanced(
 
 
 def _dual_value(rows: Sequence[Sequence[Monomial]], weights: Sequence[Sequence[Fraction]]) -> float:
-    """The dual product's lower end, in interval arithmetic."""
+    """The lower end of the dual product, in interval arithmetic."""
     iv = mpmath.iv
     before, iv.prec = iv.prec, BITS
     try:

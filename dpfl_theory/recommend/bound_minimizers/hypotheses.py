@@ -1,4 +1,4 @@
-"""The hypotheses of a statement that are inequalities between its letters, read from their words."""
+"""The hypotheses of a statement that are inequalities between its symbols, parsed from their text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ BRACES = str.maketrans("{}", "()")
 
 @cache
 def inequalities(statement: Statement) -> tuple[tuple[Any, Any], ...]:
-    """Pairs (smaller, larger) of expressions in the statement's letters. A hypothesis in words, or on something that is
-    no letter, gives none; that a letter is positive is known by its domain.
+    """Pairs (smaller, larger) of expressions in the statement's symbols. A hypothesis in words, or on something that
+    is not a symbol, gives no pair. The domain of a symbol says that it is positive.
 
     >>> from dpfl_theory.statements import get
     >>> inequalities(get("das2022.theorem4a"))
@@ -27,7 +27,7 @@ def inequalities(statement: Statement) -> tuple[tuple[Any, Any], ...]:
     found = []
     texts = [part for a in statement.assumptions for part in a.text.split(" and ")]
     for text in texts:
-        sides = re.split(r"(<=|>=|<|>)", text.replace("eta~", "eta"))  # the letter of the global step
+        sides = re.split(r"(<=|>=|<|>)", text.replace("eta~", "eta"))  # the symbol of the global step
         read = [_expression(statement, side) for side in sides[::2]]
         if len(read) < 2 or None in read:
             continue
@@ -42,7 +42,7 @@ def inequalities(statement: Statement) -> tuple[tuple[Any, Any], ...]:
 
 
 def _expression(statement: Statement, text: str) -> Any:
-    """A formula as it stands in a text, with products without a sign, or None for words."""
+    """A formula from a text, in which products have no sign; None for words."""
     letters = dict(letters_of(statement))
     known = {**letters, "min": sp.Min, "max": sp.Max, "sqrt": sp.sqrt, "ln": sp.log}
     text = re.sub(r"(?<![A-Za-z_])[A-Z]{2,}", lambda m: f" {' '.join(m[0])} ", text.translate(BRACES))  # QL is Q L

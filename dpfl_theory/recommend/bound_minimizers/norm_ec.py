@@ -1,7 +1,7 @@
 """shulgin2025 Theorem 2 over gamma, beta, alpha and K at the noise of Corollary 2, as a geometric program.
 
 With N = K + 1 rounds, gamma = way/N, beta = beta_0/N and a = alpha + R every term of the bound is a monomial, and none
-rises with N: all rounds that are allowed are made, or as many as come near what the bound tends to.
+rises with N. So all allowed rounds are used, or enough to come near the limit of the bound.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ VARIABLES = ("way", "beta_0", "a", "N")
 
 @cache
 def _rows() -> list[list[tuple[Any, dict[str, Fraction]]]]:
-    """The program's sums, the objective's first; coefficients are expressions in the letters that are no variables."""
+    """The program's sums, the objective's first; coefficients are expressions in the symbols that are not variables."""
     from dpfl_theory.statements import get
 
     theorem, corollary = get("shulgin2025.theorem2"), get("shulgin2025.corollary2")
@@ -55,7 +55,7 @@ def _program(setting: DPNormEC) -> Program:
 
 
 def infimum(setting: DPNormEC) -> float:
-    """What the bound can come near, infinite where no choice meets the hypotheses."""
+    """The infimum of the bound, infinite where no choice meets the hypotheses."""
     program = _program(setting)
     limit = program.at({"N": float(setting.rounds)}) if setting.rounds else program.without_falling("N")
     found = limit.solve()
@@ -63,7 +63,7 @@ def infimum(setting: DPNormEC) -> float:
 
 
 def least(setting: DPNormEC) -> Optimum:
-    """The least bound, with the gamma, beta, alpha and number of rounds of it."""
+    """The least bound, with its gamma, beta, alpha and number of rounds."""
     from dpfl_theory.recommend.evaluate import failures
     from dpfl_theory.statements import get
 
@@ -81,17 +81,19 @@ def least(setting: DPNormEC) -> Optimum:
             choice, bound = other, least_
     unmet = failures(theorem, setting.at(choice))
     if found is None or unmet:
-        why = unmet or ["they leave nothing within these inputs"]
+        why = unmet or ["no value within these inputs meets them"]
         return Optimum(choice, math.inf, math.inf, "no choice meets the hypotheses", tuple(why))
     made = (
-        "all that are given are made"
+        "all given rounds are used"
         if setting.rounds is not None
-        else f"it tends to {lower:.6g}; they are the printed rule's, or the least with "
-        f"a bound at most {SHARE:.0%} above that"
+        else (
+            f"it tends to {lower:.6g}; their number is the printed rule's, or the least with a bound at most "
+            f"{SHARE:.0%} above that"
+        )
     )
     how = (
-        "a geometric program in gamma, beta and alpha was solved, and its dual value, by the inequality of the means, "
-        f"is the lower bound. It falls with the rounds: {made}"
+        "a geometric program in gamma, beta and alpha was solved, and its dual value is the lower bound, by the "
+        f"inequality of the means. It falls with the rounds: {made}"
     )
     return Optimum(choice, bound, min(lower, bound), how)
 

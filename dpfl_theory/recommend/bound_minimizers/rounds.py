@@ -1,4 +1,5 @@
-"""The rounds at which a bound is least whose noise first falls and then rises with them, while its rest falls.
+"""The number of rounds that minimises a bound whose noise first falls and then rises with the rounds, while its rest
+falls.
 
 Where the noise falls, more rounds are better. Where it rises, cells of T are covered: no T in [a, b] has less than the
 noise at a and the rest at b.
@@ -12,14 +13,14 @@ from collections.abc import Callable
 __all__ = ["ENOUGH", "least_of", "turn"]
 
 EXACT = 1e-8
-"""How exact the lower limit is, where nothing else is asked for, relatively."""
+"""Default relative precision of the lower limit."""
 TINY = 1e-16
 ENOUGH = 1e18
-"""A number of rounds that no one makes."""
+"""A number of rounds beyond any use."""
 
 
 def turn(of: Callable[[int], float], low: int, most: float) -> int:
-    """The T in [low, most] from which on a function, which first falls and then rises, does not fall.
+    """The T in [low, most] from which a function that first falls and then rises does not fall.
 
     >>> turn(lambda T: (T - 70) ** 2, 1, 1e18)
     70
@@ -40,11 +41,11 @@ def least_of(
     most: float,
     exact: float = EXACT,
 ) -> tuple[int, float, float]:
-    """The best T in [first, most], the bound there, and what none is below.
+    """The best T in [first, most], the bound there, and a lower limit for all T.
 
-    level: what the noise rises with, which first falls and then rises; noise_and_rest: the two parts of the bound, of
-    which the rest never rises; exact: lower limits this near the best value, relatively, are not refined. The T is the
-    best one next to that which the cells show, which is nearer than that.
+    level: the quantity with which the noise rises; it first falls and then rises. noise_and_rest: the two parts of the
+    bound, of which the rest never rises; exact: lower limits within this relative distance of the best value are not
+    refined. The T is the best one next to the T from the cells, which is nearer than that.
 
     >>> at, bound, lower = least_of(float, lambda T: (float(T), 1e6 / T), 1, 1e18)
     >>> at, bound, bool(lower > 1999.99)
@@ -79,7 +80,7 @@ def least_of(
         add(middle, b)
     lower = min([best, tail, *(cells[0][:1] if cells else ())])
     step = 1 << max(0, int(exact * at).bit_length())
-    while step:  # downhill by halved steps: what the cells left is too little for another valley to matter
+    while step:  # descent by halved steps: the cells leave too little for another minimum to matter
         for near in (at - step, at + step):
             if first <= near <= most and (value := sum(noise_and_rest(near))) < best:
                 best, at = value, near

@@ -1,15 +1,15 @@
 r"""hou2023 Theorem 1 over eta, p and T jointly.
 
 With :math:`u = \mu\eta` and :math:`s = p^2` the bound is :math:`\theta^T (D^2 + H^2 \eta^2/s) + \nu T s/(1 - \theta)`,
-:math:`\theta = \max(1 - u, 1 - s)`. Where :math:`s < u` a smaller eta lowers it, so that :math:`s \ge u`, and the bound
-is `_parts`' start + shifts/s + noise s for given eta and T. For a given :math:`w = s/u` it is first increasing, then
-decreasing in u, so that the least one lies at an end of u:
+:math:`\theta = \max(1 - u, 1 - s)`. Where :math:`s < u` a smaller eta lowers it, so :math:`s \ge u`, and the bound is
+`_parts`' start + shifts/s + noise s for given eta and T. For a given :math:`w = s/u` it first increases and then
+decreases in u, so the least value is at an end of u:
 
 * eta = 1/L, where :math:`s = \sqrt{shifts/noise}`, moved into [mu/L, 1]. In T that least value is convex as long as
   s = 1, then first rises and then falls, then is convex again (s = mu/L): whole T next to the two minima and to the
-  places where the cases meet.
+  points where the cases meet are compared.
 * p = 1 with a shorter eta: no closed form; the whole edge is covered by cells whose lower limits are compared.
-* eta and p -> 0: D^2 + nu T, at T = 1; it is not attained, and no less than D^2: not moving.
+* eta and p -> 0: D^2 + nu T, at T = 1; it is not attained, and at least D^2, the value without moving.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 __all__ = ["least"]
 
 NEAR = 1e-6
-"""Where the least value is not attained: how near the answer comes to it, relatively."""
+"""Relative distance of the answer from the least value, where that is not attained."""
 EXACT = 1e-10
-"""Where the edge p = 1 is covered: lower limits this near the best value, relatively, are not refined."""
+"""For the covering of the edge p = 1: lower limits within this relative distance of the best value are not refined."""
 
 
 POWERS = {"start": 0, "shifts": -1, "noise": 1}
-"""Of s in the bound's parts."""
+"""Exponents of s in the bound's parts."""
 
 
 @cache
@@ -52,7 +52,7 @@ def _parts() -> dict[str, tuple[list[str], Callable[..., float]]]:
     right = sp.expand_mul(right.subs(theta, 1 - s.mu * s.eta).subs(s.p, sp.sqrt(square)))
     parts = {name: right.coeff(square, power) for name, power in POWERS.items()}
     if sp.simplify(right - sum(parts[name] * square**power for name, power in POWERS.items())) != 0:
-        raise ValueError(f"{theorem.id} is not of the form start + shifts/p^2 + noise p^2")
+        raise ValueError(f"{theorem.id} does not have the form start + shifts/p^2 + noise p^2")
     made = {}
     for name, part in parts.items():
         symbols = sorted(part.free_symbols, key=str)
@@ -92,7 +92,7 @@ class _Bound:
 
 
 def least(setting: DPScaffNew) -> Optimum:
-    """The least right side of Theorem 1, with the eta, p and T of it."""
+    """The least right side of Theorem 1, with its eta, p and T."""
     parts = _Bound(setting)
 
     def bound(eta: float, p: float, T: int) -> float:
@@ -110,23 +110,24 @@ def least(setting: DPScaffNew) -> Optimum:
     if other is not None and bound(*other) < value:
         best, value = other, bound(*other)
     how = (
-        "for given T the bound is start + shifts/p^2 + noise p^2, whose minimum over p has a closed form and over eta "
-        "lies at eta = 1/L, at p = 1 or in eta -> 0; whole T next to the minima of its convex pieces were compared, "
-        "and the edge p = 1 covered by cells"
+        "for given T the bound is start + shifts/p^2 + noise p^2: its minimum over p has a closed form, and over eta "
+        "it is at eta = 1/L, at p = 1 or in the limit eta -> 0; whole T next to the minima of its convex pieces were "
+        "compared, "
+        "and the edge p = 1 was covered by cells"
     )
     if limit < value:
         eta = _short(parts, limit)
         best = (eta, math.sqrt(parts.mu * eta), 1)
         value = bound(*best)
         how += (
-            f". The least value {limit:.6g} is approached as eta and p tend to 0, where nothing moves, and not attained"
+            f". The least value {limit:.6g} is approached as eta and p tend to 0, where nothing moves, but not attained"
         )
     eta, p, T = best
     return Optimum({"eta": eta, "p": p, "iterations": T}, value, min(value, limit, covered), how)
 
 
 def _whole(parts: _Bound) -> set[int]:
-    """The T at which the least bound at eta = 1/L can be least."""
+    """The candidates for the T that minimises the least bound at eta = 1/L."""
     eta, kappa = parts.most, parts.mu * parts.most
     ends = [1.0]
     for square in (1.0, kappa):
@@ -136,7 +137,7 @@ def _whole(parts: _Bound) -> set[int]:
 
 
 def _meeting(parts: _Bound, square: float) -> float:
-    """The T >= 1 at which the best p^2 without limits, which falls with T, is this one."""
+    """The T >= 1 at which the best unconstrained p^2, which falls with T, has this value."""
     eta = parts.most
 
     def ratio(T: float) -> float:
@@ -155,20 +156,20 @@ def _meeting(parts: _Bound, square: float) -> float:
 
 
 def _not_moving(parts: _Bound) -> float:
-    """What the bound tends to as eta and p^2 = mu eta tend to 0, at T = 1: D^2 + nu."""
+    """The limit of the bound as eta and p^2 = mu eta tend to 0, at T = 1: D^2 + nu."""
     eta = parts.most
     noise = parts.part("noise", eta, 1) * parts.mu * eta  # in noise s, s = mu eta, eta drops out
     return parts.known["D"] ** 2 + noise
 
 
 def _short(parts: _Bound, limit: float) -> float:
-    """An eta with which the bound is within ``NEAR`` of the limit: what it adds is at most H^2 eta/mu."""
+    """An eta with which the bound is within ``NEAR`` of the limit: it adds at most H^2 eta/mu."""
     shifts = parts.known["H"] ** 2 / parts.mu
     return min(parts.most, NEAR * limit / shifts) if shifts > 0 else parts.most
 
 
 def _edge(parts: _Bound, best: float) -> tuple[float, tuple[float, float, int] | None]:
-    """p = 1: a lower limit for all eta and T, at most ``best``, and a choice that is better, if one was met.
+    """A lower limit at p = 1 for all eta and T, at most ``best``, and a better choice, if one was found.
 
     On a cell [a, b] of eta, theta is no less than that of b, psi_0 than that of a, and the noise's term than that of b.
     """
@@ -186,7 +187,7 @@ def _edge(parts: _Bound, best: float) -> tuple[float, tuple[float, float, int] |
     def value(eta: float, T: float) -> float:
         return parts.part("start", eta, T) + parts.part("shifts", eta, T) + parts.part("noise", eta, T)
 
-    shortest = min(parts.most, parts.part("noise", parts.most, 1) * parts.most / best)  # noise alone is best there
+    shortest = min(parts.most, parts.part("noise", parts.most, 1) * parts.most / best)  # noise by itself is best there
     cells, b = list[tuple[float, float, float]](), parts.most
     while b > shortest:
         a = max(shortest, b / 1.25)

@@ -1,13 +1,13 @@
 r"""noble2022 Theorem C.1 over step, T and K: with a free step (convex), with the prescribed one (strongly convex).
 
-At the order of sigma_g that is printed the variance V of a local step is :math:`V_0 + c T K \log(2Tl/\delta)`, so that
-the bounds depend on K by :math:`V_0/K` alone, which falls, and on the noise by :math:`g(T) = V/(TK)`, which first falls
-and then rises in T.
+At the printed order of sigma_g the variance V of a local step is :math:`V_0 + c T K \log(2Tl/\delta)`. So the bounds
+depend on K only by :math:`V_0/K`, which falls, and on the noise by :math:`g(T) = V/(TK)`, which first falls and then
+rises in T.
 
 * Convex (`noble2022.theoremC.1.explicit`): for given T the bound is :math:`A/\eta + B\eta`, :math:`\eta` at most the
   theorem's limit a: a geometric program. In T its least value is a multiple of :math:`\sqrt{g}` where the limit is not
-  met, and convex below; the slopes meet, so that it first falls and then rises. It falls with eta_g without end, by
-  what the drift adds to the noise.
+  met, and convex below; the slopes meet, so it first falls and then rises. It falls with eta_g without a limit, by the
+  part that the drift adds to the noise.
 * Strongly convex (`noble2022.theoremC.1.strongly-convex.repaired`): a term that rises with g, and one that falls with
   T. Where g falls, T is best at the end; where it rises, cells of T are covered by the terms' values at their ends.
 """
@@ -46,10 +46,10 @@ def _rows() -> list[list[tuple[Any, dict[str, Any]]]]:
 
 
 class _Bounds:
-    """Both bounds at given T and K, with the noise of these."""
+    """Both bounds at given T and K, with their noise."""
 
     def __init__(self, setting: DPScaffold, quiet: bool = False) -> None:
-        """quiet: with V_0 = 0, to which the bounds fall as K grows."""
+        """quiet: with V_0 = 0, the limit of the bounds as K grows."""
         from dpfl_theory.statements import get
 
         self.setting, self.theorem, self.strong = setting, get(EXPLICIT), get(STRONG)
@@ -58,11 +58,11 @@ class _Bounds:
         self.noise_and_start = cache(self._noise_and_start)
 
     def at(self, T: int, K: int) -> dict[str, float]:
-        """The letters' values."""
+        """The symbols' values."""
         return {**self.known, "T": T, "K": K, "Sigma": self.setting.sigma(T, K)}
 
     def program(self, T: int, K: int) -> Program:
-        """The convex bound's, whose step has the limit that the theorem gives it."""
+        """The program of the convex bound, with the theorem's limit of the step."""
         from dpfl_theory.recommend.evaluate import value
 
         at = self.at(T, K)
@@ -70,7 +70,7 @@ class _Bounds:
         return Program([m for m in rows[0] if m.coefficient > 0], rows[1:])
 
     def convex(self, T: int, K: int) -> float:
-        """The convex bound's infimum over the step, as eta_g grows: of A/eta + B eta over eta <= a."""
+        """The convex bound's infimum over the step, as eta_g grows: that of A/eta + B eta over eta <= a."""
         program = self.program(T, K).without_falling("eta_g")
         A, B = (math.fsum(m.coefficient for m in program.objective if m.exponents["eta"] == e) for e in (-1, 1))
         a = self.longest(T, K)
@@ -83,7 +83,7 @@ class _Bounds:
         return min(1 / row[0].coefficient for row in rows if set(row[0].exponents) == {"eta"})
 
     def _noise_and_start(self, T: int, K: int) -> tuple[float, float]:
-        """The strongly convex bound's two terms."""
+        """The two terms of the strongly convex bound."""
         from dpfl_theory.recommend.evaluate import terms
 
         found = terms(self.strong, self.at(T, K))
@@ -103,7 +103,7 @@ class _Bounds:
 
 
 def _strong(bounds: _Bounds, K: int) -> tuple[int, float, float] | None:
-    """The best T of the strongly convex bound, the bound there and what none is below; None where no T is allowed."""
+    """The best T of the strongly convex bound, the bound there and a lower limit; None where no T is allowed."""
     first = bounds.least_rounds(K)
     if first > bounds.most:
         return None
@@ -111,7 +111,7 @@ def _strong(bounds: _Bounds, K: int) -> tuple[int, float, float] | None:
 
 
 def _best(bounds: _Bounds, K: int) -> tuple[str, int, float]:
-    """The statement, T and the value that are best for K, with the convex one's infimum over the steps."""
+    """The best statement, T and value for K; the value of the convex one is the infimum over the steps."""
     setting = bounds.setting
     T = turn(lambda T: bounds.convex(T, K), 1, bounds.most)
     found = (EXPLICIT, T, bounds.convex(T, K))
@@ -122,13 +122,13 @@ def _best(bounds: _Bounds, K: int) -> tuple[str, int, float]:
 
 
 def _anything(bounds: _Bounds) -> dict[str, Any]:
-    """A choice that meets all hypotheses that hold for any."""
+    """A choice that meets all hypotheses that any choice can meet."""
     T, K = bounds.setting.rounds or 1, bounds.setting.local_steps or 1
     return {"statement": EXPLICIT, "rounds": T, "local_steps": K, "eta_g": 1.0, "eta_l": bounds.longest(T, K) / K / 2}
 
 
 def infimum(setting: DPScaffold) -> float:
-    """What the bound can come near, infinite where no choice meets the hypotheses."""
+    """The infimum of the bound, infinite where no choice meets the hypotheses."""
     if setting.unmet(_anything(_Bounds(setting))):
         return math.inf
     if setting.local_steps is None:
@@ -137,12 +137,12 @@ def infimum(setting: DPScaffold) -> float:
 
 
 def least(setting: DPScaffold) -> Optimum:
-    """The least bound of both statements, with the steps, the rounds and the local steps of it."""
+    """The least bound of both statements, with its steps, rounds and local steps."""
     bounds, lower = _Bounds(setting), 0.0
     anything = _anything(bounds)
     if hopeless := setting.unmet(anything):
         return Optimum(anything, math.inf, math.inf, "no choice meets the hypotheses", tuple(hopeless))
-    how = "the noise's order is of K's root, so that the bounds fall with K: all that are allowed are made"
+    how = "the order of the noise is the root of K, so the bounds fall with K: all allowed local steps are used"
     if setting.local_steps is not None:
         K = setting.local_steps
     else:
@@ -156,15 +156,15 @@ def least(setting: DPScaffold) -> Optimum:
     if name == EXPLICIT:
         choice, own = _free_step(bounds, T, K)
         how += (
-            "; for given T and K the bound is a geometric program in the steps, of which the limit eta_g -> infinity "
-            f"was taken for the lower bound, and eta_g here makes the drift's share {SHARE:.0%} of the noise's"
+            "; for given T and K the bound is a geometric program in the steps, and its limit eta_g -> infinity gives "
+            f"the lower bound; this eta_g makes the drift's share {SHARE:.0%} of the noise's"
         )
     else:
         choice, own = {"statement": STRONG}, _lower(bounds, K, value)
         how += (
             "; the strongly convex case, whose step is prescribed, has a smaller bound than any step of the convex one"
         )
-    how += "; T is where the bound turns from falling to rising, or all that are allowed"
+    how += "; T is where the bound turns from falling to rising, or the largest allowed"
     choice |= {"rounds": T, "local_steps": K}
     unmet = setting.unmet(choice)
     bound = math.fsum(setting.terms(choice).values())
@@ -174,13 +174,13 @@ def least(setting: DPScaffold) -> Optimum:
 
 
 def _lower(bounds: _Bounds, K: int, value: float) -> float:
-    """What no T and no step has less than, where the strongly convex case is best: the convex one has more."""
+    """A lower limit for all T and steps, where the strongly convex case is best: the convex one has more."""
     found = _strong(bounds, K)
     return value if found is None else min(value, found[2])
 
 
 def _free_step(bounds: _Bounds, T: int, K: int) -> tuple[dict[str, Any], float]:
-    """The steps at T and K, and a number that no steps have a bound below."""
+    """The steps at T and K, and a lower limit of the bound for all steps."""
     setting, program = bounds.setting, bounds.program(T, K)
     eta_g = max(1.0, math.sqrt(setting.users * setting.user_rate / SHARE))
     limit = program.without_falling("eta_g").solve()

@@ -1,8 +1,8 @@
 """zhang2021 Corollary 3.2.1, repaired, over both steps, Q and T, as a geometric program.
 
-With way = eta_g eta_l Q T and reach = eta_l Q the drift rises with the reach, which nothing else holds, and all other
-terms fall with Q and T or do not depend on them: the least value is approached as the reach tends to 0, and T (and Q)
-to infinity where they are not given.
+With way = eta_g eta_l Q T and reach = eta_l Q, the drift rises with the reach, which is in no other term. All other
+terms fall with Q and T or do not depend on them. So the least value is approached as the reach tends to 0, and T (and
+Q) to infinity where they are not given.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VARIABLES = ("way", "reach", "Q", "T")
 
 @cache
 def _rows() -> list[list[tuple[Any, dict[str, Any]]]]:
-    """The program's sums, the objective's first; coefficients are expressions in the letters that are no variables."""
+    """The program's sums, the objective's first; coefficients are expressions in the symbols that are not variables."""
     from dpfl_theory.statements import get
 
     theorem = get(BOUND)
@@ -56,20 +56,20 @@ def _given(setting: DPFedAvgTwoSided) -> dict[str, float]:
 
 
 def _limit(setting: DPFedAvgTwoSided) -> Program:
-    """The program as the reach tends to 0 and what is not given of Q and T to infinity."""
+    """The program as the reach tends to 0, and Q and T to infinity where they are not given."""
     program = _program(setting).without_rising("reach").at(_given(setting))
     return program.without_falling("Q").without_falling("T")
 
 
 def infimum(setting: DPFedAvgTwoSided) -> float:
-    """What the bound can come near, infinite where no choice meets the hypotheses."""
+    """The infimum of the bound, infinite where no choice meets the hypotheses."""
     limit = _limit(setting)
     found = None if _impossible(setting) else limit.solve()
     return math.inf if found is None else limit.value(found.values)
 
 
 def _impossible(setting: DPFedAvgTwoSided) -> list[str]:
-    """The hypotheses that fail whatever the steps are."""
+    """The hypotheses that fail for all steps."""
     from dpfl_theory.recommend.evaluate import failures
     from dpfl_theory.statements import get
 
@@ -78,7 +78,7 @@ def _impossible(setting: DPFedAvgTwoSided) -> list[str]:
 
 
 def least(setting: DPFedAvgTwoSided) -> Optimum:
-    """The least bound, with the steps, Q and T of it."""
+    """The least bound, with its steps, Q and T."""
     from dpfl_theory.recommend.evaluate import failures
     from dpfl_theory.statements import get
 
@@ -87,7 +87,7 @@ def least(setting: DPFedAvgTwoSided) -> Optimum:
     if near is None:
         T, Q = setting.rounds or 1, setting.local_steps or 1
         choice = {"eta_g": 1.0, "eta_l": setting.local_step(T, Q), "rounds": T, "local_steps": Q}
-        why = unmet or ["they leave nothing within these inputs"]
+        why = unmet or ["no value within these inputs meets them"]
         return Optimum(choice, math.inf, math.inf, "no choice meets the hypotheses", tuple(why))
     trivial, enough = setting.trivial()[0], (1 + SHARE) * limit.value(near.values)
     if enough / (1 + SHARE) < trivial:
@@ -113,9 +113,9 @@ def least(setting: DPFedAvgTwoSided) -> Optimum:
         return Optimum(choice, math.inf, math.inf, "no choice meets the hypotheses", tuple(more))
     bound = math.fsum(setting.terms(choice).values())
     how = (
-        "a geometric program in eta_g eta_l Q T was solved, and its dual value, by the inequality of the means, is the "
-        "lower bound, for eta_l -> 0 and for what is not given of Q and T without end; eta_l here is so short that the "
-        f"drift adds at most {SHARE:.0%}, and no longer than Section 3.1's; T and Q come within {SHARE:.0%}"
+        "a geometric program in eta_g eta_l Q T was solved for eta_l -> 0, and for Q and T -> infinity where these are "
+        "not given; its dual value is the lower bound, by the inequality of the means; this eta_l is so short "
+        f"that the drift adds at most {SHARE:.0%}, and no longer than Section 3.1's; T and Q come within {SHARE:.0%}"
     )
     return Optimum(choice, bound, min(near.lower, bound), how)
 

@@ -1,4 +1,4 @@
-"""The rules by which hyper-parameters are recommended, found by scan: one module each, with ``RULE``."""
+"""The rules by which hyper-parameters are recommended, found by a scan of the modules, each with ``RULE``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["Rule", "applied", "rules"]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: its name, what it does in one sentence, and the function from inputs to the recommendation.
+    """A rule: its name, a sentence that describes it, and the function from inputs to the recommendation.
 
-    chooses: whether it chooses the inputs that are hyper-parameters itself, where they are not given.
+    chooses: whether it chooses those hyper-parameters that are not given as inputs.
     """
 
     name: str
@@ -43,10 +43,10 @@ def rules() -> dict[str, Rule]:
 
 
 def applied(rule: str, setting: Setting, alone: bool = False) -> Document:
-    """A rule's recommendation, with the algorithm, the rule and the inputs; InputError where it is beyond numbers.
+    """A rule's recommendation, with the algorithm, the rule and the inputs; Raises InputError where it is not finite.
 
-    alone: for the paper's formula of the noise with the setting's constant as it is, without another noise beside it
-    and without what would help.
+    alone: only the paper's formula of the noise with the setting's constant, without a second noise and without the
+    changes that would help.
     """
     own = rules()[rule]
     try:

@@ -1,9 +1,9 @@
 """The rule ``bound-optimal``: a statement's bound, minimised over all hyper-parameters that are not given.
 
-The bound is the statement's own formula within its own hypotheses, its noise the accountant's unless the setting
-says otherwise. The certificate has the least value that any choice can have with this constant of the noise
-(``lower_bound``), and how far the answer is from it (``gap``). Where the best bound promises nothing, ``vacuous`` says
-so first, and what would help.
+The bound is the statement's own formula within its own hypotheses, with the accountant's noise unless the setting
+chooses another one. The certificate has the least value that any choice can have with this constant of the noise
+(``lower_bound``), and the distance of the answer from it (``gap``). Where the best bound promises nothing, ``vacuous``
+reports this and the changes that would help.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from dpfl_theory.recommend.rules import Rule
 TIGHT = 1e-7
 """A relative gap up to which a choice is called optimal: the solver's accuracy."""
 FAR = 1e12
-"""The largest factor by which a lever is changed, and by which bisection looks for what helps."""
+"""The largest factor by which a lever is changed, also in the bisection for a change that helps."""
 FINE = 1e-3
-"""How exactly bisection finds a lever that is not a count, relatively."""
+"""Relative precision of the bisection for a lever that is not a count."""
 
 
 LARGE = 1e-5
-"""The same for a count so large that this share of it is more than one."""
+"""The same for a count that is so large that this share of it exceeds one."""
 
 
 def apply(setting: Setting, alone: bool = False) -> Document:
@@ -45,8 +45,8 @@ def _least(setting: Setting, advised: bool = True) -> Document:
     constant = setting.paper_constant_of(document)
     if setting.calibration == "accountant" and setting.asked() is not None and constant is not None:
         how += (
-            f". That is for the constant {constant:.6g} of the noise, which the accountant certifies for what "
-            "is chosen here; for other rounds it certifies another one"
+            f". This is for the constant {constant:.6g} of the noise, which the accountant certifies for this choice; "
+            "for other rounds it certifies another one"
         )
     gap = None if found.unmet else max(0.0, found.bound - found.lower)
     return {
@@ -69,7 +69,7 @@ def _least(setting: Setting, advised: bool = True) -> Document:
 
 
 def _nothing(setting: Setting, found: Optimum, trivial: float, what: str) -> tuple[str, dict[str, float | None]]:
-    """That no choice promises anything, and the least changes of single inputs with which one does."""
+    """The message that no choice promises anything, and the least changes of single inputs with which one does."""
     why = (
         f"no choice meets the hypotheses ({'; '.join(found.unmet)})"
         if found.unmet
@@ -87,13 +87,13 @@ def _nothing(setting: Setting, found: Optimum, trivial: float, what: str) -> tup
         texts.append(f"{named(name)} {'>=' if value > given else '<='} {value:.6g} (here {given:g})")
     others = [named(name) for name in changes if name not in helping]
     helps = f"it takes {' or '.join(texts)}" if texts else ""
-    fails = f"no {' and no '.join(others)} alone helps" if others else ""
+    fails = f"no {' and no '.join(others)} by itself helps" if others else ""
     return f"This bound promises nothing: {why}; {', and '.join(t for t in (helps, fails) if t)}", changes
 
 
 def _helping(setting: Setting, name: str, end: float) -> float | None:
-    """The value of a lever nearest to the one given, on the way to ``end``, with which the bound promises something;
-    None where none does."""
+    """The value of a lever between the given one and ``end``, nearest to the given one, with which the bound promises
+    something. None where no value does."""
     start = getattr(setting, name)
     whole, up = isinstance(start, int), end > start
 
@@ -101,7 +101,7 @@ def _helping(setting: Setting, name: str, end: float) -> float | None:
         try:
             other = setting.varied(name, int(value) if whole else value)
             return other.infimum() < other.trivial()[0]
-        except InputError:  # beyond what an accountant takes
+        except InputError:  # outside the range of the accountant
             return False
 
     found = _first(promises, start, min(end, start * FAR) if up else max(end, start / FAR), whole)
@@ -113,7 +113,7 @@ def _helping(setting: Setting, name: str, end: float) -> float | None:
 
 
 def _first(promises: Callable[[float], bool], start: float, end: float, whole: bool) -> float | None:
-    """The value nearest to ``start``, which promises nothing, that promises something, by bisection."""
+    """The value nearest to ``start`` that promises something, by bisection; ``start`` itself promises nothing."""
     up = end > start
 
     def further(value: float, factor: float) -> float:

@@ -1,4 +1,4 @@
-"""The rule ``printed``: what the papers prescribe (for dp-scaffold its repair), rounded to whole counts."""
+"""The rule ``printed``: the papers' prescriptions (for dp-scaffold the repaired one), rounded to whole counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The private algorithms whose hyper-parameters a search can choose, found by scan: one module each, with ``TUNED``."""
+"""The private algorithms whose hyper-parameters a search can choose, found by a scan of the modules, each with
+``TUNED``."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ __all__ = ["Axis", "Budget", "Tuned", "tuned"]
 
 @cache
 def tuned() -> dict[str, type[Tuned]]:
-    """Every one by the algorithm's name.
+    """All of them by the algorithm's name.
 
     >>> "dp-fedavg" in tuned()
     True

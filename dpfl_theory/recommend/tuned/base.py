@@ -1,7 +1,7 @@
-"""What a search may choose in an algorithm, and the certified noise that each choice needs.
+"""The search space of an algorithm, and the certified noise that each choice needs.
 
 A point has one coordinate in [0, 1] for each axis. Scales come from the problem: 1/L for steps, the clients' mean
-gradient length at the start for thresholds, the distance that this gradient could go for normalised steps.
+gradient length at the start for thresholds, for normalised steps the distance that this gradient could cover.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Axis:
-    """A free hyper-parameter by its values, which lie evenly on a logarithmic scale if only two ends are given.
+    """A free hyper-parameter with its values, which are evenly spaced on a logarithmic scale if only two ends are
+    given.
 
-    values: those that may be taken, in ascending order; between: whether everything between the first and the last may
-    be taken too. shared: whether all lanes of one run have the same.
+    values: the allowed values, in ascending order; between: whether all values between the first and the last are also
+    allowed. shared: whether all replicates of one run have the same value.
 
     >>> round(Axis("step", (0.01, 1.0)).at(0.5), 9), Axis("steps", (1, 5, 20), between=False).at(0.5)
     (0.1, 5)
@@ -51,7 +52,7 @@ class Axis:
         return math.exp(low + min(1.0, max(0.0, u)) * (high - low))
 
     def where(self, value: float) -> float:
-        """The coordinate of a value, that of the nearest one where it cannot be taken."""
+        """The coordinate of a value, or of the nearest allowed one."""
         value = min(max(value, self.values[0]), self.values[-1])
         if not self.between:
             nearest = min(range(len(self.values)), key=lambda k: abs(math.log(self.values[k] / value)))
@@ -61,7 +62,7 @@ class Axis:
 
 
 def rounds_up_to(most: int) -> tuple[int, ...]:
-    """Numbers of rounds, each some 1.4 times the one before, and the largest one.
+    """Numbers of rounds, each about 1.4 times the one before, and the largest one.
 
     >>> rounds_up_to(10)
     (1, 2, 3, 4, 6, 8, 10)
@@ -71,7 +72,7 @@ def rounds_up_to(most: int) -> tuple[int, ...]:
 
 
 def spread(low: float, high: float, count: int) -> tuple[float, ...]:
-    """Numbers from low to high, evenly on a logarithmic scale.
+    """Numbers from low to high, evenly spaced on a logarithmic scale.
 
     >>> [round(x, 3) for x in spread(0.01, 1.0, 3)]
     [0.01, 0.1, 1.0]
@@ -81,12 +82,12 @@ def spread(low: float, high: float, count: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Budget:
-    """What all algorithms are given alike.
+    """The budget, which is the same for all algorithms.
 
-    epsilon, delta: of the whole run; relation, view: the neighbouring relation and who looks
-    (`dpfl_theory.privacy.mechanisms`), without a relation zero-out for clients and replace for records; rounds: how
-    many vectors a client may send at most; cohort: clients in a round on average, all without it; sampling: how they
-    are drawn, ``poisson``, ``fixed`` or ``with-replacement``, each algorithm's own way where it is not given.
+    epsilon, delta: of the whole run; relation, view: the neighbouring relation and the observer
+    (`dpfl_theory.privacy.mechanisms`), by default zero-out for clients and replace for records; rounds: the largest
+    number of vectors that a client may send; cohort: clients in a round on average, by default all; sampling: how they
+    are drawn, ``poisson``, ``fixed`` or ``with-replacement``, by default in each algorithm's own way.
     """
 
     epsilon: float
@@ -99,7 +100,7 @@ class Budget:
 
 
 class Tuned(ABC):
-    """An algorithm on a problem, within a budget, with its hyper-parameters left open.
+    """An algorithm on a problem, within a budget, with free hyper-parameters.
 
     ``values`` of a point are plain numbers under the names of the axes (relative to the problem's scales);
     ``hyperparameters`` are the absolute ones under the algorithm's own names.
@@ -113,11 +114,11 @@ class Tuned(ABC):
     noise: ClassVar[str] = "sigma"
     """The hyper-parameter that is the noise."""
     relations: ClassVar[tuple[str, ...]] = ("zero-out", "replace")
-    """The neighbouring relations that its accounting knows, the usual one first."""
+    """The neighbouring relations of its accounting, the default first."""
     samplings: ClassVar[tuple[str, ...]] = ()
-    """How it may draw cohorts, its own way first; none where all clients take part."""
+    """The ways in which it may draw cohorts, its own way first; none where all clients take part."""
     vectors: ClassVar[int] = 1
-    """How many vectors a client sends in a communication round."""
+    """The number of vectors that a client sends in a communication round."""
     threshold: ClassVar[str | None] = None
     """The hyper-parameter beyond which messages are clipped, None where they are bounded in another way."""
 
@@ -128,12 +129,12 @@ class Tuned(ABC):
         self.budget = budget
 
     def content(self) -> dict[str, Any]:
-        """What it is made of, for the keys of a store."""
+        """Its content, for the keys of a store."""
         return {"algorithm": self.name, "problem": self.problem, "budget": self.budget}
 
     @property
     def usual_relation(self) -> str:
-        """The relation where none is asked for."""
+        """The relation if none is requested."""
         return self.relations[0]
 
     @cached_property
@@ -148,12 +149,12 @@ class Tuned(ABC):
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        """What is free."""
+        """The axes of the free hyper-parameters."""
         return tuple(self.free())
 
     @property
     def relation(self) -> str:
-        """The neighbouring relation of what is protected."""
+        """The neighbouring relation of the protected data."""
         return self.budget.relation or self.usual_relation
 
     @property
@@ -166,7 +167,7 @@ class Tuned(ABC):
         size, sampling, n = self.budget.cohort, self.budget.sampling, self.problem.n
         if size is None or size >= n:
             if sampling not in (None, "full"):
-                raise InputError(f"`sampling` is {sampling} and all clients take part: give `cohort` less than {n} too")
+                raise InputError(f"`sampling` is {sampling}, but all clients take part: also give a `cohort` below {n}")
             return Cohort()
         kind = sampling or (self.samplings[0] if self.samplings else "full")
         if kind not in self.samplings:
@@ -192,7 +193,7 @@ class Tuned(ABC):
 
     @property
     def most_rounds(self) -> int:
-        """Communication rounds that the budget of vectors allows."""
+        """The number of communication rounds that the budget of vectors allows."""
         return self.budget.rounds // self.vectors
 
     @abstractmethod
@@ -201,22 +202,22 @@ class Tuned(ABC):
 
     @abstractmethod
     def mechanism(self, values: Values) -> Mechanism:
-        """What a run with these values releases, its noise multiplier left open."""
+        """The releases of a run with these values, with a free noise multiplier."""
 
     @abstractmethod
     def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
-        """The algorithm's own hyper-parameters, noise included."""
+        """The algorithm's own hyper-parameters, including the noise."""
 
     @abstractmethod
     def placed(self, hyperparameters: Values) -> dict[str, float]:
-        """The values of the axes that these hyper-parameters have, whether the axes reach that far or not."""
+        """The axis values of these hyper-parameters, which may be outside the ranges of the axes."""
 
     @abstractmethod
     def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
-        """The algorithm with hyper-parameters by lane; those that are shared are numbers."""
+        """The algorithm with hyper-parameters by replicate; shared ones are numbers."""
 
     def iterations(self, values: Values) -> int:
-        """How many rounds of the simulation a run has."""
+        """The number of simulated rounds of a run."""
         return int(values["rounds"])
 
     def values(self, point: Sequence[float] | Array) -> dict[str, float]:
@@ -224,11 +225,11 @@ class Tuned(ABC):
         return {axis.name: axis.at(u) for axis, u in zip(self.axes, point, strict=True)}
 
     def point(self, values: Values) -> Array:
-        """The point of these values, or of the nearest ones that may be taken."""
+        """The point of these values, or of the nearest allowed ones."""
         return np.array([axis.where(values[axis.name]) for axis in self.axes])
 
     def multiplier(self, values: Values) -> float:
-        """The least noise multiplier that is certified for the budget."""
+        """The least certified noise multiplier for the budget."""
         return least_multiplier(self.mechanism(values), self.budget.epsilon, self.budget.delta)
 
     def spent(self, values: Values, noise_multiplier: float) -> Limits:
@@ -236,11 +237,11 @@ class Tuned(ABC):
         return epsilon_spent(self.mechanism(values).with_(noise_multiplier=noise_multiplier), self.budget.delta)
 
     def certified(self, values: Values) -> dict[str, float]:
-        """The hyper-parameters with the least noise that is certified for the budget."""
+        """The hyper-parameters with the least certified noise for the budget."""
         return self.hyperparameters(values, self.multiplier(values))
 
 
 @cache
 def least_multiplier(run: Mechanism, epsilon: float, delta: float) -> float:
-    """The least noise multiplier that is certified for (epsilon, delta)."""
+    """The least certified noise multiplier for (epsilon, delta)."""
     return calibrate(run, epsilon=epsilon, delta=delta)

@@ -1,4 +1,4 @@
-"""Error feedback with bounded messages (shulgin2025): DP-alpha-NormEC and DP-Clip21; and the method without memory."""
+"""Error feedback with bounded messages (shulgin2025): DP-alpha-NormEC and DP-Clip21, and the method without memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _ErrorFeedback(Tuned):
 
 
 class DPNormEC(_ErrorFeedback):
-    """shulgin2025 Algorithm 1 with server normalisation, zero memories at first."""
+    """shulgin2025 Algorithm 1 with server normalisation and zero initial memories."""
 
     name = "dp-norm-ec"
     title = "DP-alpha-NormEC"
@@ -46,7 +46,8 @@ class DPNormEC(_ErrorFeedback):
 
     @cached_property
     def _reach(self) -> float:
-        """How far the parameters may have to go [X]: ||w*|| where it is known, else the slope over L, tenfold."""
+        """A scale for the distance that the parameters may have to cover [X]: ||w*|| if known, else ten times the slope
+        over L."""
         w = self.problem.constants.w_star
         far = 10.0 * self.slope / self.smoothness
         return far if w is None else max(far, float((w @ w) ** 0.5))

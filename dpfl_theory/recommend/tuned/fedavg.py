@@ -20,7 +20,7 @@ LOCAL_STEPS = (1, 2, 4, 8, 16)
 
 
 class _FedAvg(Tuned):
-    """What the forms of DP-FedAvg share: E local steps, a local and a global step, a threshold, T rounds."""
+    """Common parts of the forms of DP-FedAvg: E local steps, a local and a global step, a threshold, T rounds."""
 
     relations: ClassVar[tuple[str, ...]] = ("zero-out", "replace", "add-remove")
     samplings = ("poisson", "fixed", "with-replacement")
@@ -47,7 +47,7 @@ class _FedAvg(Tuned):
 
     @property
     def _central(self) -> bool:
-        """Whether the server adds the noise to the average: where it is trusted, and the number of messages varies."""
+        """Whether the server adds the noise to the average: if it is trusted and the number of messages varies."""
         varies = self._cohort.scheme == "poisson" or self.relation == "add-remove"
         return varies and self.budget.view == "third-party"
 
@@ -109,7 +109,7 @@ class DPFedAvg(_FedAvg):
         )
 
     def bounding(self, C: Any) -> Any:
-        """What a client does to its update."""
+        """The client's bound on its update."""
         return Clip(C)
 
 
@@ -126,7 +126,7 @@ class DPNormFedAvg(DPFedAvg):
 
 
 class TwoSided(_FedAvg):
-    """zhang2021 Algorithm 3: the difference is clipped, in the parameters' unit, and averaged over those who came."""
+    """zhang2021 Algorithm 3: the difference is clipped, in the parameters' unit, and averaged over the participants."""
 
     name = "dp-fedavg-two-sided"
     title = "DP-FedAvg with two step sizes"
@@ -137,7 +137,7 @@ class TwoSided(_FedAvg):
 
     @property
     def _central(self) -> bool:
-        return False  # the average is over those who came: each of them adds noise
+        return False  # the average is over the participants: each of them adds noise
 
     def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
         steps = values["local_steps"]

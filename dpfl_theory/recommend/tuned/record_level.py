@@ -1,9 +1,9 @@
 """Record-level algorithms (noble2022): local steps clip each record's gradient and add noise; one record is protected.
 
-Client i uses floor(s R_i) of its R_i records in a local step and adds noise of standard deviation 2C sigma_g/(s R_i),
-where one record makes a difference of 2C/(s R_i) at most. Where clients differ in size, the records of the smallest, R,
-are those that the others' noise hides least. A share s is a whole number of its records over R, so that nobody's
-records are used more often than its own, and what is certified for these holds for all.
+Client i uses floor(s R_i) of its R_i records in a local step and adds noise of standard deviation 2C sigma_g/(s R_i).
+One record makes a difference of at most 2C/(s R_i). If clients differ in size, the others' noise hides the records of
+the smallest client, R of them, least. A share s is a whole number of its records over R. So no client's records are
+used more often than those of the smallest client, and the certificate for these holds for all.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ __all__ = ["TUNED"]
 
 LOCAL_STEPS = (1, 4, 16)
 SHARES = (1 / 4, 1 / 2, 1.0)
-"""Where a client takes one step. Noise over share only falls as the share grows, and computation is not in the budget,
-so that several steps are taken on all records."""
+"""The shares that are tried where a client takes one step. Noise over share only falls as the share grows, and
+computation is not in the budget. So several steps are taken on all records."""
 
 
 class _RecordLevel(Tuned):
-    """What record-level algorithms share: K local steps on a share s of the records, and what their noise must hide."""
+    """Common parts of record-level algorithms: K local steps on a share s of the records, and the requirements on their
+    noise."""
 
     protects = "record"
     relations = ("replace",)
@@ -45,7 +46,7 @@ class _RecordLevel(Tuned):
     described = "dp-fedavg-record"
     """The name of its mechanism."""
     noise_of_others = True
-    """Whether the other clients' noise counts at one local step, for a third party."""
+    """Whether the other clients' noise counts for one local step, for a third party."""
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
         super().__init__(problem, budget)
@@ -86,8 +87,9 @@ class _RecordLevel(Tuned):
         return values.get("share", 1.0)
 
     def mechanism(self, values: Values) -> Mechanism:
-        """That of clients with R records each; `_alike` says what its noise multiplier is of clients that differ."""
-        # Where one record of one client is all that is sent, noise by a client's size would show whose it is.
+        """The mechanism of clients with R records each; `_alike` converts its noise multiplier for clients of different
+        sizes."""
+        # If only one record of one client is sent, noise by a client's size would reveal the client.
         alone = self.cohort == 1 and self.sizes[0] < self.sizes[-1]
         kind: Any = get(self.described)
         return kind(  # type: ignore[no-any-return]
@@ -104,7 +106,7 @@ class _RecordLevel(Tuned):
         return self.noise_of_others and self.budget.view == "third-party" and self.local_steps(values) == 1
 
     def _alike(self, values: Values) -> float:
-        """sigma_g over the noise multiplier of clients that all have R records.
+        """The ratio of sigma_g to the noise multiplier of clients that all have R records.
 
         Others' noise has variance (R/R_j)^2 in units of the smallest client's, and a cohort may consist of the largest.
         """
@@ -116,7 +118,7 @@ class _RecordLevel(Tuned):
     def multiplier(self, values: Values) -> float:
         if self.cohort < self.problem.n:
             return super().multiplier(values)
-        # With all clients in every round a record is in so many local steps: one calibration serves all algorithms.
+        # With all clients in every round a record is in this many local steps: one calibration serves all algorithms.
         hidden = self._hidden(values)
         steps = int(values["rounds"]) * self.local_steps(values)
         kind: Any = get("dp-fedavg-record")
@@ -135,7 +137,7 @@ class _RecordLevel(Tuned):
     def spent(self, values: Values, noise_multiplier: float) -> Limits:
         found = super().spent(values, noise_multiplier)
         if self.cohort < self.problem.n and self.sizes[0] < self.sizes[-1]:
-            return Limits(0.0, found.estimate, found.high)  # the mechanism's attacks are on clients of one size
+            return Limits(0.0, found.estimate, found.high)  # the mechanism's attacks are on clients of equal size
         return found
 
     def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
@@ -191,7 +193,7 @@ class DPFedAvgRecord(_RecordLevel):
 
 
 class DPSGDRecord(_RecordLevel):
-    """Plain DP-SGD: all clients, one step of each, so that the noise of all of them hides a record."""
+    """Plain DP-SGD: all clients with one step each, so that the noise of all of them hides a record."""
 
     name = "dp-sgd-record"
     title = "DP-SGD over all clients' records"
@@ -233,7 +235,7 @@ class DPSGDRecord(_RecordLevel):
 
 
 class DPScaffold(_RecordLevel):
-    """noble2022 Algorithm 1 with zero control variates at first, or warm ones; a message is two vectors."""
+    """noble2022 Algorithm 1 with initial control variates that are zero or warm; a message is two vectors."""
 
     name = "dp-scaffold"
     title = "DP-SCAFFOLD"
@@ -254,7 +256,7 @@ class DPScaffold(_RecordLevel):
 
 
 def _warm(given: Values) -> dict[str, float]:
-    """The first rounds that set control variates alone, where a rule wants any: they release as much as others."""
+    """The first rounds, which only set control variates, if a rule needs any: they release as much as others."""
     return {name: value for name, value in given.items() if name == "warm_start"}
 
 

@@ -1,4 +1,4 @@
-"""DP-ScaffNew (hou2023): control variates, and a coin that says when everybody sends."""
+"""DP-ScaffNew (hou2023): control variates, and a coin that decides when all clients send."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["TUNED"]
 
 
 class DPScaffNew(Tuned):
-    """hou2023 Algorithm 2. ``rounds`` counts messages on average; its T iterations are that many over p.
+    """hou2023 Algorithm 2. ``rounds`` is the expected number of messages; the number T of iterations is this over p.
 
-    Its messages go to everybody, so that who looks makes no difference to their noise.
+    Its messages go to everyone, so the noise does not depend on the observer.
     """
 
     name = "dp-scaffnew"
