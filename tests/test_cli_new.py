@@ -92,9 +92,9 @@ def test_the_examples_are_copied_whole(tmp_path: Path, monkeypatch: pytest.Monke
         (["ci"], ".github/workflows/theorems.yml", "is there already: choose another name with --output"),
         (["ci", "--output", "mine.yml"], "mine.yml", "is there already: choose another name with --output"),
         (["ci", "--output", "mine.txt"], "", "its name must end in .yml"),
-        (["ci", "--output", "mine/mine.yml"], "mine", "'mine' is a file, and no folder"),
+        (["ci", "--output", "mine/mine.yml"], "mine", "'mine' is a file, not a folder"),
         (["examples"], "examples/mine.py", "'examples' is there already: name a new folder with --output"),
-        (["examples", "--output", "file"], "file", "it is a file, and a folder is needed"),
+        (["examples", "--output", "file"], "file", "it is a file, but a folder is needed"),
     ],
 )
 def test_nothing_is_overwritten(

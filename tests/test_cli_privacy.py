@@ -619,7 +619,7 @@ RECORDS = ("account", "--algorithm", "dp-scaffold", "--noise-multiplier", "1", "
         ((*RUN, "--delta", "1e-5", "--multiplier-of", "client"), "unknown multiplier 'client'"),
         ((*RUN, "--delta", "1e-5", "--clip", "-1"), "--clip is -1: give a positive number"),
         ((*RUN, "--delta", "1e-5", "--format", "yaml"), "unknown format 'yaml'"),
-        ((*RUN, "--delta", "1e-5", "--output", "/dev/null/file.json"), "'/dev/null' is a file, and no folder"),
+        ((*RUN, "--delta", "1e-5", "--output", "/dev/null/file.json"), "'/dev/null' is a file, not a folder"),
         ((*RUN, "--delta", "1e-5", "--no-such-option"), "--no-such-option"),
         (("account", "--algorithm", "dp-fedav", "--delta", "1e-5"), "did you mean 'dp-fedavg' or 'dp-fedavg-record'?"),
         (("account", *arguments(FULL), "--delta", "1e-5"), "--algorithm"),

@@ -93,7 +93,7 @@ def test_what_new_writes_is_formatted_and_marked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "Two Words", "../x", "2nd", "a" * 61, "x--y", "é"])
 def test_a_bad_name_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", "theorem", name, "--output", str(tmp_path / "x.py")]) == 2
-    assert "is no name for a theorem: write words of small letters" in capsys.readouterr().err
+    assert "is not a name for a theorem: write words of small letters" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

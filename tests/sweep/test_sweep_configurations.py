@@ -104,13 +104,13 @@ def test_all_faults_are_told_at_once() -> None:
     assert [line.strip() for line in lines[1:]] == [
         "roundz is 3: there is no such key; did you mean 'rounds'?",
         "grid.seed is []: it is no list of values; put them in brackets",
-        "problem.dimension is 2.5: it is no whole number; give one, without a fraction",
+        "problem.dimension is 2.5: it is not a whole number; give one, without a fraction",
         "problem.client is 3: there is no such key; did you mean 'clients'?",
         "algorithm.C is -1: it must be above 0; give a larger number",
         "algorithm.etaa is 0.1: there is no such key; did you mean 'eta'?",
         "rounds is 0: it must be at least 1; give a larger number",
         "observe[0] is 'subopt', which is unknown: did you mean 'suboptimality'?",
-        "privacy.epsilon is '3': it is no number; give one",
+        "privacy.epsilon is '3': it is not a number; give one",
         "grid.sigma is -0.5: it must be at least 0; give a larger number",
     ]
 
@@ -121,7 +121,7 @@ def test_all_faults_are_told_at_once() -> None:
         ({}, "problem is missing: give a table with a name, such as problem.name = 'quadratic'"),
         ({**BASE, "problem": {"name": "quadratc"}}, "which is unknown: did you mean 'quadratic'?"),
         ({**BASE, "algorithm": {"name": "dp-fedvag"}}, "which is unknown: did you mean 'dp-fedavg"),
-        ({**BASE, "problem": 3}, "problem is 3: it is no table; give keys and values"),
+        ({**BASE, "problem": 3}, "problem is 3: it is not a table; give keys and values"),
         ({**BASE, "problem": {"data": "nowhere.csv"}}, "problem.data is 'nowhere.csv': there is no such file"),
         ({**BASE, "grid": {"gama": [1.0]}}, "grid.gama is 1.0: no algorithm of this sweep has such a key"),
         ({**BASE, "grid": {"eta": [1.0]}, "list": [{"eta": 2.0}]}, "eta is varied twice"),
@@ -153,7 +153,7 @@ def test_the_command_line_goes_before_the_file() -> None:
     assert found == {"rounds": 5, "problem": {"name": "huber", "clients": 4}, "output": "a b.csv"}
     with pytest.raises(InputError, match="is no assignment"):
         settled({}, ["rounds"])
-    with pytest.raises(InputError, match="is no table"):
+    with pytest.raises(InputError, match="is not a table"):
         settled({"rounds": 3}, ["rounds.x=1"])
 
 
