@@ -1,7 +1,7 @@
 """Executable theorems for differentially private federated learning.
 
-A *statement* is a printed theorem with its formula, hypotheses and checks; checking it yields *evidence*. Everything
-below is imported when it is first used, so that importing the package takes no noticeable time.
+A *statement* is a printed theorem with its formula, hypotheses and checks; checking it yields *evidence*. The names
+below are imported at their first use, so that importing the package takes no noticeable time.
 
 >>> import dpfl_theory as dpfl
 >>> theorem = dpfl.statements.get("das2022.theorem4a")
@@ -11,7 +11,7 @@ below is imported when it is first used, so that importing the package takes no 
 >>> evidence[0].method, evidence[0].verdict
 ('algebra', 'holds')
 
-The algorithms that statements speak of run on problems whose constants are certified:
+The algorithms of the statements run on problems whose constants are certified:
 
 >>> problem = dpfl.problems.make("quadratic", clients=4, dimension=3, seed=1)
 >>> algorithm = dpfl.algorithms.FedAvg(local_step=0.5, local_steps=2)

@@ -1,4 +1,4 @@
-"""Files that are left behind: in one step, through links, and into streams where a stream is named."""
+"""Atomic output: files are written in one step, through links, and into streams where the path names a stream."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["apart", "printed_aside", "writable", "write"]
 
 _DESCRIPTORS = re.compile(r"/proc/\d+/fd")
 _LINKS = 40
-"""More links one behind the other are a circle."""
+"""A longer chain of links is treated as circular."""
 
 
 def writable(path: str | Path, folder: bool = False, reads: tuple[str | Path | None, ...] = ()) -> Path:
-    """The path, if a file (or a folder of files) can be made there: told before the work begins, not after it.
+    """Return the path if a file (or a folder of files) can be written there, so that faults appear before the work.
 
-    Folders that are missing on the way are made when it is written. Devices and FIFOs that may be written to can be; so
-    can what a link leads to, where its folder is there. reads: files that the command reads, which are not overwritten.
-    Raises InputError for the rest.
+    Missing parent folders are created when the file is written. Writable devices and FIFOs are accepted. So is the
+    target of a link, where its folder exists. reads: files that the command reads, which are not overwritten.
+    Raises InputError otherwise.
     """
     if path == "":
         raise InputError(f"the name of the {'folder' if folder else 'file'} to write is empty: give one")
@@ -37,9 +37,9 @@ def writable(path: str | Path, folder: bool = False, reads: tuple[str | Path | N
         apart(path, reads)
         place = path if folder else _end_of(path)
         if folder and path.exists() and not path.is_dir():
-            wrong = "it is a file, and a folder is needed"
+            wrong = "it is a file, but a folder is needed"
         elif not folder and place.is_dir():
-            wrong = "it is a folder, and a file name is needed"
+            wrong = "it is a folder, but a file name is needed"
         else:
             nearest = place if folder else place.parent
             if not folder and path.is_symlink() and not nearest.is_dir():
@@ -47,9 +47,9 @@ def writable(path: str | Path, folder: bool = False, reads: tuple[str | Path | N
             while not nearest.exists():
                 nearest = nearest.parent
             if wrong is None and not nearest.is_dir():
-                wrong = f"{str(nearest)!r} is a file, and no folder"
+                wrong = f"{str(nearest)!r} is a file, not a folder"
             elif wrong is None and not os.access(nearest, os.W_OK | os.X_OK):
-                wrong = f"{str(nearest)!r} may not be written to"
+                wrong = f"{str(nearest)!r} is not writable"
     except (OSError, ValueError) as error:  # a name that is too long, or has a zero byte
         wrong = str(getattr(error, "strerror", None) or error)
     if wrong is not None:
@@ -58,19 +58,18 @@ def writable(path: str | Path, folder: bool = False, reads: tuple[str | Path | N
 
 
 def apart(path: Path, reads: tuple[str | Path | None, ...]) -> None:
-    """Raises InputError where the path is that of a file which the command reads."""
+    """Raise InputError where the path is that of a file which the command reads."""
     for name in reads:
         if name and path.exists() and Path(name).exists() and path.samefile(name):
-            raise InputError(f"{str(path)!r} is what the command reads, and would be overwritten: give another name")
+            raise InputError(f"{str(path)!r} is an input of the command and would be overwritten: give another name")
 
 
 def write(path: Path, content: str | bytes) -> Path:
     """Write a file in one step: readers see the old content or the new, and a failure leaves the old.
 
-    Text is written as UTF-8 in every locale. Folders that are missing on the way are made, and go again where the file
-    cannot be written. A link stays, and what it leads to is written; a file keeps its permissions. What is a stream (a
-    FIFO, a terminal, ``/dev/stdout``, ``/dev/null``) gets the content as it is, and is never replaced. Raises
-    InputError.
+    Text is written as UTF-8 in every locale. Missing parent folders are created, and removed again where the file
+    cannot be written. Of a link the target is written; a file keeps its permissions. A stream (a FIFO, a terminal,
+    ``/dev/stdout``, ``/dev/null``) receives the content unchanged and is never replaced. Raises InputError.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(Path(folder) / "a.txt", "done").read_text()
@@ -94,7 +93,7 @@ def write(path: Path, content: str | bytes) -> Path:
 
 @contextlib.contextmanager
 def _folders(place: Path) -> Iterator[None]:
-    """A folder that is there while something is put into it; those that are made for that go again where it fails."""
+    """Create a folder for the time of a write; newly created folders are removed again where the write fails."""
     missing = [folder for folder in (place, *place.parents) if not folder.exists()]
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -107,7 +106,7 @@ def _folders(place: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """The file as a whole: a new one beside it takes its name."""
+    """Replace the file as a whole: a temporary file in the same folder is renamed to it."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -121,7 +120,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _mode(path: Path) -> int:
-    """The permissions of a file that is there, or those of a new one (a temporary file's are private)."""
+    """The permissions of an existing file, or the default ones of a new one (a temporary file's are private)."""
     with contextlib.suppress(OSError):
         return stat.S_IMODE(path.stat().st_mode)
     mask = os.umask(0)
@@ -130,17 +129,19 @@ def _mode(path: Path) -> int:
 
 
 def _end_of(path: Path) -> Path:
-    """What a path leads to, through any links, whether it is there or not."""
+    """The target of a path through all links, whether it exists or not."""
     for _ in range(_LINKS):
         if not path.is_symlink():
             return path
         path = path.parent / os.readlink(path)
-    raise OSError("its links go round in a circle")
+    raise OSError("its links are circular")
 
 
 def _stream(path: Path) -> str | int | None:
-    """What is to be opened where the path is a stream: a descriptor of this process, so that nothing is cut off that
-    stands in it, or a name; None where it is a file or nothing. Raises OSError for what cannot be written like that.
+    """How to open a path that is a stream, or None where it is a regular file or does not exist.
+
+    It is a name, or a descriptor of this process, so that earlier content of the stream is not truncated. Raises
+    OSError where the stream cannot be written.
     """
     for _ in range(_LINKS):
         if path.name.isdigit() and _DESCRIPTORS.fullmatch(os.path.realpath(path.parent)):
@@ -152,7 +153,7 @@ def _stream(path: Path) -> str | int | None:
         mode = path.stat().st_mode
         if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
             if not os.access(path, os.W_OK):
-                raise OSError("it may not be written to")
+                raise OSError("it is not writable")
             return str(path)
         if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
             raise OSError("it is a disk" if stat.S_ISBLK(mode) else "it is a socket")
@@ -161,7 +162,7 @@ def _stream(path: Path) -> str | int | None:
 
 @contextlib.contextmanager
 def printed_aside() -> Iterator[None]:
-    """What is printed inside, by whatever means, goes to stderr: stdout is for data.
+    """Redirect everything that is printed inside to stderr, also by compiled code: stdout is for data.
 
     >>> with printed_aside():
     ...     print("by the way")

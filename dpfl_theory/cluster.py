@@ -1,12 +1,12 @@
-"""Work on a Dask cluster: pieces go to its workers, results come back as they end, and what dies is begun again.
+"""Work on a Dask cluster: pieces go to its workers, results return as they finish, and lost pieces are restarted.
 
-A worker is a process with one thread, with the files of this package and the versions that the coordinator has; each
-piece says so itself, since workers come and go. A piece whose worker is killed is begun again, elsewhere or there, and
-its result is the same: all that it rests on is sent with it. What a piece keeps travels back with its result, and the
-coordinator puts it into the store, which no worker opens.
+A worker is a process with one thread, with the package files and the versions of the coordinator. Each piece checks
+this itself, since workers come and go. A piece whose worker is killed is restarted, on any worker. Its result is the
+same, because all that it depends on is sent with it. Entries for the store travel back with the result of a piece. The
+coordinator puts them into the store, which no worker opens.
 
-The scheduler is sent a few pieces for each worker, and more as these end: it holds what is about to run, and the
-coordinator the rest.
+The scheduler receives a few pieces for each worker, and more as these finish. It holds the pieces that run next, and
+the coordinator holds the rest.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ __all__ = ["connected", "spread", "workers_of"]
 T = TypeVar("T")
 
 LIVES = 50
-"""How often a piece may lose its worker. A piece that kills its workers itself is given up after so many."""
+"""How often a piece may lose its worker. A piece that kills its own workers is given up after that many losses."""
 _SECONDS = 60.0
-"""For how long a cluster may have no scheduler or no worker at first."""
+"""How long a cluster may have no scheduler or no worker at first [s]."""
 _TELL_SECONDS = 1.0
 _ASK_SECONDS = 2.0
 _RESULT_SECONDS = 5.0
 _AHEAD = 4
 """Pieces that the scheduler has for each worker."""
 _FETCHERS = 8
-"""Answers that are fetched at a time."""
+"""Results that are fetched at the same time."""
 _FILES = "files of dpfl-theory with the hash"
 _RESTS_ON = ("dpfl-theory", "numpy", "scipy", "numba", "cvxpy", "clarabel", "sympy", "mpmath")
 
@@ -56,7 +56,7 @@ _RESTS_ON = ("dpfl-theory", "numpy", "scipy", "numba", "cvxpy", "clarabel", "sym
 def connected(address: str) -> Iterator[Any]:
     """A client of the scheduler at an address, ``tcp://host:8786``, that has at least one worker.
 
-    Raises InputError for what is no address; EnvironmentFault where Dask is not installed, and where no scheduler or no
+    Raises InputError for an invalid address; EnvironmentFault where Dask is not installed, and where no scheduler or no
     worker answers within a minute.
     """
     try:
@@ -67,7 +67,7 @@ def connected(address: str) -> Iterator[Any]:
         raise EnvironmentFault(told) from error
     scheme, place = parse_address(address)
     if scheme not in ("tcp", "tls", "ws", "wss") or not place.rpartition(":")[2].isdigit():
-        raise InputError(f"`scheduler` is {address!r}: write it as the scheduler tells it, tcp://HOST:PORT")
+        raise InputError(f"`scheduler` is {address!r}: write it as the scheduler prints it, tcp://HOST:PORT")
     try:
         client = Client(address, timeout=_SECONDS / 4, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -92,51 +92,51 @@ def workers_of(client: Any) -> int:
 
 @cache
 def _versions() -> dict[str, str]:
-    """What numbers rest on, of this process."""
+    """The versions of this process that the numbers depend on."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {"Python": python, **{name: version(name) for name in _RESTS_ON}, _FILES: code_digest.digest()[:12]}
 
 
 @dataclass(frozen=True)
 class _Ended(Generic[T]):
-    """What a piece gave, and what it keeps."""
+    """The result of a piece, and its entries for the store."""
 
     result: T
     kept: tuple[Parcel, ...]
 
 
 def _piece(work: Callable[[], T], needed: Mapping[str, str]) -> _Ended[T]:
-    """A worker's part: a piece on one thread, if this worker is one that may do it."""
+    """Run a piece on a worker, on one thread; refuse it where the worker has other versions or several threads."""
     from distributed import get_worker
 
-    # Where a piece has a limit of time, it has a process of its own; Python allows Dask's workers none.
+    # A piece with a time limit needs its own process, which Python denies to Dask's daemonic workers.
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
     worker, own = get_worker(), _versions()
     if worker.state.nthreads != 1:
         told = f"the worker at {worker.address} has {worker.state.nthreads} threads: start workers with one each"
         raise EnvironmentFault(told)
     if other := [f"{name} {own[name]} for {needed[name]}" for name in needed if own[name] != needed[name]]:
-        told = f"the worker at {worker.address} has {', '.join(other)}: install the same there, and start it anew"
+        told = f"the worker at {worker.address} has {', '.join(other)}: install the same there, and restart it"
         raise EnvironmentFault(told)
     with threads.bounded(1), threads.single_blas(), away() as sent:
         result = work()
     if code_digest.changed():
-        told = f"files of this package at the worker at {worker.address} changed while it ran: start workers anew"
+        told = f"files of this package at the worker at {worker.address} changed while it ran: restart the workers"
         raise EnvironmentFault(told)
     return _Ended(result, tuple(sent))
 
 
 class _Stores:
-    """The stores that parcels go to."""
+    """The stores that receive parcels."""
 
     def __init__(self) -> None:
         self._open: dict[Path, Store] = {}
         self._seen: dict[tuple[Path, str], float] = {}
-        """When a folder of source files was last seen to be as it was: to look takes milliseconds, and each worker
-        looks after its own files for each piece."""
+        """When a folder of source files was last seen unchanged. A look takes milliseconds, and each worker checks its
+        own files for each piece."""
 
     def put(self, parcels: Sequence[Parcel]) -> None:
-        """Unpack parcels; what is wrong is told once."""
+        """Unpack parcels; each fault is reported once."""
         now = time.monotonic()
         new = {
             (place, state): now
@@ -164,8 +164,8 @@ class _Stores:
 
 
 class _Running:
-    """Pieces that the scheduler has; what they gave is fetched as they end, by several threads, since each answer takes
-    a way to a worker and back."""
+    """Pieces that the scheduler has. Several threads fetch their results as they finish, since each result takes a
+    round trip to a worker."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -177,29 +177,29 @@ class _Running:
         return len(self._of)
 
     def begin(self, number: int, piece: Callable[[], T], place: int) -> None:
-        """Send a piece; the lower its place the sooner it is done."""
+        """Send a piece; a lower place gives a higher priority."""
         future = self._client.submit(_piece, piece, _versions(), pure=False, priority=-place)
         self._of[future] = number
         self._watch(future)
 
     def answer(self) -> tuple[int, Any, BaseException | None] | None:
-        """The number of a piece that has ended, what it gave, or what it raised; None where none has for a second."""
+        """The number of a finished piece, with its result or exception; None where none finishes within a second."""
         try:
             future, gave, error = self._answers.get(timeout=_TELL_SECONDS)
         except queue.Empty:
             return None
-        if isinstance(error, TimeoutError) and future.status != "error":  # its worker was killed: Dask begins it again
+        if isinstance(error, TimeoutError) and future.status != "error":  # its worker was killed: Dask restarts it
             self._watch(future)
             return None
         return self._of.pop(future), gave, error
 
     def cancel(self) -> None:
-        """Nobody waits any more."""
+        """Cancel all pieces, since no one waits for them any more."""
         with contextlib.suppress(Exception):
             self._client.cancel(list(self._of), force=True)
 
     def close(self) -> None:
-        """No more answers."""
+        """Stop fetching results."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _watch(self, future: Any) -> None:
@@ -212,12 +212,12 @@ class _Running:
     def _fetch(self, future: Any) -> None:
         try:
             self._answers.put((future, future.result(timeout=_RESULT_SECONDS), None))
-        except BaseException as error:  # what is cancelled is no Exception, and somebody waits for it
+        except BaseException as error:  # a cancellation is not an Exception, and a caller waits for the piece
             self._answers.put((future, None, error))
 
 
 class _Workers:
-    """How many workers the cluster has: asked now and then, for the answer grows with the cluster."""
+    """How many workers the cluster has: queried from time to time, since the answer grows with the cluster."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -225,7 +225,7 @@ class _Workers:
         self._count = workers_of(client)
 
     def count(self) -> int:
-        """Workers now. Raises EnvironmentFault when there has been none for a minute."""
+        """The current number of workers. Raises EnvironmentFault when there has been none for a minute."""
         now = time.monotonic()
         if now - self._asked >= _ASK_SECONDS:
             self._asked, found = now, len(self._client.nthreads())
@@ -234,7 +234,7 @@ class _Workers:
                 self._seen = now
             elif now - self._seen > _SECONDS:
                 told = f"the cluster has been without workers for {_SECONDS:g} s"
-                raise EnvironmentFault(f"{told}: start some; what was kept is not done again")
+                raise EnvironmentFault(f"{told}: start some; finished work is cached")
         return self._count
 
 
@@ -247,8 +247,8 @@ def spread(
 ) -> list[T]:
     """As `dpfl_theory.processes.spread`, on the workers of a client's cluster.
 
-    Raises EnvironmentFault where the scheduler is gone, where a worker has other files or versions or more than one
-    thread, and where one piece has lost `LIVES` workers.
+    Raises EnvironmentFault where the scheduler is gone, and where one piece has lost `LIVES` workers. It is also raised
+    where a worker has other files or versions, or more than one thread.
     """
     from distributed.scheduler import KilledWorker
 
@@ -303,11 +303,11 @@ def spread(
 
 
 def _alive(client: Any) -> None:
-    """Raises EnvironmentFault where the scheduler is gone."""
+    """Raise EnvironmentFault where the scheduler is gone."""
     if client.status not in ("running", "connecting"):
         raise _gone(client)
 
 
 def _gone(client: Any) -> EnvironmentFault:
-    told = f"the scheduler at {client.scheduler.address if client.scheduler else 'the address'} is gone"
-    return EnvironmentFault(f"{told}: start it again, and what has been kept is not done again")
+    told = f"lost connection to the scheduler at {client.scheduler.address if client.scheduler else 'the address'}"
+    return EnvironmentFault(f"{told}: restart it; finished work is cached")

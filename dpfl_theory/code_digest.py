@@ -1,5 +1,5 @@
-"""This installation's own files, as a hash: two machines with the same one run the same code, whatever their version is
-called and wherever it lies."""
+"""A hash of this installation's files: two machines with the same hash run the same code, whatever the version's name
+and location."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BUILT = (".pyc", ".nbi", ".nbc")
 
 
 def folders(package: Path = _PACKAGE) -> list[Path]:
-    """The folders of source files: the package, and its validation scripts where they lie beside it.
+    """The folders of source files: the package, and its validation scripts where they are next to it.
 
     >>> [place.name for place in folders()][0]
     'dpfl_theory'
@@ -27,7 +27,7 @@ def folders(package: Path = _PACKAGE) -> list[Path]:
 
 @functools.cache
 def _seen() -> tuple[str, tuple[str, ...]]:
-    """The hash of the files, and how the folders were when it was made."""
+    """The hash of the files, and the states of the folders when it was computed."""
     states = _states()
     made = hashlib.sha256()
     for root in folders():
@@ -43,7 +43,7 @@ def _states() -> tuple[str, ...]:
 
 
 def digest() -> str:
-    """The hash of all files, as they were when this process first asked.
+    """The hash of all files, as they were at the first call in this process.
 
     >>> len(digest())
     64
@@ -52,7 +52,7 @@ def digest() -> str:
 
 
 def changed() -> bool:
-    """Whether a source file has changed since then.
+    """Whether a source file has changed since the hash was computed.
 
     >>> changed()
     False

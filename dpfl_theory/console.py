@@ -1,4 +1,4 @@
-"""What every command shares: how it ends, and what it says on the way."""
+"""Parts that every command shares: its exit codes, its messages and its progress."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 FULL = "All checks and runs [default: as many as decide every verdict]."
 PAPER = "As many runs and points as in the papers; some scripts take hours."
-"""What the options of a profile say."""
+"""The help of the options of a profile."""
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 INTERNAL = 70
@@ -42,11 +42,11 @@ SPARSE_SECONDS = 10.0
 
 
 class _ClosedPipe(Exception):
-    """Nobody reads stdout any more. (Not an OSError, which the command-line library turns into exit code 1.)"""
+    """The reader of stdout is gone. (Not an OSError, which the command-line library turns into exit code 1.)"""
 
 
 def emit(text: str) -> None:
-    """Write data to stdout, in full, now."""
+    """Write data to stdout, in full, and flush it."""
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
@@ -60,16 +60,16 @@ def emit(text: str) -> None:
 
 
 def say(text: str) -> None:
-    """Tell the user something on stderr."""
+    """Print a message to the user on stderr."""
     with contextlib.suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)
 
 
 def run_app(app: Callable[..., Any], arguments: Sequence[str] | None = None, program: str = "dpfl-theory") -> int:
-    """Run a typer application and return its exit code; whatever goes wrong is told in one sentence on stderr.
+    """Run a typer application and return its exit code; every error is reported in one sentence on stderr.
 
-    What the encoding of stdout or stderr lacks is written as escapes. Environment variable DPFL_DEBUG=1 adds the
-    traceback.
+    Characters that the encoding of stdout or stderr lacks are written as escapes. The environment variable
+    DPFL_DEBUG=1 adds the traceback.
     """
     with tolerant():
         return _run(app, arguments, program)
@@ -79,7 +79,7 @@ def _run(app: Callable[..., Any], arguments: Sequence[str] | None, program: str)
     try:
         with heard(lambda: say(f"{program}: interrupted"), INTERRUPTED):
             code = app(args=None if arguments is None else list(arguments), prog_name=program, standalone_mode=False)
-        if code == INTERRUPTED:  # how the command-line library tells of Ctrl-C
+        if code == INTERRUPTED:  # how the command-line library reports Ctrl-C
             return _fail(program, "interrupted", INTERRUPTED)
         return code if isinstance(code, int) else 0
     except _ClosedPipe:
@@ -91,7 +91,7 @@ def _run(app: Callable[..., Any], arguments: Sequence[str] | None, program: str)
     except KeyboardInterrupt:
         return _fail(program, "interrupted", INTERRUPTED)
     except MemoryError:
-        sentence = "this needs more memory than there is: use fewer lanes, records or features"
+        sentence = "this needs more memory than is available: use fewer lanes, records or features"
         return _fail(program, sentence, EnvironmentFault.exit_code)
     except Exception as error:
         if type(error).__name__ == "Abort":
@@ -122,7 +122,7 @@ def _one_sentence(text: str) -> str:
 
 
 def option(name: str) -> str:
-    """The command line's option for an argument of the library.
+    """The command-line option for an argument of the library.
 
     >>> option("noise_multiplier")
     '--noise-multiplier'
@@ -131,7 +131,7 @@ def option(name: str) -> str:
 
 
 def as_options(text: str) -> str:
-    """What the library says, with its arguments, which it puts in backquotes, as options of the command line.
+    """A message of the library with its arguments, which are in backquotes, written as command-line options.
 
     >>> as_options("`cohort` is 3 of `clients=2`: use `noise_multiplier`")
     '--cohort is 3 of --clients 2: use --noise-multiplier'
@@ -140,7 +140,7 @@ def as_options(text: str) -> str:
 
 
 def choice(what: str, value: str, known: Sequence[str]) -> str:
-    """The value, if it is one of the known ones; InputError that suggests the nearest otherwise."""
+    """The value, if it is a known one; otherwise raise InputError, which suggests the nearest."""
     if value not in known:
         raise unknown_name(what, value, known)
     return value
@@ -177,7 +177,7 @@ def parse_alpha(text: str) -> float:
 
 
 def time_left(share: float, seconds: float) -> str:
-    """How long the rest takes after so many seconds for this share, in words; nothing where that is not known.
+    """The estimated time left, in words, where this share took ``seconds``; empty where it is not known.
 
     >>> time_left(0.25, 10.0), time_left(0.25, 100.0), time_left(0.0, 10.0)
     ('about 30 s left', 'about 5 min left', '')
@@ -186,7 +186,7 @@ def time_left(share: float, seconds: float) -> str:
 
 
 def seconds_left(seconds: float) -> str:
-    """How long the rest takes, in words.
+    """The time left, in words.
 
     >>> seconds_left(61.0), seconds_left(600.0)
     ('about 61 s left', 'about 10 min left')
@@ -195,7 +195,7 @@ def seconds_left(seconds: float) -> str:
 
 
 class Progress:
-    """Progress on stderr: a bar on a terminal, elsewhere a line now and then, and nothing for work under two seconds.
+    """Progress on stderr: a bar on a terminal, elsewhere an occasional line, and nothing for work under two seconds.
 
     >>> with Progress("counting") as progress:
     ...     progress(0.5, "half way")
@@ -217,12 +217,12 @@ class Progress:
         self.stop()
 
     def stop(self) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
         if self.bar is not None:
             self.bar.stop()
 
     def __call__(self, share: float, label: str = "") -> None:
-        """Say that this share of the work is done, and what is being done; a share never falls back."""
+        """Report the finished share of the work and the current step; a share never decreases."""
         now = self.clock()
         self.done = share = max(self.done, min(share, 1.0))
         if now - self.begun < QUIET_SECONDS:

@@ -1,9 +1,10 @@
-"""What checks and validations usually take on one core: for the order in which they begin, and for the time left.
+"""Expected durations of checks and validations on one core: for their order, and for the time left.
 
     python -m dpfl_theory.durations reports/evidence
 
-reads the evidence of a whole `dpfl-theory reproduce` and writes `dpfl_theory/expected_durations.json`. Only order and
-forecasts rest on these numbers, so one machine's serve all, and what is not there counts as others of its method do.
+reads the evidence of a whole `dpfl-theory reproduce` and writes `dpfl_theory/expected_durations.json`. Only the order
+and forecasts depend on these numbers, so those of one machine serve all. A check without a number counts as the mean of
+its method.
 """
 
 from __future__ import annotations
@@ -24,19 +25,22 @@ __all__ = ["FILE", "LONG_SECONDS", "check_seconds", "collect", "recorded", "vali
 
 FILE = Path(__file__).with_name("expected_durations.json")
 LONG_SECONDS = 0.75
-"""A check that takes as long is recorded by name."""
+"""A check that takes at least this long is recorded by name."""
 
 
 @functools.cache
 def recorded() -> dict[str, Any]:
-    """The file: ``methods`` (mean seconds of a check that is not named), ``checks`` (statement, method, name: seconds)
-    and ``validations`` (profile, name: seconds, what it shares in the first one's number)."""
+    """The content of the file.
+
+    ``methods`` has the mean seconds of a check that is not named. ``checks`` has seconds by statement, method and name.
+    ``validations`` has seconds by profile and name; shared work is in the number of the first script.
+    """
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
 
 def check_seconds(statement: str, method: str, name: str) -> float:
-    """What a check usually takes [s].
+    """The expected duration of a check [s].
 
     >>> check_seconds("mine.own", "algebra", "units") < check_seconds("mine.own", "monte-carlo", "a run")
     True
@@ -46,7 +50,7 @@ def check_seconds(statement: str, method: str, name: str) -> float:
 
 
 def validation_seconds(names: Sequence[str], profile: str = "standard") -> float | None:
-    """What these scripts take one after the other in one process [s], None where one is unknown.
+    """The expected duration of these scripts, one after the other in one process [s]; None where one is unknown.
 
     >>> validation_seconds(["nothing of the kind"]) is None
     True
@@ -56,8 +60,10 @@ def validation_seconds(names: Sequence[str], profile: str = "standard") -> float
 
 
 def collect(documents: Sequence[Mapping[str, Any]], known: Mapping[str, Any]) -> dict[str, Any]:
-    """What the file holds, from the documents of one `reproduce` (checks and validations); what these lack stays as it
-    is ``known``: a profile has not all checks."""
+    """The content of the file, from the documents of one `reproduce` (checks and validations).
+
+    Entries that these lack stay as in ``known``, since a profile does not have all checks.
+    """
     checks: dict[str, dict[str, dict[str, float]]] = copy.deepcopy(known["checks"])
     short: dict[str, list[float]] = {}
     for profile, e in ((d.get("profile"), e) for d in documents for e in d.get("evidence", [])):
@@ -65,7 +71,7 @@ def collect(documents: Sequence[Mapping[str, Any]], known: Mapping[str, Any]) ->
         named.pop(e["check"], None)
         if e["seconds"] >= LONG_SECONDS:
             named[e["check"]] = round(e["seconds"], 1)
-        elif profile != "standard":  # which has the fastest checks, so that its means are not those of others
+        elif profile != "standard":  # the standard profile has only the fastest checks: other means
             short.setdefault(e["method"], []).append(e["seconds"])
     long = {id_: {m: names for m, names in methods.items() if names} for id_, methods in checks.items()}
     scripts = [d for d in documents if "name" in d and d["profile"] != "paper"]

@@ -1,4 +1,4 @@
-"""Text that a terminal or a file cannot hold: characters are written as JSON escapes, and nothing fails."""
+"""Tolerant output encoding: characters that a terminal or a file cannot hold are written as JSON escapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 __all__ = ["ESCAPED", "as_utf8", "escaped", "tolerant", "tolerate"]
 
 ESCAPED = "dpfl_theory.escaped"
-"""The error handler for encoders; its escapes are valid inside the strings of JSON, and those of Python's own
+"""The error handler for encoders. Its escapes are valid inside the strings of JSON, while those of Python's own
 ``backslashreplace`` are not."""
 
 
@@ -29,7 +29,7 @@ def escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 def as_utf8(text: str) -> str:
-    r"""A word of the command line that the locale's encoding could not read, read as UTF-8; any other as it is.
+    r"""Decode a command-line word as UTF-8 where the locale's encoding failed; return any other unchanged.
 
     >>> as_utf8("sch\udcc3\udcb6n"), as_utf8("schön")
     ('schön', 'schön')
@@ -41,8 +41,8 @@ codecs.register_error(ESCAPED, escaped)
 
 
 def tolerate() -> list[tuple[Any, str]]:
-    """From now on stdout and stderr take any text, whatever their encoding is; gives the streams with their handlers of
-    before."""
+    """Make stdout and stderr accept any text, whatever their encoding is; return the streams with their previous
+    handlers."""
     changed: list[tuple[Any, str]] = []
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError, ValueError):  # no stream with an encoding, or a closed one
@@ -54,7 +54,7 @@ def tolerate() -> list[tuple[Any, str]]:
 
 @contextlib.contextmanager
 def tolerant() -> Iterator[None]:
-    """Inside, stdout and stderr take any text, whatever their encoding is.
+    """Inside, stdout and stderr accept any text, whatever their encoding is.
 
     >>> with tolerant():
     ...     print("done")

@@ -1,4 +1,4 @@
-"""The errors a user can cause or meet, each one sentence naming value, cause and remedy."""
+"""The errors that a user can cause or meet, each one sentence that names value, cause and remedy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class InputError(DpflError, ValueError):
 
 
 class WorkLimitError(InputError):
-    """Work that would not end, counted before it is begun: exit code 2, or an undecided check."""
+    """Work beyond any limit, counted before it starts: exit code 2, or an undecided check."""
 
 
 class InstanceError(InputError):
@@ -48,7 +48,7 @@ class EnvironmentFault(DpflError, RuntimeError):
 
 
 def place(error: BaseException) -> str:
-    """File and line of the innermost frame of an exception that belongs to this package or to the user's own code."""
+    """File and line of an exception's innermost frame that belongs to this package or to the user's own code."""
     import sysconfig
     import traceback
 
@@ -62,13 +62,13 @@ def place(error: BaseException) -> str:
 
 
 _LONGEST = 800
-"""Characters of a message that are told: it is to be one sentence."""
+"""Characters of a message that are reported, since it is to be one sentence."""
 
 
 def told(error: BaseException) -> str:
     """An unforeseen exception in one sentence: its type and its message or, where it has none, its place.
 
-    The first of its notes goes before: the place that it had in another process.
+    Its first note takes precedence over the place: it has the place in another process.
 
     >>> try:
     ...     raise AssertionError
@@ -87,28 +87,28 @@ def told(error: BaseException) -> str:
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> InputError:
-    """The error for a name that is not in a catalogue; it suggests what begins like it, or else the nearest name.
+    """The error for a name that is not in a catalogue; it suggests names that start with it, or else the nearest one.
 
     For algorithms see `related.instead`.
 
     >>> print(unknown_name("statement", "das2022.theorem4", ["das2022.theorem4a", "das2022.eq4"]))
     unknown statement 'das2022.theorem4': did you mean 'das2022.theorem4a'?
     >>> print(unknown_name("class of functions", "nonconvex", ["convex"]))
-    unknown class of functions 'nonconvex': it is none of convex
+    unknown class of functions 'nonconvex': choose from convex
     """
     names = sorted(known)
     if what == "algorithm":
         return InputError(f"unknown algorithm {name!r}: {instead(name, names)}")
     near = _begin_with(name, names) or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    near = [other for other in near if re.sub("^non-?", "", name) != other]  # the opposite is no other spelling
+    near = [other for other in near if re.sub("^non-?", "", name) != other]  # the opposite is not another spelling
     if near:
         return InputError(f"unknown {what} {name!r}: did you mean {' or '.join(map(repr, near))}?")
     shown = ", ".join(names) if len(names) <= 12 else ", ".join(names[:12]) + ", ..."
-    return InputError(f"unknown {what} {name!r}: it is none of {shown or '(nothing is known)'}")
+    return InputError(f"unknown {what} {name!r}: choose from {shown or '(none is known)'}")
 
 
 def _begin_with(name: str, names: Sequence[str]) -> list[str]:
-    """The few names that go on where this one ends; of a name and what hangs on it by a dot, the name."""
+    """At most three names that start with this one; names below another of them, after a dot, are left out."""
     longer = [known for known in names if known.startswith(name)] if len(name) > 2 else []
     roots = [known for known in longer if not any(known.startswith(f"{other}.") for other in longer)]
     return roots if len(roots) <= 3 else []

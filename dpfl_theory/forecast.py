@@ -1,8 +1,8 @@
-"""How long the rest of a run takes, from what this run has measured: recorded seconds only compare pieces of work.
+"""Forecast of the time left in a run, from this run's own timings: recorded seconds only compare pieces of work.
 
 Under load, or on a slow machine, each piece takes longer than recorded by about the same factor. That factor is
-measured, over the second half of the time so far: the seconds that cores spent on pieces that have ended, over the
-recorded seconds of these. A piece that is late is expected to take as long again as it is late.
+measured over the second half of the time so far. It is the ratio of the seconds that cores spent on finished pieces to
+the recorded seconds of these. A late piece is expected to take as long again as it is late.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 __all__ = ["Forecast"]
 
 SETTLED_SECONDS = 15.0
-"""After so long the speed of this machine is known well enough."""
+"""After this time the speed of this machine is known well enough."""
 
 
 class Forecast:
-    """What one run has measured so far.
+    """The measurements of one run so far.
 
-    jobs: how many pieces run at a time. cost: the recorded seconds of a piece, by its number, at any scale.
+    jobs: how many pieces run at the same time. cost: the recorded seconds of a piece, by its number, at any scale.
 
     >>> now = [0.0]
     >>> forecast = Forecast(1, {0: 1.0, 1: 2.0}.__getitem__, lambda: now[0])
@@ -42,22 +42,22 @@ class Forecast:
         self.jobs, self.cost, self.clock, self.settled = max(1, jobs), cost, clock, settled
         self.begun = clock()
         self.done = 0.0
-        """The recorded seconds of the pieces that have ended."""
+        """The recorded seconds of the finished pieces."""
         self._since: dict[int, float] = {}
-        """When each piece that runs was first seen to run."""
+        """When each running piece was first seen to run."""
         self._history: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]
-        """Seconds since the begin, seconds spent on pieces that had ended, and what is recorded of these."""
+        """Seconds since the start, seconds spent on finished pieces, and the recorded seconds of these."""
 
     def ended(self, piece: int) -> None:
-        """A piece has ended."""
+        """Note that a piece has finished."""
         self.done += self.cost(piece)
         self._since.pop(piece, None)
 
     def left(self, pieces: Sequence[int], pending: float = 0.0) -> float | None:
-        """The seconds that the rest takes; None where too little has been measured.
+        """The estimated seconds left; None where too little has been measured.
 
-        pieces: those that have not ended, in the order in which they begin. pending: the recorded seconds of pieces
-        that are not known yet.
+        pieces: the unfinished ones, in the order in which they start. pending: the recorded seconds of pieces that are
+        not known yet.
         """
         now = self.clock()
         running = pieces[: self.jobs]

@@ -1,4 +1,4 @@
-"""Patterns of names, as in a shell."""
+"""Glob patterns of names, as in a shell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["alike", "is_pattern"]
 
 
 def is_pattern(word: str) -> bool:
-    """Whether a word stands for all names that look like it: ``*``, ``?`` and ``[...]`` as in a shell.
+    """Whether a word is a glob pattern, with ``*``, ``?`` or ``[...]`` as in a shell.
 
     >>> is_pattern("noble2022.lemma*"), is_pattern("noble2022.lemmaC.1")
     (True, False)
@@ -18,7 +18,7 @@ def is_pattern(word: str) -> bool:
 
 
 def alike(word: str, names: Iterable[str]) -> list[str]:
-    """The names that a pattern describes.
+    """The names that match a pattern.
 
     >>> alike("das2022_figure?", ["das2022_figure2", "das2022_table2"])
     ['das2022_figure2']

@@ -1,4 +1,4 @@
-"""Ctrl-C while compiled code runs: Python hears of it only when that returns, which may be hours later."""
+"""Ctrl-C while compiled code runs: Python handles the signal only when that code returns, perhaps hours later."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from types import FrameType
 __all__ = ["heard", "last_words"]
 
 PATIENCE = 3.0
-"""Seconds within which Python hears of Ctrl-C where it runs."""
+"""Seconds within which Python handles Ctrl-C, unless compiled code runs."""
 _WORDS: list[Callable[[], None]] = []
-"""What is called before the process ends without Python having heard."""
+"""Functions to call before the process ends without Python having handled the signal."""
 
 
 @contextlib.contextmanager
 def last_words(tell: Callable[[], None]) -> Iterator[None]:
-    """``tell`` is called if Ctrl-C ends what is done inside: when Python hears of it, or before the process ends while
-    compiled code runs (`heard`), once.
+    """Call ``tell`` once if Ctrl-C ends the block.
+
+    The call is made when Python handles the signal, or before the process ends while compiled code runs (`heard`).
 
     >>> try:
     ...     with last_words(lambda: print("so far")):
@@ -49,11 +50,12 @@ def last_words(tell: Callable[[], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def heard(otherwise: Callable[[], None], code: int) -> Iterator[None]:
-    """Ctrl-C ends what is done inside: as KeyboardInterrupt or, where Python has not heard of it after `PATIENCE`
-    seconds, since compiled code runs, by the end of this process with ``code``, after `last_words` were told and
-    ``otherwise`` has been called.
+    """Let Ctrl-C end the block, also while compiled code runs.
 
-    Nothing changes outside the main thread, and where somebody else listens.
+    Usually it raises KeyboardInterrupt. Where Python has not handled the signal after `PATIENCE` seconds, compiled code
+    runs. Then the functions of `last_words` and ``otherwise`` are called, and the process ends with ``code``.
+
+    Nothing changes outside the main thread, and where another handler of the signal is set.
 
     >>> with heard(lambda: None, 130):
     ...     print("done")
@@ -73,7 +75,7 @@ def heard(otherwise: Callable[[], None], code: int) -> Iterator[None]:
         while number := ear.recv(1):
             if number[0] == signal.SIGINT and not noticed.wait(PATIENCE):
                 for tell in _WORDS:
-                    with contextlib.suppress(Exception):  # nothing keeps the process from its end
+                    with contextlib.suppress(Exception):  # no exception may prevent the process from ending
                         tell()
                 otherwise()
                 os._exit(code)
@@ -85,7 +87,7 @@ def heard(otherwise: Callable[[], None], code: int) -> Iterator[None]:
     thread = threading.Thread(target=watch, daemon=True)
     masked = hasattr(signal, "pthread_sigmask")
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masked else ()
-    thread.start()  # never gets the signal itself
+    thread.start()  # this thread itself never receives the signal
     if masked:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     try:

@@ -1,6 +1,6 @@
 """Tables of results in notebooks: HTML where a cell ends with a result, and data frames.
 
-A result says by `Tabular.records` what its rows are; everything else follows from them.
+A result defines its rows by `Tabular.records`; everything else follows from them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Tabular:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as an HTML table; numbers have four digits.
+    """Format rows as an HTML table; numbers have four digits.
 
     >>> table([{"name": "a<b", "value": 1 / 3}, {"name": "c", "value": None}])
     '<table><tr><th>name</th><th>value</th></tr><tr><td>a&lt;b</td><td>0.3333</td></tr><tr><td>c</td><td></td></tr></table>'
@@ -68,7 +68,7 @@ def _cell(value: Any) -> str:
 
 
 def intervals(rows: Sequence[tuple[str, float, float, float, str]], line: float, label: str) -> Figure:
-    """A figure of values with limits: a row for each (name, low, value, high, colour), and a line at ``line``.
+    """Plot values with limits: a row for each (name, low, value, high, colour), and a line at ``line``.
 
     >>> len(intervals([("a", 0.1, 0.2, 0.4, "C0")], 1.0, "left side over right side").axes)
     1

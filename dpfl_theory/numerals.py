@@ -1,4 +1,4 @@
-"""Numbers that are given as text, for the command line and configurations."""
+"""Parsing of numbers given as text, for the command line and configurations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["finite", "number_of", "vanishes"]
 
 
 def number_of(what: str, text: str) -> float:
-    """The number that a text is, NaN where it is none. Raises InputError where a float would make it 0, or infinite.
+    """Parse a number; NaN where the text is not one. Raises InputError where a float would round it to 0 or infinity.
 
     >>> number_of("--delta", "1e-5"), number_of("--delta", "small"), number_of("--delta", "inf")
     (1e-05, nan, inf)
@@ -34,7 +34,7 @@ def number_of(what: str, text: str) -> float:
 
 
 def vanishes(what: str, text: str) -> InputError:
-    """The error for a number other than 0 that a float would make 0."""
+    """The error for a number other than 0 that a float would round to 0."""
     return InputError(f"{what} is {text!r}, which rounds to 0: give 0, or at least {sys.float_info.min:.2g} in size")
 
 

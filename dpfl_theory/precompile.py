@@ -1,7 +1,7 @@
-"""Compiles the kernels before many processes need them.
+"""Compile the kernels before many processes need them.
 
-A new machine has no compiled kernels, and processes that begin at the same time would wait for the same ones.
-One process compiles them here, while others do what needs none, and all find them on disk later.
+A new machine has no compiled kernels, and processes that start at the same time would wait for the same ones.
+One process compiles them here, while others do work without kernels. Later all find the kernels on disk.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ __all__ = ["compile_kernels"]
 
 
 def compile_kernels(device: str) -> None:
-    """Run, on problems of two clients, what needs the kernels that take long to compile; nothing where runs are on a
-    GPU."""
+    """Run, on problems of two clients, the algorithms whose kernels take long to compile; do nothing where runs are on
+    a GPU."""
     if select(device).name != "cpu":
         return
     from dpfl_theory.algorithms import Clip, Cohort, FedAvg, RecordGradient, Scaffold, TwoSidedFedAvg, simulate
@@ -26,7 +26,7 @@ def compile_kernels(device: str) -> None:
         for cohort in (Cohort(), Cohort("fixed", 1)):
             for problem in (huber, quadratic):
                 clipped = FedAvg(0.1, 2, bounding=Clip(1.0), cohort=cohort, sigma=0.1)
-                for rounds in (2, 64):  # in the second one most rounds are played from a tape
+                for rounds in (2, 64):  # in the second run most rounds are played from a tape
                     simulate(clipped, problem, rounds, 2, observe=["suboptimality", "unclipped-gap"], device=device)
             for gradient in (RecordGradient(0.5, 1.0, 1.0), RecordGradient()):
                 simulate(TwoSidedFedAvg(0.1, 1.0, 2, cohort=cohort, gradient=gradient), huber, 2, 2, device=device)

@@ -1,5 +1,5 @@
-"""Work spread over processes, here or on a cluster: any pieces that can be sent, results as they come, and an end with
-the first failure."""
+"""Parallel work over processes, here or on a cluster: any pieces that can be pickled, results as they arrive, and an
+end at the first failure."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ __all__ = ["Done", "on", "one_thread", "several", "spread", "without_interrupts"
 T = TypeVar("T")
 
 _POOLS = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
-"""What bounds the threads of a library, if it is set before that library is loaded."""
+"""Environment variables that bound the threads of a library, if they are set before that library is loaded."""
 
 _TELL_SECONDS = 1.0
 _CLUSTER: ContextVar[Any] = ContextVar("_CLUSTER", default=None)
-"""The client of the cluster that work goes to, where it goes to one."""
+"""The client of the cluster that receives the work, if any."""
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread for runs, and one for each call of the BLAS, given back at the end.
+    """Use one thread for runs, and one for each call of the BLAS; restore the previous numbers at the end.
 
     >>> from dpfl_theory.kernels import threads
     >>> with one_thread():
@@ -51,9 +51,9 @@ def one_thread() -> Iterator[None]:
 
 @contextlib.contextmanager
 def on(scheduler: str | None) -> Iterator[int | None]:
-    """All that is spread inside goes to the Dask cluster whose scheduler has this address; to processes here for None.
+    """Send all work that is spread inside to the Dask cluster at this scheduler address; None means local processes.
 
-    Gives the number of the cluster's workers. Raises as `dpfl_theory.cluster.connected`.
+    Yields the number of the cluster's workers. Raises as `dpfl_theory.cluster.connected`.
 
     >>> with on(None) as workers:
     ...     print(workers, several(2, 1), several(2, 5))
@@ -73,16 +73,16 @@ def on(scheduler: str | None) -> Iterator[int | None]:
 
 
 def several(jobs: int, pieces: int) -> bool:
-    """Whether so many pieces are spread at all: over more than one of ``jobs`` processes, or on a cluster."""
+    """Whether this number of pieces is spread at all: over more than one of ``jobs`` processes, or on a cluster."""
     return min(jobs, pieces) > 1 or (pieces > 0 and _CLUSTER.get() is not None)
 
 
 def _nothing(*_: object) -> None:
-    """What is done where nobody listens."""
+    """Do nothing: the default callback."""
 
 
 Done = Callable[[int, T], Sequence[Callable[[], T]] | None]
-"""What is called with a piece's number and its result; may give more pieces, which get the next numbers."""
+"""A callback with a piece's number and its result; it may return more pieces, which get the next numbers."""
 
 
 def spread(
@@ -93,13 +93,14 @@ def spread(
     done: Done[T] = _nothing,
     waiting: Callable[[list[int]], None] = _nothing,
 ) -> list[T]:
-    """What each piece of work returns, in their order, from ``jobs`` processes that begin the pieces in ``order``, or
-    from the workers of the cluster that work is `on`, however many these are; of pieces that the order leaves out
-    nothing.
+    """Run pieces of work in parallel and return their results in the order of ``work``.
 
-    done(i, result) is called here as soon as piece i has ended, and may return more pieces; waiting(pieces) about once
-    a second with those that have not, in the order in which they are begun. The first failure, Ctrl-C, and what these
-    two functions raise end all processes. Raises EnvironmentFault when a process dies.
+    ``jobs`` processes start the pieces in ``order``. Where work is `on` a cluster, all its workers do so instead.
+    Pieces that the order leaves out do not run.
+
+    done(i, result) is called here as soon as piece i has finished, and may return more pieces. waiting(pieces) is
+    called about once a second with the unfinished ones, in the order in which they start. The first failure, Ctrl-C,
+    and an exception of these two functions end all processes. Raises EnvironmentFault when a process dies.
 
     >>> spread([], 2)
     []
@@ -153,11 +154,12 @@ def spread(
 
 @contextlib.contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Ctrl-C waits until the end, and what is started inside never gets it, from its first instruction on: a process
-    that has not yet said what it does with one would end with a traceback.
+    """Delay Ctrl-C until the end of the block, and start processes in it that never receive the signal.
 
-    The signal may reach another thread of this process, and is then heard in the main one all the same: there it waits
-    too, for locks of futures are held inside that would never be given back.
+    A process that has not yet set its handler would end with a traceback.
+
+    The signal may reach another thread of this process, and is then handled in the main one all the same. There it is
+    delayed too, because locks of futures are held inside that would never be released.
 
     >>> with without_interrupts():
     ...     print("started")
@@ -181,8 +183,11 @@ def without_interrupts() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_the_script() -> Iterator[None]:
-    """What is started inside does not import the program that runs: no piece of work is defined there, and a script
-    that is not guarded by ``if __name__ == "__main__"`` would begin again in every process."""
+    """Start processes in the block that do not import the running program.
+
+    No piece of work is defined there, and a script that is not guarded by ``if __name__ == "__main__"`` would start
+    again in every process.
+    """
     script = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     try:
@@ -192,8 +197,10 @@ def _without_the_script() -> Iterator[None]:
 
 
 def _begin(turn: Turn) -> None:
-    """What a worker does first: leave Ctrl-C to the parent, end when the parent does, print any text, bound its
-    threads; of all workers the first one that has this turn says that kernels are compiled."""
+    """Initialize a worker: leave Ctrl-C to the parent, end with the parent, print any text, and bound the threads.
+
+    Of all workers, the first one that takes this turn reports that kernels are compiled.
+    """
     tolerate()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

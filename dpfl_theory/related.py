@@ -1,4 +1,4 @@
-"""Algorithms that this package does not have, and the nearest one that it has: for messages about unknown names."""
+"""Algorithms that this package lacks, with the nearest one that it has: for messages about unknown names."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ RELATED: Mapping[str, tuple[Collection[str], str]] = {
     "ftrl": (("dp-fedavg",), "DP-FTRL adds correlated noise to the clipped sum, DP-FedAvg independent noise"),
     "adaptiveclipping": (("dp-fedavg",), "with a constant threshold adaptive clipping is DP-FedAvg"),
 }
-"""Name without hyphens and without ``dp``: the nearest algorithms, of which the first one that is known counts; why."""
+"""The nearest algorithms and why, by name without hyphens and without ``dp``; the first known one of them is named."""
 _OTHERS = (
     "apfl ditto fedac fedasync fedbn fedbuff feddane fedpa fedpd fedper fedrep fedsam fedsplit moon pfedme perfedavg "
     "qfedavg qffl scaffoldm stem vrlsgd"
 )
-"""Algorithms to which none here is near: another one's name is no spelling of theirs."""
+"""Algorithms without a near one in this package: for them no other spelling is suggested."""
 
 
 def instead(name: str, known: Iterable[str]) -> str:
-    """What to give in place of an unknown name of an algorithm: another spelling, or the nearest algorithm and why.
+    """The advice for an unknown algorithm name: another spelling, or the nearest algorithm and why.
 
     >>> instead("fedavgg", ["fedavg", "scaffold"])
     "did you mean 'fedavg'?"
     >>> instead("FedNova", ["fedavg"])
-    "the nearest is 'fedavg': with the same number of local steps on all clients FedNova is FedAvg; known are fedavg"
+    "the nearest is 'fedavg': with the same number of local steps on all clients FedNova is FedAvg; choose from fedavg"
     >>> instead("moon", ["fedavg", "scaffold"])
-    'known are fedavg, scaffold'
+    'choose from fedavg, scaffold'
     """
     names = sorted(known)
-    listed = f"known are {', '.join(names)}" if names else "none is known"
+    listed = f"choose from {', '.join(names)}" if names else "none is known"
     plain = re.sub(r"[^a-z0-9]", "", name.lower()).removeprefix("dp")
     candidates, why = RELATED.get(plain, ((), ""))
     if nearest := [candidate for candidate in candidates if candidate in names]:

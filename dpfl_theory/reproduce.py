@@ -1,8 +1,7 @@
-"""Everything at once: the checks of the catalogue and every validation, spread over processes, with a report that is
-there after a minute and is renewed as results come.
+"""Run the checks of the catalogue and every validation in parallel, with a report after a minute that is updated later.
 
-What has ended is kept when the rest fails or is interrupted: each validation leaves its files itself, and the evidence
-of checks so far lies beside that of the last whole run until this one is whole.
+Finished work is kept when the rest fails or is interrupted. Each validation writes its own files. The evidence of
+checks so far is kept next to that of the last complete run until this run is complete.
 """
 
 from __future__ import annotations
@@ -37,17 +36,21 @@ __all__ = ["reproduce"]
 
 FIRST_PAGE_SECONDS = 40.0
 RENEWAL_SECONDS = 120.0
-"""Making the pages takes several seconds of a core, which the work lacks meanwhile."""
+"""The pages are rebuilt no more often, because that takes several seconds of a core."""
 Result = Ended[Evidence] | list[Ending | Waiting] | Made | None
-"""What pieces of work give: checks, scripts, their points, and the one that compiles kernels."""
+"""The results of pieces of work: of checks, scripts, their points, and the one that compiles kernels."""
 
 
 def reproduce(pairs: Sequence[Pair], scripts: Sequence[Script], how: Run, *, alpha: float, jobs: int) -> int:
-    """Run the checks that the profile chooses among these, and these validations, in ``jobs`` processes; leave
-    evidence, figures and pages in the output folder, and say on stderr what came out. What the store has is taken from
-    there, and what ends is kept there at once. All profiles split alpha over the same checks, so that these find the
-    same in each. Returns the exit code: that of the first script that failed, else 1 where something decided differs
-    from its record, 3 where only undecided things do, 0 otherwise."""
+    """Run the checks that the profile selects, and these validations, in ``jobs`` processes.
+
+    Evidence, figures and pages are written to the output folder, and a summary to stderr. Results in the store are
+    reused, and new ones are stored at once. All profiles split alpha over the same checks, so that a check has the same
+    result in each.
+
+    Returns the exit code of the first script that failed. Otherwise it is 1 where a decided result differs from its
+    record, 3 where only undecided results do, and 0 in all other cases.
+    """
     work = _Work(pairs, scripts, how, alpha, jobs)
     with Progress("reproduce") as progress:
         work.progress = progress
@@ -62,9 +65,12 @@ def reproduce(pairs: Sequence[Pair], scripts: Sequence[Script], how: Run, *, alp
 
 
 def order_of(pairs: Sequence[Pair], cost: Sequence[float]) -> list[int]:
-    """In which order pieces are begun: the one after the checks, which compiles kernels; checks without a simulation,
-    which need none and fill the first page; then all others. The longest first each time, so that no process is idle at
-    the end."""
+    """The order in which pieces start.
+
+    The first is the piece numbered after the checks, which compiles kernels. Checks without a simulation follow, which
+    need no kernels and fill the first page; then all others. In each group the longest start first, so that no process
+    is idle at the end.
+    """
     compiling = len(pairs)
     others = [i for i in range(len(cost)) if i != compiling]
     symbolic = {i for i, (_, c) in enumerate(pairs) if not methods.get(c.method).simulates}
@@ -72,8 +78,8 @@ def order_of(pairs: Sequence[Pair], cost: Sequence[float]) -> list[int]:
 
 
 class _Work:
-    """The pieces of work (checks, then scripts, then the compilation of kernels) and what came out of those that have
-    ended."""
+    """The pieces of work (checks, then scripts, then the compilation of kernels) with the results of the finished
+    ones."""
 
     def __init__(self, pairs: Sequence[Pair], scripts: Sequence[Script], how: Run, alpha: float, jobs: int) -> None:
         self.all, self.scripts, self.how, self.alpha = pairs, scripts, how, alpha
@@ -83,7 +89,7 @@ class _Work:
         self.settings = settings_of(pairs, alpha, how.context.seed, how.context.device)
         self.places = places(self.pairs, self.settings, how.store)
         self.compiling = len(self.pairs)
-        """The number of the piece of work that compiles the kernels; checks have those before, scripts those after."""
+        """The number of the piece that compiles the kernels; checks have lower numbers, scripts higher ones."""
         self.figures = Pieces((), how, len(self.pairs) + 1)
         self.pieces: Sequence[Callable[[], Result]] = ()
         self.usual: list[float] = []
@@ -96,7 +102,7 @@ class _Work:
         self.progress: Progress | None = None
 
     def take(self) -> None:
-        """Take what the store has; the pieces of work are all others."""
+        """Take the results in the store; all others become pieces of work."""
         self.evidence = {} if self.how.fresh else taken(self.places)
         there = self.how.reused(self.scripts)
         left = together([script for script in self.scripts if script not in there])
@@ -123,17 +129,17 @@ class _Work:
 
     @property
     def endings(self) -> list[Ending]:
-        """How scripts ended, so far."""
+        """The outcomes of the scripts so far."""
         return self.figures.endings
 
     def cost(self, piece: int) -> float:
-        """The seconds that a piece of work usually takes."""
+        """The expected seconds of a piece of work."""
         return self.usual[piece] if piece <= self.compiling else self.figures.cost(piece)
 
     def done(self, piece: int, result: Result) -> list[Callable[[], Result]]:
-        """Keep what a piece of work returned; gives the pieces that it makes possible."""
+        """Keep the result of a piece of work; return the pieces that it makes possible."""
         self.ended.add(piece)
-        if piece == self.compiling:  # takes a moment, or long on a new machine, which says nothing of the others
+        if piece == self.compiling:  # its duration depends on the machine's cache and says nothing about the others
             self.forecast = Forecast(self.forecast.jobs, self.cost)
         else:
             self.forecast.ended(piece)
@@ -144,7 +150,7 @@ class _Work:
         return self.figures.done(piece, result) if isinstance(result, list | Made) else []
 
     def waiting(self, left: list[int]) -> None:
-        """Say how far the work is, and renew the pages from time to time."""
+        """Report the progress, and update the pages from time to time."""
         open_, ended = (sum(map(self.cost, numbers)) for numbers in (left, self.ended))
         share = ended / max(1.0, open_ + ended + self.figures.pending)
         seconds = self.forecast.left(left, self.figures.pending)
@@ -156,10 +162,10 @@ class _Work:
             page = self.page(", ".join(filter(None, (self.still(left), rest))))
             self.next_page = time.monotonic() + RENEWAL_SECONDS
             if first:
-                say(f"what is known so far, renewed as results come: {page}")
+                say(f"results so far, updated as more arrive: {page}")
 
     def label(self, piece: int) -> str:
-        """What a piece of work is called."""
+        """The label of a piece of work."""
         if piece == self.compiling:
             return "kernels are compiled"
         if piece > self.compiling:
@@ -168,7 +174,7 @@ class _Work:
         return f"{statement.id} {c.method} {c.name}"
 
     def still(self, left: Sequence[int]) -> str:
-        """What has not ended, in words."""
+        """The unfinished work, in words."""
         checks = sum(i < len(self.pairs) for i in left)
         return f"{checks} checks and {len(self.scripts) - len(self.endings)} figures and tables are still to come"
 
@@ -179,7 +185,7 @@ class _Work:
         return build(self.output, say, redraw=False, unfinished=unfinished)
 
     def write_evidence(self, name: str) -> dict[str, object]:
-        """Write the evidence of the checks that have ended as one document; returns its summary."""
+        """Write the evidence of the finished checks as one document; return its summary."""
         ended = sorted(self.evidence)
         report = report_of(
             [self.pairs[i] for i in ended],
@@ -195,14 +201,14 @@ class _Work:
         return summary
 
     def keep_what_ended(self) -> None:
-        """Leave what has ended when the rest does not come."""
+        """Write the finished results when the rest fails or is interrupted."""
         if self.evidence or self.endings:
-            page = self.page("it was stopped before its end")
+            page = self.page("it was stopped before the end")
             checks, scripts = len(self.evidence), len(self.endings)
             say(f"kept: {checks} of {len(self.pairs)} checks, {scripts} of {len(self.scripts)} validations: {page}")
 
     def finish(self) -> int:
-        """Write the whole evidence and the pages; returns the exit code."""
+        """Write all evidence and the pages; return the exit code."""
         codes = [code_of(self.endings)]
         if self.pairs:
             summary = self.write_evidence("check")

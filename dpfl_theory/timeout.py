@@ -1,4 +1,4 @@
-"""A hard limit of time: work in a process of its own, which is killed when it takes longer."""
+"""Hard time limits: work runs in its own process, which is killed when it takes longer."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _TELL_SECONDS = 1.0
 
 
 def _nothing() -> None:
-    """What is done where nobody listens."""
+    """Do nothing: the default callback."""
 
 
 class TimeoutExceeded(DpflError):
-    """Work that took longer than it may: a run that failed, exit code 1."""
+    """Work exceeded its time limit: a failed run, exit code 1."""
 
     exit_code = 1
 
 
 class WorkerDied(EnvironmentFault):
-    """Work whose process ended without an answer."""
+    """The process of the work ended without a result."""
 
 
 def _ending(code: int | None) -> str:
-    """How a process ended without an answer.
+    """Describe how a process ended without a result.
 
     >>> _ending(-11)
     'its process ended with code -11 (SIGSEGV)'
@@ -54,22 +54,22 @@ def _ending(code: int | None) -> str:
 
 
 def limited(work: Callable[[], T], seconds: float, waiting: Callable[[], None] = _nothing) -> T:
-    """What ``work`` returns, or raises, within so many seconds; ``waiting`` is called about once a second meanwhile.
+    """Run ``work`` with a time limit, and return its result or raise its exception.
 
-    It runs in a copy of this process, which ends with it, and what it prints goes to stderr. Raises `TimeoutExceeded`;
-    `WorkerDied` where the copy ended without an answer (a crash, or want of memory); EnvironmentFault where processes
-    cannot be copied.
+    Meanwhile ``waiting`` is called about once a second. The work runs in a fork of this process, which ends with it,
+    and its output goes to stderr. Raises `TimeoutExceeded`; `WorkerDied` where the fork ended without a result (a
+    crash, or lack of memory); EnvironmentFault where the system cannot fork.
 
     >>> limited(lambda: 1 + 1, 60.0)
     2
     """
     if "fork" not in multiprocessing.get_all_start_methods():
-        raise EnvironmentFault("a limit of time needs a system that can copy processes (fork): leave the limit out")
+        raise EnvironmentFault("a time limit needs a system that can copy processes (fork): leave the limit out")
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(work, sender))
     with warnings.catch_warnings(), without_interrupts():
-        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of copies where there are threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of forks where there are threads
         process.start()
     sender.close()
     try:
@@ -96,19 +96,19 @@ def limited(work: Callable[[], T], seconds: float, waiting: Callable[[], None] =
 def _work(work: Callable[[], Any], sender: Any) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(OSError):
-        os.dup2(2, 1)  # what work prints is nobody's data
+        os.dup2(2, 1)  # output of the work is not data of the command
     sys.stdout = sys.stderr
     try:
         found = (True, work())
     except Exception as error:
-        # A library may have taught pickle to keep causes and tracebacks, of which endless recursion has a thousand.
+        # A library may make pickle keep causes and tracebacks, of which endless recursion has a thousand.
         error.__cause__ = error.__context__ = None
         found = (False, error.with_traceback(None))
-    except BaseException as error:  # an exit, or another end of a program, is none of this one
+    except BaseException as error:  # an exit, or another end of a program, must not end this one
         found = (False, RuntimeError(told(error)))
     try:
         sender.send(found)
-    except Exception as error:  # what cannot be sent
+    except Exception as error:  # a result that cannot be pickled
         sender.send((False, RuntimeError(f"{type(error).__name__}: {error}")))
 
 
@@ -123,7 +123,7 @@ def _end_with_parent() -> None:
 def at_most(seconds: float) -> Iterator[None]:
     """End the block after this time, if it is Python code in the main thread. Raises `TimeoutExceeded`.
 
-    One inside of another leaves the time of the outer one as it is.
+    A nested limit leaves that of the outer block unchanged.
 
     >>> with at_most(60.0):
     ...     print("in time")
@@ -137,7 +137,7 @@ def at_most(seconds: float) -> Iterator[None]:
         raise TimeoutExceeded(f"it took longer than {seconds:.3g} s and was ended")
 
     left, begun = signal.getitimer(signal.ITIMER_REAL)[0], time.monotonic()
-    if 0.0 < left <= seconds:  # who is outside ends it first
+    if 0.0 < left <= seconds:  # the outer limit ends it first
         yield
         return
     before = signal.signal(signal.SIGALRM, late)

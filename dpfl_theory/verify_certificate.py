@@ -1,6 +1,6 @@
-"""Verify worst-case proofs: python verify_certificate.py FILE. It prints what is proved; exit code 0 if all is, else 1.
+"""Verify worst-case proofs: python verify_certificate.py FILE. It prints the proved claims; exit code 0 if all, else 1.
 
-FILE has the format dpfl-theory-certificate/1. Its texts are labels: what is proved is about the forms in the file.
+FILE has the format dpfl-theory-certificate/1. Its texts are only labels: the proof concerns the forms in the file.
 
 A certificate claims left <= bound * right for all functions of its classes, all vectors v and all numbers f that meet
 its conditions. Sides and conditions are forms: sum c <v_i, v_j> + sum a f_m. The claim is proved if
@@ -27,16 +27,16 @@ CLASSES = {"convex": "", "strongly convex": "mu", "smooth": "L", "smooth convex"
 
 
 def number(text: Any) -> Fraction:
-    """The fraction that a text such as "-3/4" is."""
+    """Parse a fraction such as "-3/4"."""
     if not isinstance(text, str) or not re.fullmatch("-?[0-9]+(/[1-9][0-9]*)?", text):
-        raise ValueError(f"{text!r} is no fraction")
+        raise ValueError(f"{text!r} is not a fraction")
     return Fraction(text)
 
 
 def entry(things: Any, index: Any) -> Any:
-    """One of several things."""
+    """The entry with an index, if there is one."""
     if type(index) is not int or not 0 <= index < len(things):
-        raise ValueError(f"{index!r} is no index below {len(things)}")
+        raise ValueError(f"{index!r} is not an index below {len(things)}")
     return things[index]
 
 
@@ -57,7 +57,7 @@ def read(form: Any, vectors: range, values: range) -> Form:
 
 
 def function(f: Any, vectors: range, values: range) -> tuple[str, Fraction, Fraction, Any]:
-    """A function as its class, L, mu (0 for what the class does not have) and points (x, gradient, value)."""
+    """A function as its class, L, mu (0 where the class lacks it) and points (x, gradient, value)."""
     needed = CLASSES[f["class"]].split()
     L, mu = (number(f[name]) if name in needed else Fraction(0) for name in ("L", "mu"))
     if mu < 0 or ("L" in needed and mu >= L) or any(name in f and name not in needed for name in ("L", "mu")):
@@ -67,9 +67,9 @@ def function(f: Any, vectors: range, values: range) -> tuple[str, Fraction, Frac
 
 
 def inequality(sampled: Any, i: Any, j: Any) -> Form:
-    """What the class of a function says of its points i and j: a form that is <= 0."""
+    """The interpolation inequality of a function's class at its points i and j: a form that is <= 0."""
     if i == j:
-        raise ValueError("an inequality is about two points")
+        raise ValueError("an inequality needs two different points")
     kind, L, mu, points = sampled
     one, two, inverse = entry(points, i), entry(points, j), 1 / L if L else Fraction(0)
     d, e, rise = ({k: a.get(k, 0) - b.get(k, 0) for k in a.keys() | b.keys()} for a, b in zip(one, two))
@@ -84,7 +84,7 @@ def inequality(sampled: Any, i: Any, j: Any) -> Form:
 
 
 def squares(form: Form) -> int:
-    """The number of squares that sum c <v_i, v_j> is a sum of; ValueError if it is not a sum of squares."""
+    """The number of squares in the decomposition of sum c <v_i, v_j>; ValueError if it is not a sum of squares."""
     rest, count = {pair: c for pair, c in form.items() if c}, 0
     while rest:
         k = next((pair[0] for pair in rest if pair[0] == pair[-1] and len(pair) == 2), None)
@@ -98,7 +98,7 @@ def squares(form: Form) -> int:
 
 
 def verify(certificate: Any) -> str:
-    """What is proved, as a sentence; ValueError if nothing is."""
+    """Verify one certificate and return the proved claim as a sentence; ValueError if it is not proved."""
     names = (range(len(certificate["vectors"])), range(len(certificate["values"])))
     functions, bound = [function(f, *names) for f in certificate["functions"]], number(certificate["bound"])
     terms = [(bound, read(certificate["right"], *names)), (Fraction(-1), read(certificate["left"], *names))]
@@ -115,7 +115,7 @@ def verify(certificate: Any) -> str:
         for key, c in form.items():
             total[key] += factor * c
     if any(c for key, c in total.items() if len(key) == 1):
-        raise ValueError("function values are left over")
+        raise ValueError("function values do not cancel")
     kinds = [kind + (f", L = {L}" if L else "") + (f", mu = {mu}" if mu else "") for kind, L, mu, _ in functions]
     told = f"left <= {bound} * right for functions f0, f1, ... that are ({'; '.join(kinds)})"
     return f"{told}, with {len(certificate['conditions'])} condition(s) and {squares(total)} square(s)"

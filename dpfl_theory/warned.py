@@ -1,4 +1,4 @@
-"""Warnings of what runs: for its record, in place of lines on a terminal that nobody keeps."""
+"""Recording of warnings during a run: they go into its record instead of to the terminal."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ Warned = Mapping[str, Any]
 
 @contextlib.contextmanager
 def recorded(copy: bool = False) -> Iterator[list[warnings.WarningMessage]]:
-    """Warnings that are given inside, in their order. Filters stay as they are: what is an error, or ignored, stays so.
+    """Record the warnings that are given inside, in their order. Filters stay unchanged: errors stay errors.
 
-    What ends with an exception leaves no record: its warnings are then shown as usual. copy: whether that is in a copy
-    of a process. What records outside is then the original's, and would not see them: they go to stderr.
+    A block that ends with an exception leaves no record, and its warnings are shown as usual. copy: whether this runs
+    in a fork of a process. An outer recording then belongs to the original, which would not see them: they go to
+    stderr.
 
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("always")
@@ -46,7 +47,7 @@ def recorded(copy: bool = False) -> Iterator[list[warnings.WarningMessage]]:
 
 
 def counted(found: list[warnings.WarningMessage]) -> tuple[Warned, ...]:
-    """Warnings as plain data, each once with how often it was given, in the order in which they came first."""
+    """Warnings as plain data, each once with its count, in the order of their first appearance."""
     counts: dict[tuple[str, str], int] = {}
     for one in found:
         key = (one.category.__name__, str(one.message))
@@ -55,12 +56,12 @@ def counted(found: list[warnings.WarningMessage]) -> tuple[Warned, ...]:
 
 
 def total(warned: Iterable[Warned]) -> int:
-    """How many there were, with repetitions."""
+    """The number of warnings, with repetitions."""
     return sum(int(one["count"]) for one in warned)
 
 
 def in_words(count: int) -> str:
-    """A count for a line of text; empty where there are none.
+    """A count of warnings for a line of text; empty for 0.
 
     >>> in_words(0), in_words(1), in_words(3)
     ('', '1 warning recorded', '3 warnings recorded')

@@ -53,7 +53,7 @@ def test_nothing_changed_is_an_empty_document(
     ids = [] if chosen is None else [chosen]  # what the whole catalogue rests on is asked once
     assert main(["check", *ids, "--changed-since", "main", "--format", format_]) == 0
     out, err = capsys.readouterr()
-    assert err == "nothing changed since main that these checks rest on\n"
+    assert err == "nothing changed since main on which these checks depend\n"
     if format_ == "json":
         document = json.loads(out)
         assert document["evidence"] == []

@@ -61,7 +61,7 @@ def test_what_pip_is_to_install_is_told_and_may_be_named(
     assert shlex.split(line)[-3:] == [named, "pytest", "pytest-xdist"]
     for wrong in ("", '"; echo', "$(id)", "--index-url=x", "a\nb"):
         assert main(["new", "ci", "--output", "c.yml", "--package", wrong]) == 2
-        assert "is nothing that pip installs" in capsys.readouterr().err
+        assert "pip cannot install the package" in capsys.readouterr().err
         assert not Path("c.yml").exists()
 
 
@@ -89,12 +89,12 @@ def test_the_examples_are_copied_whole(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("arguments", "there", "told"),
     [
-        (["ci"], ".github/workflows/theorems.yml", "is there already: choose another name with --output"),
-        (["ci", "--output", "mine.yml"], "mine.yml", "is there already: choose another name with --output"),
+        (["ci"], ".github/workflows/theorems.yml", "exists already: choose another name with --output"),
+        (["ci", "--output", "mine.yml"], "mine.yml", "exists already: choose another name with --output"),
         (["ci", "--output", "mine.txt"], "", "its name must end in .yml"),
-        (["ci", "--output", "mine/mine.yml"], "mine", "'mine' is a file, and no folder"),
-        (["examples"], "examples/mine.py", "'examples' is there already: name a new folder with --output"),
-        (["examples", "--output", "file"], "file", "it is a file, and a folder is needed"),
+        (["ci", "--output", "mine/mine.yml"], "mine", "'mine' is a file, not a folder"),
+        (["examples"], "examples/mine.py", "'examples' exists already: name a new folder with --output"),
+        (["examples", "--output", "file"], "file", "it is a file, but a folder is needed"),
     ],
 )
 def test_nothing_is_overwritten(

@@ -60,9 +60,9 @@ def test_what_has_ended_is_shown_and_the_same_command_goes_on(waiting: Path) -> 
     assert [line.split()[:5] for line in table.splitlines()[1:]] == [
         ["holds", "-", "mine.noisy-gradient-descent", "algebra", "units"]
     ]
-    assert last == "not whole: 1 of 3 checks, since it was interrupted"
+    assert last == "incomplete: 1 of 3 checks, since it was interrupted"
     told = (
-        "1 of 3 checks have ended, and are kept: the same command goes on with the other 2\ndpfl-theory: interrupted\n"
+        "1 of 3 checks are finished and stored: the same command continues with the other 2\ndpfl-theory: interrupted\n"
     )
     assert err.endswith(told)
     waiting.with_suffix(".go").touch()
@@ -77,8 +77,8 @@ def test_what_has_ended_is_shown_and_the_same_command_goes_on(waiting: Path) -> 
 def test_several_processes(waiting: Path) -> None:
     code, out, err = interrupted(waiting, "--jobs", "2", "--store", "off")
     assert code == 130
-    assert out == "" or "not whole: 1 of 3 checks" in out  # two of them wait at once, perhaps before the third is there
-    last = "1 of 3 checks have ended; the store is off, so that the same command begins anew\n"
+    assert out == "" or "incomplete: 1 of 3 checks" in out  # two of them may wait before the third is there
+    last = "1 of 3 checks are finished; the store is off, so that the same command starts again\n"
     assert err.endswith("dpfl-theory: interrupted\n")
     assert ("not whole" in out) == (last in err)  # nothing is said where nothing has ended
 
@@ -92,4 +92,4 @@ def test_no_document_is_written_in_part(waiting: Path, form: str) -> None:
     assert (code, out) == (130, "")
     assert target.read_text() == "old"
     assert {path.name for path in waiting.parent.iterdir()} <= {"waits.py", "evidence", "__pycache__"}
-    assert "1 of 3 checks have ended; the store is off, so that the same command begins anew" in err
+    assert "1 of 3 checks are finished; the store is off, so that the same command starts again" in err

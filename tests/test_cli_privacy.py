@@ -181,7 +181,7 @@ def test_what_is_not_finite_is_null_with_a_warning(capsys: Output) -> None:
     _output.Answer("json", None).give(document)
     out = json.loads(capsys.readouterr().out, parse_constant=refuse)
     assert out["epsilon"]["high"] is None
-    assert out["warnings"] == ["Not finite, and null therefore: epsilon.high."]
+    assert out["warnings"] == ["Not finite, and therefore null: epsilon.high."]
     _output.Answer("text", None).give(document)
     text = capsys.readouterr().out
     assert text.startswith("epsilon    at least 621, and no upper limit is certified\n")
@@ -356,7 +356,7 @@ def test_a_sampling_rate_may_be_a_fraction(capsys: Output) -> None:
     fraction, decimal = (answered(capsys, *common, "--sampling-rate", text) for text in ("1/8", "0.125"))
     assert fraction == decimal
     assert "--sampling-rate is '1/0': give a number" in refused(capsys, *common, "--sampling-rate", "1/0")
-    assert "--steps is another name of --rounds" in refused(capsys, *common, "--sampling-rate", "1/8", "--rounds", "9")
+    assert "--steps is another name for --rounds" in refused(capsys, *common, "--sampling-rate", "1/8", "--rounds", "9")
 
 
 # calibrate
@@ -464,7 +464,7 @@ def test_warnings_of_a_formula_are_told(capsys: Output) -> None:
 
 def test_formulas_know_record_level_algorithms_only(capsys: Output) -> None:
     common = ("account", "--algorithm", "dp-fedavg", *arguments(FULL), "--delta", "1e-5", "--accountant")
-    assert "does not know dp-fedavg" in refused(capsys, *common, "noble2022")
+    assert "does not cover dp-fedavg" in refused(capsys, *common, "noble2022")
     assert "did you mean 'noble2022'" in refused(capsys, *common, "noble202")
     values = {**TABLE_1, "noise_multiplier": 20, "rounds": 451, "epsilon": 3}
     command = ("account", "--algorithm", "dp-scaffold", *arguments(values), "--accountant", "noble2022")
@@ -492,7 +492,7 @@ def test_constants_are_the_packages(capsys: Output, statement: str) -> None:
     assert document["low"] <= document["high"]
     assert document["statement"] == statement
     text = told(capsys, "constant", statement, *arguments(values), *budget)
-    shown, below = re.findall(rf"^{letter} +(\S+) \(certified; nothing below (\S+) is enough\)$", text, re.M)[0]
+    shown, below = re.findall(rf"^{letter} +(\S+) \(certified; nothing below (\S+) suffices\)$", text, re.M)[0]
     assert float(below) <= found.low <= found.value <= float(shown)
     assert "\\" not in text
     assert re.search(r"^prescription +sigma(\^2)? [>=]", text, re.M)
@@ -619,7 +619,7 @@ RECORDS = ("account", "--algorithm", "dp-scaffold", "--noise-multiplier", "1", "
         ((*RUN, "--delta", "1e-5", "--multiplier-of", "client"), "unknown multiplier 'client'"),
         ((*RUN, "--delta", "1e-5", "--clip", "-1"), "--clip is -1: give a positive number"),
         ((*RUN, "--delta", "1e-5", "--format", "yaml"), "unknown format 'yaml'"),
-        ((*RUN, "--delta", "1e-5", "--output", "/dev/null/file.json"), "'/dev/null' is a file, and no folder"),
+        ((*RUN, "--delta", "1e-5", "--output", "/dev/null/file.json"), "'/dev/null' is a file, not a folder"),
         ((*RUN, "--delta", "1e-5", "--no-such-option"), "--no-such-option"),
         (("account", "--algorithm", "dp-fedav", "--delta", "1e-5"), "did you mean 'dp-fedavg' or 'dp-fedavg-record'?"),
         (("account", *arguments(FULL), "--delta", "1e-5"), "--algorithm"),

@@ -176,8 +176,8 @@ def test_both_noises_are_told(capsys: Output) -> None:
     """hou2023's example: the accountant's noise is recommended with the paper's beside it, or the other way round."""
     inputs = {k: v for k, v in INPUTS["dp-scaffnew"].items() if k != "calibration"}
     for constant, calibration, lines in (
-        (4.0, "accountant", ("accounts to epsilon = 8 (asked: 8)", "accounts to epsilon = 5.832 (asked: 8)")),
-        (4.0, "paper", ("accounts to epsilon = 8 (asked: 8)", "accounts to epsilon = 5.897 (asked: 8)")),
+        (4.0, "accountant", ("gives epsilon = 8 (requested: 8)", "gives epsilon = 5.832 (requested: 8)")),
+        (4.0, "paper", ("gives epsilon = 8 (requested: 8)", "gives epsilon = 5.897 (requested: 8)")),
     ):
         assert main(arguments("dp-scaffnew", {**inputs, "constant": constant, "calibration": calibration})) == 0
         out = " ".join(capsys.readouterr().out.split())

@@ -259,7 +259,7 @@ def test_workers_with_several_threads_are_refused() -> None:
 def test_where_there_is_no_scheduler_that_is_said(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_SECONDS", 2.0)
     for address, code, sentence in (
-        ("127.0.0.1", 2, "--scheduler is '127.0.0.1': write it as the scheduler tells it, tcp://HOST:PORT"),
+        ("127.0.0.1", 2, "--scheduler is '127.0.0.1': write it as the scheduler prints it, tcp://HOST:PORT"),
         ("inproc://x", 2, "--scheduler is 'inproc://x'"),
         ("tcp://127.0.0.1:1", 5, "no Dask scheduler answers at tcp://127.0.0.1:1: start one"),
     ):

@@ -74,7 +74,7 @@ def test_missing_folders_are_made_when_something_is_put_into_them(tmp_path: Path
     assert list(tmp_path.iterdir()) == [], "nothing is made before there is something to write"
     write(path, "x")
     assert path.read_text() == "x"
-    with pytest.raises(InputError, match=r"check\.json' is a file, and no folder"):
+    with pytest.raises(InputError, match=r"check\.json' is a file, not a folder"):
         writable(path / "below.json")
 
 

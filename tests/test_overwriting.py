@@ -40,7 +40,7 @@ def test_what_is_read_is_not_overwritten(
     Path("link.csv").symlink_to("mine.csv")
     before = {path.name: path.read_text() for path in tmp_path.iterdir() if path.is_file()}
     assert main(shlex.split(command.format(name))) == 2
-    assert "is what the command reads, and would be overwritten: give another name" in capsys.readouterr().err
+    assert "is an input of the command and would be overwritten: give another name" in capsys.readouterr().err
     assert {path.name: path.read_text() for path in tmp_path.iterdir() if path.is_file()} == before
 
 

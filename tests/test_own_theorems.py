@@ -75,7 +75,7 @@ def test_an_instance_that_cannot_be_used_is_pointed_at(tmp_path: Path, capsys: p
 
 def test_vacuous_is_explained_once() -> None:
     text = shown([replace(evidence("monte-carlo", 0.5, {}, name), vacuous=True) for name in ("one", "two")])
-    assert text.count("vacuous: the bound is above what the start has already") == 1
+    assert text.count("vacuous: the bound is above the value at the start") == 1
     assert len([line for line in text.splitlines() if line.endswith("vacuous")]) == 2
     assert "vacuous" not in shown([evidence("monte-carlo", 0.5, {})])
 
@@ -93,7 +93,7 @@ def test_what_new_writes_is_formatted_and_marked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "Two Words", "../x", "2nd", "a" * 61, "x--y", "é"])
 def test_a_bad_name_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", "theorem", name, "--output", str(tmp_path / "x.py")]) == 2
-    assert "is no name for a theorem: write words of small letters" in capsys.readouterr().err
+    assert "is not a name for a theorem: write words of small letters" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -103,7 +103,7 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "link.py").symlink_to(tmp_path / "nowhere.py")
     for there in (file, tmp_path / "link.py"):
         assert main(["new", "theorem", "x", "--output", str(there)]) == 2
-        assert "is there already: choose another name" in capsys.readouterr().err
+        assert "exists already: choose another name" in capsys.readouterr().err
     assert file.read_text() == "mine"
     assert main(["new", "theorem", "x", "--output", str(tmp_path / "x.txt")]) == 2
     assert main(["new", "theorem", "x", "--output", str(tmp_path / "no" / "x.py")]) == 0  # its folder is made
@@ -177,7 +177,7 @@ def test_terms_that_no_check_would_miss_are_told(capsys: pytest.CaptureFixture[s
     private gradient descent's none."""
     line = ["check", "--method", "exact", "--store", "off", "--sensitivity", "--file"]
     assert main([*line, str(EXAMPLES / "local_gradient_descent.py")]) == 0
-    told = "no check here would notice if 'heterogeneity' or 'drift' were left out"
+    told = "no check here would detect if 'heterogeneity' or 'drift' were left out"
     assert told in capsys.readouterr().out
     assert main([*line, str(EXAMPLES / "private_gradient_descent.py")]) == 0
     assert "left out" not in capsys.readouterr().out
@@ -195,7 +195,7 @@ def test_sensitivity_says_what_it_tries_and_how_long_it_took(
     assert main(line) == 0
     whole = time.monotonic() - begun
     out, said = capsys.readouterr()
-    assert "noticed from: of right sides smaller by 0.1, 1, 10, 50, 90, 99, 99.9 % the first" in out
+    assert "detected from: the first of right sides smaller by 0.1, 1, 10, 50, 90, 99, 99.9 %" in out
     assert "also to undecided" in out
     told = [x for x in said.splitlines() if x.startswith("sensitivity:")]
     assert any("outside.private-gradient-descent, its right side smaller by 99.9 %" in x for x in told)
@@ -402,9 +402,9 @@ def test_values(text: str, recorded: Any, found: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["das2022.theorem4a"], "no letter is named: add --over"),
+        (["das2022.theorem4a"], "no symbol is named: add --over"),
         (["das2022.theorem4a", "--over", "etta"], "unknown letter of das2022.theorem4a"),
-        (["das2022.theorem4a", "--over", "rho", "--output", "x.pdf"], "ends in none of .svg and .png"),
+        (["das2022.theorem4a", "--over", "rho", "--output", "x.pdf"], "must end in .svg or .png"),
         (["das2022.theorem4a", "--over", "rho", "--method", "algebra"], "both sides are known in numbers by"),
         (["das2022.theorem4a", "--over", "rho", "--check", "x"], "unknown check"),
         (["das2022.definition5", "--over", "rho"], "das2022.definition5"),

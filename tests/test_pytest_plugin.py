@@ -97,7 +97,7 @@ def test_a_wrong_theorem_fails_and_says_why_and_the_body_does_not_run(run: Repos
     found = run(marked(REFUTED, "open('ran', 'w').close()"))
     found.assert_outcomes(failed=1)
     text = found.stdout.str()
-    assert "outside.nesterov: verdict violated by exact alone, recorded holds\n  Nesterov's gradient method\n" in text
+    assert "outside.nesterov: verdict violated by only exact, recorded holds\n  Nesterov's gradient method\n" in text
     assert "check 'K = 1' by exact: violated, recorded holds" in text
     sides = re.search(r"left side ([\d.]+); right side ([\d.]+); ratio ([\d.]+)", text)
     assert sides is not None
@@ -105,7 +105,7 @@ def test_a_wrong_theorem_fails_and_says_why_and_the_body_does_not_run(run: Repos
     assert left > right
     assert ratio == pytest.approx(left / right, rel=1e-3)
     assert "reason: " in text
-    assert re.search(r"again: dpfl-theory check outside.nesterov --file \S*wrong.py --method exact --seed 0", text)
+    assert re.search(r"reproduce: dpfl-theory check outside.nesterov --file \S*wrong.py --method exact --seed 0", text)
     assert "Traceback" not in text
     assert "pytest_plugin" not in text
     assert not (run.path / "ran").exists()
@@ -144,7 +144,7 @@ def test_a_known_refutation_is_as_recorded_unless_the_test_needs_more(run: Repos
     found = run(marked("'das2022.theorem4b', methods='algebra', verdict='holds'"))
     found.assert_outcomes(failed=1)
     text = found.stdout.str()
-    assert "das2022.theorem4b: verdict holds by algebra alone, recorded violated; this test needs holds" in text
+    assert "das2022.theorem4b: verdict holds by only algebra, recorded violated; this test needs holds" in text
     assert re.search(r"erratum: [^;]*;\s+das2022\.theorem4b\.repaired\s+is\s+its\s+repair", text)
     run(marked("'das2022.theorem4b', methods='algebra', verdict='violated'")).assert_outcomes(skipped=1)
 
@@ -201,7 +201,7 @@ def test_the_fixture_gives_evidence(run: Repository) -> None:
     run(calling(EXACT, body)).assert_outcomes(passed=1)
     failed = run(calling(REFUTED, "open('ran', 'w').close()"))
     failed.assert_outcomes(failed=1)
-    failed.stdout.fnmatch_lines(["outside.nesterov: verdict violated by exact alone, recorded holds"])
+    failed.stdout.fnmatch_lines(["outside.nesterov: verdict violated by only exact, recorded holds"])
     assert not (run.path / "ran").exists()
 
 
@@ -226,11 +226,11 @@ def test_it(check_theorem):
         ("'das2022.lemma8', method='algebra'", "unknown argument of a theorem 'method': did you mean 'methods'?"),
         ("'das2022.lemma8', methods='algebr'", "unknown method 'algebr': did you mean 'algebra'?"),
         ("'das2022.lemma8', methods='exact'", "no check of das2022.lemma8 uses the method exact: it has *"),
-        ("'das2022.lemma8', verdict='true'", "unknown verdict of a statement 'true': it is none of *"),
+        ("'das2022.lemma8', verdict='true'", "unknown verdict of a statement 'true': choose from *"),
         ("'das2022.lemma8', budget='soon'", "the budget 'soon' is not a positive time: *"),
         ("'das2022.lemma8', alpha=2", "*alpha* is 2: the false-alarm probability must lie in (0, 1)"),
         ("", "no theorem is named: give the id of a statement, or file='my.py' *"),
-        ("7", "7 is no statement: give its id, such as 'das2022.theorem4a', or a Statement object"),
+        ("7", "7 is not a statement: give its id, such as 'das2022.theorem4a', or a Statement object"),
         ("file='none.py'", "there is no file '*none.py': give the path of one"),
         ("'outside.nestrov', file='right.py'", "unknown statement of '*right.py' 'outside.nestrov': did you mean *"),
     ],

@@ -39,7 +39,7 @@ def test_commands_that_take_an_algorithm_name_the_nearest_one_and_all(capsys: py
         assert main(command.split()) == 2
         said = capsys.readouterr().err
         assert "the nearest is 'dp-fedavg': DP-FTRL adds correlated noise" in said, command
-        assert "known are" in said
+        assert "choose from" in said
         assert len(said.splitlines()) == 1
 
 

@@ -234,4 +234,4 @@ def test_what_has_ended_is_kept_when_it_is_interrupted(tmp_path: Path) -> None:
     assert "1 of 2 validations" in said
     assert not before.exists()
     assert evidence(tmp_path, "check-so-far")
-    assert "it was stopped before its end" in (tmp_path / "out" / "index.html").read_text()
+    assert "it was stopped before the end" in (tmp_path / "out" / "index.html").read_text()

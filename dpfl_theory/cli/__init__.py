@@ -1,7 +1,7 @@
-"""The command line. Each module of this package holds one group of commands as a typer application named ``app``, and
-its docstring begins with their names in backquotes.
+"""The command line. Each module of this package has one group of commands as a typer application named ``app``, and its
+docstring starts with their names in backquotes.
 
-A module is imported to find its commands, so what is heavy is imported inside the commands.
+A module is imported to find its commands, so heavy imports are inside the commands.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dpfl_theory.console import emit, run_app
 __all__ = ["application", "commands_of", "main"]
 
 COMPLETE = "_DPFL_THEORY_COMPLETE"
-"""The variable by which a shell asks for completions."""
+"""The environment variable by which a shell requests completions."""
 TASKS = (
     ("check a published theorem", "dpfl-theory check das2022.theorem3 --method privacy"),
     ("check your own theorem", "dpfl-theory new theorem my-theorem"),
@@ -37,7 +37,7 @@ TASKS = (
     ("choose hyper-parameters", "dpfl-theory recommend --data my.csv --epsilon 3 --delta 1e-5"),
     ("reproduce all results", "dpfl-theory reproduce --output reports"),
 )
-"""What people come for, and a command for each."""
+"""The main tasks of users, with a command for each."""
 
 
 def _version(wanted: bool) -> None:
@@ -82,8 +82,10 @@ def _welcome() -> str:
 
 @cache
 def application(wanted: str | None = None) -> Any:
-    """The whole command line, put together from the modules of this package; or its part with the ``wanted`` command
-    alone, which takes half the time (once: together they take a fifth of a second)."""
+    """The command line, assembled from the modules of this package.
+
+    It has all commands, which takes a fifth of a second once, or only the ``wanted`` one, which takes half the time.
+    """
     app = typer.Typer(
         callback=_root,
         invoke_without_command=True,
@@ -98,7 +100,7 @@ def application(wanted: str | None = None) -> Any:
 
 
 def commands_of(module: str) -> list[str]:
-    """The commands that a module of this package has, without importing it: its docstring begins with them.
+    """The commands of a module of this package, without importing it: its docstring starts with them.
 
     >>> commands_of("store")
     ['store']
@@ -113,7 +115,7 @@ def _command(words: Sequence[str]) -> str | None:
 
 
 def _completed() -> list[str]:
-    """The words before the one that a shell asks us to complete; none where no shell asks."""
+    """The words before the one that a shell wants to complete; empty where no shell requests completions."""
     words = os.environ.get("COMP_WORDS", os.environ.get("_TYPER_COMPLETE_ARGS", "")).split()
     return words[1:] if os.environ.get(COMPLETE) else []
 

@@ -1,4 +1,4 @@
-"""`privacy audit`: lower limits for epsilon of the code that runs, against what accountants certify."""
+"""`privacy audit`: lower limits for the epsilon of the running code, compared with the certified limits."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ CONFIDENCE = 1.0 - 1e-6
 
 
 def audit(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Audits; all when none is named.")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Audits [default: all].")] = None,
     delta: Annotated[str, typer.Option(metavar="D", help="The delta of (epsilon, delta), in (0, 1).")] = "1e-3",
     lanes: Annotated[str, typer.Option(metavar="N", help="Runs for each pair of neighbouring data sets.")] = "400000",
     seed: Seed = "0",
@@ -83,7 +81,7 @@ def _plain(result: Any) -> dict[str, Any]:
 
 
 def _text(rows: list[dict[str, Any]], explained: bool) -> str:
-    """A table; where the audits were named, also what the epsilon of each is about."""
+    """A table; where the audits were named, also the privacy setting of each."""
     heading = ("verdict", "epsilon >=", "certified", "share", "audit", "canary", "seconds")
     body = [
         (

@@ -1,4 +1,5 @@
-"""`check --certificate FILE`: the proofs of worst cases, in a file that a script of the standard library verifies."""
+"""`check --certificate FILE`: the proofs of worst cases, in a file that a script with only the standard library
+verifies."""
 
 from __future__ import annotations
 
@@ -23,8 +24,11 @@ METHOD = "worst-case"
 def target_of(
     file: str | None, output: str | None, pairs: Sequence[tuple[Statement, Check]], reads: str | None = None
 ) -> Path | None:
-    """The file for certificates, None without one. InputError where it is the file of the output or of the
-    statements, where it cannot be written, or where none of these checks is a worst case."""
+    """The file for certificates, None without one.
+
+    Raises InputError where it is the file of the output or of the statements, and where it cannot be written. The same
+    holds where none of these checks is a worst case.
+    """
     if file is None:
         return None
     target = writable(file, reads=(reads,))
@@ -32,13 +36,13 @@ def target_of(
         raise InputError("--certificate and --output name the same file: give each its own")
     if pairs and not any(check.method == METHOD for _, check in pairs):
         raise InputError(
-            f"--certificate writes proofs of worst cases, and no check here uses the method {METHOD}: leave it out"
+            f"--certificate writes proofs of worst cases, but no check here uses the method {METHOD}: leave it out"
         )
     return target
 
 
 def write_certificates(target: Path, evidence: Sequence[Evidence]) -> None:
-    """Write the certificates of what was proved, and say how many there are. Without any, nothing is written."""
+    """Write the certificates of the proofs, and report their number. Without any, no file is written."""
     from dpfl_theory.checks.certificate_file import SCRIPT, of_evidence, text, verified
 
     worst = [e for e in evidence if e.method == METHOD]
@@ -53,7 +57,7 @@ def write_certificates(target: Path, evidence: Sequence[Evidence]) -> None:
     if not certificates:
         return
     for c in certificates:
-        if not verified(c):  # as it will be read; a mistake of ours
+        if not verified(c):  # as a reader would; failure is an internal error
             raise ArithmeticError(f"the certificate of {c['statement']}, {c['check']}, proves nothing")
     write(target, text(certificates))
     proved = len({(c["statement"], c["check"]) for c in certificates})

@@ -1,5 +1,7 @@
-"""What `check` prints as text: a line for each check, why those came out that were not expected, each statement's
-verdict, and what its checks could notice and did not try."""
+"""The text output of `check`: a line for each check, the reasons of unexpected verdicts, and each statement's verdict.
+
+Of user statements it also says which errors the checks could detect, and what they did not try.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,22 @@ DIFFERS = "<- not as expected"
 UNDECIDED = "<- undecided"
 MARKS = {"differs": DIFFERS, "undecided": UNDECIDED}
 VACUOUS = "vacuous"
-ABOUT_VACUOUS = "vacuous: the bound is above what the start has already, so that a run that never moves would meet it"
+ABOUT_VACUOUS = "vacuous: the bound is above the value at the start, so that a run that never moves would satisfy it"
 RELATION_LABELS = {"<=": "one half: left <= right", ">=": "one half: right <= left"}
-"""The mark of a check that was told to decide one half of an equality."""
+"""The mark of a check that decides only one half of an equality."""
 UNITS_ALONE = "only units were checked: add a check"
 UNITS_CHOSEN = "only units were checked: its other checks use other methods"
 
 
 def why_unchecked(statement: dict[str, Any]) -> str:
-    """Why a statement of the summary is unchecked, and what to do about it."""
+    """Why a statement of the summary is unchecked, and the remedy."""
     from dpfl_theory.checks.evidence import UNCHECKED
 
     return UNITS_CHOSEN if statement["expected"] == UNCHECKED else UNITS_ALONE
 
 
 def shown(evidence: Sequence[Evidence]) -> str:
-    """One line for each piece of evidence, and why those came out that were not expected."""
+    """One line for each piece of evidence, and the reasons of unexpected verdicts."""
     from dpfl_theory.checks.evidence import HALF
 
     lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
@@ -64,21 +66,22 @@ def as_text(report: Report, document: dict[str, Any]) -> str:
 
 
 def _noticed(document: dict[str, Any]) -> list[str]:
-    """What the checks of the user's own statements could notice, and what none of them tried, a sentence each."""
+    """The errors that the checks of the user's own statements could detect, and what none of them tried, in
+    sentences."""
     own = {id_: about["noticed"] for id_, about in document.get("own", {}).items() if about["noticed"]}
     lines = [f"{id_}: {power['sentence']}" for id_, power in own.items()]
     for id_, power in own.items():
         if power["left_out"]:
             lines.append(
-                f"{id_}: no check here would notice if {' or '.join(map(repr, power['left_out']))} were left out"
+                f"{id_}: no check here would detect if {' or '.join(map(repr, power['left_out']))} were left out"
             )
     lines += [f"{id_}: {about['untried']}" for id_, about in document.get("own", {}).items() if about["untried"]]
     return ["\n".join(lines)] if lines else []
 
 
 def _sensitivity(report: Report) -> list[str]:
-    """A table of the smallest changes that are noticed; nothing where none were looked for."""
-    rows = [("statement", "method", "checks", "read", "noticed from", "by")]
+    """A table of the smallest detected changes; empty where none were searched."""
+    rows = [("statement", "method", "checks", "read", "detected from", "by")]
     for id_, power in report.power.items():
         for method, (share, name) in power.least.items():
             read, total = power.reading[method]
@@ -89,8 +92,8 @@ def _sensitivity(report: Report) -> list[str]:
 
     tried = ", ".join(f"{100 * share:.3g}" for share in sorted(SHRINKAGES))
     about = (
-        f"noticed from: of right sides smaller by {tried} % the first one that changes a verdict,\n"
-        "also to undecided; of runs and of claims of privacy what their limits leave. The lines above are read off\n"
-        "ratios and limits, and may tell shares between these. read: checks whose evidence the right side changes."
+        f"detected from: the first of right sides smaller by {tried} % that changes a verdict,\n"
+        "also to undecided; for runs and privacy claims, the change that limits imply. The lines above come from\n"
+        "ratios and limits, and may show values between these. read: checks whose evidence the right side changes."
     )
     return [f"{table(rows, right=(2, 3, 4))}\n{about}"]

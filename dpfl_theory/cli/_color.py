@@ -1,4 +1,4 @@
-"""Lines with colours where a terminal shows them, and the width that they may have there."""
+"""Coloured lines for terminals that show colours, and the width of the terminal."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from collections.abc import Sequence
 __all__ = ["VERDICT_STYLES", "Line", "cut", "on_terminal", "painted", "width"]
 
 Line = Sequence[tuple[str, str]]
-"""Pieces of text, each with a style of rich's, or none."""
+"""Pieces of text, each with a style of the package rich, or an empty one."""
 
 VERDICT_STYLES = {"holds": "green", "violated": "red", "inconclusive": "yellow", "not-applicable": "dim"}
 
 
 def on_terminal() -> bool:
-    """Whether stdout is a terminal that can show more than letters."""
+    """Whether stdout is a terminal that can show colours."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def width() -> int | None:
-    """The columns of the terminal that stdout is; None where it is none, and lines may be as long as they like."""
+    """The columns of the terminal; None where stdout is not a terminal, and the length of lines is unlimited."""
     return shutil.get_terminal_size().columns if on_terminal() else None
 
 
 def cut(text: str, most: int) -> str:
-    """The text, with an ellipsis at its end where it has more characters than it may.
+    """Truncate a text that has more than ``most`` characters, with an ellipsis at its end.
 
     >>> cut("SCAFFOLD", 8), cut("SCAFFOLD", 6)
     ('SCAFFOLD', 'SCAFF…')

@@ -1,4 +1,4 @@
-"""A comparison of private algorithms as text and as a picture."""
+"""A comparison of private algorithms as text and as a figure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["as_text", "draw", "kind_of", "numbers"]
 
 
 def numbers(given: Mapping[str, str | None]) -> dict[str, Any]:
-    """The inputs as numbers; those that no comparison takes stay as they are, and are refused by it."""
+    """The inputs as numbers; inputs that no comparison takes stay unchanged, and the comparison refuses them."""
     from dpfl_theory.recommend.run import KINDS
 
     there = {name: text for name, text in given.items() if text is not None}
@@ -24,7 +24,7 @@ def numbers(given: Mapping[str, str | None]) -> dict[str, Any]:
 
 
 def kind_of(picture: Path | None) -> str:
-    """``png`` or ``svg``, by the name of the file; InputError for another one."""
+    """``png`` or ``svg``, by the suffix of the file; InputError for another one."""
     kind = "png" if picture is None else picture.suffix.lower().removeprefix(".")
     if kind not in ("png", "svg"):
         raise InputError(f"--figure is {str(picture)!r}: give a name that ends in .png or .svg")
@@ -32,7 +32,7 @@ def kind_of(picture: Path | None) -> str:
 
 
 def draw(document: Mapping[str, Any], picture: Path, kind: str) -> None:
-    """The comparison's figure in a file."""
+    """Write the comparison's figure to a file."""
     from dpfl_theory.recommend.figure import drawn
     from dpfl_theory.report import style
 
@@ -41,7 +41,7 @@ def draw(document: Mapping[str, Any], picture: Path, kind: str) -> None:
 
 
 def as_text(d: Mapping[str, Any]) -> str:
-    """The data, the table, and what to take."""
+    """The data, the table, and the recommendation."""
     return "\n".join([*_lines(d), *confirmed(d)])
 
 
@@ -69,23 +69,23 @@ def _lines(d: Mapping[str, Any]) -> Iterator[str]:
     if len(d["advice_by_unit"]) > 1:
         yield (
             "The two epsilons are not comparable: the first hides all records of a client, the second one record; and "
-            "to replace (replace) may change a sum by twice as much as to leave out (zero-out)."
+            "replacement (replace) may change a sum by twice as much as omission (zero-out)."
         )
     for left in d["left_out"]:
         yield f"{left['name']} is left out: {left['why']}."
 
 
 def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:
-    """The data, or the problem that stands for constants, and what is known of it."""
+    """The data, or the representative problem for the given constants, and its known constants."""
     if data["source"] is None:
         yield f"{data['problem']}: {data['clients']} clients in {data['dim']} dimensions"
-        yield f"These constants stand for many problems: {data['stands_for']}."
+        yield f"These constants describe many problems: {data['stands_for']}."
     else:
         low, high = data["records_of_a_client"]
         yield f"{data['problem']}: {data['records']} records, {data['features']} features, bias included"
         if same := data["constant_features"]:
             few = ", ".join(same[:6]) + (f" and {len(same) - 6} more" if len(same) > 6 else "")
-            yield f"the same in every record, so that nothing rests on them: {few}"
+            yield f"constant in all records, so that nothing depends on them: {few}"
         whose = "named by the data" if data["partition"] == "own" else f"split {data['partition']}"
         yield f"{data['clients']} clients ({whose}), {low} to {high} records each, ridge {data['ridge']:g}"
     for c in data["constants"].values():
@@ -98,7 +98,7 @@ def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _group(rows: Sequence[Mapping[str, Any]], budget: Mapping[str, Any]) -> Iterator[str]:
-    """The algorithms that protect the same unit."""
+    """The table of algorithms that protect the same unit."""
     whose = "a client's data" if rows[0]["protects"] == "client" else "one record of a client"
     yield (
         f"epsilon = {budget['epsilon']:g}, delta = {budget['delta']:g} for {whose} ({rows[0]['relation']}), "
@@ -123,10 +123,10 @@ def _group(rows: Sequence[Mapping[str, Any]], budget: Mapping[str, Any]) -> Iter
 
 
 def _rules(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What the papers' rules say and reach."""
+    """The papers' rules: their bounds, and the values that they reach."""
     told = [(row["name"], rule) for row in rows for rule in row["rules"]]
     if told:
-        yield "The papers' rules, with certified noise: their bound at this budget, and what they reach."
+        yield "The papers' rules, with certified noise: their bound at this budget, and the value that they reach."
         yield f"{'algorithm':22}{'rule':15}{'bound':>11}{'':10}{'vectors':>9}{'suboptimality':>20}"
     notes: dict[str, None] = {}
     for name, rule in told:

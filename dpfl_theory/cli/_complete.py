@@ -1,5 +1,5 @@
-"""What a shell is offered where a command's words are completed: ids, papers, methods, names. Nothing heavy is
-imported: a shell that waits is worse than one that does not complete."""
+"""Shell completion of a command's words: ids, papers, methods, names. Nothing heavy is imported, since a completion
+must not take noticeable time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _begin(incomplete: str, names: Iterable[str]) -> list[str]:
 
 
 def of(names: Iterable[str]) -> Callable[[str], list[str]]:
-    """Completes to one of these names.
+    """A completion to one of these names.
 
     >>> of(("holds", "violated"))("h")
     ['holds']
@@ -26,42 +26,42 @@ def of(names: Iterable[str]) -> Callable[[str], list[str]]:
 
 
 def papers(incomplete: str) -> list[str]:
-    """Papers' ids."""
+    """Complete ids of papers."""
     from dpfl_theory.statements.paper import known
 
     return _begin(incomplete, known())
 
 
 def ids(incomplete: str) -> list[str]:
-    """Papers and statements' ids."""
+    """Complete ids of papers and statements."""
     from dpfl_theory.statements import known_ids
 
     return [*papers(incomplete), *_begin(incomplete, sorted(known_ids()))]
 
 
 def methods(incomplete: str) -> list[str]:
-    """Methods of checking."""
+    """Complete methods of checking."""
     from dpfl_theory.methods import known
 
     return _begin(incomplete, known())
 
 
 def validations(incomplete: str) -> list[str]:
-    """Validation scripts."""
+    """Complete validation scripts."""
     from dpfl_theory.validation.script import available
 
     return _begin(incomplete, available())
 
 
 def words(incomplete: str) -> list[str]:
-    """What `list` takes: kinds of things, papers, ids."""
+    """Complete arguments of `list`: kinds of items, papers, ids."""
     from dpfl_theory.inventory import kinds
 
     return [*_begin(incomplete, kinds()), *ids(incomplete)]
 
 
 def shown(incomplete: str) -> list[str]:
-    """What `show` takes: one of a kind of things, ids."""
+    """Complete arguments of `show`: the singular of a kind of items, ids."""
     from dpfl_theory.inventory import kinds
 
     return [*_begin(incomplete, (kind.one for kind in kinds().values())), *ids(incomplete)]

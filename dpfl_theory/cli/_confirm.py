@@ -1,4 +1,4 @@
-"""Whether bounds are least where runs are best, as text and as a picture."""
+"""Comparison of the minimum of bounds with the optimum of runs, as text and as a figure."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["draw", "lines"]
 
 
 def lines(d: Mapping[str, Any]) -> Iterator[str]:
-    """A table and its sentences for each algorithm that was confirmed, if any was."""
+    """A table with sentences for each confirmed algorithm, if any."""
     for found in d.get("confirmed", ()):
         yield ""
         yield from _of_one(found)
 
 
 def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
-    of = "none here" if found["statement"] is None else f"{found['statement']}, {found['bounds']}"
-    yield f"{found['algorithm']} around this choice, {found['lanes']} lanes of the same noise for each value"
+    of = "not available" if found["statement"] is None else f"{found['statement']}, {found['bounds']}"
+    yield f"{found['algorithm']} around this choice, {found['lanes']} replicates with the same noise for each value"
     yield f"bound: {of}"
     if found["why"] is not None:
-        yield f"It says nothing of this very choice: {found['why']}."
+        yield f"It does not apply to this choice: {found['why']}."
     yield "runs: suboptimality after the last round [F]"
     yield f"{'':12}{'recommended':>12}{'bound least':>12}{'runs best':>12}{'interval':>22}{'ratio':>18}"
     for line in found["lines"]:
@@ -35,9 +35,9 @@ def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
         yield line["sentence"]
     yield _cost(found["cost"])
     yield (
-        f"Values in an interval are not told apart at {found['standard_errors']:.3g} standard errors of paired "
-        f"differences: an optimum lies outside its interval with probability {found['false_alarms']:.2g} at most, all "
-        "comparisons counted."
+        f"Values in an interval are not distinguishable at {found['standard_errors']:.3g} standard errors of paired "
+        f"differences: an optimum is outside its interval with probability at most {found['false_alarms']:.2g}, for "
+        "all comparisons together."
     )
 
 
@@ -67,7 +67,7 @@ def _cost(cost: Mapping[str, Any]) -> str:
 
 
 def draw(document: Mapping[str, Any], picture: Path, kind: str) -> None:
-    """The neighbourhoods' figure in a file."""
+    """Write the neighbourhoods' figure to a file."""
     from dpfl_theory.recommend.figure import neighbourhoods
     from dpfl_theory.report import style
 

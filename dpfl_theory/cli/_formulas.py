@@ -1,4 +1,4 @@
-"""The accountants of noble2022, formulas as printed, with the verbs of `dpfl_theory.privacy.accounting`."""
+"""The accountants of noble2022, formulas as printed, with the interface of `dpfl_theory.privacy.accounting`."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ PRECISION = 1e-6
 
 
 def accountant(name: str, mechanism: Mechanism) -> Formula | None:
-    """The formula of this name; None for tight accounting, InputError where it does not know the mechanism."""
+    """The formula of this name; None for tight accounting. InputError where the formula lacks the mechanism."""
     if choice("accountant", name, ACCOUNTANTS) == TIGHT:
         return None
     if not isinstance(mechanism, DPFedAvgRecord):
         raise InputError(
-            f"the accountant {name} does not know {mechanism.name}: it is for dp-scaffold, dp-fedavg-record and "
+            f"the accountant {name} does not cover {mechanism.name}: it is for dp-scaffold, dp-fedavg-record and "
             f"dp-fedsgd, so use --accountant {TIGHT}"
         )
     view = getattr(mechanism, "view", "third-party")
     if name == "noble2022":
         if view != "third-party":
-            raise InputError("the accountant noble2022 knows third parties only: use noble2022-theorem for the server")
+            raise InputError("the accountant noble2022 covers only third parties: use noble2022-theorem for the server")
         return Formula(noble2022.epsilon_recipe, noble2022.rounds_recipe)
     return Formula(noble2022.epsilon_theorem, noble2022.rounds_theorem, {"view": view})
 
 
 class Formula:
-    """A printed formula: the epsilon of so many rounds, and the rounds that an epsilon affords.
+    """A printed formula for the epsilon of a number of rounds, and for the rounds that an epsilon allows.
 
     >>> from dpfl_theory.privacy.mechanisms import get
     >>> run = get("dp-scaffold")(users=100, records=4000, user_rate=0.05, record_rate=0.2, local_steps=10,
@@ -52,7 +52,7 @@ class Formula:
         self._epsilon, self._rounds, self._fixed = epsilon, rounds, fixed or {}
 
     def account(self, mechanism: Mechanism, *, delta: float) -> dict[str, Any]:
-        """What `Account.document` says; nothing is certified, so that there are no limits."""
+        """The same document as `Account.document`, but without certified limits."""
         bound = self._bound(mechanism, delta)
         return {
             "epsilon": {"low": None, "estimate": bound.epsilon, "high": None},
@@ -104,7 +104,7 @@ class Formula:
 
 
 def _counted(mechanism: Mechanism) -> dict[str, str]:
-    """What the formula's epsilon is about: unlike the mechanism's limits, it counts what the paper counts."""
+    """The setting of the formula's epsilon: it counts the sources of privacy that the paper counts."""
     setting = mechanism.setting()
     server = getattr(mechanism, "view", "third-party") == "server"
     counts = "the records' only" if server else "both"

@@ -1,4 +1,4 @@
-"""What has ended when a command is interrupted."""
+"""Partial results of an interrupted command."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Partial"]
 
 
 class Partial:
-    """The evidence of checks so far, in the order in which they are planned, and what is said of it on Ctrl-C.
+    """The evidence of checks so far, in the planned order, and the message about it on Ctrl-C.
 
-    render: how evidence is shown on stdout; None where only a whole document would be given, for a part of one could be
-    taken for the whole. kept: whether a store has what has ended.
+    render: how evidence is shown on stdout. It is None where only a complete document would be printed, since a part of
+    one could be taken for the whole. kept: whether a store has the finished results.
     """
 
     def __init__(
@@ -34,21 +34,21 @@ class Partial:
         self.found: dict[int, Evidence] = {}
 
     def add(self, number: int, evidence: Evidence) -> None:
-        """A check has ended."""
+        """Add the evidence of a finished check."""
         self.found[number] = evidence
 
     def tell(self) -> None:
-        """Show what there is, if it is shown in parts, and say how many there are and how it goes on."""
+        """Show the available evidence, if parts may be shown, and report its number and how to continue."""
         self.progress.stop()
         found = dict(self.found)
         count = f"{len(found)} of {self.planned} checks"
         if found and self.render is not None:
             evidence = [found[i] for i in sorted(found)]
-            emit(f"{self.render(evidence)}\n\nnot whole: {count}, since it was interrupted")
+            emit(f"{self.render(evidence)}\n\nincomplete: {count}, since it was interrupted")
         if not found:
             return
         if self.kept:
             left = self.planned - len(found)
-            say(f"{count} have ended, and are kept: the same command goes on with the other {left}")
+            say(f"{count} are finished and stored: the same command continues with the other {left}")
         else:
-            say(f"{count} have ended; the store is off, so that the same command begins anew")
+            say(f"{count} are finished; the store is off, so that the same command starts again")

@@ -1,4 +1,4 @@
-"""Problems, algorithms, observables and other things that have a name, as tables, and one of them in full."""
+"""Lists of problems, algorithms, observables and other named items, and the description of one item."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INDENT = " " * 6
 
 
 def list_items(kind: Kind, words: Sequence[str], format_: str) -> None:
-    """Write a kind's items to stdout: those that have each of the words in their name, description or parameters."""
+    """Write a kind's items to stdout: those with each of the words in their name, description or parameters."""
     found = [item for item in kind.items() if all(_has(item, word) for word in words)]
     if format_ == "json":
         emit(json.dumps([item.to_json() for item in found], indent=1, ensure_ascii=False))
@@ -49,7 +49,7 @@ def _table(kind: Kind, items: Sequence[Item], width: int | None) -> Iterator[_co
     yield ((f"{len(items)} {kind.name if len(items) != 1 else kind.one}", "bold"),)
     if kind.use:
         yield (("used as ", ""), (kind.use, ""))
-    yield ((f"dpfl-theory show {kind.one} NAME tells one in full", ""),)
+    yield ((f"dpfl-theory show {kind.one} NAME describes one in full", ""),)
 
 
 def _in_short(p: Parameter) -> str:
@@ -63,7 +63,7 @@ def _in_short(p: Parameter) -> str:
 
 
 def show_item(kind: Kind, item: Item, format_: str) -> None:
-    """Write all that is known of an item to stdout."""
+    """Write the full description of an item to stdout."""
     if format_ == "json":
         emit(json.dumps(item.to_json(), indent=1, ensure_ascii=False))
         return

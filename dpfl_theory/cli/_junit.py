@@ -1,4 +1,4 @@
-"""The document of checks as JUnit, for CI systems: what fails there gives exit code 1, what is skipped exit code 3."""
+"""The document of checks as JUnit, for CI systems: failures there give exit code 1, skipped cases exit code 3."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import junitparser
 __all__ = ["junit"]
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML cannot hold, not even escaped."""
+"""Characters that XML cannot hold, not even escaped."""
 
 
 def junit(document: Mapping[str, Any], why_unchecked: Callable[[dict[str, Any]], str]) -> str:
     """One testcase for each check, then one for each statement's verdict, named ``verdict``.
 
     Each is a failure where it differs from its record, skipped where it is undecided or unchecked, and passed
-    otherwise. why_unchecked: says of a statement of the summary why it is unchecked.
+    otherwise. why_unchecked: returns why a statement of the summary is unchecked.
     """
     cases = []
     for e in document["evidence"]:

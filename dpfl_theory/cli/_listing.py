@@ -1,4 +1,4 @@
-"""Which statements `list` shows, and how: by paper and chapter, as pages have them."""
+"""The statements that `list` shows, by paper and chapter, as on the pages of the report."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ WITH: dict[str, Callable[[Statement], bool]] = {
     "remark": lambda s: s.remark is not None,
     "reading": lambda s: bool(s.reading_of) and s.provenance != "derived",
 }
-"""What may set a statement apart."""
+"""Properties by which `--with` selects statements."""
 
 LEAST_TITLE = 30
-"""Columns that a title gets on a terminal before other columns are left out for it."""
+"""Width of the title below which other columns are left out on a terminal."""
 OPTIONAL = ("methods", "note", "kind", "power")
-"""The columns that are left out on a narrow terminal, first to last."""
+"""The columns that are left out on a narrow terminal, in this order."""
 _NUMBERS = ("power",)
 
 
 @dataclass(frozen=True)
 class _Searched:
-    """Everything of a statement in which words are looked for, without differences of case."""
+    """The text of a statement in which words are searched, ignoring case."""
 
     text: str
 
@@ -46,8 +46,10 @@ class _Searched:
 
 
 def chosen(words: Sequence[str]) -> tuple[Statement, ...]:
-    """The statements that these words describe: those with any of the ids, patterns and papers among them, and with
-    each of the other words somewhere in id, title, text, authors or the paper's title; as the papers have them.
+    """The statements that match these words, in the order of the papers.
+
+    They have any of the ids, patterns and papers among the words. Each of the other words is in the id, title, text,
+    authors or the paper's title.
 
     >>> [s.id for s in chosen(["das2022", "fact", "smooth"])]
     ['das2022.fact1']
@@ -61,7 +63,7 @@ def chosen(words: Sequence[str]) -> tuple[Statement, ...]:
 
 
 def marks(s: Statement) -> list[str]:
-    """What sets a statement apart from one that was read in the paper, in a word each."""
+    """The notes on a statement, one word each: its provenance, unless read in the paper, its reading and its remark."""
     told = [mark for mark in ("reading", "remark") if WITH[mark](s)]
     return [*([s.provenance] if s.provenance != "read" else []), *told]
 
@@ -80,8 +82,8 @@ def _row(s: Statement) -> dict[str, str]:
 
 
 def lines(found: Sequence[Statement], width: int | None) -> list[_color.Line]:
-    """A table with a heading for each paper and chapter, and how many there are of each verdict at its end; at most
-    ``width`` columns wide, if there is one."""
+    """A table with a heading for each paper and chapter, and at its end the number of each verdict; at most ``width``
+    columns wide, if there is one."""
     rows = {s.id: _row(s) for s in found}
     heads = {name: name for name in ("id", "kind", "expected", "power", "methods", "note", "title")}
     sizes = {name: max(len(row[name]) for row in (heads, *rows.values())) for name in heads}
@@ -101,7 +103,7 @@ def _style_of(s: Statement) -> Callable[[str], str]:
 
 
 def _fitting(sizes: dict[str, int], width: int | None) -> dict[str, int]:
-    """The columns that are shown and their sizes: the title gets what the others leave of the width."""
+    """The shown columns and their sizes: the title gets the rest of the width."""
     shown = dict(sizes)
     if width is None:
         return shown
@@ -125,7 +127,7 @@ def _cells(row: dict[str, str], shown: dict[str, int], style: Callable[[str], st
 
 
 def _summary(found: Iterable[Statement]) -> str:
-    """How many there are.
+    """The number of statements, and of each verdict.
 
     >>> _summary([statements.get("das2022.theorem4a")]), _summary([])
     ('1 statement: 1 holds', 'no statements')

@@ -1,4 +1,4 @@
-"""`new ci`: a workflow that checks theorems in one's own repository."""
+"""`new ci`: a workflow that checks theorems in the user's own repository."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ OWN = f"dpfl-theory=={__version__}"
 
 
 def workflow(package: str = OWN) -> str:
-    """The text of the workflow for GitHub Actions; ``package`` is what pip installs this package from."""
+    """The text of the workflow for GitHub Actions; ``package`` is the requirement from which pip installs this
+    package."""
     if not re.fullmatch(r"[^\s\"$`\\-][^\n\r\"$`\\]*", package):
         raise InputError(
-            f"the package {package!r} is nothing that pip installs: give a wheel's path, or 'dpfl-theory @ git+https://...'"
+            f"pip cannot install the package {package!r}: give a wheel's path, or 'dpfl-theory @ git+https://...'"
         )
     text = (Path(__file__).parents[1] / "templates" / "ci.yml").read_text(encoding="utf-8")
     return text.replace("@PACKAGE@", package)
@@ -42,11 +43,11 @@ def ci(
     """Write a workflow for GitHub Actions: your tests and theorems on Python 3.11 to 3.13, with the report."""
     target = Path(output)
     if target.suffix not in (".yml", ".yaml"):
-        raise InputError(f"the file {str(target)!r} is no workflow: its name must end in .yml")
+        raise InputError(f"the file {str(target)!r} is not a workflow: its name must end in .yml")
     if target.exists() or target.is_symlink():
-        raise InputError(f"{str(target)!r} is there already: choose another name with --output, or remove it")
+        raise InputError(f"{str(target)!r} exists already: choose another name with --output, or remove it")
     write(writable(target), workflow(package))
-    say(f"{target}: commit it; what 'pytest' finds in this repository is what it checks")
+    say(f"{target}: commit it; it runs the tests that 'pytest' finds in this repository")
     if package == OWN:
         say(
             f"{OWN} is on no package index yet: commit its wheel in the folder wheels ('python -m pip wheel --no-deps "

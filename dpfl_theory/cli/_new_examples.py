@@ -1,4 +1,4 @@
-"""`new examples`: the package's example files, to be changed."""
+"""`new examples`: copies of the package's example files, for the user to change."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["examples", "folder"]
 
 
 def folder() -> Path:
-    """Where the examples are: inside the package where it was installed, beside it in a checkout."""
+    """The folder of the examples: inside the package where it was installed, next to it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     for place in (package / "examples", package.parent / "examples"):
         if place.is_dir():
             return place
-    raise InputError("this installation has no examples: install the package anew")
+    raise InputError("this installation has no examples: install the package again")
 
 
 def examples(
@@ -29,11 +29,11 @@ def examples(
     """Copy the package's examples: theorems, configurations of runs and sweeps."""
     source, target = folder(), writable(output, folder=True)
     if target.exists():
-        raise InputError(f"{str(target)!r} is there already: name a new folder with --output")
+        raise InputError(f"{str(target)!r} exists already: name a new folder with --output")
     files = sorted(p for p in source.rglob("*") if p.is_file() and p.suffix in (".py", ".toml"))
     for file in files:
         place = target / file.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)
         write(place, file.read_bytes())
-    say(f"{target}: {len(files)} files; what each is for stands in its first lines")
+    say(f"{target}: {len(files)} files; the first lines of each state its purpose")
     return 0

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 OWN_LIMIT = "10m"
-"""How long a check of a user's file may take where nothing is said."""
+"""The default time limit of a check of a user's file."""
 Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where the kernels run.")]
 Folder = Annotated[
     str | None, typer.Option("--folder", metavar="DIR", help="Your own validation scripts, instead of the package's.")
@@ -66,7 +66,7 @@ Seed = Annotated[str, typer.Option(metavar="N", help="Seed of all randomness.")]
 
 
 def opened(store: str | None) -> contextlib.AbstractContextManager[Store | None]:
-    """The store that a command uses, open; None for none."""
+    """The store that a command uses, opened; None for none."""
     from dpfl_theory.store import Store, place
 
     path = place(store)
@@ -74,13 +74,13 @@ def opened(store: str | None) -> contextlib.AbstractContextManager[Store | None]
 
 
 def give_schema(schema: Callable[[], dict[str, Any]]) -> int:
-    """Print a JSON schema; the exit code of that."""
+    """Print a JSON schema; return the exit code."""
     emit(json.dumps(schema(), indent=1, ensure_ascii=False))
     return 0
 
 
 def parse_jobs(text: str | None) -> int | None:
-    """A number of processes, None where none was given.
+    """Parse a number of processes; None where none was given.
 
     >>> parse_jobs("2")
     2
@@ -93,7 +93,7 @@ def parse_jobs(text: str | None) -> int | None:
 
 
 def parse_limit(text: str | None, file: str | None) -> float | None:
-    """Seconds after which a run is ended: those that are given, and `OWN_LIMIT` for what stands in a user's file.
+    """Parse the time limit of a run [s]; the default for checks of a user's file is `OWN_LIMIT`.
 
     >>> parse_limit("2m", None), parse_limit(None, None), parse_limit(None, "mine.py")
     (120.0, None, 600.0)
@@ -102,7 +102,7 @@ def parse_limit(text: str | None, file: str | None) -> float | None:
 
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Rows as aligned columns, the first row being the heading; columns listed in ``right`` are flush right.
+    """Rows as aligned columns, with the first row as the heading; columns listed in ``right`` are flush right.
 
     >>> print(table([("id", "ratio"), ("a.b", "0.5"), ("c", "0.25")], right=[1]))
     id   ratio
@@ -118,7 +118,7 @@ def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number to four significant digits, ``-`` when there is none.
+    """A number to four significant digits; ``-`` for None.
 
     >>> number(0.123456), number(12), number(None)
     ('0.1235', '12', '-')

@@ -1,4 +1,4 @@
-"""What a `privacy` command answers: one document of plain data, given as JSON or as lines of text."""
+"""The output of a `privacy` command: one document of plain data, printed as JSON or as lines of text."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ ROUNDING = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN
 
 
 class Answer:
-    """Where and how an answer goes: told before the work begins what cannot be used."""
+    """The format and target of the output; invalid ones are refused before the work starts."""
 
     def __init__(self, format_: str, output: str | None) -> None:
         self.format = choice("format", format_, ("text", "json"))
         self.target = None if output is None else writable(output)
 
     def give(self, document: Mapping[str, Any]) -> None:
-        """Write the document; what is not finite becomes null, with a warning.
+        """Write the document; numbers that are not finite become null, with a warning.
 
-        Text shows limits, and as it is what the document names under ``given`` ("epsilon" or "delta").
+        The text shows limits. The quantity that the document names under ``given`` ("epsilon" or "delta") is shown
+        unchanged.
         """
 
         missing: list[str] = []
         made = _finite(document, "", missing)
         if missing:
-            made["warnings"] = [*made.get("warnings", []), f"Not finite, and null therefore: {', '.join(missing)}."]
+            made["warnings"] = [*made.get("warnings", []), f"Not finite, and therefore null: {', '.join(missing)}."]
         made["schema"] = "dpfl-theory/privacy/1"
         as_json = self.format == "json"
         text = as_options(json.dumps(made, indent=1, ensure_ascii=False, allow_nan=False) if as_json else as_text(made))
@@ -63,14 +64,14 @@ def _finite(value: Any, where: str, missing: list[str]) -> Any:
 
 
 class Unfinished(DpflError):
-    """What a time budget ended: nothing is known."""
+    """A time budget ended the work, so that there is no result."""
 
     exit_code = 3
 
 
 @contextlib.contextmanager
 def within(seconds: float | None) -> Iterator[None]:
-    """What is computed inside is ended after so many seconds. Raises `Unfinished`."""
+    """End the computation inside after ``seconds``. Raises `Unfinished`."""
     try:
         with contextlib.nullcontext() if seconds is None else at_most(seconds):
             yield
@@ -80,7 +81,7 @@ def within(seconds: float | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def busy(title: str, doing: str = "composing privacy losses") -> Iterator[None]:
-    """Tell that something goes on while one call computes, which does not say how far it is."""
+    """Show activity while one call computes that does not report its progress."""
     done = threading.Event()
 
     def tell() -> None:
@@ -98,7 +99,7 @@ def busy(title: str, doing: str = "composing privacy losses") -> Iterator[None]:
 
 
 def rounded(value: float, direction: str = "nearest") -> str:
-    """A number to five digits; a limit is rounded away from the truth, so that it stays one.
+    """A number to five digits; a limit is rounded outwards, so that it stays a valid limit.
 
     >>> rounded(2.000001, "up"), rounded(2.000001, "down"), rounded(1e-05)
     ('2.0001', '2', '1e-05')
@@ -107,14 +108,14 @@ def rounded(value: float, direction: str = "nearest") -> str:
 
 
 def as_text(d: Mapping[str, Any]) -> str:
-    """Lines of a name and what is known of it."""
+    """Lines of a name and its value."""
     rows = [*_found(d), *_how(d)]
     rows += [("note", text) for text in d.get("notes", [])] + [("warning", text) for text in d.get("warnings", [])]
     return laid_out(rows)
 
 
 def laid_out(rows: Sequence[tuple[str, str]]) -> str:
-    """Lines of a name and a text, the texts in a column of their own.
+    """Lines of a name and a text, in two columns.
 
     >>> print(laid_out([("q", "1.7381"), ("delta", "1e-06")]))
     q      1.7381
@@ -137,7 +138,7 @@ def laid_out(rows: Sequence[tuple[str, str]]) -> str:
 def _found(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if "letter" in d:
         value, low = d[d["letter"]], d["low"]
-        yield d["letter"], f"{rounded(value, 'up')} (certified; nothing below {rounded(low, 'down')} is enough)"
+        yield d["letter"], f"{rounded(value, 'up')} (certified; nothing below {rounded(low, 'down')} suffices)"
     if "rounds" in d:
         yield "rounds", str(d["rounds"])
     if "noise_multiplier" in d:
@@ -186,7 +187,7 @@ def _how(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _otherwise(other: Mapping[str, Any]) -> str:
-    """What another reading of the same request gives: its upper limit, or the same noise as another multiplier."""
+    """The result of another reading of the same request: its upper limit, or the same noise as another multiplier."""
     if "noise_multiplier" in other:
         return f"this noise is the multiplier {rounded(other['noise_multiplier'], 'up')}"
     (name,) = (n for n in ("epsilon", "delta") if n in other)
@@ -201,7 +202,7 @@ def _options(options: Mapping[str, str]) -> str:
 
 
 def plain_formula(latex: str) -> str:
-    r"""The few commands that prescriptions use, as plain text.
+    r"""A formula as plain text, for the few LaTeX commands that prescriptions use.
 
     >>> plain_formula(r"\\sigma = c \\sqrt{(K+1) \\log(1/\\delta)} / \\epsilon")
     'sigma = c sqrt((K+1) log(1/delta)) / epsilon'

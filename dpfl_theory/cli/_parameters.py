@@ -1,4 +1,4 @@
-"""Command-line options made from the fields of the mechanisms: a new mechanism brings its own."""
+"""Command-line options generated from the fields of the mechanisms: a new mechanism adds its own."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from dpfl_theory.privacy.mechanisms import Mechanism
 __all__ = ["Parameter", "build", "number", "parameters", "takes", "with_options"]
 
 LARGEST = 1e300
-"""No number beyond is taken: it would not be finite much longer."""
+"""The largest number that is accepted: computations with larger ones may overflow."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter as one option: of the algorithms ``takers``, a word out of ``choices`` or else a number."""
+    """A parameter as one option of the algorithms ``takers``: a word out of ``choices`` or else a number."""
 
     name: str
     help: str
@@ -44,7 +44,7 @@ def takes(kind: type[Mechanism]) -> tuple[str, ...]:
 
 
 def parameters(kinds: Iterable[type[Mechanism]]) -> dict[str, Parameter]:
-    """The union of what these mechanisms take; where texts differ, that of the one with the most parameters."""
+    """The union of these mechanisms' parameters; where texts differ, that of the one with the most parameters."""
     ordered = sorted(kinds, key=lambda kind: -len(takes(kind)))
     found: dict[str, Parameter] = {}
     for kind in ordered:
@@ -65,9 +65,9 @@ def parameters(kinds: Iterable[type[Mechanism]]) -> dict[str, Parameter]:
 
 
 def with_options(made: Iterable[Parameter], algorithms: Iterable[str]) -> Callable[[F], F]:
-    """Give a command, after its first parameter, an option for each of these; it gets them as ``**given``, as text.
+    """Add an option for each parameter to a command, after its first parameter; it gets them as ``**given``, as text.
 
-    ``algorithms`` are those that the command knows: the help says of an option which of them take it.
+    ``algorithms`` are those of the command: the help of an option says which of them take it.
     """
     known = tuple(algorithms)
     options = [_option(p, known) for p in made]
@@ -98,9 +98,9 @@ def _option(p: Parameter, known: tuple[str, ...]) -> inspect.Parameter:
 
 
 def build(kind: type[Mechanism], given: Mapping[str, str | None], computed: str | None = None) -> Mechanism:
-    """The mechanism with the parameters that were given as text, less the one that the command computes.
+    """The mechanism with the parameters given as text, without the one that the command computes.
 
-    Raises InputError for an option that the mechanism does not take, and for a number that is none.
+    Raises InputError for an option that the mechanism does not take, and for an invalid number.
     """
     own = [name for name in takes(kind) if name != computed]
     names = {option(name): name for name in own}
@@ -112,14 +112,14 @@ def build(kind: type[Mechanism], given: Mapping[str, str | None], computed: str 
         name = names[given_as]
         if name in values:
             alias = next(option(alias) for alias, meant in kind.aliases.items() if meant == name)
-            raise InputError(f"{alias} is another name of {option(name)}: give one of them")
+            raise InputError(f"{alias} is another name for {option(name)}: give one of them")
         hint = str(get_type_hints(kind)[name])
         values[name] = text if "str" in hint else number(given_as, text, whole="int" in hint)
     return kind(**values)
 
 
 def number(option: str, text: str, *, whole: bool = False) -> Any:
-    """A finite number, as int where it is one or where ``whole`` and it has no fraction.
+    """Parse a finite number, as int where it is one, or where ``whole`` is set and it has no fraction.
 
     >>> number("--rounds", "1e3", whole=True), number("--cohort", "20"), number("--delta", "1e-5")
     (1000, 20, 1e-05)

@@ -1,4 +1,4 @@
-"""The commands of `privacy`."""
+"""The subcommands of `privacy`."""
 
 from __future__ import annotations
 
@@ -41,29 +41,29 @@ Algorithm = Annotated[
         autocompletion=_complete.of(KNOWN),
     ),
 ]
-Iterations = Annotated[str | None, typer.Option(metavar="N", help="Another name of --rounds for dp-scaffnew.")]
-Steps = Annotated[str | None, typer.Option(metavar="N", help="Another name of --rounds for poisson-gaussian.")]
+Iterations = Annotated[str | None, typer.Option(metavar="N", help="Another name for --rounds with dp-scaffnew.")]
+Steps = Annotated[str | None, typer.Option(metavar="N", help="Another name for --rounds with poisson-gaussian.")]
 MultiplierOf = Annotated[
     str | None,
     typer.Option(
         metavar="|".join(OF),
-        help="The noise that --noise-multiplier belongs to: of the sum over a cohort, of each client's message, of the "
+        help="The noise to which --noise-multiplier refers: of the sum over a cohort, of each client's message, of the "
         "average, or of a local step.",
     ),
 ]
 Delta = Annotated[str | None, typer.Option(metavar="D", help="The delta of (epsilon, delta), in (0, 1).")]
 Epsilon = Annotated[str | None, typer.Option(metavar="E", help="The epsilon of (epsilon, delta).")]
-KeptDelta = Annotated[str, typer.Option("--delta", metavar="D", help="The delta to keep to, in (0, 1).")]
-KeptEpsilon = Annotated[str, typer.Option("--epsilon", metavar="E", help="The epsilon to keep to.")]
+KeptDelta = Annotated[str, typer.Option("--delta", metavar="D", help="The required delta, in (0, 1).")]
+KeptEpsilon = Annotated[str, typer.Option("--epsilon", metavar="E", help="The required epsilon.")]
 Sigma = Annotated[
-    str | None, typer.Option(metavar="S", help="The paper's sigma; with --clip, in place of --noise-multiplier.")
+    str | None, typer.Option(metavar="S", help="The paper's sigma; with --clip, instead of --noise-multiplier.")
 ]
 Clip = Annotated[str | None, typer.Option(metavar="C", help="Clipping threshold; also prints the paper's sigma.")]
 AccountantName = Annotated[
     str,
     typer.Option("--accountant", metavar="|".join(ACCOUNTANTS), help="Certified limits, or formulas as printed."),
 ]
-Budget = Annotated[str | None, typer.Option(metavar="60s", help="End it after this time, with exit code 3.")]
+Budget = Annotated[str | None, typer.Option(metavar="60s", help="Time limit, with exit code 3.")]
 File = Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")]
 
 
@@ -89,9 +89,9 @@ def account(
     budget: Budget = None,
     **given: str | None,
 ) -> None:
-    """Tell one run's epsilon at a delta, or its delta at an epsilon.
+    """Compute epsilon of a run for a given delta, or delta for a given epsilon.
 
-    The truth lies between the limits low and high. For example:
+    The true value is between the limits low and high. For example:
 
     \b
       dpfl-theory privacy account --algorithm dp-fedavg --clients 5000 \\
@@ -108,7 +108,7 @@ def account(
     kind = _kind("account", algorithm, {**given, "delta": delta, "epsilon": epsilon})
     answer = Answer(format_, output)
     if (delta is None) == (epsilon is None):
-        raise InputError("give either --delta or --epsilon, and the other is computed")
+        raise InputError("give either --delta or --epsilon; the other one is computed")
     mechanism = build(kind, given)
     chosen = _chosen(given, multiplier_of=multiplier_of, sigma=sigma)
     threshold = _positive("--clip", clip)
@@ -118,7 +118,7 @@ def account(
                 "--sigma is given with --clip, in place of --noise-multiplier: give it like that or not at all"
             )
         if multiplier_of is not None:
-            raise InputError("--sigma says what its noise belongs to: leave out --multiplier-of")
+            raise InputError("--sigma determines which noise it refers to: leave out --multiplier-of")
         mechanism = mechanism.with_(noise_multiplier=mechanism.multiplier(_positive("--sigma", sigma) or 0, threshold))
     mechanism = _converted(mechanism, multiplier_of)
     formula = accountant(accountant_, mechanism)
@@ -128,7 +128,7 @@ def account(
         elif formula is None:
             document = privacy.account(mechanism, epsilon=number("--epsilon", epsilon or "")).document()
         else:
-            raise InputError(f"the accountant {accountant_} tells epsilon at a delta: give --delta")
+            raise InputError(f"the accountant {accountant_} computes epsilon for a given delta: give --delta")
         document |= _readings(mechanism, chosen, formula, document, "epsilon" if delta is not None else "delta")
     asked = "epsilon" if delta is None else "delta"
     answer.give(
@@ -284,7 +284,7 @@ def list_(format_: Format = "text") -> None:
 
 
 def _described(kind: type[Mechanism]) -> dict[str, Any]:
-    """What `list` says; where an algorithm leaves no choice, the only one that it knows."""
+    """The entry of an algorithm in `list`; where it leaves no choice, the only possible value."""
     own = parameters([kind])
 
     def offered(name: str, only: str) -> list[str]:
@@ -306,7 +306,7 @@ def _described(kind: type[Mechanism]) -> dict[str, Any]:
 
 
 def _kind(command: str, algorithm: str, given: Mapping[str, str | None]) -> type[Mechanism]:
-    """The mechanism of this name; an old name is explained on stderr, with the command for what may have been meant."""
+    """The mechanism of this name; an old name is explained on stderr, with the command that may have been meant."""
     if algorithm not in RENAMED:
         return get(algorithm)
     shown = {"sampling_rate": "256/60000", **{n: v for n, v in given.items() if v is not None}}
@@ -323,18 +323,18 @@ def _kind(command: str, algorithm: str, given: Mapping[str, str | None]) -> type
 
 
 def _old(algorithm: str, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The warnings, with that of an old name of the algorithm."""
+    """The warnings, including the one for an old name of the algorithm."""
     return {"warnings": [*document["warnings"], renamed(algorithm)]} if algorithm in RENAMED else {}
 
 
 def _chosen(given: Mapping[str, str | None], **more: str | None) -> set[str]:
-    """The names of the options that were given; a sigma says what its noise belongs to."""
+    """The names of the given options; a sigma also determines the noise to which it refers."""
     names = {name for name, text in {**given, **more}.items() if text is not None}
     return names | ({"multiplier_of"} if "sigma" in names else set())
 
 
 def _converted(mechanism: Mechanism, multiplier_of: str | None) -> Mechanism:
-    """The mechanism with its own noise multiplier, for one of something else."""
+    """The mechanism with its own noise multiplier, converted from that of another noise."""
     if multiplier_of is None or choice("multiplier", multiplier_of, tuple(OF)) == mechanism.multiplier_of():
         return mechanism
     factors = mechanism.factors()
@@ -345,7 +345,7 @@ def _converted(mechanism: Mechanism, multiplier_of: str | None) -> Mechanism:
 
 
 def _assumed(mechanism: Mechanism, chosen: set[str]) -> dict[str, str]:
-    """The choices that nobody made, with what was taken for them."""
+    """The choices that were not given, with the assumed values."""
     own = parameters([type(mechanism)])
     taken = {n: str(getattr(mechanism, n)) for n, p in own.items() if p.choices and n not in chosen}
     if "multiplier_of" not in chosen:
@@ -361,11 +361,11 @@ def _readings(
     asked: str,
     found: str = "",
 ) -> dict[str, Any]:
-    """What was assumed of the noise, and what it would be otherwise; ``found`` is what the command computed."""
+    """The assumptions on the noise, and the results of other readings; ``found`` is the quantity that was computed."""
     others = []
     for other in mechanism.alternatives(chosen) if formula is None else ():
         entry: dict[str, Any] = {"clause": other.clause, "options": dict(other.options)}
-        if found == "noise_multiplier" and other.factor is not None:  # the same noise, told as another multiplier
+        if found == "noise_multiplier" and other.factor is not None:  # the same noise, reported as another multiplier
             entry["clause"] = f"of {OF[other.options['multiplier_of']]}"
             others.append({**entry, "options": {}, found: mechanism.value(found) / other.factor})
             continue
@@ -375,13 +375,13 @@ def _readings(
         else:
             limits = delta_limits(other.event, document["epsilon"]["estimate"])
         others.append({**entry, asked: {**vars(limits), **({"low": None} if other.bound else {})}})
-    if found == "noise_multiplier":  # it is computed, so that nobody says what it belongs to
+    if found == "noise_multiplier":  # it is computed, so that no option determines its noise
         chosen = {*chosen, "multiplier_of"}
     return {"assumed": _assumed(mechanism, chosen), "otherwise": others}
 
 
 def _account(mechanism: Mechanism, formula: Formula | None, delta: float) -> dict[str, Any]:
-    """The epsilon of one run at delta, and what was counted, by the accountant that was chosen."""
+    """The epsilon of one run at delta, with its setting, by the chosen accountant."""
     if formula is not None:
         return formula.account(mechanism, delta=delta)
     return privacy.account(mechanism, delta=delta).document()

@@ -1,4 +1,4 @@
-"""Options of `recommend`, made from the fields of the algorithms' inputs, and its answer as text."""
+"""Options of `recommend`, generated from the fields of the algorithms' inputs, and its output as text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def with_inputs(known: Mapping[str, type[Setting]]) -> Callable[[F], F]:
-    """Give a command, after its first parameter, an option for each input of these algorithms, as text."""
+    """Add an option for each input of these algorithms, as text, to a command after its first parameter."""
     takers: dict[str, list[str]] = {}
     told: dict[str, Any] = {}
     for kind in known.values():
@@ -69,7 +69,7 @@ def with_inputs(known: Mapping[str, type[Setting]]) -> Callable[[F], F]:
 
 
 def parsed(kind: type[Setting], given: Mapping[str, str | None]) -> dict[str, Any]:
-    """The inputs that were given as text, as numbers and words; InputError for one that the algorithm does not take."""
+    """Convert the inputs from text to numbers and words; InputError for one that the algorithm does not take."""
     told = {f.name: f.metadata for f in fields(kind)}
     found: dict[str, Any] = {}
     for name, text in given.items():
@@ -82,7 +82,7 @@ def parsed(kind: type[Setting], given: Mapping[str, str | None]) -> dict[str, An
 
 
 def number(option: str, text: str, kind: str) -> int | float:
-    """A finite number that was given as text, as int where the kind is a count.
+    """Parse a finite number, as int where the kind is a count.
 
     >>> number("--clients", "1e2", "count")
     100
@@ -94,22 +94,22 @@ def number(option: str, text: str, kind: str) -> int | float:
 
 
 def certificate(constant: Mapping[str, Any]) -> str:
-    """How a constant of the data is known.
+    """How a constant of the data was obtained, and the limit of its error.
 
     >>> certificate({"kind": "eigenvalue", "error": 2e-15}), certificate({"kind": "computed", "error": None})
-    ('eigenvalue, error at most 2e-15', 'computed, nothing bounds its error')
+    ('eigenvalue, error at most 2e-15', 'computed, no bound on its error')
     """
     error = constant["error"]
-    return f"{constant['kind']}, {'nothing bounds its error' if error is None else f'error at most {error:.1g}'}"
+    return f"{constant['kind']}, {'no bound on its error' if error is None else f'error at most {error:.1g}'}"
 
 
 def as_text(document: Mapping[str, Any]) -> str:
-    """Lines of a name and what is recommended, then why."""
+    """Lines of a name and a recommended value, then the reasons."""
     return "\n".join([laid_out(list(_rows(document))), *confirmed(document)])
 
 
 def _noises(noise: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The accountant's noise and the paper's, each with the epsilon that it gives."""
+    """The accountant's noise and the paper's, each with its epsilon."""
     for name, said, limits in (
         ("certified noise", noise.get("accountant"), (noise.get("accountant") or {}).get("epsilon")),
         ("paper's noise", noise.get("paper"), noise.get("accounted")),
@@ -120,9 +120,9 @@ def _noises(noise: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             if limits is None:
                 told = noise["why"]
             elif limits["high"] is None:
-                told = f"for which no finite epsilon is certified (asked: {noise['asked']:g})"
+                told = f"for which no finite epsilon is certified (requested: {noise['asked']:g})"
             else:
-                told = f"which accounts to epsilon = {limits['high']:.4g} (asked: {noise['asked']:g})"
+                told = f"which gives epsilon = {limits['high']:.4g} (requested: {noise['asked']:g})"
             yield name, f"{sigmas}{constant}, {told}"
     if m := noise.get("mechanism"):
         words = [f"{k.replace('_', ' ')} {m[k]}" for k in ("relation", "view", "sampling", "noise") if k in m]

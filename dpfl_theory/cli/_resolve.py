@@ -1,4 +1,4 @@
-"""The statement that a command is about: one of the catalogue's, or of a file."""
+"""Resolution of a command's statement: one of the catalogue's, or of a file."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ __all__ = ["one_statement"]
 
 
 def one_statement(id_: str | None, file: str | None, *limits: float | None) -> Statement:
-    """The catalogue's statement with this id or, with a file, the file's; its only one needs no id. limits: seconds
-    that the file's import may take.
+    """The catalogue's statement with this id or, with a file, the file's; its only one needs no id.
 
-    Raises InputError where none is meant, or several are.
+    limits: time limits of the file's import [s]. Raises InputError where no statement or several match.
     """
     if file is None:
         if id_ is None:

@@ -1,4 +1,4 @@
-"""What `simulate` and `sweep` show of results."""
+"""Output of the results of `simulate` and `sweep`."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def give_schema(sweep: bool) -> None:
 
 
 def target_of(output: str | None, folder: str, config: str | None, design: Design) -> Path | None:
-    """Where results go: the option's file, else the design's name within the folder. Neither the file of the
-    configuration nor its data are overwritten."""
+    """The file for results: the option's file, else the design's name within the folder. The files of the
+    configuration and of its data are not overwritten."""
     from dpfl_theory.sweep.config import inside
     from dpfl_theory.sweep.problems import DATA
 
@@ -57,13 +57,13 @@ def seconds_of(text: str | None) -> float | None:
 
 
 def as_lines(found: Table) -> str:
-    """One run: what it was, what it cost in privacy, and its observables by round."""
+    """Describe one run: its setting, its privacy cost, and its observables by round."""
     (row,) = found.rows
     letters = ", ".join(f"{n} = {number(v)}" for n, v in row.items() if _is_letter(n, row))
     rows = [
         ("problem", str(row["problem"])),
         ("algorithm", f"{row['algorithm']}: {letters}"),
-        ("runs", f"{row['lanes']} lanes of {row['rounds']} rounds, seed {row['seed']}"),
+        ("runs", f"{row['lanes']} replicates of {row['rounds']} rounds, seed {row['seed']}"),
     ]
     certified = row.get("epsilon")
     rows.append(("privacy", f"{certified:.5g} is the certified {row['privacy']}" if certified else str(row["privacy"])))
@@ -83,7 +83,7 @@ def as_lines(found: Table) -> str:
 
 
 def _is_letter(name: str, row: Mapping[str, Any]) -> bool:
-    """Whether a column is a hyper-parameter: observables have errors beside them, statements a colon."""
+    """Whether a column is a hyper-parameter: observables have a column of errors, statements a colon."""
     derived = f"{name}_error" in row or name.endswith(("_error", "_average")) or ":" in name or "." in name
     return name not in (*_APART, "series") and not derived and isinstance(row[name], (int, float))
 
@@ -118,8 +118,8 @@ def _cell(value: Any) -> str:
 
 
 def tell_failures(found: Table) -> None:
-    """Say on stderr which cells failed, and why."""
+    """Report the failed cells with their causes on stderr."""
     for row in found.failed[:20]:
         say(f"cell {row['cell']} ({row['algorithm']} on {row['problem']}) failed: {row['cause']}")
     if len(found.failed) > 20:
-        say(f"... and {len(found.failed) - 20} more: the column cause says why")
+        say(f"... and {len(found.failed) - 20} more: the column cause has the reasons")

@@ -59,7 +59,7 @@ def check(
         str | None,
         typer.Option(metavar="P", help="Only the statements of this paper.", autocompletion=_complete.papers),
     ] = None,
-    file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with statements of your own.")] = None,
+    file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with your own statements.")] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -127,7 +127,7 @@ def check(
     most = parse_limit(limit, file)
     target = None if output is None else writable(output, reads=(file,))
     if choice("device", device, DEVICES) == "cuda":
-        select(device)  # a missing GPU is told at once, not after the checks that need none
+        select(device)  # a missing GPU is reported at once, not after the checks that need none
     if smoke and standard:
         raise InputError("--smoke is part of --standard: leave one out")
     if smoke and (file is not None or changed_since is not None):
@@ -139,7 +139,7 @@ def check(
         chosen = _changed(changed_since, chosen, file)
     pairs = _planned(chosen, tuple(method or ()), smoke, standard)
     if not pairs and changed_since is not None:
-        say(f"nothing changed since {changed_since} that these checks rest on")
+        say(f"nothing changed since {changed_since} on which these checks depend")
     elif not pairs and smoke:
         raise InputError("none of these checks belongs to the smoke set: leave --smoke out")
     elif not pairs:
@@ -196,8 +196,8 @@ def check(
 
 
 def _chosen(ids: Sequence[str], paper: str | None, file: str | None, *limits: float | None) -> tuple[Statement, ...]:
-    """The statements a command speaks of: those of the user's file, or the catalogue's; ids may name either. limits:
-    seconds that the file's import may take."""
+    """The statements of a command: those of the user's file, or the catalogue's; ids may name either. limits: time
+    limits of the file's import [s]."""
     if file is None:
         chosen = statements.select(tuple(ids), paper)
     else:
@@ -207,7 +207,7 @@ def _chosen(ids: Sequence[str], paper: str | None, file: str | None, *limits: fl
         chosen = tuple(known[id_] for id_ in named) if ids else tuple(own.values())
         chosen = tuple(s for s in chosen if paper is None or s.paper == paper)
     if not chosen:
-        raise InputError(f"no statement is left to check: none of those named belongs to the paper {paper!r}")
+        raise InputError(f"no statement remains to check: none of the named ones belongs to the paper {paper!r}")
     return tuple(dict.fromkeys(chosen))
 
 
@@ -227,7 +227,7 @@ def _with_import(report: Report, warned: Sequence[Warned]) -> Report:
 
 
 def _with_power(report: Report, chosen: Sequence[Statement], processes: int | None) -> Report:
-    """The report with what its checks would notice, measured by checking stronger statements."""
+    """The report with the errors that its checks would detect, measured by checking stronger statements."""
     from dpfl_theory.checks.power import measure
     from dpfl_theory.kernels.threads import usable_cores
 
@@ -240,7 +240,7 @@ def _with_power(report: Report, chosen: Sequence[Statement], processes: int | No
 def _planned(
     chosen: Sequence[Statement], methods: Sequence[str], smoke: bool, standard: bool
 ) -> list[tuple[Statement, Check]]:
-    """The checks of the statements by the methods, or those of them that belong to the smoke set or the profile."""
+    """The checks of the statements by the methods, restricted to the smoke set or the profile where requested."""
     from dpfl_theory.checks.runner import plan
     from dpfl_theory.checks.smoke import smoke_set
     from dpfl_theory.checks.standard import standard as of_profile
@@ -250,12 +250,12 @@ def _planned(
 
 
 def as_json(report: Report, document: dict[str, Any]) -> str:
-    """The document itself."""
+    """The document as JSON."""
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def as_junit(report: Report, document: dict[str, Any]) -> str:
-    """A document of JUnit (`dpfl_theory.cli._junit`)."""
+    """The document as JUnit (`dpfl_theory.cli._junit`)."""
     from dpfl_theory.cli._junit import junit
 
     return junit(document, why_unchecked=why_unchecked)

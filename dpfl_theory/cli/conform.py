@@ -1,4 +1,4 @@
-"""`conform`: one's own implementation of a round against an algorithm as its paper prints it."""
+"""`conform`: compare your own implementation of a round with an algorithm as its paper prints it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def conform(
     ] = False,
     assignments: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="LETTER=VALUE", help="A value that is hard-coded in the function."),
+        typer.Option("--set", metavar="PARAMETER=VALUE", help="A value that is hard-coded in the function."),
     ] = None,
     sampler: Annotated[
         str | None, typer.Option(metavar="MODULE:FUNCTION", help="The function that draws a cohort: sampler(n, rng).")
@@ -44,7 +44,7 @@ def conform(
     clients: Annotated[str, typer.Option(metavar="N", help="Clients of the test problems.")] = "7",
     cohort: Annotated[str | None, typer.Option(metavar="R", help="Expected size of a cohort.")] = None,
     sampling: Annotated[
-        str | None, typer.Option(metavar="poisson|fixed|full", help="How cohorts are drawn [default: as printed].")
+        str | None, typer.Option(metavar="poisson|fixed|full", help="Sampling of the cohorts [default: as printed].")
     ] = None,
     relation: Annotated[
         str | None, typer.Option(metavar="zero-out|replace", help="The neighbouring relation of the noise multiplier.")
@@ -74,7 +74,7 @@ def conform(
         return 0
     if function is None or as_ is None:
         raise InputError("give a function and the algorithm that it should be: conform my_module:round --as dp-fedavg")
-    from dpfl_theory.conform import run  # noqa: F401  our own imports are no time of the user's
+    from dpfl_theory.conform import run  # noqa: F401  so that our imports do not count for the user's time limit
     from dpfl_theory.timeout import TimeoutExceeded, WorkerDied
 
     seconds = parse_budget(limit, "limit")
@@ -101,8 +101,11 @@ def conform(
 
 
 def _ended(work: Callable[[], tuple[str, str]], seconds: float) -> tuple[str, str]:
-    """What ``work`` returns within so many seconds. It has a process of its own, since a user's module may do anything:
-    what does not listen to the limit, compiled code say, is killed a little later."""
+    """Run ``work`` with a time limit, and return its result.
+
+    It runs in a separate process, since a user's module may do anything. Code that ignores the limit, such as compiled
+    code, is killed a little later.
+    """
     from dpfl_theory.errors import EnvironmentFault
     from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, at_most, limited
 
@@ -116,12 +119,12 @@ def _ended(work: Callable[[], tuple[str, str]], seconds: float) -> tuple[str, st
         raise TimeoutExceeded(f"it took longer than {seconds:.3g} s and was ended") from None
     except WorkerDied:
         raise
-    except EnvironmentFault:  # no copies of processes on this system
+    except EnvironmentFault:  # this system cannot fork
         return within()
 
 
 def _found(function: str, as_: str, sampler: str | None, whole: bool, **keywords: Any) -> tuple[str, str]:
-    """The verdict on a function that is named, and the report: ``whole`` as JSON, else in words."""
+    """The verdict on a named function, and the report: with ``whole`` as JSON, else in words."""
     from dpfl_theory.conform.loading import function_named
     from dpfl_theory.conform.run import conform as test
 
@@ -136,12 +139,12 @@ def _assigned(text: str) -> tuple[str, float]:
     name, equals, value = text.partition("=")
     found = number_of(f"--set {name}", value) if equals and name.isidentifier() else math.nan
     if math.isnan(found):
-        raise InputError(f"--set {text!r} is no letter with a number: write it like --set eta=0.1")
+        raise InputError(f"--set {text!r} is not a parameter with a number: write it like --set eta=0.1")
     return name, int(value) if value.lstrip("+-").isdigit() else found
 
 
 def _files(named: str | None) -> tuple[str, str]:
-    """Where a function that is named MODULE:FUNCTION may lie."""
+    """The possible locations of a function that is named MODULE:FUNCTION."""
     module = (named or "").rpartition(":")[0]
     return module, f"{module.replace('.', '/')}.py"
 
@@ -171,6 +174,6 @@ def _list(format_: str) -> None:
         )
         for x in found
     ]
-    emit(table([("algorithm", "sampling", "letters", "known faults", "printed in"), *rows], right=(3,)))
+    emit(table([("algorithm", "sampling", "parameters", "known faults", "printed in"), *rows], right=(3,)))
     named = [(x.letter, ", ".join(x.also) or "-", x.meaning, ", ".join(x.algorithms)) for x in names()]
-    emit("\n" + table([("letter", "a function may also call it", "what it is", "in"), *named]))
+    emit("\n" + table([("parameter", "a function may also call it", "meaning", "in"), *named]))

@@ -1,4 +1,4 @@
-"""`doctor`: what the machine offers."""
+"""`doctor`: versions, devices and packages of the machine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _optional(found: dict[str, Any]) -> list[tuple[str, str, str | None]]:
 
 
 def examine() -> dict[str, Any]:
-    """What `doctor` tells, as plain data."""
+    """The output of `doctor` as plain data."""
     return {
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
         "platform": platform.platform(),

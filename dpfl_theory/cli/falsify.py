@@ -31,7 +31,7 @@ def falsify(
             autocompletion=_complete.ids,
         ),
     ] = None,
-    file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with statements of your own.")] = None,
+    file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with your own statements.")] = None,
     budget: Annotated[str, typer.Option(metavar="60s", help="Time for the search.")] = "60s",
     instances: Annotated[
         str | None, typer.Option(metavar="N", help="Try this many instances instead; the result is reproducible.")
@@ -113,7 +113,7 @@ def _verdict(document: dict[str, Any]) -> str:
 
 
 def as_text(document: dict[str, Any]) -> str:
-    """The verdict, what was tried, and the best instance with its evidence."""
+    """The verdict, the tried instances, and the best instance with its evidence."""
     e = document["evidence"]
     ratio = "-" if e["ratio"] is None else f"{e['ratio']:.6g}"
     shown = {k: v for k, v in e["instance"].items() if k not in ("values", "algorithm")}
@@ -121,7 +121,7 @@ def as_text(document: dict[str, Any]) -> str:
     others = " and ".join(document["other_methods"])
     uncounted = f" (its checks by {others} are not among them)" if others else ""
     largest = f"{document['recorded']:.4g} on the recorded runs{uncounted}, {document['largest']:.4g} in the search"
-    noisy = f"of {document['inside']} noisy estimates it is the largest, and so too large: the next line counts"
+    noisy = f"the largest of {document['inside']} noisy estimates is biased upwards: the next line counts"
     lines = [
         _verdict(document),
         "",

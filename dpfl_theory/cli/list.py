@@ -1,4 +1,4 @@
-"""`list`: the statements of the catalogue, and what own theorems and configurations are put together from."""
+"""`list`: the statements of the catalogue, and the building blocks of user theorems and configurations."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def list_(
         list[str] | None,
         typer.Option(
             metavar="M",
-            help=f"Only what is checked by {', '.join(methods.known())}; may be repeated.",
+            help=f"Only statements checked by {', '.join(methods.known())}; may be repeated.",
             autocompletion=_complete.methods,
         ),
     ] = None,
@@ -74,21 +74,21 @@ def list_(
         typer.Option(
             "--with",
             metavar="WHAT",
-            help=f"Only what has an {', or is a '.join(('erratum, a remark', 'reading'))}; may be repeated.",
+            help=f"Only those with an {', or that are a '.join(('erratum, a remark', 'reading'))}; may be repeated.",
             autocompletion=_complete.of(_listing.WITH),
         ),
     ] = None,
     power_below: Annotated[
-        str | None, typer.Option(metavar="X", help="Only where the largest left/right seen is below X.")
+        str | None, typer.Option(metavar="X", help="Only where the largest observed left/right is below X.")
     ] = None,
     power_above: Annotated[
-        str | None, typer.Option(metavar="X", help="Only where the largest left/right seen is above X.")
+        str | None, typer.Option(metavar="X", help="Only where the largest observed left/right is above X.")
     ] = None,
     format_: Format = "text",
 ) -> None:
     """List statements by paper and chapter; the note marks restored, derived, other readings, and remarks.
 
-    Words narrow the list: ids, patterns, papers, and words in id, title, text, authors or title of the paper. The
+    Words restrict the list: ids, patterns, papers, and words in id, title, text, authors or title of the paper. The
     name of another kind lists its members, with parameters, units and defaults. For example:
 
     \b
@@ -144,8 +144,8 @@ def list_(
 
 
 def _meant(words: list[str]) -> str:
-    """The command with the first word as it may have been meant: a kind of things, a paper or a kind of statements;
-    empty where none is near."""
+    """The command with the probably intended first word: a kind of items, a paper or a kind of statements; empty where
+    none is near."""
     from difflib import get_close_matches
 
     near = get_close_matches(words[0].casefold(), [*inventory.kinds(), *papers(), *KINDS], n=1, cutoff=0.75)
@@ -162,7 +162,7 @@ def _number(option: str, text: str | None) -> float | None:
 
 
 def _within(s: Statement, above: float | None, below: float | None) -> bool:
-    """Whether the power is known and between these limits; any statement where there are none."""
+    """Whether the power is known and between these limits; true for any statement without limits."""
     if above is None and below is None:
         return True
     power = recorded(s.id)

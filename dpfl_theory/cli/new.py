@@ -1,4 +1,4 @@
-"""`new`: files to begin with."""
+"""`new`: files to start from."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def theorem(
         str | None, typer.Option(metavar="FILE.py", help="The file [default: NAME.py in this folder].")
     ] = None,
 ) -> int:
-    """Write a commented statement file that can be checked at once and changed."""
+    """Write a commented statement file that you can check at once and change."""
     from dpfl_theory.templates import theorem as template
 
     file, text = template(name)
     target = Path(output) if output is not None else Path(file)
     if target.suffix != ".py":
-        raise InputError(f"the file {str(target)!r} is no Python file: its name must end in .py")
+        raise InputError(f"the file {str(target)!r} is not a Python file: its name must end in .py")
     if target.exists() or target.is_symlink():
-        raise InputError(f"{str(target)!r} is there already: choose another name, or --output")
+        raise InputError(f"{str(target)!r} exists already: choose another name, or --output")
     text = text.replace(file, target.name)
     write(writable(target), text)
     say(f"{target}: check it with 'dpfl-theory check --file {target}'")

@@ -1,4 +1,4 @@
-"""`plot`: a statement over one of its letters."""
+"""`plot`: a statement over one of its symbols."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ KINDS = (".svg", ".png")
 @app.command()
 def plot(
     id_: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="The statement; the only one of a file without it.")
+        str | None, typer.Argument(metavar="[ID]", help="The statement; not needed for a file with one statement.")
     ] = None,
     over: Annotated[str, typer.Option(metavar="SYMBOL", help="The symbol that is varied.")] = "",
-    file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with statements of your own.")] = None,
+    file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with your own statements.")] = None,
     check: Annotated[str | None, typer.Option(metavar="NAME", help="The check whose instance is varied.")] = None,
     method: Annotated[str | None, typer.Option(metavar="M", help="monte-carlo or exact, if both are possible.")] = None,
     values: Annotated[
@@ -39,7 +39,7 @@ def plot(
         typer.Option(metavar="a:b:n|a,b,...", help="Values of the symbol [default: around the recorded one]."),
     ] = None,
     data: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Run it on these records: CSV, Parquet, NPZ, LIBSVM, IDX.")
+        str | None, typer.Option(metavar="FILE", help="Run on these records: CSV, Parquet, NPZ, LIBSVM, IDX.")
     ] = None,
     clients: Annotated[
         str | None,
@@ -61,14 +61,14 @@ def plot(
     from dpfl_theory.report.style import render
 
     if not over:
-        raise InputError("no letter is named: add --over, as --over eta")
+        raise InputError("no symbol is named: add --over, as --over eta")
     choice("device", device, DEVICES)
     share, number = parse_alpha(alpha), parse_seed(seed)
     most = parse_limit(limit, file)
     statement = one_statement(id_, file, most)
     target = Path(output) if output is not None else Path(f"{statement.id}-over-{over}.svg")
     if target.suffix not in KINDS:
-        raise InputError(f"the figure {str(target)!r} ends in none of {' and '.join(KINDS)}: call it FILE.svg")
+        raise InputError(f"the figure {str(target)!r} must end in {' or '.join(KINDS)}: call it FILE.svg")
     for suffix in (target.suffix, ".csv", ".json"):
         writable(target.with_suffix(suffix), reads=(file, data))
     chosen = check_of(statement, check, method)
@@ -94,7 +94,7 @@ def _on(check: Check, data: str, clients: str | None, ridge: str) -> Check:
 
     on = getattr(check.build, "on", None)
     if on is None or check.method != "monte-carlo":
-        told = "it makes its problem itself; describe its round with an Iteration, and draw a check by monte-carlo"
+        told = "it constructs its own problem; describe its round with an Iteration, and plot a check by monte-carlo"
         raise InputError(f"the check {check.name!r} cannot be run on other data: {told}")
     if clients is not None and (not clients.isdigit() or int(clients) < 1):
         raise InputError(f"--clients is {clients!r}: give a whole number of at least 1")

@@ -1,4 +1,4 @@
-"""`privacy`: how much privacy a run gives, the noise it needs, the rounds it can afford, and the papers' constants."""
+"""`privacy`: the privacy of a run, the noise it needs, the rounds it can afford, and the papers' constants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpfl_theory.console import choice
 
 
 class _OnDemand(TyperGroup):
-    """Makes its commands when they are asked for: their options come from modules that take long to import."""
+    """A group that creates its commands on demand, since their options come from modules that take long to import."""
 
     def _make(self) -> None:
         if not self.commands:
@@ -32,5 +32,5 @@ app = typer.Typer(
     name="privacy",
     cls=_OnDemand,
     no_args_is_help=True,
-    help="Account for privacy, calibrate noise, compute the constants that the papers leave open, audit the code.",
+    help="Account for privacy, calibrate noise, compute the constants that papers leave unspecified, audit the code.",
 )

@@ -1,4 +1,4 @@
-"""`recommend`: hyper-parameters that the papers prescribe, with the bound that holds for them and why."""
+"""`recommend`: the best hyper-parameters found by runs, or those that the papers prescribe, with bound and reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 KNOWN = settings()
-_BEST = f"{BEST} (default): the hyper-parameters that runs with certified noise find best"
+_BEST = f"{BEST} (default): the best hyper-parameters in runs with certified noise"
 
 
 @app.command(context_settings={"max_content_width": 110})
@@ -44,7 +44,7 @@ def recommend(
     ] = None,
     ridge: Annotated[str | None, typer.Option(metavar="X", help="Ridge of the data's problem [F/X^2]; 0.")] = None,
     partition: Annotated[
-        str | None, typer.Option(metavar="iid|shards|similarity", help="How records are split among clients; iid.")
+        str | None, typer.Option(metavar="iid|shards|similarity", help="Partition of records among clients; iid.")
     ] = None,
     features: Annotated[str | None, typer.Option(metavar="N", help="Principal components of the data; all.")] = None,
     row_norm: Annotated[str | None, typer.Option(metavar="X", help="Scale the data's longest row to this.")] = None,
@@ -57,13 +57,13 @@ def recommend(
     seed: Annotated[str | None, typer.Option(metavar="N", help="Seed of the runs; 0.")] = None,
     unit: Annotated[
         str | None,
-        typer.Option(metavar="client|record|all", help="What the compared algorithms protect; all, each by itself."),
+        typer.Option(metavar="client|record|all", help="The unit that compared algorithms protect; all, separately."),
     ] = None,
     sampling: Annotated[
         str | None,
         typer.Option(
             metavar="WORD",
-            help="How the compared algorithms draw a --cohort: poisson, fixed or with-replacement; each its own way.",
+            help="Sampling of a --cohort in the comparison: poisson, fixed or with-replacement; each algorithm's own.",
         ),
     ] = None,
     jobs: Jobs = None,
@@ -76,7 +76,7 @@ def recommend(
     ] = BEST,
     figure: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Draw the comparison, or what --confirm finds, to this PNG or SVG file too."),
+        typer.Option(metavar="FILE", help="Draw the comparison, or the result of --confirm, to this PNG or SVG file."),
     ] = None,
     confirm: Annotated[
         bool,
@@ -90,10 +90,11 @@ def recommend(
 ) -> None:
     """Recommend hyper-parameters for a privacy budget, from your data or a problem's constants.
 
-    They are those that runs with certified noise find best, within as many vectors of each client as --rounds says
-    (500): of one algorithm, or of all private ones compared, for the protection of each client's data and for that of
-    single records. By --rule printed they are the algorithm's paper's, with the bound that holds for them and the
-    reason why, by --rule bound-optimal those with the least bound. For example:
+    By default they are the best ones in runs with certified noise. Each client may send as many vectors as --rounds
+    says (500). Without --algorithm, all private algorithms are compared, for client-level and for record-level privacy.
+
+    With --rule printed they are those of the algorithm's paper, with the bound that holds for them and the reason. With
+    --rule bound-optimal they have the smallest bound. For example:
 
     \b
       dpfl-theory recommend --data my.csv --epsilon 3 --delta 1e-5
@@ -148,7 +149,7 @@ def recommend(
     if algorithm is None:
         raise InputError(f"--rule is {rule!r}, which is one algorithm's: name an --algorithm, or take --rule {BEST}")
     if picture is not None and not confirm:
-        raise InputError("--figure draws a comparison: leave --algorithm out, take --rule best, or give --confirm too")
+        raise InputError("--figure draws a comparison: omit --algorithm, take --rule best, or also give --confirm")
     inputs = parsed(get(algorithm), given)
     slow = {
         "measuring the data": data is not None,

@@ -1,4 +1,4 @@
-"""`validate`, `reproduce`, `report`, `errata`: redo figures and tables, show what was found, write to the authors."""
+"""`validate`, `reproduce`, `report`, `errata`: redo figures and tables, show the results, write to the authors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def validate(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Scripts, or patterns like 'das2022*'; all when none is named.",
+            help="Scripts, or patterns like 'das2022*' [default: all].",
             autocompletion=_complete.validations,
         ),
     ] = None,
@@ -133,7 +133,7 @@ def report(
     output: Output = "reports",
     folder: Folder = None,
     limit: Annotated[
-        str | None, typer.Option(metavar="10m", help="End each check of --file after this time; 10m by default.")
+        str | None, typer.Option(metavar="10m", help="Time limit of each check of --file; 10m by default.")
     ] = None,
     jobs: Jobs = None,
     alpha: Annotated[
@@ -163,7 +163,7 @@ def report(
     given = {name: value for name, value in options.items() if value is not None}
     if file is None and given:
         raise InputError(
-            f"--{next(iter(given))} is for checks, which only a file gets here: add --file, or leave it out"
+            f"--{next(iter(given))} is for checks, which only --file runs here: add --file, or leave it out"
         )
     code = 0 if file is None else _checked(file, target, store=store, fresh=fresh, **given)
     with opened(store) as kept:
@@ -173,9 +173,11 @@ def report(
 
 
 def _checked(file: str, target: Path, **options: Any) -> int:
-    """Check the statements of a file, as `check` does, and leave the evidence where the report finds it; the exit code.
+    """Check the statements of a file, as `check` does, write the evidence where the report finds it, and return the
+    exit code.
 
-    A file has one document there, which another check of it replaces."""
+    A file has one document there, which another check of it replaces.
+    """
     from dpfl_theory.cli.check import check
     from dpfl_theory.report.documents import FOLDER
 
@@ -204,7 +206,7 @@ def errata(
     render = {"text": as_text, "md": as_markdown, "json": _as_json}[choice("format", format_, ("text", "md", "json"))]
     known = statements.papers()
     if paper not in known and paper.partition(".")[0] in known:
-        raise InputError(f"{paper!r} is a statement, and letters are about papers: give {paper.partition('.')[0]}")
+        raise InputError(f"{paper!r} is a statement, and reports to the authors are for papers: give {paper.partition('.')[0]}")
     emit(render(letter(paper)).rstrip("\n"))
 
 

@@ -1,4 +1,4 @@
-"""`show`: one statement, or several, or one thing that theorems and configurations are put together from."""
+"""`show`: one statement, or several, or one building block of theorems and configurations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def show(
     kind = next((kind for kind in inventory.kinds().values() if ids[0] in (kind.one, kind.name)), None)
     if kind is not None:
         if len(ids) != 2:
-            raise InputError(f"show {kind.one} needs one name: dpfl-theory list {kind.name} has them")
+            raise InputError(f"show {kind.one} needs one name: dpfl-theory list {kind.name} shows them")
         _inventory.show_item(kind, kind.get(ids[1]), format_)
         return
     alone = len(ids) == 1 and not is_pattern(ids[0])
@@ -106,7 +106,7 @@ def describe(statement: Statement) -> dict[str, Any]:
 
 
 def _siblings(statement: Statement) -> list[dict[str, Any]]:
-    """The other readings of the same words, with their recorded verdicts."""
+    """The other readings of the same text, with their recorded verdicts."""
     from dpfl_theory.report.author_report import read_alike
 
     family = read_alike(statement, statements.all_statements())
@@ -154,7 +154,7 @@ def _as_text(d: Mapping[str, Any]) -> str:
 
 
 def _remarks(check: Mapping[str, Any]) -> str:
-    """What is recorded of a check that does not compare the two sides, or does not hold."""
+    """The record of a check that does not compare the two sides, or does not hold."""
     part = f"a part: {check['part']}" if check["part"] else ""
     return "; ".join(filter(None, ("" if check["expected"] == "holds" else f"expected: {check['expected']}", part)))
 
@@ -170,7 +170,7 @@ def _erratum_rows(erratum: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _block(title: str, rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """A heading with aligned rows below it; nothing when there are no rows."""
+    """A heading with aligned rows below it; empty without rows."""
     found = list(rows)
     if not found:
         return []

@@ -1,4 +1,4 @@
-"""`store`: what the evidence store holds, and taking it elsewhere."""
+"""`store`: the content of the evidence store, and its export and import."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ app.add_typer(group, name="store")
 Kind = Annotated[
     str | None, typer.Option(metavar="K", help="Only check, validation, point, figures, recommend or cell.")
 ]
-About = Annotated[str | None, typer.Option(metavar="GLOB", help="Only what is about this, such as 'das2022.*'.")]
+About = Annotated[str | None, typer.Option(metavar="GLOB", help="Only entries with such a name, like 'das2022.*'.")]
 
 
 @group.command()
 def ls(kind: Kind = None, about: About = None, store: Kept = None) -> int:
-    """List what is stored: when, what kind, how large, about what, and the first digits of its key."""
+    """List the entries: time, kind, size, name, and the first digits of the key."""
     rows = [("stored", "kind", "bytes", "key", "about")]
     with _there(store) as kept:
         for e in kept.entries(_kind(kind), about):
@@ -47,7 +47,7 @@ def export(
     about: About = None,
     store: Kept = None,
 ) -> int:
-    """Write entries as lines of JSON, to be merged elsewhere; altered entries are left out."""
+    """Write entries as lines of JSON, for a merge elsewhere; altered entries are left out."""
     from dpfl_theory.store.entries import to_lines
 
     with _there(store) as kept:
@@ -65,7 +65,7 @@ def merge(
     file: Annotated[str, typer.Argument(metavar="FILE|STORE", help="An exported file, or another store.")],
     store: Kept = None,
 ) -> int:
-    """Add the entries of an exported file or of another store; of two with one key the later one is kept."""
+    """Add the entries of an exported file or of another store; of two with the same key, the later one is kept."""
     from dpfl_theory.store import Store, place
     from dpfl_theory.store.entries import from_lines
 
@@ -122,23 +122,23 @@ def prune(
     ] = None,
     store: Kept = None,
 ) -> int:
-    """Remove entries that no command would use: of other code or versions, and altered ones."""
+    """Remove entries that no command would use: those of other code or versions, and altered ones."""
     before = _before(older_than)
     with _there(store) as kept:
         states = _states(kept)
         gone = [e.key for e, state in states if state != "current" or e.stored <= before]
         kept.remove(gone)
-    say(f"{len(gone)} of {len(states)} entries thrown away: {kept.path}")
+    say(f"{len(gone)} of {len(states)} entries deleted: {kept.path}")
     return 0
 
 
 def _there(store: str | None) -> Store:
-    """The store that is asked about, which must be there; nothing is done to a damaged one."""
+    """The requested store, which must exist; a damaged one stays unchanged."""
     from dpfl_theory.store import Store, place
 
     path = place(store)
     if path is None:
-        raise InputError("there is no store to look into: name one by --store")
+        raise InputError("there is no store to show: name one by --store")
     return Store(path, given=True)
 
 
@@ -149,8 +149,11 @@ def _kind(kind: str | None) -> str | None:
 
 
 def _states(store: Store) -> list[tuple[Entry, str]]:
-    """Every entry with its state: ``current`` or ``old``, whether its key is one of the present code; ``altered`` where
-    it is not as it was put, or its key is not of its parts."""
+    """Every entry with its state: ``current``, ``old`` or ``altered``.
+
+    It is current where the present code would give its key, and old otherwise. It is altered where its checksum
+    differs, or where its key does not belong to its parts.
+    """
     import json
 
     from dpfl_theory.checks.sources import Now
@@ -165,16 +168,16 @@ def _states(store: Store) -> list[tuple[Entry, str]]:
                 return "altered"
             return "current" if now.gives(made["basis"], made["parts"]) else "old"
         except (ValueError, KeyError, TypeError):
-            return "old"  # put by a program of somebody's, which knows its keys
+            return "old"  # stored by another program, which manages its own keys
 
     return [(entry, state(entry) if entry.sound else "altered") for entry in store.entries()]
 
 
 def _before(text: str | None) -> float:
-    """The time that lies so many days back [s since 1970]; a time before all others where none are given."""
+    """The time a number of days ago [s since 1970]; a time before all others where none is given."""
     if text is None:
         return float("-inf")
     match = re.fullmatch(r"([0-9]{1,5})d?", text)
     if match is None:
-        raise InputError(f"the age {text!r} is no number of days: write it like --older-than 30d")
+        raise InputError(f"the age {text!r} is not a number of days: write it like --older-than 30d")
     return time.time() - 86400.0 * int(match[1])

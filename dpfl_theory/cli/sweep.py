@@ -1,4 +1,4 @@
-"""`sweep`: many runs, over a grid, a list or a Sobol design; and figures of what they found."""
+"""`sweep`: many runs, over a grid, a list or a Sobol design; and figures of their results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sweep(
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     pack: Annotated[
-        str | None, typer.Option(metavar="CELLS", help="Cells in one call of the kernels; changes no number.")
+        str | None, typer.Option(metavar="CELLS", help="Cells in one call of the kernels; does not affect the numbers.")
     ] = None,
     limit: Annotated[str | None, typer.Option(metavar="SECONDS", help="Time limit of a cell.")] = None,
     store: Kept = None,
@@ -47,7 +47,7 @@ def sweep(
 ) -> int:
     """Run a design over problems or your data, algorithms, hyper-parameters and seeds; or plot its results.
 
-    Every combination is a cell, and a row of the results. A cell that fails is a row with its cause; the others are
+    Every combination is a cell, and a row of the results. A failed cell is a row with the cause; the others are
     complete, and the exit code is 1. For example:
 
     \b
@@ -64,7 +64,7 @@ def sweep(
     if given[:1] == ["plot"]:
         return _plot(given[1:], output)
     if len(given) > 1:
-        raise InputError(f"{given[1]!r} is one word too many: give one CONFIG.toml, or plot RESULTS x=... y=...")
+        raise InputError(f"{given[1]!r} is not expected: give one CONFIG.toml, or plot RESULTS x=... y=...")
     from dpfl_theory.kernels.threads import usable_cores
     from dpfl_theory.sweep.config import read, settled
     from dpfl_theory.sweep.pack import packed
@@ -111,7 +111,7 @@ def _plot(words: list[str], output: str | None) -> int:
     target = writable(Path(output or "sweep.svg"), reads=(words[0],))
     kind = target.suffix.removeprefix(".")
     if kind not in ("svg", "png"):
-        raise InputError(f"a figure goes to a file that ends in .svg or .png, not {target.name!r}: rename it")
+        raise InputError(f"a figure needs a file name that ends in .svg or .png, not {target.name!r}: rename it")
     said = assigned(words[1:])
     figure = drawn(load(Path(words[0])), said["x"], said["y"], said.get("hue"), [w for w in said if len(w) == 4])
     write(target, render(figure)[kind])

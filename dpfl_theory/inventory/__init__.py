@@ -1,8 +1,8 @@
-"""What own theorems and configurations are put together from: problem families, algorithms, observables, hypotheses;
-and the methods, papers and validations that there are.
+"""Inventory of the package: the available building blocks of user theorems and configurations.
 
-Each module here holds ``KIND``, a `Kind`, whose items are found where they are defined: there is no list to keep.
-Imports nothing heavy before items are asked for.
+These are problem families, algorithms, observables, hypotheses, methods, papers and validations. Each module here
+defines ``KIND``, a `Kind`, whose items are found where they are defined, without any list to update. Nothing heavy is
+imported before items are requested.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an item of an inventory is, and what a constructor's signature and docstring tell of its parameters."""
+"""Items of an inventory, and their parameters as read from a constructor's signature and docstring."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that has a name: what it is in one line, its parameters, and more facts by their names; ``text`` is all
-    that is told of it."""
+    """A named item: its description in one line, its parameters, and more facts by name; ``text`` is the full
+    description."""
 
     name: str
     what: str
@@ -48,8 +48,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of items: its name, that of one of them, what they are for, the items (found when they are asked for), how
-    one is used, with ``NAME`` in its place, and which facts a list tells."""
+    """A kind of items: its name in plural and singular, the purpose and a function that finds the items.
+
+    Further fields are the usage of an item, with ``NAME`` in its place, and the names of the facts that a list shows.
+    """
 
     name: str
     one: str
@@ -67,7 +69,7 @@ class Kind:
 
 
 def split_unit(text: str) -> tuple[str, str]:
-    """A meaning without the unit that it names, and that unit.
+    """Split a meaning into the text without its unit, and the unit.
 
     >>> split_unit("local step [X^2/F]; 1/L without it")
     ('local step; 1/L without it', 'X^2/F')
@@ -77,7 +79,7 @@ def split_unit(text: str) -> tuple[str, str]:
 
 
 def first_sentence(text: str | None) -> str:
-    """The first sentence of a docstring, without the marks of code.
+    """The first sentence of a docstring, without backquotes.
 
     >>> first_sentence("Random ``quadratics``, with\\n  spread eigenvalues. More.")
     'Random quadratics, with spread eigenvalues'
@@ -88,7 +90,7 @@ def first_sentence(text: str | None) -> str:
 
 
 def parameters_of(constructor: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """A constructor's parameters with their defaults, and what its docstring says of each.
+    """A constructor's parameters with their defaults, and their meanings from its docstring.
 
     >>> def scaled(length: float = 1.0, /) -> None: "Vectors.\\n\\n    length: the norm [X];  more: nothing."
     >>> parameters_of(scaled)
@@ -110,6 +112,6 @@ def _default(parameter: inspect.Parameter, made: Any) -> str | None:
 
 
 def _meaning(name: str, docs: str) -> str:
-    """What a docstring says behind ``name:``, up to the next name, the end of the sentence or of the paragraph."""
+    """The text after ``name:`` in a docstring, up to the next name, the end of the sentence or of the paragraph."""
     found = re.search(rf"(?:^|[;.,]\s+|\n\s*){name}(?:, \w+)*: (.+?)(?=;\s|\.\s|\.$|\n\n|$)", docs, re.DOTALL)
     return "" if found is None else " ".join(found[1].split()).replace("`", "")

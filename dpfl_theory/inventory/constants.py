@@ -1,4 +1,4 @@
-"""Constants of a problem: what a letter of an `Iteration` may be."""
+"""Constants of a problem that a symbol of an `Iteration` may denote."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _items() -> list[Item]:
     return [Item(name, what, facts={"value": given[name in OF_INSTANCES]}) for name, what in CONSTANTS.items()]
 
 
-USE = "Iteration(step, {'LETTER': 'NAME', ...}) in a statement file (dpfl_theory.statements.iteration)"
+USE = "Iteration(step, {'SYMBOL': 'NAME', ...}) in a statement file (dpfl_theory.statements.iteration)"
 KIND = Kind(
-    "constants", "constant", "what a letter of one's own theorem may be of the problem", _items, USE, ("value",)
+    "constants", "constant", "constants of the problem for symbols of your own theorem", _items, USE, ("value",)
 )

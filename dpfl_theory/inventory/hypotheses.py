@@ -1,4 +1,4 @@
-"""Hypotheses that statements of the catalogue have, and where the `Assumption` of each can be imported from."""
+"""Hypotheses of the catalogue's statements, and the import of each as an `Assumption`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _items() -> list[Item]:
 
 
 def _named() -> Iterator[tuple[str, str]]:
-    """The text of each hypothesis that a module has under a name of its own, and the first of these names."""
+    """The text of each hypothesis that a module defines under its own name, and the first of these names."""
     from dpfl_theory.statements.model import Assumption
 
     told = set[str]()
@@ -46,7 +46,7 @@ def _named() -> Iterator[tuple[str, str]]:
 KIND = Kind(
     "hypotheses",
     "hypothesis",
-    "hypotheses that statements here have, the most frequent first; each is an Assumption to import",
+    "hypotheses of the catalogue's statements, the most frequent first; each is an Assumption to import",
     _items,
     "",
     ("statements",),

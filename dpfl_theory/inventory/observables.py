@@ -1,4 +1,4 @@
-"""Observables: what statements bound, and what runs can record."""
+"""Observables: the quantities that statements bound and that runs can record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _items() -> list[Item]:
 KIND = Kind(
     "observables",
     "observable",
-    "what a statement may bound the mean of, and a run may record",
+    "quantities whose mean a statement may bound, and which a run may record",
     _items,
     "Expected(..., parts=(('NAME', 1),), ...) in a statement; observe=['NAME'] in dpfl_theory.simulate",
     ("unit",),

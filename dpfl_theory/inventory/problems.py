@@ -18,25 +18,25 @@ COMMON = {
     "rank": ("rank of each client's quadratic; the dimension without it", ""),
     "condition": ("largest over smallest eigenvalue", ""),
     "smoothness": ("the largest eigenvalue", "F/X^2"),
-    "heterogeneity": ("how far the clients' own models lie apart, 0 for not at all", ""),
+    "heterogeneity": ("distance between the clients' own models; 0 for equal ones", ""),
     "noise": ("standard deviation of the targets' noise", ""),
-    "threshold": ("where the loss turns from a square into a line; one number, or one for each client", ""),
-    "ridge": ("ridge/2 times the squared length is added to every f_i", "F/X^2"),
-    "label_noise": ("share of the labels that are replaced by another one", ""),
-    "test_share": ("share of the records that is held out", ""),
-    "alpha": ("variance of what the clients' models differ by", ""),
-    "beta": ("variance of what the clients' features differ by", ""),
+    "threshold": ("where the loss changes from quadratic to linear; one number, or one for each client", ""),
+    "ridge": ("ridge/2 times the squared norm is added to every f_i", "F/X^2"),
+    "label_noise": ("fraction of the labels that are replaced by another one", ""),
+    "test_share": ("fraction of the records that is held out", ""),
+    "alpha": ("variance of the differences between the clients' models", ""),
+    "beta": ("variance of the differences between the clients' features", ""),
     "data": ("a bundled set's name, or a LIBSVM or NPZ file", ""),
     "partition": ("how records are split among clients: iid, shards or similarity", ""),
     "shards_per_client": ("shards of each client, of records sorted by label", ""),
-    "percent": ("per cent of the records that are dealt out evenly", ""),
+    "percent": ("per cent of the records that are distributed evenly", ""),
     "standardise": ("features of mean 0 and variance 1", ""),
     "bias": ("append a column of ones", ""),
-    "seed": ("seed of what is drawn", ""),
-    "k": ("where the first client's minimum lies, above 4 times c", ""),
+    "seed": ("seed of the random data", ""),
+    "k": ("location of the first client's minimum, above 4 times c", ""),
     "c": ("the clipping threshold", "X"),
 }
-"""What parameters mean, and their units, where a family's docstring does not say it."""
+"""Meanings and units of parameters that a family's docstring does not give."""
 
 
 def _items() -> list[Item]:
@@ -51,7 +51,7 @@ def _items() -> list[Item]:
 
 
 def _told(p: Parameter) -> Parameter:
-    """The parameter, with its usual meaning where nothing is said of it."""
+    """The parameter, with its usual meaning where the docstring has none."""
     if p.meaning or p.name not in COMMON:
         return p
     meaning, unit = COMMON[p.name]

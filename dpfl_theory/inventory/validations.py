@@ -1,4 +1,4 @@
-"""Validations: figures and tables that are redone."""
+"""Validations: figures and tables of papers that are redone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _items() -> list[Item]:
 
 
 def _of(name: str, path: Path) -> Item:
-    """What a script says of itself, as far as that is plain text: nothing is imported, for that takes seconds."""
+    """A script's own description, as far as it is plain text: nothing is imported, since that takes seconds."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     told = {target.id: node.value for node in tree.body if isinstance(node, ast.Assign) for target in node.targets
             if isinstance(target, ast.Name)}  # fmt: skip
@@ -36,5 +36,5 @@ def _text(node: ast.expr | None) -> str:
 
 
 KIND = Kind(
-    "validations", "validation", "figures and tables that are redone", _items, "dpfl-theory validate NAME", ("data",)
+    "validations", "validation", "redone figures and tables of papers", _items, "dpfl-theory validate NAME", ("data",)
 )

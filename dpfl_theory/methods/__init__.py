@@ -1,7 +1,7 @@
-"""Methods of checking, one module each, found by scan: what they are called, what they cost and what they decide.
+"""Methods of checking, one module each, discovered by scan: their names, their costs and what they decide.
 
-Each module here holds ``METHOD``, a `Method`, and imports nothing heavy; what runs a check is the module that
-``METHOD.runner`` names. A new method is a new file, and there is no list to keep.
+Each module here defines ``METHOD``, a `Method`, and imports nothing heavy. The module that ``METHOD.runner`` names runs
+the checks. A new method is a new file, without any list to update.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from dpfl_theory.methods.base import Method
 
 UNITS = "units"
-"""The check that every displayed formula gets without being asked."""
+"""The check that every displayed formula gets automatically."""
 
 METHOD = Method(
     "algebra",

@@ -1,4 +1,4 @@
-"""What a method of checking is, to everything that plans, runs, reads or shows checks."""
+"""The description of a method of checking, for all code that plans, runs, reads or shows checks."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = ["Method"]
 class Method:
     """One way of checking a statement.
 
-    name: as checks, evidence and the command line call it. what: what it does, in a few words. order: the cost of a
-    usual check, by rank; cheap methods run first. runner: the module whose ``run(statement, check, settings)`` gives
+    name: the name in checks, evidence and the command line. what: what it does, in a few words. order: the cost of a
+    usual check, by rank; cheap methods run first. runner: the module whose ``run(statement, check, settings)`` returns
     the evidence, imported when it is needed.
 
-    decisive: whether what it finds makes a statement true. A method that looks at formulas alone does not where
-    another one compares the sides. simulates: whether its verdict is drawn, from runs of algorithms: its checks share
-    the false-alarm probability, need compiled kernels, and can be varied in search of a failing instance. threads:
-    whether it calls kernels or linear algebra that have threads of their own. limits: whether its evidence has limits
-    on both sides, which tell by how much the right side might shrink; of the others that is found by planting.
-    relations: by which it can compare the sides of a statement; None where it does not compare them itself.
-    builds: what a check's ``build`` returns, by name in `dpfl_theory.statements.claims`.
+    decisive: whether its result can decide a statement. A method that checks only formulas does not where another one
+    compares the sides. simulates: whether its verdict is random, from runs of algorithms. Such checks share the
+    false-alarm probability, need compiled kernels, and can be varied in search of a failing instance. threads: whether
+    it calls kernels or linear algebra with their own threads. limits: whether its evidence has limits on both sides,
+    which show by how much the right side might shrink; for other methods that is found by planted errors. relations:
+    those by which it can compare the sides of a statement; None where it does not compare them itself. builds: what a
+    check's ``build`` returns, by name in `dpfl_theory.statements.claims`.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Method:
     builds: tuple[str, ...] = ()
 
     def compares_by(self, relation: str) -> bool:
-        """Whether statements with this relation can be checked by it."""
+        """Whether this method can check statements with this relation."""
         return self.relations is None or relation in self.relations
 
     def run(self, statement: Statement, check: Check, settings: Settings) -> Evidence:

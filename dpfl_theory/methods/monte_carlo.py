@@ -1,4 +1,4 @@
-"""monte-carlo: a bound against the running algorithm."""
+"""monte-carlo: a bound is compared with runs of the algorithm."""
 
 from dpfl_theory.methods.base import Method
 

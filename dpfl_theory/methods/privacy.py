@@ -1,4 +1,4 @@
-"""privacy: what is claimed of a mechanism against certified limits of epsilon and delta."""
+"""privacy: the claim about a mechanism is compared with certified limits of epsilon and delta."""
 
 from dpfl_theory.methods.base import Method
 

@@ -1,4 +1,4 @@
-"""worst-case: performance estimation: the largest left side for a right side of 1, with a certificate."""
+"""worst-case: performance estimation gives the largest left side for a right side of 1, with a certificate."""
 
 from dpfl_theory.methods.base import Method
 

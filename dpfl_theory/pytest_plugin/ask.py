@@ -1,4 +1,4 @@
-"""What a test asks for: which statements, by which methods, and what they must be."""
+"""The request of a test: statements, methods, and the required verdicts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ __all__ = ["Ask", "ask_of"]
 
 @dataclass(frozen=True)
 class Ask:
-    """What is asked for: ids of statements or `Statement` objects, the file of a user's own or None, the methods (all
-    where there is none), the verdict that each statement must have or None, and how it is checked."""
+    """A request: ids of statements or `Statement` objects, the user's file or None, and the methods (empty for all).
+
+    Further fields are the verdict that each statement must have, or None, and the settings of the check.
+    """
 
     ids: tuple[Statement | str, ...]
     file: Path | None
@@ -32,9 +34,9 @@ class Ask:
 
 
 def ask_of(settings: Settings, folders: tuple[Path, ...], *ids: Any, **given: Any) -> Ask:
-    """The arguments of a mark or of a fixture's call, with the settings of the run for what is not given.
+    """The arguments of a mark or of a fixture's call, with the settings of the run as defaults.
 
-    folders: where a relative file is looked for, in this order. Raises InputError for what cannot be used.
+    folders: where a relative file is searched, in this order. Raises InputError for invalid arguments.
     """
     for name in given:
         if name not in _ARGUMENTS:
@@ -64,7 +66,7 @@ def _ask(
     for id_ in ids:
         if not isinstance(id_, (str, Statement)):
             raise InputError(
-                f"{id_!r} is no statement: give its id, such as 'das2022.theorem4a', or a Statement object"
+                f"{id_!r} is not a statement: give its id, such as 'das2022.theorem4a', or a Statement object"
             )
     return Ask(
         ids,

@@ -1,4 +1,4 @@
-"""The fixture `conforms`: a round of the user's own against a reference algorithm, as a test."""
+"""The fixture `conforms`: a test that compares the user's own round with a reference algorithm."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ __all__ = ["Conforms"]
 
 
 class Conforms:
-    """What compares a function of one round with a reference, for one test."""
+    """Comparison of a function of one round with a reference, for one test."""
 
     def __init__(self, item: pytest.Item) -> None:
         self._item = item
 
     def __call__(self, function: Callable[..., Any], as_: str = "dp-fedavg", **options: Any) -> Any:
-        """The report of ``dpfl_theory.conform``; the test fails where the function differs from the reference, and is
-        undecided where that takes longer than the budget."""
+        """Return the report of ``dpfl_theory.conform``.
+
+        The test fails where the function differs from the reference, and is undecided where the comparison takes longer
+        than the budget.
+        """
         __tracebackhide__ = True
         import dpfl_theory
         from dpfl_theory.timeout import TimeoutExceeded
@@ -42,7 +45,7 @@ class Conforms:
         if late:
             end_undecided(settings, late)
             pytest.skip(late)
-        if unusable:  # outside of the handler: the failure has no other cause to show
+        if unusable:  # outside of the handler, so that pytest shows no other exception as the cause
             pytest.fail(unusable, pytrace=False)
         name = getattr(function, "__qualname__", type(function).__name__)
         faults = ", ".join(fault.name for fault in report.faults)

@@ -1,4 +1,4 @@
-"""The plugin's options, on pytest's command line and in its ini file, and what they mean together."""
+"""The plugin's options, on pytest's command line and in its ini file, and the settings from both."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ import pytest
 __all__ = ["UNDECIDED", "Settings", "add_options", "settings_of"]
 
 UNDECIDED = ("skip", "fail")
-"""What becomes of a test whose theorem is undecided."""
+"""Outcomes of a test whose theorem is undecided."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """alpha: false-alarm probability of each call that checks; budget: its seconds, None for no cap; seed: of all
-    randomness; undecided: one of `UNDECIDED`; output: the folder in whose subfolder ``evidence`` the evidence is left;
-    store: the file of an evidence store, None for none."""
+    """The settings of a run of pytest.
+
+    alpha: false-alarm probability of each call that checks; budget: its seconds, None for no cap; seed: of all
+    randomness; undecided: one of `UNDECIDED`; output: the evidence is written to its subfolder ``evidence``; store: the
+    file of an evidence store, or None.
+    """
 
     alpha: float
     budget: float | None
@@ -28,23 +31,23 @@ class Settings:
     output: Path | None
     store: Path | None
     given: frozenset[str]
-    """Which of these stand on the command line or in the ini file."""
+    """The names of those that are set on the command line or in the ini file."""
 
 
 _OPTIONS: dict[str, tuple[str, str | None, str]] = {
     "alpha": ("A", "1e-6", "False-alarm probability of each test's simulations (1e-6)."),
-    "budget": ("60s", None, "Time for each test's theorems; what it cuts is undecided. No cap by default."),
+    "budget": ("60s", None, "Time limit for each test's theorems; unfinished checks are undecided. No default."),
     "seed": ("N", "0", "Seed of all randomness (0)."),
-    "undecided": ("skip|fail", "skip", "What becomes of a test whose theorem is undecided (skip)."),
-    "output": ("DIR", None, "Leave the evidence in DIR/evidence, for 'dpfl-theory report --output DIR'."),
-    "store": ("PATH", None, "Take evidence from this store where it is there, and keep it; none by default."),
+    "undecided": ("skip|fail", "skip", "Outcome of a test whose theorem is undecided (skip)."),
+    "output": ("DIR", None, "Write the evidence to DIR/evidence, for 'dpfl-theory report --output DIR'."),
+    "store": ("PATH", None, "Reuse evidence in this store, and add new evidence; none by default."),
 }
-"""Name -> how its value is written, the default as text, what it is."""
+"""Name -> form of the value, default as text, help."""
 _KEY = pytest.StashKey[Settings]()
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """``--theorem-NAME`` on the command line and ``theorem_NAME`` in the ini file for each option."""
+    """Add ``--theorem-NAME`` to the command line and ``theorem_NAME`` to the ini file for each option."""
     group = parser.getgroup("theorem", "theorems (dpfl-theory)")
     for name, (metavar, _, help_) in _OPTIONS.items():
         group.addoption(f"--theorem-{name}", metavar=metavar, default=None, help=help_)
@@ -54,7 +57,7 @@ def add_options(parser: pytest.Parser) -> None:
 def settings_of(config: pytest.Config) -> Settings:
     """The settings of a run of pytest: the command line's, else the ini file's, else the defaults.
 
-    Raises pytest.UsageError, one sentence, for a value that cannot be used.
+    Raises pytest.UsageError, one sentence, for an invalid value.
     """
     if _KEY not in config.stash:
         given = frozenset(name for name in _OPTIONS if _text(config, name) not in (None, ""))

@@ -1,4 +1,4 @@
-"""What a test is told of its theorems: why it fails or is undecided, and the properties of its JUnit entry."""
+"""Reporting of theorems to a test: why it fails or is undecided, and the properties of its JUnit entry."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 __all__ = ["outcome", "properties"]
 
 OPEN = ("inconclusive", UNCHECKED)
-"""The verdicts of a statement that decide nothing."""
+"""The undecided verdicts of a statement."""
 _SHOWN = 5
-"""How many checks of one statement are told in full."""
+"""How many checks of one statement are reported in full."""
 
 
 def outcome(ask: Ask, checked: Checked) -> tuple[str, str]:
-    """Why the test fails, and what is undecided, each in words and empty where it is not so.
+    """The reasons for failure and the undecided statements, each in words; a text is empty where there are none.
 
-    A check fails a test where it is decided and differs from its record, a statement where it is decided and its
-    verdict is not the recorded one. Where the test names a verdict, the record must have it too: checks by some methods
-    alone may hold of a statement that is known to fail.
+    A check fails a test where it is decided and differs from its record. A statement fails it where it is decided and
+    its verdict is not the recorded one. Where the test names a verdict, the record must have it too, because some of
+    the methods may find that a refuted statement holds.
     """
     failures, undecided = [], []
     for id_, found in checked.report.to_json()["summary"]["statements"].items():
         own = [e for e in checked.report.evidence if e.statement == id_]
         statement = checked.statements[id_]
-        recorded = found["verdict"] == found["expected"] != UNCHECKED  # units alone are never enough
+        recorded = found["verdict"] == found["expected"] != UNCHECKED  # units are never enough
         agreements = {e.agreement for e in own}
         differs = "differs" in agreements or not (recorded or found["verdict"] in OPEN)
         if differs or ask.verdict not in (None, statement.expected):
@@ -45,8 +45,11 @@ def outcome(ask: Ask, checked: Checked) -> tuple[str, str]:
 
 
 def properties(ask: Ask, report: Report) -> Iterator[tuple[str, str]]:
-    """For each statement: ``statement``, its ``verdict`` beside the recorded one, the largest ``ratio`` of its checks
-    where there is one, ``alpha`` and ``seed``; then the ``versions``."""
+    """The properties of a test: for each statement its id, verdicts, ratio, alpha and seed; then the versions.
+
+    The names are ``statement``, ``verdict``, ``recorded``, ``ratio`` (the largest of the checks, if any), ``alpha``,
+    ``seed`` and ``versions``.
+    """
     for id_, found in report.to_json()["summary"]["statements"].items():
         ratios = [e.ratio for e in report.evidence if e.statement == id_ and e.ratio is not None]
         yield "statement", id_
@@ -60,9 +63,9 @@ def properties(ask: Ask, report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _failure(ask: Ask, statement: Statement, found: Mapping[str, Any], own: Sequence[Evidence]) -> str:
-    """One statement that is not as it must be: what it is, the checks that show it, and the command that repeats it."""
+    """Describe a failed statement: its title, the checks that show the failure, and the command that reproduces it."""
     needed = f"; this test needs {ask.verdict}" if ask.verdict else ""
-    by = f" by {', '.join(ask.methods)} alone" if ask.methods else ""
+    by = f" by only {', '.join(ask.methods)}" if ask.methods else ""
     lines = [f"{statement.id}: verdict {found['verdict']}{by}, recorded {statement.expected}{needed}"]
     lines += [f"  {line}" for line in _about(statement)]
     shown = [e for e in own if e.agreement == "differs"]
@@ -71,7 +74,7 @@ def _failure(ask: Ask, statement: Statement, found: Mapping[str, Any], own: Sequ
         lines += [f"    {line}" for line in (*_sides(e), *_wrapped(f"reason: {e.reason}"))]
     if len(shown) > _SHOWN:
         lines.append(f"  and {len(shown) - _SHOWN} more")
-    lines.append(f"  again: {_command(ask, statement.id)}")
+    lines.append(f"  reproduce: {_command(ask, statement.id)}")
     return "\n".join(lines)
 
 
@@ -82,12 +85,12 @@ def _undecided(id_: str, verdict: str, own: Sequence[Evidence]) -> str:
     elif verdict == UNCHECKED:
         why = "only units were checked: add a check, or name more methods"
     else:
-        why = "these checks alone do not show its verdict: name more methods"
+        why = "these checks do not suffice for a verdict: name more methods"
     return f"{id_} is undecided: {why}"
 
 
 def _about(statement: Statement) -> list[str]:
-    """Its title, and what the catalogue says of one that fails."""
+    """The title and, of a refuted statement of the catalogue, the erratum."""
     from dpfl_theory import statements
 
     lines = _wrapped(statement.title)

@@ -1,4 +1,4 @@
-"""Checking what a test asks for: once in a run of pytest, with the outcome that its checks give the test."""
+"""Checking the statements of a test: once in a run of pytest, with the resulting outcome of the test."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["LIMIT", "CheckTheorem", "Checked", "end_undecided"]
 
 LIMIT = 600.0
-"""Seconds after which a round's test is ended, and a check of the user's own, as by ``dpfl-theory check --file``."""
+"""Time limit for a round's test and for a check of the user's own, as in ``dpfl-theory check --file`` [s]."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """The statements that were asked for, by id, and the report of their checks."""
+    """The requested statements, by id, and the report of their checks."""
 
     statements: Mapping[str, Statement]
     report: Report
@@ -41,13 +41,13 @@ _DONE = pytest.StashKey[dict["Ask", Checked]]()
 
 
 class CheckTheorem:
-    """What checks theorems for one test: called by its body, or for each of its marks."""
+    """Checking of theorems for one test: called by its body, or for each of its marks."""
 
     def __init__(self, item: pytest.Item) -> None:
         self._item = item
 
     def __call__(self, *ids: str | Statement, **arguments: Any) -> list[Evidence]:
-        """Check these statements, fail the test where one is not as it must be, and return the evidence."""
+        """Check these statements, fail the test where one does not meet its requirement, and return the evidence."""
         __tracebackhide__ = True
         checked, undecided = self._decided(ids, arguments)
         if undecided:
@@ -55,7 +55,7 @@ class CheckTheorem:
         return list(checked.report.evidence)
 
     def of_mark(self, mark: pytest.Mark) -> str:
-        """Check what a mark names; what is undecided, in words, nothing where all is decided."""
+        """Check the statements of a mark; return the undecided ones in words, empty where all are decided."""
         __tracebackhide__ = True
         return self._decided(mark.args, dict(mark.kwargs))[1]
 
@@ -69,7 +69,7 @@ class CheckTheorem:
             ask, checked = self._found(settings, ids, arguments)
         except DpflError as error:
             unusable = str(error)
-        if unusable:  # outside of the handler: the failure has no other cause to show
+        if unusable:  # outside of the handler, so that pytest shows no other exception as the cause
             pytest.fail(unusable, pytrace=False)
         self._item.user_properties.extend(properties(ask, checked.report))
         failure, undecided = outcome(ask, checked)
@@ -80,7 +80,7 @@ class CheckTheorem:
         return checked, undecided
 
     def _found(self, settings: Settings, ids: tuple[Any, ...], arguments: dict[str, Any]) -> tuple[Ask, Checked]:
-        """What is asked for, checked now or by an earlier test of this run."""
+        """The request with its results, computed now or by an earlier test of this run."""
         from dpfl_theory.pytest_plugin.ask import ask_of
 
         config = self._item.config
@@ -89,21 +89,21 @@ class CheckTheorem:
         same = replace(ask, verdict=None)
         if same not in done:
             with warnings.catch_warnings():
-                # A library's warning is no verdict, also where the user's tests turn warnings into errors.
+                # A library's warning is not a verdict, also where the user's tests turn warnings into errors.
                 warnings.simplefilter("default")
                 done[same] = _checked(ask, settings)
         return ask, done[same]
 
 
 def end_undecided(settings: Settings, why: str) -> None:
-    """Fail, if what is undecided must; the caller skips the test when it likes."""
+    """Fail the test if undecided tests must fail; otherwise the caller may skip it."""
     __tracebackhide__ = True
     if settings.undecided == "fail":
         pytest.fail(why, pytrace=False)
 
 
 def _checked(ask: Ask, settings: Settings) -> Checked:
-    """The report of all checks that are asked for. Raises InputError for statements or methods that there are not."""
+    """The report of all requested checks. Raises InputError for unknown statements or methods."""
     from dpfl_theory import statements
     from dpfl_theory.checks.runner import plan, run_plan
     from dpfl_theory.errors import InputError
@@ -133,7 +133,7 @@ def _checked(ask: Ask, settings: Settings) -> Checked:
 
 
 def _chosen(ask: Ask) -> tuple[Statement, ...]:
-    """The statements that are asked for: of the file, if there is one, and else of the catalogue."""
+    """The requested statements: of the file, if there is one, and else of the catalogue."""
     from dpfl_theory import statements
     from dpfl_theory.errors import unknown_name
 
@@ -147,7 +147,7 @@ def _chosen(ask: Ask) -> tuple[Statement, ...]:
 
 
 def _leave(ask: Ask, chosen: Sequence[Statement], report: Report, output: Path) -> None:
-    """Write the evidence where ``dpfl-theory report`` finds it, a file for each of what tests asked for."""
+    """Write the evidence where ``dpfl-theory report`` finds it, one file for each request."""
     from dpfl_theory import statements
     from dpfl_theory.atomic_io import write
     from dpfl_theory.report.user_statements import described
@@ -173,6 +173,6 @@ def _leave(ask: Ask, chosen: Sequence[Statement], report: Report, output: Path) 
 
 
 def _from_here(file: Path) -> Path:
-    """The file as one types it in the working directory, where it lies in there: reports go to other machines."""
+    """The file's path relative to the working directory, where it is inside: reports go to other machines."""
     here = Path.cwd()
     return file.relative_to(here) if file.is_relative_to(here) else file

@@ -1,1 +1,1 @@
-"""What every document that is read shares: tables of keys, and the sentence for each way in which one can be wrong."""
+"""Validation of documents: tables of keys, and a sentence for each kind of fault."""

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration: one sentence for each key, with its value, the cause and the remedy."""
+"""Faults of a configuration: one sentence for each key, with its value, the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpfl_theory.related import instead
 __all__ = ["Faults", "another", "known_name", "near", "shown", "unknown", "validated", "versioned"]
 
 _MOST = 20
-"""Faults that are told one by one."""
+"""Faults that are reported one by one."""
 
 _NEEDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "greater_than": lambda c: f"it must be above {c['gt']:g}; give a larger number",
@@ -23,26 +23,26 @@ _NEEDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "less_than": lambda c: f"it must be below {c['lt']:g}; give a smaller number",
     "less_than_equal": lambda c: f"it must be at most {c['le']:g}; give a smaller number",
     "finite_number": lambda c: "it is not finite; give a finite number",
-    "int_type": lambda c: "it is no whole number; give one, without a fraction",
-    "int_from_float": lambda c: "it is no whole number; give one, without a fraction",
-    "float_type": lambda c: "it is no number; give one",
+    "int_type": lambda c: "it is not a whole number; give one, without a fraction",
+    "int_from_float": lambda c: "it is not a whole number; give one, without a fraction",
+    "float_type": lambda c: "it is not a number; give one",
     "bool_type": lambda c: "it is neither true nor false; give one of them",
-    "string_type": lambda c: "it is no text; put it in quotes",
-    "dict_type": lambda c: "it is no table; give keys and values",
-    "model_type": lambda c: "it is no table; give keys and values",
-    "list_type": lambda c: "it is no list; put it in brackets",
-    "literal_error": lambda c: f"it is none of {c['expected']}; give one of these",
+    "string_type": lambda c: "it is not a text; put it in quotes",
+    "dict_type": lambda c: "it is not a table; give keys and values",
+    "model_type": lambda c: "it is not a table; give keys and values",
+    "list_type": lambda c: "it is not a list; put it in brackets",
+    "literal_error": lambda c: f"it is unknown; give one of {c['expected']}",
 }
 
 
 def shown(value: Any) -> str:
-    """A value in a sentence, cut where it is long."""
+    """A value for a sentence, truncated where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def unknown(key: str, name: Any, known: Iterable[str]) -> str:
-    """The sentence for a name that is not known.
+    """The sentence for an unknown name.
 
     >>> unknown("algorithm.name", "dp-fedvag", ["dp-fedavg", "scaffold"])
     "algorithm.name is 'dp-fedvag', which is unknown: did you mean 'dp-fedavg'?"
@@ -52,7 +52,7 @@ def unknown(key: str, name: Any, known: Iterable[str]) -> str:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """What to give in place of a name that is not known."""
+    """The advice for an unknown name: the nearest one, or the known ones."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     few = ", ".join(names) if len(names) <= 16 else ", ".join(names[:16]) + ", ..."
@@ -60,20 +60,20 @@ def near(name: str, known: Iterable[str]) -> str:
 
 
 def known_name(name: str, known: Iterable[str]) -> str:
-    """The name, for a model's validator; an error with the remedy where it is not known."""
+    """Return the name, for a model's validator; raise an error with the remedy where it is unknown."""
     if name not in known:
         raise PydanticCustomError("unknown", "{remedy}", {"remedy": near(name, known)})
     return name
 
 
 class Faults:
-    """Sentences that are gathered, each once."""
+    """A collection of sentences about faults, each once."""
 
     def __init__(self) -> None:
         self.found: dict[str, None] = {}
 
     def add(self, *sentences: str) -> None:
-        """Keep these."""
+        """Add sentences."""
         self.found.update(dict.fromkeys(sentences))
 
     def end(self, what: str) -> None:
@@ -89,15 +89,15 @@ class Faults:
 def validated(
     model: type[BaseModel], table: Any, at: str, faults: Faults, named: Mapping[str, str] | None = None
 ) -> Any:
-    """The table as the model has it; None, with its faults, where it is not valid.
+    """The table as an instance of the model; None where it is not valid, and its faults are added.
 
-    at: its path; named: the paths of keys that were set elsewhere.
+    at: the path of the table; named: the paths of keys that were set elsewhere.
     """
     try:
         return model.model_validate(table)
     except ValidationError as error:
         told: dict[Any, str] = {}
-        for fault in error.errors():  # one for each key: a union has one for each of its branches
+        for fault in error.errors():  # keep one for each key: a union has one for each of its branches
             steps = tuple(step for step in fault["loc"] if isinstance(step, int) or not _branch(step))
             told.setdefault(steps, _sentence(model, fault, steps, at, named or {}))
         faults.add(*told.values())
@@ -105,8 +105,10 @@ def validated(
 
 
 def versioned(model: type[BaseModel], schema: str, document: Any, where: str) -> dict[str, Any]:
-    """The document, if it is one of this schema; ``where`` it comes from. InputError, with each key that is wrong,
-    or that it is of another version, otherwise."""
+    """The document, if it is valid by this schema; ``where`` names its origin in messages.
+
+    Otherwise raise InputError, with each wrong key, or because the document has another version.
+    """
     if isinstance(document, Mapping) and document.get("schema") != schema:
         raise InputError(f"{where} {another(document.get('schema'), schema)}")
     faults = Faults()
@@ -116,7 +118,7 @@ def versioned(model: type[BaseModel], schema: str, document: Any, where: str) ->
 
 
 def another(found: Any, *known: str) -> str:
-    """What is wrong with a schema that is none of those that are known.
+    """The fault of a document whose schema is unknown.
 
     >>> another("dpfl-theory/2", "dpfl-theory/1")
     "has the schema 'dpfl-theory/2', of a later version than 'dpfl-theory/1': read it with a newer dpfl-theory"
@@ -127,7 +129,7 @@ def another(found: Any, *known: str) -> str:
     name, _, version = str(found).rpartition("/")
     mine = next((k for k in known if k.rpartition("/")[0] == name), None)
     if mine is None or not version.isdecimal():
-        return f"has the schema {shown(found)}, and not {names}"
+        return f"has the schema {shown(found)}, not {names}"
     later = int(version) > int(mine.rpartition("/")[2])
     remedy = ": read it with a newer dpfl-theory" if later else ""
     return f"has the schema {found!r}, of {'a later' if later else 'an earlier'} version than {mine!r}{remedy}"
@@ -151,7 +153,7 @@ def _sentence(model: type[BaseModel], fault: Any, steps: Sequence[Any], at: str,
 
 
 def _branch(step: str) -> bool:
-    """Whether a step of pydantic's path is a branch of a union and no key."""
+    """Whether a step of pydantic's path is a branch of a union, not a key."""
     return "[" in step or step in ("float", "int", "str", "bool", "none", "tuple", "list")
 
 
@@ -160,7 +162,7 @@ def _path(steps: Sequence[Any]) -> str:
 
 
 def _owner(model: Any, steps: Sequence[Any]) -> list[str]:
-    """The keys of the table in which an unknown key stands."""
+    """The keys of the table that contains an unknown key."""
     for step in steps:
         field = model.model_fields.get(step) if hasattr(model, "model_fields") else None
         if field is None:

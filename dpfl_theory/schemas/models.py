@@ -1,4 +1,4 @@
-"""What every table of a configuration shares: keys that nobody knows are refused, and numbers are finite."""
+"""Base classes for tables of configurations and documents; numbers in them are finite."""
 
 from __future__ import annotations
 
@@ -31,37 +31,37 @@ Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class Model(BaseModel):
-    """One table of a configuration: its keys, their types and ranges."""
+    """One table of a configuration: its keys, their types and ranges. Unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class Table(BaseModel):
-    """A part of a document: keys that nobody knows are passed over, and numbers are finite."""
+    """A part of a document: unknown keys are ignored, and numbers are finite."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True, allow_inf_nan=False)
 
 
 def told(text: str, default: Any = ...) -> Any:
-    """A key with what it means; without a default it must be given."""
+    """A key with its meaning; without a default it must be given."""
     return Field(default, description=text)
 
 
 def open_(text: str, default: Any = ...) -> Any:
-    """A key of a document that is always there, but whose content may change within a version: ``x-stable: false``."""
+    """A key that a document always has, but whose content may change within a version: ``x-stable: false``."""
     return Field(default, description=text, json_schema_extra={"x-stable": False})
 
 
 class GivenWarning(Table):
     """A warning that was given while something ran."""
 
-    kind: str = told("its class")
-    text: str = open_("what it says")
+    kind: str = told("class of the warning")
+    text: str = open_("text of the warning")
     count: int = told("how often it was given")
 
 
 def published(*models: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of a document, or of one of several, which their key ``schema`` tells apart.
+    """The JSON schema of a document, or of one of several, which their key ``schema`` distinguishes.
 
     >>> class One(BaseModel):
     ...     a: int

@@ -1,8 +1,8 @@
-"""The evidence store: results of long work, by the hash of all that they rest on, in one SQLite file.
+"""The evidence store: results of long work in one SQLite file, each under the hash of all that it depends on.
 
-`Store` is that file: ``get`` and ``put`` of texts under keys, safe for several processes at once. A key is `key` of
-what a result rests on; a `Slot` is one result's place: it knows the key, and what is written beside the result so that
-``dpfl-theory store verify`` can tell later whether the present code would still give it that key.
+`Store` is that file: ``get`` and ``put`` of texts under keys, safe for several processes at once. The function `key`
+hashes the dependencies of a result. A `Slot` is one result's place: it has the key and the data stored with the result.
+From that data ``dpfl-theory store verify`` decides later whether the present code would still give the same key.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "evidence.sqlite") as store:

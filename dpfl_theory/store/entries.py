@@ -12,7 +12,7 @@ from dpfl_theory.errors import InputError
 __all__ = ["KINDS", "Entry", "from_lines", "to_lines"]
 
 KINDS = ("check", "validation", "point", "figures", "recommend", "cell")
-"""What results are of: a check, a validation's data, a point of them, its figures, a search or confirmation of
+"""The kinds of results: of a check, a validation's data, a point of them, its figures, a search or confirmation of
 `recommend`, a cell of a sweep."""
 
 _HEAD = {"schema": "dpfl-theory/store/1"}
@@ -20,8 +20,10 @@ _HEAD = {"schema": "dpfl-theory/store/1"}
 
 @dataclass(frozen=True)
 class Entry:
-    """A result: ``text``, JSON as Python writes it, under its key; ``about``, what people call it; ``stored``, when
-    [s since 1970]; ``checksum``, of all this."""
+    """A stored result: ``text``, JSON as Python writes it, under its key.
+
+    ``about`` is its name for people, ``stored`` the time [s since 1970], and ``checksum`` that of all these fields.
+    """
 
     key: str
     kind: str
@@ -32,25 +34,25 @@ class Entry:
 
     @property
     def sum(self) -> str:
-        """The checksum that it must have."""
+        """The checksum computed from the fields."""
         told = "\0".join((self.key, self.kind, self.about, repr(self.stored), self.text))
         return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
     def sound(self) -> bool:
-        """Whether it is as it was put."""
+        """Whether the entry is unaltered."""
         return self.checksum == self.sum
 
 
 def to_lines(entries: Iterable[Entry]) -> Iterator[str]:
-    """A line of JSON for the format, then one for each entry."""
+    """The lines of an exported file: one line of JSON for the format, then one for each entry."""
     yield json.dumps(_HEAD)
     for entry in entries:
         yield json.dumps(asdict(entry), ensure_ascii=False)
 
 
 def from_lines(lines: Iterable[str], name: str) -> Iterator[Entry]:
-    """The entries of an exported file. Raises InputError at the first line that is none, or was altered."""
+    """The entries of an exported file. Raises InputError at the first line that is invalid or altered."""
     wanted = {"key": str, "kind": str, "about": str, "text": str, "stored": float, "checksum": str}
     for number, line in enumerate(lines, 1):
         try:
@@ -59,15 +61,15 @@ def from_lines(lines: Iterable[str], name: str) -> Iterator[Entry]:
             data = None
         if number == 1:
             if data != _HEAD:
-                told = f"{name!r} is neither a store nor what `dpfl-theory store export` writes: give one of these"
+                told = f"{name!r} is neither a store nor an output of `dpfl-theory store export`: give one of these"
                 raise InputError(told)
             continue
         well = isinstance(data, dict) and data.keys() == wanted.keys()
         if not well or not all(isinstance(data[field], kind) for field, kind in wanted.items()):
-            raise InputError(f"line {number} of {name!r} is no entry of a store: export it anew")
+            raise InputError(f"line {number} of {name!r} is not an entry of a store: export it again")
         entry = Entry(**data)
         if not entry.sound:
             raise InputError(
-                f"line {number} of {name!r} was altered or cut short (its checksum differs): export it anew"
+                f"line {number} of {name!r} was altered or cut short (its checksum differs): export it again"
             )
         yield entry

@@ -1,8 +1,8 @@
 """The store's file: SQLite with a write-ahead log, so that any number of processes read while one writes.
 
-Each put is a transaction of its own that is on the disk when it returns: a process that is killed loses nothing that it
-had put. What the file cannot do (a full disk, a folder that may not be written to, a damaged file) never ends the work
-that wanted to use it: it is told once, in one sentence.
+Each put is a separate transaction that is on the disk when it returns, so that a killed process loses nothing that it
+had put. A fault of the file (a full disk, a folder without write permission, a damaged file) never ends the work that
+uses it. It is reported once, in one sentence.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ T = TypeVar("T")
 
 
 class Store:
-    """A store of results by key. As a context manager it is open, and examined, from the beginning; else it is opened
-    when it is first used. A file that is not there is made when something is first put into it. Sent to another process
-    it is that process's own connection to the same file.
+    """A store of results by key.
 
-    path: of the file. tell: what is called with the one sentence about what is wrong. given: whether the file must be
-    there and is left as it is, however damaged: InputError says what is wrong.
+    As a context manager it is opened and examined at the start, otherwise opened at its first use. A missing file is
+    created at the first put. A copy in another process is that process's own connection to the same file.
+
+    path: of the file. tell: called with the one sentence about a fault. given: whether the file must exist and is left
+    unchanged, however damaged; then faults raise InputError.
 
     Raises InputError for a file of another program, or of a later version of this one.
     """
@@ -46,7 +47,7 @@ class Store:
     def __init__(self, path: Path | str, *, tell: Callable[[str], None] = say, given: bool = False) -> None:
         self.path = Path(path)
         self.trouble = ""
-        """Why the store is not used any more, in a sentence."""
+        """Why the store is no longer used, in a sentence."""
         self._tell = tell
         self._said: list[str] = []
         self._given = given
@@ -71,7 +72,7 @@ class Store:
             self._connection = None
 
     def get(self, key: str) -> str | None:
-        """The text under a key; None where there is none, or it is not as it was put."""
+        """The text under a key; None where it is missing or altered."""
 
         def found(db: sqlite3.Connection) -> str | None:
             return next((entry.text for entry in map(_entry, _rows(db, key)) if entry.sound), None)
@@ -79,16 +80,16 @@ class Store:
         return self._try(found, None)
 
     def put(self, key: str, kind: str, text: str, about: str) -> None:
-        """Keep a text under a key, in place of what is there. It is on the disk when this returns."""
+        """Store a text under a key, replacing an earlier one. It is on the disk when this returns."""
         self.put_all([Entry(key, kind, about, text, time.time())])
 
     def put_all(self, entries: Sequence[Entry]) -> None:
-        """Keep all of these, or none; they are on the disk when this returns."""
+        """Store all of these entries, or none; they are on the disk when this returns."""
         self._try(lambda db: _insert(db, entries), None, makes=True)
 
     def entries(self, kind: str | None = None, about: str | None = None) -> Iterator[Entry]:
-        """All entries by what they are about, or those of a kind, or with a name that a pattern such as ``das2022.*``
-        fits."""
+        """The entries in the order of their names: all, those of a kind, or those whose name matches a pattern such as
+        ``das2022.*``."""
         asked = "SELECT key FROM entries WHERE (?1 IS NULL OR kind = ?1) AND (?2 IS NULL OR about GLOB ?2)"
         order = " ORDER BY kind, about, stored, key"
         none: list[tuple[Any, ...]] = []
@@ -96,7 +97,7 @@ class Store:
             yield from map(_entry, self._try(partial(_rows, key=keyed[0]), none))
 
     def merge(self, entries: Iterable[Entry]) -> int:
-        """Take all entries, or none where one is refused; of two with one key the later one. Returns how many came."""
+        """Add all entries, or none where one is refused; of two with one key the later one. Return the number added."""
         taken = list(entries)
 
         def merged(db: sqlite3.Connection) -> int:
@@ -109,7 +110,7 @@ class Store:
         return self._try(merged, 0, makes=True)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Throw entries away, and give their place on the disk back."""
+        """Delete entries, and free their space on the disk."""
         gone = [(key,) for key in keys]
 
         def removed(db: sqlite3.Connection) -> None:
@@ -121,21 +122,23 @@ class Store:
         self._try(removed, None)
 
     def tell(self, sentence: str) -> None:
-        """Tell what is wrong, once, whoever noticed it; nothing for an empty sentence."""
+        """Report a fault once, whichever process noticed it; do nothing for an empty sentence."""
         if sentence and sentence not in self._said:
             self._said.append(sentence)
             self._tell(sentence)
 
     @property
     def told(self) -> tuple[str, ...]:
-        """What was told to be wrong."""
+        """The faults that were reported."""
         return tuple(self._said)
 
     def _try(
         self, work: Callable[[sqlite3.Connection], T], otherwise: T, examine: bool = False, makes: bool = False
     ) -> T:
-        """What the work gives on the open file; ``otherwise`` where the file cannot be used (any more), and where there
-        is none and the work ``makes`` none."""
+        """Do work on the open file and return its result, or ``otherwise`` where the file cannot be used (any more).
+
+        The result is ``otherwise`` also where the file is missing and the work does not create one (``makes``).
+        """
         if self._connection is None and not (makes or self._given or self.path.exists()):
             return otherwise
         for again in (True, False):
@@ -161,11 +164,11 @@ class Store:
 
     def _fail(self, error: Exception) -> None:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        self.trouble = f"the store {str(self.path)!r} cannot be used ({why}): this goes on without a store"
+        self.trouble = f"the store {str(self.path)!r} cannot be used ({why}): continuing without a store"
         self.tell(self.trouble)
 
     def _open(self, examine: bool) -> None:
-        """Connect, and bring the file to the present schema; raises what is wrong."""
+        """Connect, and migrate the file to the present schema; raise its faults."""
         if self._given and not self.path.is_file():
             raise InputError(f"there is no store {str(self.path)!r}: give the path of one")
         if not self._given:
@@ -184,7 +187,7 @@ class Store:
         migrate(db)
 
     def _set_aside(self, error: Exception) -> bool:
-        """Rename the damaged file, unless another process has done so; says so. Returns whether that worked."""
+        """Rename the damaged file, unless another process has done so, and report it. Return whether that worked."""
         now = os.stat(self.path) if self.path.exists() else None
         if now is None or (now.st_dev, now.st_ino) != self._file:
             return True
@@ -199,13 +202,13 @@ class Store:
         except OSError:
             return False
         self.tell(
-            f"the store {str(self.path)!r} is damaged ({error}): it now lies in {aside.name!r}, a new one is begun"
+            f"the store {str(self.path)!r} is damaged ({error}): renamed to {aside.name!r}, and a new one is started"
         )
         return True
 
 
 def reused(store: Store, taken: int, of: int, what: str) -> str:
-    """How much was taken from a store, in a sentence.
+    """How many results were taken from a store, in a sentence.
 
     >>> reused(Store("mine.sqlite"), 3, 4, "checks")
     '3 of 4 checks come from the store mine.sqlite; `fresh` computes them again'
@@ -216,7 +219,7 @@ def reused(store: Store, taken: int, of: int, what: str) -> str:
 
 @functools.cache
 def _of_this_process(path: str) -> Store:
-    """The store as another process has it, where nobody is told: what is wrong goes back with the results."""
+    """The store in another process, which reports no faults itself: they go back with the results."""
     return Store(path, tell=lambda sentence: None)
 
 
@@ -253,7 +256,7 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def _settle(db: sqlite3.Connection) -> None:
-    """Journal and durability. Two processes that begin at once may be in each other's way: the switch does not wait."""
+    """Set journal and durability. Two processes that start at the same time may conflict: the switch does not wait."""
     ends = time.monotonic() + _BUSY_SECONDS
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Keys: the hash of what a result rests on, the same on every machine and in every process."""
+"""Keys: the hash of all that a result depends on, the same on every machine and in every process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["canonical", "key"]
 
 
 def key(kind: str, parts: Mapping[str, object]) -> str:
-    """The SHA-256 of a kind of result and of what it rests on, as canonical JSON: in hexadecimal, 64 digits.
+    """The SHA-256 of a kind of result and of its dependencies, as canonical JSON: in hexadecimal, 64 digits.
 
     The order of names does not matter, and arrays count with their type, shape and bytes.
 
@@ -29,10 +29,11 @@ def key(kind: str, parts: Mapping[str, object]) -> str:
 
 
 def canonical(value: Any, where: str = "parts") -> Any:
-    """The value as JSON data that is the same for the same content: arrays by their hash, frozen data by the name of
-    their class and their fields (without what was computed from them), other objects by what their ``content`` gives,
-    functions by their name, calls that are still to be made by function and arguments. TypeError names what has no such
-    form.
+    """The canonical form of a value: JSON data that is the same for the same content.
+
+    Arrays become their hash, frozen data the name of their class with their fields (without cached values). Other
+    objects become the result of their ``content``, functions their name, and partial calls function and arguments.
+    TypeError names a value without such a form.
 
     >>> import numpy as np
     >>> canonical(np.zeros(2)) == canonical(np.zeros(2)), canonical(np.zeros(2)) == canonical(np.zeros((2, 1)))
@@ -49,7 +50,7 @@ def canonical(value: Any, where: str = "parts") -> Any:
     if isinstance(value, partial):
         call = {"function": value.func, "arguments": value.args, "named": value.keywords}
         return canonical(call, where)
-    if hasattr(value, "cache_info"):  # a function that remembers what it gave
+    if hasattr(value, "cache_info"):  # a cached function
         value = value.__wrapped__
     if isinstance(value, FunctionType) and "<" not in value.__qualname__:
         return {"function": f"{value.__module__}.{value.__qualname__}"}

@@ -1,4 +1,4 @@
-"""Where the store of a command is."""
+"""The location of a command's store."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from dpfl_theory.errors import InputError
 __all__ = ["DEFAULT", "OFF", "VARIABLE", "place", "prepare"]
 
 DEFAULT = Path(".dpfl-theory", "evidence.sqlite")
-"""In the working directory."""
+"""The default path, relative to the working directory."""
 VARIABLE = "DPFL_THEORY_STORE"
 OFF = "off"
-"""In place of a path: no store."""
+"""The word that is given instead of a path to use no store."""
 
 
 def place(given: str | None = None) -> Path | None:
-    """The store's path: the one that is given, that of the environment variable DPFL_THEORY_STORE, or the default; None
-    for ``off``. Raises InputError for what can be no file.
+    """The store's path: the given one, that of the environment variable DPFL_THEORY_STORE, or the default.
+
+    It is None for ``off``. Raises InputError for a path that cannot be a file.
 
     >>> place("off") is None, str(place("mine.sqlite"))
     (True, 'mine.sqlite')
@@ -28,12 +29,12 @@ def place(given: str | None = None) -> Path | None:
         return None
     path = Path(text)
     if not text or "\0" in text or path.is_dir() or (path.exists() and not path.is_file()):
-        raise InputError(f"the store {text!r} is no file: give the path of one, or {OFF!r} for none")
+        raise InputError(f"the store {text!r} is not a file: give the path of one, or {OFF!r} for none")
     return path
 
 
 def prepare(path: Path) -> None:
-    """Make the folder of a store. What is made here keeps itself out of git."""
+    """Create the folder of a store. A folder created here is ignored by git."""
     made = not path.parent.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
     if made:

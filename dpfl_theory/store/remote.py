@@ -1,5 +1,4 @@
-"""Results that are made where the store is not, on a worker of a cluster: each travels back with the piece of work that
-made it, and the process that has the store puts it in.
+"""Remote stores: results of a cluster's workers travel back with their pieces of work, and the coordinator stores them.
 
 No worker opens the file: SQLite's write-ahead log does not work across machines.
 """
@@ -21,7 +20,7 @@ _PARCELS: ContextVar[list[Parcel] | None] = ContextVar("_PARCELS", default=None)
 
 @dataclass(frozen=True)
 class Parcel:
-    """An entry on its way to the store in a file, and the source files that must be as they were for it."""
+    """An entry for the store in a file, and the source files that must be unchanged for it."""
 
     store: Path
     entry: Entry
@@ -29,13 +28,13 @@ class Parcel:
 
 
 def parcels() -> list[Parcel] | None:
-    """What is on its way from here; None where the store is here."""
+    """The parcels that this process sends; None where the store is here."""
     return _PARCELS.get()
 
 
 @contextlib.contextmanager
 def away() -> Iterator[list[Parcel]]:
-    """Where stores are elsewhere: nothing is in them, and what is put into a slot is in this list.
+    """Inside, all stores are remote: they appear empty, and each result put into a slot is added to this list.
 
     >>> with away() as sent:
     ...     parcels() is sent

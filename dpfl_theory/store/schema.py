@@ -1,4 +1,4 @@
-"""The schema of the store's file, its version, and the way from each version to the next."""
+"""The schema of the store's file, its version, and the migration from each version to the next."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from dpfl_theory.errors import InputError
 __all__ = ["MIGRATIONS", "Damaged", "migrate", "recognise"]
 
 _APPLICATION = 0x6470666C
-"""What says that an SQLite file is a store of this package: 'dpfl'."""
+"""The application id that marks an SQLite file as a store of this package: 'dpfl'."""
 
 
 class Damaged(Exception):
-    """The file is not what was written."""
+    """The file is damaged."""
 
 
 def _first(db: sqlite3.Connection) -> None:
-    """From nothing: the table of entries."""
+    """Create the table of entries."""
     db.execute(f"PRAGMA application_id = {_APPLICATION}")
     db.execute(
         "CREATE TABLE entries (key TEXT PRIMARY KEY NOT NULL, kind TEXT NOT NULL, about TEXT NOT NULL, "
@@ -29,12 +29,12 @@ def _first(db: sqlite3.Connection) -> None:
 
 
 MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first]
-"""Step i leads from version i to version i + 1; a file of version 0 is empty."""
+"""Step i migrates from version i to version i + 1; a file of version 0 is empty."""
 
 
 def recognise(db: sqlite3.Connection, path: Path, given: bool = False) -> None:
-    """Raise InputError for the file of another program or of a later version, which is left alone; given: for an empty
-    one as well."""
+    """Raise InputError for the file of another program or of a later version, which stays unchanged; given: also for an
+    empty one."""
     version, application, tables = _seen(db)
     if version > len(MIGRATIONS) and application == _APPLICATION:
         raise InputError(
@@ -50,8 +50,8 @@ def recognise(db: sqlite3.Connection, path: Path, given: bool = False) -> None:
 
 
 def _seen(db: sqlite3.Connection) -> tuple[int, int, int]:
-    """Version, application and number of tables and indices, as they are at one moment: another process may be about
-    to make them."""
+    """Version, application and number of tables and indices, read consistently: another process may be creating
+    them."""
     db.execute("BEGIN")
     try:
         asked = ("PRAGMA user_version", "PRAGMA application_id", "SELECT count(*) FROM sqlite_master")
@@ -62,7 +62,7 @@ def _seen(db: sqlite3.Connection) -> tuple[int, int, int]:
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Bring the file to the present version, all steps or none; another process may be about the same."""
+    """Migrate the file to the present version, all steps or none; another process may be doing the same."""
     if _version(db) == len(MIGRATIONS):
         return
     db.execute("BEGIN IMMEDIATE")

@@ -1,4 +1,4 @@
-"""One result's place in a store, as sent to the process that makes the result."""
+"""The place of one result in a store, as sent to the process that computes the result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Ended(Generic[T]):
-    """What a piece of work gave, and why that could not be stored, if so."""
+    """The result of a piece of work and, where it could not be stored, the reason."""
 
     result: T
     trouble: str = ""
@@ -31,11 +31,12 @@ class Ended(Generic[T]):
 
 @dataclass(frozen=True)
 class Slot:
-    """Where one result is kept.
+    """The place of one result in a store.
 
-    parts: what it rests on, which the key is of. basis: the names of the modules whose sources are hashed in there, so
-    that they can be hashed anew. watched: the source files, or their folders, and how each was (`state_of`) when it was
-    hashed: a process that begins later imports what lies there then. Without a store there is only the key.
+    parts: the dependencies of the result, of which the key is the hash. basis: the names of the modules whose sources
+    are hashed there, so that they can be hashed again. watched: the source files, or their folders, and the state of
+    each (`state_of`) when it was hashed. A process that starts later imports the files as they are then. Without a
+    store there is only the key.
     """
 
     store: Store | None
@@ -51,22 +52,22 @@ class Slot:
         return key(self.kind, self.parts)
 
     def within(self, **parts: Any) -> Slot:
-        """The slot with some parts more."""
+        """The slot with additional parts."""
         from dataclasses import replace
 
         return replace(self, parts={**self.parts, **parts})
 
     def take(self) -> Any:
-        """The stored result; None where there is none, or no store."""
+        """The stored result; None without a result or without a store."""
         if self.store is None or parcels() is not None:
             return None
         text = self.store.get(self.key)
         return None if text is None else result_of(text)
 
     def keep(self, result: Any) -> str:
-        """Put the result, JSON data and arrays; returns why it could not be stored, in a sentence, or nothing.
+        """Store the result, JSON data and arrays; return why it could not be stored, in a sentence, or an empty text.
 
-        Arrays become lists, and numbers that are not finite are kept as they are.
+        Arrays become lists, and numbers that are not finite are kept unchanged.
         """
         return keep_all([(self, result)])
 
@@ -78,7 +79,7 @@ class Slot:
 
 
 def keep_all(results: Sequence[tuple[Slot, Any]]) -> str:
-    """Put results that ended together, of slots of one store, as `Slot.keep` does each."""
+    """Store results that finished together, of slots of one store, as `Slot.keep` does for each."""
     made = [(slot.store, slot._parcel(result)) for slot, result in results if slot.store is not None]
     if (sent := parcels()) is not None:
         sent += [parcel for _, parcel in made]
@@ -87,24 +88,24 @@ def keep_all(results: Sequence[tuple[Slot, Any]]) -> str:
 
 
 def unpack(parcels: Sequence[Parcel], store: Store) -> str:
-    """Put entries where they belong; returns why that was not possible, in a sentence, or nothing."""
+    """Put entries into their store; return why that was not possible, in a sentence, or an empty text."""
     watched = {(place, state) for parcel in parcels for place, state in parcel.watched.items()}
     if any(state_of(place) != state for place, state in watched):
         return (
-            "files that the results rest on changed while this ran: what has ended since is not stored, for nobody can "
-            "tell which of them it rests on"
+            "source files of the results changed while this ran: results since then are not stored, because their "
+            "version of the files is unknown"
         )
     store.put_all([parcel.entry for parcel in parcels])
     return store.trouble
 
 
 def _listed(value: Any) -> Any:
-    """NumPy's numbers and arrays as JSON has them."""
+    """Convert NumPy's numbers and arrays to JSON data."""
     return value.tolist()
 
 
 def result_of(text: str) -> Any:
-    """The result in the text of an entry that a slot put; None where it has none."""
+    """The result in the text of an entry that a slot stored; None where it has none."""
     try:
         return json.loads(text)["result"]
     except (ValueError, KeyError, TypeError):
@@ -112,7 +113,7 @@ def result_of(text: str) -> Any:
 
 
 def state_of(place: Path) -> str:
-    """What changes whenever this source file does, or one in this folder or below: a hash of names, sizes and times."""
+    """A hash of names, sizes and times, which changes with this source file, or with any in this folder or below."""
     made = "".join(sorted(_files(str(place))))
     return hashlib.sha256(made.encode("utf-8", "surrogateescape")).hexdigest()
 

@@ -1,7 +1,7 @@
 """Sweeps: runs of algorithms on problems over grids, lists and Sobol designs of their parameters.
 
 A configuration (a TOML file, or ``key=value`` on the command line) names a problem or the user's data, an algorithm,
-hyper-parameters and what varies; it is validated as a whole. Each combination is a cell. The package can be called:
+hyper-parameters and the varied keys; it is validated as a whole. Each combination is a cell. The package can be called:
 ``dpfl_theory.sweep(...)`` is `sweep`.
 """
 
@@ -31,22 +31,22 @@ def sweep(
     resume: bool = False,
     over: Over | None = None,
 ) -> Table:
-    """The results of a sweep: a row for each cell, in the order of the design.
+    """Run a sweep and return its table: a row for each cell, in the order of the design.
 
     Args:
         config: a mapping as in the TOML file (``dpfl-theory sweep --schema``), or the file's path.
-        jobs: processes.
-        pack: cells in a call of the kernels, at most. The numbers are the same for any jobs and any pack.
-        limit: seconds that a cell may take; one that takes longer is ended and listed.
-        store, resume: where finished cells are kept, and whether they are taken from there.
-        over: what runs the work, in place of processes (`dpfl_theory.processes.spread`).
+        jobs: number of processes.
+        pack: maximum number of cells in a call of the kernels. The numbers are the same for any jobs and any pack.
+        limit: time limit of a cell [s]; a cell that takes longer is ended and listed.
+        store, resume: where finished cells are stored, and whether they are reused.
+        over: the function that runs the work, in place of processes (`dpfl_theory.processes.spread`).
 
     Returns:
-        A `Table`: ``rows``, of each cell ``status`` ("done" or "failed"), ``cause``, its hyper-parameters, of each
-        observable the mean after the last round over the lanes and its standard error (``NAME``, ``NAME_error``) and
-        the same of the mean over rounds (``NAME_average``, ``NAME_average_error``), the certified ``epsilon`` where
-        noise is added and, of each statement, ``ID:bound``, ``ID:measured``, ``ID:ratio``, ``ID:met`` (its hypotheses)
-        and ``ID:hypotheses`` (what fails).
+        A `Table`, whose ``rows`` have for each cell ``status`` ("done" or "failed"), ``cause`` and the
+        hyper-parameters. For each observable they have the mean over the replicates after the last round and its
+        standard error (``NAME``, ``NAME_error``), and the same for the mean over rounds (``NAME_average``,
+        ``NAME_average_error``). Where noise is added they have the certified ``epsilon``. For each statement they have
+        ``ID:bound``, ``ID:measured``, ``ID:ratio``, ``ID:met`` (its hypotheses) and ``ID:hypotheses`` (what fails).
 
     Raises:
         InputError: with one sentence for each fault of the configuration.
@@ -64,7 +64,7 @@ def sweep(
 
 
 class _Callable(ModuleType):
-    """This package, which can be called."""
+    """This package as a callable module."""
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Table:
         return sweep(*arguments, **keywords)

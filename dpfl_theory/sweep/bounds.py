@@ -1,8 +1,8 @@
-"""A statement's bound at the parameters of a cell, beside what was measured there.
+"""A statement's bound at the hyper-parameters of a cell, with the quantity measured there.
 
-The letters of a statement are read off the problem, the algorithm and the run, which starts at 0; the sides and the
-hypotheses are the statement's own. Where a letter is no hyper-parameter of the run it is the one that makes the run the
-one that the statement prescribes: das2022's rho is that of the noise, alpha and gamma those of eta and K.
+The symbols of a statement get their values from the problem, the algorithm and the run, which starts at 0. The sides
+and the hypotheses are the statement's own. A symbol that is not a hyper-parameter of the run gets the value for which
+the statement prescribes this run: das2022's rho follows from the noise, alpha and gamma from eta and K.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ Symbols = Mapping[str, float]
 class Bound:
     """Both sides of a statement at a cell.
 
-    bound, measured, error: the right side, the left one and its standard error over the lanes (None for a single lane
-    and for a least mean over rounds); met: whether the hypotheses are met, None where the run does not tell; why; limit
-    and of: where the left side is a multiple of one observable, what the bound says of it, and its column.
+    bound, measured, error: the right side, the left one and its standard error over the replicates (None for a single
+    replicate and for a least mean over rounds). met: whether the hypotheses are met, None where the run does not decide
+    it; why: the reason. limit, of: where the left side is a multiple of one observable, the bound on this observable,
+    and its column.
     """
 
     bound: float
@@ -57,7 +58,7 @@ class Bound:
 
 
 def _das2022(problem: Problem, model: Hyper, letters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
-    """sigma = C rho sqrt(K/d), eta = rho/(2 alpha L), K = 2 alpha gamma/(C rho^2); G = C/E, as Theorem 4 has it."""
+    """sigma = C rho sqrt(K/d), eta = rho/(2 alpha L), K = 2 alpha gamma/(C rho^2); G = C/E, as in Theorem 4."""
     c, own = problem.constants, _no_minimiser(problem)
     eta, C, E, K, L = letters["eta"], letters["C"], letters["E"], float(rounds), c.L_max
     rho = letters["sigma"] * math.sqrt(problem.d / K) / C
@@ -81,7 +82,7 @@ def _no_minimiser(problem: Problem) -> dict[str, float]:
 
 
 def _hou2023(problem: Problem, model: Hyper, letters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
-    """Lemma 1's variance is p T v C^2 ln(1/delta)/epsilon^2: C = epsilon = 1, and v is that of the noise."""
+    """Lemma 1's variance is p T v C^2 ln(1/delta)/epsilon^2: C = epsilon = 1, and v follows from the noise."""
     c, eta, p, delta = problem.constants, letters["eta"], letters["p"], 1e-5
     sigma = letters.get("sigma", 0.0)
     psi = math.nan
@@ -96,7 +97,7 @@ def _hou2023(problem: Problem, model: Hyper, letters: Symbols, rounds: int) -> t
 
 
 def _shulgin2025(problem: Problem, model: Hyper, letters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
-    """Zero memories at first: R is the longest of the first gradients."""
+    """The memories start at 0: R is the largest norm of the first gradients."""
     c, zero = problem.constants, np.zeros(problem.d)
     R = max(float(np.linalg.norm(problem.client_gradient(i, zero))) for i in range(problem.n))
     values = {"gap": problem.value(zero) - c.f_star, "K": float(rounds - 1), "L": c.L_f, "L_max": c.L_max, "R": R}
@@ -115,11 +116,11 @@ _SPOKEN: Mapping[str, tuple[_Reader, tuple[str, ...]]] = {
 
 
 _CLIPPED = ("hou2023.theorem1.clipped",)
-"""What speaks of runs in which clipping acts: the readers suppose that it never does."""
+"""Statements on runs with active clipping, while the functions above assume that clipping is never active."""
 
 
 def spoken_of(name: str) -> list[str]:
-    """The statements that speak of an algorithm's runs.
+    """The statements that concern an algorithm's runs.
 
     >>> spoken_of("dp-scaffnew")
     ['hou2023.theorem1', 'hou2023.theorem1.sharpened']
@@ -130,18 +131,18 @@ def spoken_of(name: str) -> list[str]:
 
 
 def refusal(id_: str, names: Sequence[str], every: int) -> str | None:
-    """Why a statement cannot be evaluated beside runs of any of these algorithms."""
+    """Why a statement cannot be evaluated for runs of any of these algorithms."""
     if every > 1:
-        return f"every is {every}: {id_} speaks of all rounds; leave every at 1"
+        return f"every is {every}: {id_} concerns all rounds; leave every at 1"
     if any(id_ in spoken_of(name) for name in names):
         return None
     known = [one for name in names for one in spoken_of(name)]
     hint = f"give one of {', '.join(known)}" if known else f"its bounds are known for {', '.join(_SPOKEN)}"
-    return f"statements holds {id_!r}: it does not speak of runs of {', '.join(names)}; {hint}"
+    return f"statements holds {id_!r}: it does not concern runs of {', '.join(names)}; {hint}"
 
 
 def observed_by(ids: Sequence[str]) -> list[str]:
-    """The observables that these statements speak of."""
+    """The observables in these statements."""
     expectations = [e for id_ in ids for e in statements.get(id_).expectations]
     return list(dict.fromkeys(name for e in expectations for name, _ in e.parts))
 
@@ -177,7 +178,7 @@ def bound_of(id_: str, problem: Problem, model: Hyper, letters: Symbols, run: Ru
 
 
 def _by_lane(run: Run, when: str, name: str, rounds: int, own: slice) -> Any:
-    """What an expectation is the mean of, (lanes,); the least mean over rounds, (1,)."""
+    """The samples whose mean estimates an expectation, (lanes,); the least mean over rounds, (1,)."""
     stream = run[name]
     if when == "least":
         return stream.every_round[:rounds, own].mean(axis=1).min(keepdims=True)
@@ -185,7 +186,7 @@ def _by_lane(run: Run, when: str, name: str, rounds: int, own: slice) -> Any:
 
 
 def _shown(statement: Statement, column: str) -> str | None:
-    """The column of results that is the mean of what an expectation's column streams."""
+    """The column of results with the mean of the observable that an expectation's column streams."""
     for expectation in statement.expectations:
         for name, _ in expectation.parts:
             if expectation.column(name) == column and expectation.when != "least":
@@ -198,5 +199,5 @@ def _hypotheses(statement: Statement, problem: Problem, values: Symbols, said: s
     if failed is not None:
         return False, f"not met: {failed[0]}: {failed[1]}"
     if said.startswith("?"):
-        return None, f"the run does not tell{said[1:]}"
+        return None, f"the run does not show{said[1:]}"
     return (False, f"not met: {said}") if said else (True, "met")

@@ -1,4 +1,4 @@
-"""A configuration: what stands in a TOML file or is set on the command line, validated as a whole."""
+"""A configuration: the content of a TOML file and settings of the command line, validated as a whole."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ def _statement(name: str) -> str:
 
 
 class Common(Model):
-    """What belongs to a run beside its problem and algorithm."""
+    """The settings of a run besides its problem and algorithm."""
 
     rounds: Annotated[int, Field(ge=1, lt=2**32)] = told("rounds of a run", 100)
-    lanes: Annotated[int, Field(ge=1, lt=2**63)] = told("independent runs, whose mean and error are told", 16)
-    seed: Whole = told("seed of all noise; lane l of every cell with this seed draws the same", 0)
+    lanes: Annotated[int, Field(ge=1, lt=2**63)] = told("independent replicates, whose mean and error are reported", 16)
+    seed: Whole = told("seed of all noise; replicate l has the same noise in every cell with this seed", 0)
     observe: list[Annotated[str, AfterValidator(_observable)]] = told("observables", ["suboptimality"])
     every: Count = told("the interval between observed rounds", 1)
     series: bool = told("whether each observed round is written too", False)
     statements: list[Annotated[str, AfterValidator(_statement)]] = told(
-        "statements whose bounds are evaluated beside the runs", []
+        "statements whose bounds are evaluated for the runs", []
     )
-    privacy: Privacy = told("the privacy budget, and what the certified epsilon speaks of", Privacy())
+    privacy: Privacy = told("the privacy budget, and the setting of the certified epsilon", Privacy())
 
 
 RUN = tuple(Common.model_fields)
-"""The keys of a run beside its problem and algorithm."""
+"""The keys of a run besides its problem and algorithm."""
 
 
 class Range(Model):
-    """Where a key of a Sobol design lies."""
+    """The range of a key in a Sobol design."""
 
-    low: float = told("the least value")
+    low: float = told("the smallest value")
     high: float = told("the largest value")
-    scale: Literal["log", "linear"] = told("how values are spread", "linear")
+    scale: Literal["log", "linear"] = told("the scale of the values", "linear")
     whole: bool = told("whether values are rounded to whole numbers", False)
 
 
@@ -64,7 +64,7 @@ class Sobol(Model):
 
     points: Annotated[int, Field(ge=1, le=2**20)] = told("how many points")
     seed: Whole = told("seed of the scrambling", 0)
-    ranges: dict[str, Range] = told("by key: where it lies")
+    ranges: dict[str, Range] = told("by key: its range")
 
 
 def _named(value: Any) -> str | None:
@@ -111,7 +111,7 @@ def schema(sweep: bool) -> dict[str, Any]:
 
 
 def read(path: str | Path | None) -> dict[str, Any]:
-    """A TOML file's content; nothing without a file."""
+    """A TOML file's content; empty without a file."""
     if path is None:
         return {}
     try:
@@ -119,15 +119,15 @@ def read(path: str | Path | None) -> dict[str, Any]:
     except InputError as error:
         raise InputError(f"{str(path)!r}: {error}") from None
     except UnicodeDecodeError:
-        raise InputError(f"{str(path)!r} is no TOML file: it is not text in UTF-8") from None
+        raise InputError(f"{str(path)!r} is not a TOML file: it is not text in UTF-8") from None
     except OSError as error:
         raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}; check the path") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{str(path)!r} is no TOML file: {error}; correct it there") from None
+        raise InputError(f"{str(path)!r} is not a TOML file: {error}; correct it there") from None
 
 
 def settled(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
-    """The configuration with what ``key=value`` says, values as in TOML; what is no such value is a text.
+    """The configuration with the assignments ``key=value``, whose values are TOML or, where invalid, plain text.
 
     >>> settled({"rounds": 3}, ["problem.name=quadratic", "grid.eta=[0.1, 0.2]", "rounds=5"])
     {'rounds': 5, 'problem': {'name': 'quadratic'}, 'grid': {'eta': [0.1, 0.2]}}
@@ -137,7 +137,7 @@ def settled(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, 
         key, sign, value = text.partition("=")
         path = [part.strip() for part in key.split(".")]
         if not sign or not all(path):
-            raise InputError(f"`set` is {text!r}, which is no assignment: write it like algorithm.eta=0.1")
+            raise InputError(f"`set` is {text!r}, which is not an assignment: write it like algorithm.eta=0.1")
         try:
             parsed = tomllib.loads(f"value = {value}", parse_float=_number)["value"]
         except InputError as error:
@@ -148,7 +148,7 @@ def settled(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, 
         for part in path[:-1]:
             at = at.setdefault(part, {})
             if not isinstance(at, dict):
-                raise InputError(f"`set` is {text!r}, and {part!r} is no table: set {part} as a whole")
+                raise InputError(f"`set` is {text!r}, and {part!r} is not a table: set {part} as a whole")
         at[path[-1]] = parsed
     return found
 

@@ -1,4 +1,4 @@
-"""The cells of a sweep: what a grid, a list and a Sobol design make of the configuration, all of it validated."""
+"""The cells of a sweep, from a configuration with a grid, a list and a Sobol design, all validated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One run of the sweep: the problem's table, the algorithm and all else, and the values of what varies."""
+    """One run of the sweep: the problem's table, the algorithm, all other settings, and the values of the varied
+    keys."""
 
     problem: Table
     algorithm: Hyper
@@ -36,7 +37,7 @@ class Cell:
     varied: Mapping[str, Any] = field(default_factory=dict)
 
     def document(self) -> Table:
-        """All of it as plain data, defaults included."""
+        """The cell as plain data, including defaults."""
         return {
             "problem": self.problem,
             "algorithm": document(self.algorithm),
@@ -46,7 +47,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Design:
-    """The cells, which keys vary, and the configuration as it was given."""
+    """The cells, the varied keys, and the configuration as it was given."""
 
     cells: list[Cell]
     axes: list[str]
@@ -55,7 +56,7 @@ class Design:
 
 
 def designed(config: Mapping[str, Any], what: str = "the configuration", sweep: bool = True) -> Design:
-    """The cells of a configuration; without ``sweep`` a single one, and no design.
+    """The design of a configuration; without ``sweep`` it has a single cell.
 
     Raises InputError with one sentence for each fault.
 
@@ -75,11 +76,11 @@ def designed(config: Mapping[str, Any], what: str = "the configuration", sweep: 
     axes = _axes(config, faults) if sweep else [[{}]]
     output = config.get("output") if sweep else None
     if output is not None and not isinstance(output, str):
-        faults.add(f"output is {shown(output)}: it is no text; give a file's name in quotes")
+        faults.add(f"output is {shown(output)}: it is not a text; give a file's name in quotes")
     maker = _Maker(faults, _origins(config))
     total = len(problem_tables) * len(algorithm_tables) * math.prod(map(len, axes))
     if total > MOST_CELLS:
-        raise InputError(f"{what} makes {total} cells: the most is {MOST_CELLS}; give fewer values")
+        raise InputError(f"{what} makes {total} cells: at most {MOST_CELLS} are allowed; give fewer values")
     names = list(dict.fromkeys(name for axis in axes for row in axis for name in row))
     cells: dict[str, Cell] = {}
     for problem, algorithm in itertools.product(problem_tables, algorithm_tables):
@@ -108,25 +109,25 @@ def _tables(config: Mapping[str, Any], key: str, sweep: bool, faults: Faults) ->
     for i, table in enumerate(tables):
         if not isinstance(table, Mapping):
             where = f"{key}[{i}]" if len(tables) > 1 else key
-            faults.add(f"{where} is {shown(table)}: it is no table; give keys and values")
+            faults.add(f"{where} is {shown(table)}: it is not a table; give keys and values")
     return [dict(table) for table in tables if isinstance(table, Mapping)]
 
 
 def _axes(config: Mapping[str, Any], faults: Faults) -> list[list[Table]]:
-    """What is combined: each axis a list of values that belong together, by key."""
+    """The axes that are combined: each is a list of points, which are values by key."""
     found: list[list[Table]] = []
     grid = config.get("grid", {})
     if not isinstance(grid, Mapping):
-        faults.add(f"grid is {shown(grid)}: it is no table; give keys and lists of values")
+        faults.add(f"grid is {shown(grid)}: it is not a table; give keys and lists of values")
         grid = {}
     for key, values in _flat(grid):
         if not isinstance(values, list) or not values:
-            faults.add(f"grid.{key} is {shown(values)}: it is no list of values; put them in brackets")
+            faults.add(f"grid.{key} is {shown(values)}: it is not a list of values; put them in brackets")
         else:
             found.append([{key: value} for value in values])
     rows = config.get("list", [])
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-        faults.add(f"list is {shown(rows)}: it is no list of tables; write [[list]] above each")
+        faults.add(f"list is {shown(rows)}: it is not a list of tables; write [[list]] above each")
     elif rows:
         found.append([dict(_flat(row)) for row in rows])
     if "sobol" in config:
@@ -135,12 +136,12 @@ def _axes(config: Mapping[str, Any], faults: Faults) -> list[list[Table]]:
             found.append(_sobol(sobol, faults))
     keys = [key for axis in found for key in {key for row in axis for key in row}]
     for key in {key for key in keys if keys.count(key) > 1}:
-        faults.add(f"{key} is varied twice: leave it to one of grid, list and sobol")
+        faults.add(f"{key} is varied twice: vary it in only one of grid, list and sobol")
     return found or [[{}]]
 
 
 def _origins(config: Mapping[str, Any]) -> dict[str, str]:
-    """Where each key that varies stands in the configuration."""
+    """The path of each varied key in the configuration."""
     found: dict[str, str] = {}
     grid, rows, sobol = (config.get(key) for key in ("grid", "list", "sobol"))
     if isinstance(sobol, Mapping) and isinstance(sobol.get("ranges"), Mapping):
@@ -151,7 +152,7 @@ def _origins(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Keys with dots in place of tables within tables."""
+    """Flatten nested tables into keys with dots."""
     for key, value in table.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{above}{key}.")
@@ -191,7 +192,7 @@ def _sobol(design: Sobol, faults: Faults) -> list[Table]:
 
 
 class _Maker:
-    """Makes cells of tables; each table is validated once."""
+    """Constructor of cells from tables; each table is validated once."""
 
     def __init__(self, faults: Faults, origins: Mapping[str, str]) -> None:
         self.faults, self.origins = faults, origins
@@ -200,13 +201,15 @@ class _Maker:
         self.refused: dict[str, Any] = {}
 
     def cell(self, problem: Table, algorithm: Table, run: Table, values: Mapping[str, Any]) -> Cell | None:
-        """The cell with these values in place; None where it has faults."""
+        """The cell with these values; None where it has faults."""
         tables: dict[str, Table] = {"problem": dict(problem), "algorithm": dict(algorithm), "": dict(run)}
         named: dict[str, dict[str, str]] = {"problem": {}, "algorithm": {}, "": {}}
         varied: Table = {}
         if isinstance(run.get("privacy"), Mapping):
             tables[""]["privacy"] = dict(run["privacy"])
-        ordered = sorted(values.items(), key=lambda item: not item[0].endswith(".name"))  # names decide on other keys
+        ordered = sorted(
+            values.items(), key=lambda item: not item[0].endswith(".name")
+        )  # names first: they set the keys
         for key, value in ordered:
             first, dot, rest = key.partition(".")
             where, own = (first, rest) if dot and first in _OF_TABLES else ("" if key in RUN else "algorithm", key)
@@ -232,7 +235,7 @@ class _Maker:
         return Cell(document(made[0]), made[1], made[2], {key: varied[key] for key in values if key in varied})
 
     def used(self, name: str) -> None:
-        """Tell of a varied key that no algorithm takes."""
+        """Add a fault for a varied key that no algorithm takes."""
         if name not in self.taken and name in self.refused:
             keys = {k for kind in self.kinds() for k in kind.model_fields} - {"name"}
             tables = [f"problem.{k}" for k in ("clients", "dimension", "heterogeneity")]
@@ -243,7 +246,7 @@ class _Maker:
             )
 
     def kinds(self) -> list[type[Hyper]]:
-        """The kinds of algorithms met."""
+        """The kinds of algorithms seen so far."""
         return [type(model) for key, model in self.known.items() if isinstance(model, Hyper)]
 
     def _of_kind(self, key: str, table: Table, known: Mapping[str, type[Model]], named: Mapping[str, str]) -> Any:

@@ -1,9 +1,9 @@
-"""What a sweep will cost: a model of its floating-point operations, and a short timing that says what one takes here.
+"""Cost estimate of a sweep: a model of its floating-point operations, and a short timing of one operation here.
 
-A round of a block of lanes does the clients' local steps (two products with the records, or two with the eigenbases of
-quadratics), evaluates f, and draws noise. One block of each group of cells is timed, for some rounds and for a few
-times as many; groups that are not timed, since they are many or a round of theirs takes seconds, cost what their
-operations cost elsewhere.
+A round of a block of lanes does the clients' local steps, evaluates f, and draws noise. A local step is two products
+with the records, or two with the eigenbases of quadratics. One block of each group of cells is timed, for some rounds
+and for a few times as many. A group is not timed where there are many, or where its rounds take seconds. Its operations
+then cost as much as those of other groups.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ __all__ = ["Estimate", "as_rows", "estimate"]
 
 _TIMED_GROUPS = 12
 _FEW, _MANY = 60, 240
-"""Rounds of the two timings: a tape is worth its recording in both."""
+"""Rounds of the two timings: in both it is worth recording a tape."""
 _TIMED_FLOPS = 2e9
-"""Operations of a timing at most: a second or so."""
+"""Maximum number of operations of a timing: about one second."""
 _SECONDS_PER_FLOP = 5e-10
-"""Where nothing can be timed."""
+"""The cost of an operation where nothing can be timed [s]."""
 _NORMAL = 60.0
-"""Operations of a normal: ten rounds of Philox, a logarithm, a sine and a cosine."""
+"""Operations of a normal variate: ten rounds of Philox, a logarithm, a sine and a cosine."""
 _START_SECONDS = 5.0
-"""What a process needs before its first cell."""
+"""Startup time of a process before its first cell [s]."""
 _BASE_BYTES = 350e6
-"""What a process holds before its first cell."""
+"""Memory of a process before its first cell [bytes]."""
 _ARRAYS = 8
-"""Arrays (clients, lanes, d) that a round holds at once, at most."""
+"""Maximum number of arrays (clients, lanes, d) that a round holds at the same time."""
 _NOISY_STEPS = ("dp-fedavg-record", "dp-sgd-record", "dp-scaffold")
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Cells, packs, floating-point operations, seconds with so many processes, bytes of all of them."""
+    """The estimate: cells, packs, floating-point operations, seconds, processes, and bytes of all processes."""
 
     cells: int
     packs: int
@@ -55,7 +55,7 @@ class Estimate:
 
 
 def _round(problem: Problem, cell: Cell) -> float:
-    """Operations of one round of one lane."""
+    """The operations of one round of one lane."""
     n, d = problem.n, problem.d
     data: Any = getattr(problem, "data", None)
     if data is None:
@@ -76,7 +76,7 @@ def _round(problem: Problem, cell: Cell) -> float:
 
 
 class _Timing(NamedTuple):
-    """Seconds before the first block of a group, and of a block, and the operations that it does."""
+    """Seconds before a group's first block, seconds of a block, and operations of a block."""
 
     first: float
     block: float
@@ -84,7 +84,7 @@ class _Timing(NamedTuple):
 
 
 def _timed(pack: Pack, problem: Problem) -> _Timing | None:
-    """The timing of a pack's first block; None where one round of it takes too long to be timed."""
+    """The timing of a pack's first block; None where one of its rounds takes too long."""
     cell = pack.cells[0]
     width = width_of(problem)
     lanes = width if not cell.algorithm.among else min(width, cell.common.lanes)
@@ -100,7 +100,7 @@ def _timed(pack: Pack, problem: Problem) -> _Timing | None:
         one()
         return time.perf_counter() - begun
 
-    first = seconds(min(rounds, most, 4))  # compiles, and accounts for the noise
+    first = seconds(min(rounds, most, 4))  # includes compilation and privacy accounting
     few, many = (min(rounds, most, count) for count in (_FEW, _MANY))
     if few == many:
         found = min(seconds(many) for _ in range(2)) * rounds / many
@@ -111,7 +111,7 @@ def _timed(pack: Pack, problem: Problem) -> _Timing | None:
 
 
 def estimate(packs: Sequence[Pack], jobs: int) -> Estimate:
-    """What these packs cost on this machine.
+    """Estimate the cost of these packs on this machine.
 
     >>> from dpfl_theory.sweep.design import designed
     >>> from dpfl_theory.sweep.pack import packed
@@ -151,7 +151,7 @@ def estimate(packs: Sequence[Pack], jobs: int) -> Estimate:
 
 
 def _bytes(pack: Pack, problem: Problem, lanes: int) -> float:
-    """What a pack holds beside its process: records, one block's arrays, and the series of its observables."""
+    """Memory of a pack besides its process: records, one block's arrays, and the series of its observables."""
     data: Any = getattr(problem, "data", None)
     records = 0.0 if data is None else float(data.x.data.nbytes if data.sparse else data.x.nbytes)
     logits = 0 if data is None else int(np.max(np.diff(data.offsets))) * data.classes
@@ -161,7 +161,7 @@ def _bytes(pack: Pack, problem: Problem, lanes: int) -> float:
 
 
 def as_rows(found: Estimate) -> list[tuple[str, str]]:
-    """Names and texts."""
+    """The estimate as pairs of a name and a text."""
     seconds = found.seconds
     taken = (
         f"{seconds:.1f} s"

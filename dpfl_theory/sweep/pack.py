@@ -1,9 +1,9 @@
-"""Packs: cells that differ in hyper-parameters and seeds alone, run as lanes of one call of the kernels.
+"""Packs: cells that differ only in hyper-parameters and seeds, run as lanes of one call of the kernels.
 
-A lane's noise has the address (seed of its cell, number within its cell), and every block has the same number of lanes,
-the last one filled up with copies: each matrix product then has the same shape whatever is packed together, and a row
+The noise of a lane is addressed by the seed of its cell and its number within the cell. Every block has the same number
+of lanes; the last one is filled up with copies. Each matrix product then has the same shape for any packing, and a row
 of it does not depend on the others. So a cell's numbers are the same, bit for bit, for any packing and any number of
-processes. Where clients are drawn, products may be over those of some lanes alone, and each cell has blocks of its own.
+processes. Where clients are sampled, a product may cover only some lanes, and each cell has its own blocks.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ from dpfl_theory.timeout import limited
 __all__ = ["WIDEST", "Pack", "blocks_of", "check", "group_of", "packed", "problem_of", "width_of"]
 
 WIDEST = 32
-"""Lanes of a block: a multiple of what every BLAS takes at a time, and enough to make good use of a round."""
+"""Lanes of a block: a multiple of the block sizes of every BLAS, and enough for an efficient round."""
 MOST_KEPT = 2**27
-"""Numbers of a cell's series, where they are asked for: a gigabyte."""
+"""Maximum number of values in a cell's series: a gigabyte."""
 MOST_LANES = 10**6
-"""Lanes of a cell: further ones are cells of their own, with another seed."""
+"""Maximum number of lanes of a cell; further ones need cells with another seed."""
 Row = dict[str, Any]
 
 
 @lru_cache(maxsize=4)
 def problem_of(table: str) -> Problem:
-    """The problem of a table, as JSON."""
+    """The problem of a table in JSON."""
     return made(json.loads(table))
 
 
 def width_of(problem: Problem) -> int:
-    """Lanes of a block, by the problem alone."""
+    """Lanes of a block, which depend only on the problem."""
     return WIDEST if problem.n * problem.d <= 2**16 else WIDEST // 2
 
 
 @dataclass(frozen=True)
 class Pack:
-    """Cells of one group; ``limit``: seconds that a cell may take."""
+    """Cells of one group, with the time limit ``limit`` of a cell [s]."""
 
     cells: tuple[Cell, ...]
     limit: float | None = None
 
     def __call__(self) -> list[str]:
-        """The rows of its cells, as JSON. A cell that fails is a row with its cause; others are not touched by it."""
+        """The rows of the cells, as JSON. A failed cell gives a row with the cause and does not affect others."""
         try:
             return self.raising()
         except Exception as error:
@@ -72,8 +72,8 @@ class Pack:
             return [json.dumps(_failed(self.cells[0], _cause(error)))]
 
     def raising(self, progress: Callable[[float], None] | None = None) -> list[str]:
-        """The same, but what goes wrong is raised. progress: what is told the share that is done, where no limit of
-        time needs a process of its own."""
+        """The same, but errors are raised. progress: called with the finished share, unless a time limit requires a
+        separate process."""
         return self._run(progress) if self.limit is None else limited(self._run, self.limit)
 
     def _run(self, progress: Callable[[float], None] | None = None) -> list[str]:
@@ -86,7 +86,7 @@ def _cause(error: BaseException) -> str:
 
 
 def group_of(cell: Cell) -> str:
-    """What cells that may share a pack have in common."""
+    """The common data of cells that may share a pack."""
     model, common = cell.algorithm, document(cell.common)
     shared = {name: getattr(model, name) for name in (*model.shared, "cohort", "sampling") if hasattr(model, name)}
     less = {key: value for key, value in common.items() if key not in ("seed", "lanes", "privacy")}
@@ -96,7 +96,7 @@ def group_of(cell: Cell) -> str:
 
 
 def packed(cells: Sequence[Cell], most: int, limit: float | None = None) -> list[Pack]:
-    """The cells in packs of at most ``most`` cells, in their order within a group."""
+    """Divide the cells into packs of at most ``most`` cells, in their order within a group."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(group_of(cell), []).append(cell)
@@ -121,7 +121,7 @@ def blocks_of(cells: Sequence[Cell], width: int) -> tuple[list[Lanes], list[int]
 
 
 def _batch(block: Sequence[tuple[int, int, int]]) -> Lanes:
-    """Lanes as batches of those that follow each other."""
+    """Group lanes into batches of consecutive ones."""
     parts: list[Lanes] = []
     for _, seed, number in block:
         last = parts[-1] if parts else None
@@ -133,14 +133,14 @@ def _batch(block: Sequence[tuple[int, int, int]]) -> Lanes:
 
 
 def check(cell: Cell) -> None:
-    """Raise InputError for a cell that no machine has the memory for."""
+    """Raise InputError for a cell that exceeds the memory of any machine."""
     common = cell.common
     if common.lanes > MOST_LANES:
         more = "give the others to cells with another seed"
-        raise InputError(f"lanes is {common.lanes}: the most of a cell is {MOST_LANES}; {more}")
+        raise InputError(f"lanes is {common.lanes}: a cell has at most {MOST_LANES}; {more}")
     kept = common.rounds // common.every * common.lanes * len(common.observe)
     if common.series and kept > MOST_KEPT:
-        raise InputError(f"series has {kept} numbers: the most of a cell is {MOST_KEPT}; give a larger interval, every")
+        raise InputError(f"series has {kept} numbers: a cell has at most {MOST_KEPT}; give a larger interval, every")
 
 
 def _rows(cells: Sequence[Cell], progress: Callable[[float], None] | None = None) -> list[Row]:
@@ -185,7 +185,7 @@ def _failed(cell: Cell, cause: str) -> Row:
 
 
 def _told(cell: Cell) -> Row:
-    """What the row of a cell says of it before it is run."""
+    """The part of a cell's row that is known before the run."""
     common = cell.common
     told: Row = {"problem": cell.problem.get("name") or cell.problem["data"], "algorithm": cell.algorithm.name}
     told |= {"rounds": common.rounds, "lanes": common.lanes, "seed": common.seed, "delta": common.privacy.delta}
@@ -213,7 +213,7 @@ def _row(
 
 
 def _mean(values: Any) -> tuple[float, float | None]:
-    """Mean and standard error; no error of a single lane."""
+    """Mean and standard error; None as the error of a single lane."""
     return float(values.mean()), standard_error(values)
 
 
@@ -223,8 +223,11 @@ def _series(values: Any) -> dict[str, list[float]]:
 
 
 def _lost(run: Run, names: Sequence[str], own: slice) -> str:
-    """In how many lanes the server's vector was lost, and after which round the first; or which observable is not
-    finite where it was not."""
+    """The cause of a failed run, empty for none.
+
+    It says in how many lanes the server's vector became infinite, and after which round first. Otherwise it names the
+    observables that are not finite.
+    """
     if (run.diverged[own] != NEVER).any():
         return told_divergence(run.diverged[own])
     odd = [name for name in names if not np.isfinite(run[name].last[own]).all()]

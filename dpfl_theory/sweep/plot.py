@@ -1,4 +1,4 @@
-"""Figures of results: one quantity over another, a curve for each value of a third, with bounds where there are any."""
+"""Figures of results: one quantity over another, a curve for each value of a third, with available bounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_CURVES = 14
 
 
 def assigned(words: Sequence[str]) -> dict[str, str]:
-    """What ``x=eta y=suboptimality hue=algorithm logx`` says; InputError for other words.
+    """Parse words such as ``x=eta y=suboptimality hue=algorithm logx``; InputError for other words.
 
     >>> assigned(["x=eta", "y=suboptimality", "logx"])
     {'x': 'eta', 'y': 'suboptimality', 'logx': ''}
@@ -42,12 +42,11 @@ def assigned(words: Sequence[str]) -> dict[str, str]:
 
 
 def drawn(table: Table, x: str, y: str, hue: str | None = None, scales: Sequence[str] = ()) -> Figure:
-    """The figure: means over the cells at each x with two standard errors; dashed what statements bound y by, where
-    their hypotheses are met.
+    """Plot means over the cells at each x with two standard errors, and the statements' bounds on y as dashed lines.
 
-    Errors are those over the lanes; where several cells share x and hue (seeds, say), their means are averaged, and the
-    errors with them. Axes of positive numbers that span more than a factor of twenty are logarithmic unless ``linx``
-    or ``liny`` says otherwise.
+    A bound is drawn where its hypotheses are met. Errors are those over the replicates. Where several cells share x and
+    hue (seeds, say), their means and errors are averaged. Axes of positive numbers that span more than a factor of
+    twenty are logarithmic, unless ``linx`` or ``liny`` is given.
 
     >>> from dpfl_theory.sweep.table import Table
     >>> rows = [{"status": "done", "eta": e, "gap": e, "gap_error": 0.1} for e in (1.0, 2.0)]
@@ -84,7 +83,7 @@ def drawn(table: Table, x: str, y: str, hue: str | None = None, scales: Sequence
 
 
 def _bounds(table: Table, y: str) -> list[str]:
-    """The columns with what statements say of y."""
+    """The columns with the statements' bounds on y."""
     return [
         name
         for name in table.columns
@@ -104,7 +103,7 @@ def _curve(ax: Any, rows: Sequence[Any], x: str, y: str, colour: str, marker: st
 
 
 def _bound(ax: Any, rows: Sequence[Any], x: str, name: str, colour: str) -> None:
-    """Dashed, where no hypothesis is known to fail."""
+    """Draw a bound, dashed, where no hypothesis is known to fail."""
     id_ = name.rpartition(":")[0]
     inside = [row for row in rows if row.get(f"{id_}:met") is not False and finite(row.get(name))]
     if found := sorted({(row[x], row[name]) for row in inside}):
@@ -114,13 +113,13 @@ def _bound(ax: Any, rows: Sequence[Any], x: str, name: str, colour: str) -> None
 def _scale(ax: Any, axis: str, values: Sequence[float], scales: Sequence[str]) -> None:
     wide = min(values) > 0.0 and max(values) > 20.0 * min(values)
     if f"log{axis}" in scales and min(values) <= 0.0:
-        raise InputError(f"log{axis} needs positive numbers, and one is {min(values):g}: leave log{axis} out")
+        raise InputError(f"log{axis} needs positive numbers, but one is {min(values):g}: leave log{axis} out")
     if f"log{axis}" in scales or (wide and f"lin{axis}" not in scales):
         from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
         ax.set(**{f"{axis}scale": "log"})
         own = ax.xaxis if axis == "x" else ax.yaxis
-        if max(values) < 1e3 * min(values):  # elsewhere powers of ten are enough
+        if max(values) < 1e3 * min(values):  # for larger ranges powers of ten suffice
             own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         own.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         own.set_minor_formatter(NullFormatter())

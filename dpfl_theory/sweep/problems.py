@@ -22,27 +22,27 @@ from dpfl_theory.schemas.models import Count, Model, NonNegative, Positive, told
 __all__ = ["DATA", "Data", "fingerprint", "made", "problems"]
 
 DATA = "data"
-"""What stands for the name of a problem that is made of data."""
+"""The name of a problem that is made from data."""
 
 
 class Data(Model):
     """The user's own data, or a bundled set: logistic regression for two classes, softmax regression for more."""
 
     data: str = told("a CSV, Parquet, NPZ, LIBSVM or IDX file, or a bundled set's name")
-    clients: Count | None = told("clients among whom records of nobody are split; 10 without it", None)
+    clients: Count | None = told("clients among whom records without a client are divided; 10 without it", None)
     ridge: NonNegative = told("ridge [F/X^2]", 0.0)
     partition: Literal["iid", "shards", "similarity"] | None = told(
-        "how records are split; by the file's clients", None
+        "partition of the records among clients; by default the file's clients", None
     )
     features: Count | None = told("principal components; all without it", None)
-    row_norm: Positive | None = told("length of the longest record", None)
+    row_norm: Positive | None = told("largest norm of a record", None)
     label: str | None = told("the column of labels", None)
     client: str | None = told("the column of clients", None)
 
 
 @cache
 def problems() -> dict[str, type[Model]]:
-    """The model of every family's table by name, and that of data.
+    """The models of the families' tables by name, and that of data.
 
     >>> problems()["quadratic"].model_fields["dimension"].default
     5
@@ -76,7 +76,7 @@ def made(table: Mapping[str, Any]) -> Problem:
 
 
 def fingerprint(table: Mapping[str, Any]) -> dict[str, Any]:
-    """What a problem rests on: its table and, where it is made of a file, the file's content."""
+    """The dependencies of a problem: its table and, where it is made from a file, the file's content."""
     data = table.get("data")
     if data is None or data in BUNDLED or not Path(data).is_file():
         return dict(table)

@@ -1,4 +1,4 @@
-"""Runs a sweep: cells that are finished come from the store, the others in packs from processes."""
+"""Run a sweep: finished cells come from the store, the others in packs from processes."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ __all__ = ["KIND", "Over", "parts_of", "planned", "run", "single", "usual_pack",
 
 KIND = "cell"
 _LANES = 512
-"""Lanes of a pack where nothing else is said."""
+"""The default number of lanes of a pack."""
 _ROUNDS = 2 * 10**6
-"""Rounds of all of its lanes."""
+"""The default number of rounds of all lanes of a pack."""
 _SMALL = 10**6
-"""Rounds of all lanes that take a second or so."""
+"""Rounds of all lanes that take about a second."""
 _RESTS_ON = ("dpfl_theory.sweep.pack",)
-"""The module that runs cells, with all that it imports."""
+"""The module that runs cells; results depend on it and all its imports."""
 _DEPENDENCIES = ("numpy", "scipy", "numba", "dp-accounting")
 
 
 class Over(Protocol):
-    """What runs pieces of work: `dpfl_theory.processes.spread`, or something that does the same elsewhere."""
+    """A function that runs pieces of work: `dpfl_theory.processes.spread`, or one that does the same elsewhere."""
 
     def __call__(
         self,
@@ -60,7 +60,7 @@ def here(
     done: Callable[[int, list[str]], None],
     waiting: Callable[[list[int]], None],
 ) -> list[list[str]]:
-    """`spread` in this process, one piece after the other."""
+    """`spread` in this process, one piece after another."""
     found: dict[int, list[str]] = {}
     left = list(order or range(len(work)))
     while left:
@@ -72,13 +72,13 @@ def here(
 
 
 def versions() -> dict[str, str]:
-    """The versions that numbers rest on, and the machine's kind."""
+    """The versions that the numbers depend on, and the machine's type."""
     found = {name: version(name) for name in _DEPENDENCIES}
     return {"dpfl-theory": __version__, "python": platform.python_version(), "machine": platform.machine(), **found}
 
 
 def parts_of(cell: Cell) -> dict[str, Any]:
-    """What the numbers of a cell's row rest on, besides the package and its libraries."""
+    """The dependencies of a cell's row, besides the package and its libraries."""
     parts = cell.document()
     varied = {name: value for name, value in cell.varied.items() if not name.endswith(".name")}
     return {**parts, "problem": fingerprint(parts["problem"]), "varied": varied}
@@ -90,8 +90,11 @@ def _slot(store: Store, cell: Cell, parts: Mapping[str, Any]) -> Slot:
 
 
 def usual_pack(cells: Sequence[Cell], jobs: int) -> int:
-    """Cells of a pack: what fills a block at least, and beyond that some `_LANES` lanes of some seconds, but several
-    packs for each process, so that cells are finished, and kept, now and then."""
+    """The default number of cells in a pack.
+
+    They fill at least one block. Beyond that a pack has about `_LANES` lanes and takes seconds, but each process gets
+    several packs, so that cells are finished and stored from time to time.
+    """
     lanes = max((cell.common.lanes for cell in cells), default=1)
     rounds = max((cell.common.rounds for cell in cells), default=1)
     fill = -(-WIDEST // lanes)
@@ -99,7 +102,7 @@ def usual_pack(cells: Sequence[Cell], jobs: int) -> int:
 
 
 def worth(cells: Sequence[Cell]) -> bool:
-    """Whether there is enough to do for more than one process, each of which takes seconds to begin."""
+    """Whether the work is worth more than one process, each of which takes seconds to start."""
     return sum(cell.common.lanes * cell.common.rounds for cell in cells) > _SMALL
 
 
@@ -129,10 +132,11 @@ def run(
     over: Over | None = None,
     progress: Progress | None = None,
 ) -> Table:
-    """The table of a design, rows in the order of its cells.
+    """Run a design and return its table, with rows in the order of the cells.
 
-    pack: cells in a call of the kernels at most; limit: seconds that a cell may take; store: where finished cells are
-    kept; resume: whether they are taken from there; over: what runs the packs, `spread` for more than one of ``jobs``.
+    pack: maximum number of cells in a call of the kernels; limit: time limit of a cell [s]; store: where finished cells
+    are stored; resume: whether they are reused; over: the function that runs the packs, by default `spread` for more
+    than one of ``jobs``.
     """
     parts = [parts_of(cell) for cell in design.cells]
     keys = [key(KIND, own) for own in parts]
@@ -156,7 +160,7 @@ def run(
     try:
         (over or (spread if several(jobs, len(packs)) else here))(packs, jobs, done=done, waiting=tally.waiting)
     except BaseException:
-        kept = f", and kept: the same command goes on with the other {len(keys) - len(rows)}"
+        kept = f" and stored: the same command continues with the other {len(keys) - len(rows)}"
         say(f"{len(rows)} of {len(keys)} cells are finished{'' if store is None else kept}")
         raise
     table = [{"cell": i, **json.loads(rows[k])} for i, k in enumerate(keys)]
@@ -173,7 +177,7 @@ def run(
 
 
 def _whole(text: Any) -> TypeGuard[str]:
-    """Whether a kept text is the row of a cell."""
+    """Whether a stored text is the row of a cell."""
     try:
         found = json.loads(text)
     except (TypeError, ValueError):
@@ -182,13 +186,13 @@ def _whole(text: Any) -> TypeGuard[str]:
 
 
 def _passing(text: str) -> bool:
-    """Whether a failure might not come again: one that the clock or the machine decided."""
+    """Whether a failure is transient: caused by a time limit or the machine."""
     cause = json.loads(text)["cause"]
     return not cause.startswith("diverged")
 
 
 class _Tally:
-    """Says how far the cells are, and how long the rest takes at the rate so far."""
+    """Report of the progress of the cells, and of the time left at the rate so far."""
 
     def __init__(self, packs: Sequence[Pack], progress: Progress | None) -> None:
         self.cost = [sum(c.common.lanes * c.common.rounds for c in pack.cells) for pack in packs]
@@ -198,17 +202,17 @@ class _Tally:
         self.begun = time.monotonic()
 
     def done(self, piece: int) -> None:
-        """A pack has ended."""
+        """Note that a pack has finished."""
         self.ended += self.cost[piece]
         self.finished += self.cells[piece]
         self.tell()
 
     def waiting(self, left: Sequence[int]) -> None:
-        """Some packs have not."""
+        """Report while some packs are unfinished."""
         self.tell()
 
     def tell(self) -> None:
-        """Say it."""
+        """Report the progress."""
         if self.progress is None or not self.cost:
             return
         share = self.ended / sum(self.cost)
@@ -217,8 +221,8 @@ class _Tally:
 
 
 def single(design: Design, limit: float | None = None, progress: Callable[[float], None] | None = None) -> Table:
-    """The table of a design with one cell, every round of which is kept. What fails before it ran is raised. progress:
-    what is told the share that is done, where there is no limit."""
+    """The table of a design with one cell, with every round. Failures before the run are raised. progress: called with
+    the finished share, if there is no limit."""
     (cell,) = design.cells
     cell = replace(cell, common=cell.common.model_copy(update={"series": True}))
     (text,) = Pack((cell,), limit).raising(progress)

@@ -1,4 +1,4 @@
-"""Results: one row for each cell, as Parquet or CSV, with what they rest on."""
+"""Results of a sweep: one row for each cell, as Parquet or CSV, with the configuration and versions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FIRST = ("cell", "status", "cause", "problem", "algorithm")
 
 @dataclass(frozen=True)
 class Table(Tabular):
-    """The rows of a sweep, what they rest on (configuration, versions, seed), and how the command ends."""
+    """The rows of a sweep, their provenance (configuration, versions, seed), and the exit of the command."""
 
     rows: list[dict[str, Any]]
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Table(Tabular):
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns; series are a table of their own."""
+        """The names of the columns; series have a separate table."""
         names = list(dict.fromkeys(name for row in self.rows for name in row if name != "series"))
         return [n for n in _FIRST if n in names] + [n for n in names if n not in _FIRST]
 
@@ -49,7 +49,7 @@ class Table(Tabular):
         return [{name: row.get(name) for name in self.columns} for row in self.rows]
 
     def plot(self, x: str = "", y: str = "suboptimality", hue: str | None = None) -> Figure:
-        """Means over the cells at each x (`dpfl_theory.sweep.plot.drawn`). x: a column; by default the first
+        """Plot means over the cells at each x (`dpfl_theory.sweep.plot.drawn`). x: a column; by default the first
         hyper-parameter that varies. Raises InputError for a column that does not exist."""
         from dpfl_theory.sweep.plot import drawn
 
@@ -61,7 +61,7 @@ class Table(Tabular):
         return [row.get(name) for row in self.rows]
 
     def by_round(self) -> list[dict[str, Any]]:
-        """One row for each cell and observed round, where series were asked for."""
+        """One row for each cell and observed round, where series were requested."""
         found: list[dict[str, Any]] = []
         every = int(self.metadata.get("every", 1))
         for row in self.rows:
@@ -76,7 +76,7 @@ class Table(Tabular):
         return found
 
     def write(self, path: Path) -> list[Path]:
-        """Write the rows and, where there are any, the rounds (``NAME-rounds``), by the ending of the file's name."""
+        """Write the rows and, where available, the rounds (``NAME-rounds``), in the format of the file's suffix."""
         written = [_written(path, self.rows, self.columns, self.metadata)]
         if lines := self.by_round():
             names = list(dict.fromkeys(name for line in lines for name in line))
@@ -89,7 +89,7 @@ _MOST = 2**64
 
 
 def of_rounds(path: Path) -> Path:
-    """Where the rounds go that belong to results.
+    """The path of the rounds that belong to a file of results.
 
     >>> of_rounds(Path("found.csv")).name
     'found-rounds.csv'
@@ -98,7 +98,7 @@ def of_rounds(path: Path) -> Path:
 
 
 def checked(path: Path) -> Path:
-    """The path, if its ending says how results are written."""
+    """The path, if its suffix is a known format of results."""
     if path.suffix not in ENDINGS:
         raise InputError(f"results go to a file that ends in {' or '.join(ENDINGS)}, not {path.name!r}: rename it")
     return path
@@ -124,7 +124,7 @@ def _written(path: Path, rows: Sequence[Row], names: Sequence[str], metadata: Ma
 
 
 def _typed(values: list[Any]) -> list[Any]:
-    """Values of one type: numbers of both kinds become floats, kinds that do not go together text."""
+    """Convert values to one type: integers and floats become floats, other mixed types become text."""
     kinds = {type(v) for v in values if v is not None}
     if kinds == {int, float}:
         return [None if v is None else float(v) for v in values]
@@ -140,7 +140,7 @@ def _shown(value: Any) -> Any:
 
 
 def load(path: Path) -> Table:
-    """The rows of a file that `Table.write` wrote. InputError for any other one."""
+    """Read a file that `Table.write` wrote. InputError for any other file."""
     try:
         if checked(path).suffix == ".csv":
             found = _of_csv(path)
@@ -152,19 +152,19 @@ def load(path: Path) -> Table:
             known = (table.schema.metadata or {}).get(META.encode(), b"{}")
             found = Table(table.to_pylist(), json.loads(known))
         if not isinstance(found.metadata, dict):
-            raise ValueError("what it says of the sweep is no table")
+            raise ValueError("its description of the sweep is not a table")
         return found
     except OSError as error:
         raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}; check the path") from None
     except (ValueError, csv.Error) as error:
-        raise InputError(f"{str(path)!r} holds no results of a sweep: {error}") from None
+        raise InputError(f"{str(path)!r} has no results of a sweep: {error}") from None
 
 
 def _of_csv(path: Path) -> Table:
     text = path.read_text(encoding="utf-8")
     first, _, rest = text.partition("\n")
     if not first.startswith(f"# {META} "):
-        raise ValueError("its first line says nothing of a sweep")
+        raise ValueError("its first line does not describe a sweep")
     lines = list(csv.reader(io.StringIO(rest)))
     names = lines[0] if lines else []
     return Table([dict(_read(names, line)) for line in lines[1:]], json.loads(first.removeprefix(f"# {META} ")))

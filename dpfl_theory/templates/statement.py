@@ -3,7 +3,7 @@
     x_{k+1} = x_k - eta (grad f(x_k) + N(0, sigma^2 I)),  eta <= 1/L,  k uniform over K rounds:
     (2 - 2 eta L) E[f(x_k) - f*]  <=  ||x_0 - x*||^2/(eta K)  +  eta d sigma^2
 
-Every line that is yours to change ends with an arrow, or stands below a line that does. Run it with
+Every line for you to change ends with an arrow, or is below a line that does. Run it with
 
     dpfl-theory check --file theorem-name.py
 """
@@ -19,7 +19,7 @@ from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
 
-# 1. The letters: name, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.  <-
+# 1. The symbols: name, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.  <-
 LETTERS = (
     Symbol("K", "rounds", (0, 0), "integer"),
     Symbol("d", "dimension", (0, 0), "integer"),
@@ -29,11 +29,11 @@ LETTERS = (
     Symbol("D", "||x_0 - x*||", (0, 1), "nonnegative"),
 )
 
-# 2. What is bounded: an observable, and when: the "mean" over rounds, at the "end", or the "least" of all rounds.  <-
+# 2. The bounded quantity: an observable, and its "mean" over rounds, "end" value, or "least" value of all rounds.  <-
 GAP = Expected("gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E}[f(x_k) - f^*]", "expected suboptimality", "mean")
 
 
-# 3. Both sides, as named terms. A check of their units is made of itself.  <-
+# 3. Both sides, as named terms. A check of their units is added automatically.  <-
 def sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"gap": (2 - 2 * s.eta * s.L) * s.gap},
@@ -46,17 +46,17 @@ def step(o: Oracle, x: Vector, s: Symbols) -> Any:
     return x - s.eta * (o.gradient(x) + o.noise(s.sigma))
 
 
-# 5. Each hypothesis: None where it is met, else one sentence that says why not.  <-
+# 5. Each hypothesis: None where it is met, else one sentence with the reason.  <-
 def short_step(_: Any, v: Mapping[str, Any]) -> str | None:
     return None if v["eta"] * v["L"] <= 1 else f"eta L = {float(v['eta'] * v['L']):.4g} exceeds 1"
 
 
-# 6. Which letters are constants of the problem, and of what class its functions are ('dpfl-theory list constants' and
-#    'list classes' have what there is).  <-
+# 6. The symbols that are constants of the problem, and the class of its functions ('dpfl-theory list constants' and
+#    'list classes' show the available ones).  <-
 DESCENT = Iteration(step, {"L": "smoothness", "d": "dimension", "D": "start-distance"}, functions="convex")
 
-# 7. Where it is checked: the letters that are chosen, in units in which L = 1 and D = 1. Few rounds for worst cases
-#    over all functions of the class; many for exact values on quadratics and for runs.  <-
+# 7. The instances: the values of the chosen symbols, in units in which L = 1 and D = 1. Use few rounds for worst cases
+#    over all functions of the class, and many for exact values on quadratics and for runs.  <-
 FEW = {"two rounds": {"K": 2, "d": 3, "eta": "1/2", "sigma": "1/4"}}
 MANY = {"a hundred rounds": {"K": 100, "d": 10, "eta": "1/2", "sigma": "1/8"}}
 

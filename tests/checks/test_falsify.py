@@ -300,7 +300,7 @@ def test_the_text_says_what_its_numbers_are_of(tmp_path: Path, capsys: pytest.Ca
     assert "on the recorded runs (its checks by exact and worst-case are not among them)" in out
     inside = re.search(r"(\d+) inside the hypotheses", out)
     assert inside is not None
-    assert f"of {inside[1]} noisy estimates it is the largest, and so too large" in out
+    assert f"the largest of {inside[1]} noisy estimates is biased upwards" in out
     fault = "k = instance['rounds']; k in (20, 2000) or int('a half')"
     assert main([*line, "--file", troubled(fault, tmp_path)]) == 0
     out = capsys.readouterr().out

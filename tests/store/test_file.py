@@ -208,7 +208,7 @@ def test_a_full_disk_ends_nothing(path: Path) -> None:
     assert process.returncode == 0
     assert len(out.split()) == 200
     assert said.count("\n") == 1, said
-    assert "this goes on without a store" in said
+    assert "continuing without a store" in said
     told: list[str] = []
     with Store(path, tell=told.append) as store:
         found = list(store.entries())
@@ -238,7 +238,7 @@ def test_a_place_that_cannot_be_written_to_ends_nothing() -> None:
         store.put("k", "cell", "1", "one")
         assert store.get("k") is None
     assert len(told) == 1
-    assert "this goes on without a store" in told[0]
+    assert "continuing without a store" in told[0]
 
 
 @pytest.mark.parametrize("column", ["text", "about", "kind", "stored", "checksum"])
@@ -265,7 +265,7 @@ def test_where_the_store_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delenv("DPFL_THEORY_STORE")
     assert place() == Path(".dpfl-theory", "evidence.sqlite")
     for wrong in ("", ".", os.devnull, "a\0b"):
-        with pytest.raises(InputError, match="is no file"):
+        with pytest.raises(InputError, match="is not a file"):
             place(wrong)
     with Store(Path(".dpfl-theory", "evidence.sqlite")) as store:
         store.put("k", "cell", "1", "one")

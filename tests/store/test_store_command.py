@@ -112,7 +112,7 @@ def test_verify_finds_what_was_altered_and_what_is_old(
         store.put(entry.key, entry.kind, entry.text.replace('"seed": 1', '"seed": 5'), entry.about)
     out, _ = told(capsys, "verify", "--store", path, code=1)
     assert out.splitlines()[1].split() == ["check", "1", "0", "2"]
-    assert "3 of 4 entries thrown away" in told(capsys, "prune", "--store", path)[1]
+    assert "3 of 4 entries deleted" in told(capsys, "prune", "--store", path)[1]
     told(capsys, "verify", "--store", path)
     assert "0 of 1" in told(capsys, "prune", "--store", path, "--older-than", "1d")[1]
     assert "1 of 1" in told(capsys, "prune", "--store", path, "--older-than", "0d")[1]

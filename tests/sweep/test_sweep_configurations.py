@@ -103,14 +103,14 @@ def test_all_faults_are_told_at_once() -> None:
     assert lines[0] == "the configuration has 10 faults:"
     assert [line.strip() for line in lines[1:]] == [
         "roundz is 3: there is no such key; did you mean 'rounds'?",
-        "grid.seed is []: it is no list of values; put them in brackets",
-        "problem.dimension is 2.5: it is no whole number; give one, without a fraction",
+        "grid.seed is []: it is not a list of values; put them in brackets",
+        "problem.dimension is 2.5: it is not a whole number; give one, without a fraction",
         "problem.client is 3: there is no such key; did you mean 'clients'?",
         "algorithm.C is -1: it must be above 0; give a larger number",
         "algorithm.etaa is 0.1: there is no such key; did you mean 'eta'?",
         "rounds is 0: it must be at least 1; give a larger number",
         "observe[0] is 'subopt', which is unknown: did you mean 'suboptimality'?",
-        "privacy.epsilon is '3': it is no number; give one",
+        "privacy.epsilon is '3': it is not a number; give one",
         "grid.sigma is -0.5: it must be at least 0; give a larger number",
     ]
 
@@ -121,20 +121,20 @@ def test_all_faults_are_told_at_once() -> None:
         ({}, "problem is missing: give a table with a name, such as problem.name = 'quadratic'"),
         ({**BASE, "problem": {"name": "quadratc"}}, "which is unknown: did you mean 'quadratic'?"),
         ({**BASE, "algorithm": {"name": "dp-fedvag"}}, "which is unknown: did you mean 'dp-fedavg"),
-        ({**BASE, "problem": 3}, "problem is 3: it is no table; give keys and values"),
+        ({**BASE, "problem": 3}, "problem is 3: it is not a table; give keys and values"),
         ({**BASE, "problem": {"data": "nowhere.csv"}}, "problem.data is 'nowhere.csv': there is no such file"),
         ({**BASE, "grid": {"gama": [1.0]}}, "grid.gama is 1.0: no algorithm of this sweep has such a key"),
         ({**BASE, "grid": {"eta": [1.0]}, "list": [{"eta": 2.0}]}, "eta is varied twice"),
         ({**BASE, "lanes": 0}, "lanes is 0: it must be at least 1; give a larger number"),
         ({**BASE, "algorithm": {"name": "dp-fedavg", "eta": math.nan}}, "algorithm.eta is nan"),
-        ({**BASE, "algorithm": {"name": "dp-fedavg", "eta": True}}, "algorithm.eta is True: it is no number"),
+        ({**BASE, "algorithm": {"name": "dp-fedavg", "eta": True}}, "algorithm.eta is True: it is not a number"),
         ({**BASE, "statements": ["das2022.theorem4"]}, "did you mean 'das2022.theorem4"),
-        ({**BASE, "statements": ["hou2023.theorem1"]}, "it does not speak of runs of dp-fedavg"),
-        ({**BASE, "statements": ["das2022.theorem4a"], "every": 2}, "speaks of all rounds; leave every at 1"),
+        ({**BASE, "statements": ["hou2023.theorem1"]}, "it does not concern runs of dp-fedavg"),
+        ({**BASE, "statements": ["das2022.theorem4a"], "every": 2}, "concerns all rounds; leave every at 1"),
         ({**BASE, "sobol": {"points": 3, "ranges": {"eta": {"low": 0.0, "high": 1.0, "scale": "log"}}}}, "logarithmic"),
         (
             {**BASE, "grid": {"eta": [0.1] * 2000, "seed": list(range(2000))}},
-            "makes 4000000 cells: the most is 1000000",
+            "makes 4000000 cells: at most 1000000 are allowed",
         ),
     ],
 )
@@ -151,9 +151,9 @@ def test_a_design_is_for_sweeps() -> None:
 def test_the_command_line_goes_before_the_file() -> None:
     found = settled({"rounds": 3, "problem": {"name": "huber"}}, ["rounds=5", "problem.clients=4", "output=a b.csv"])
     assert found == {"rounds": 5, "problem": {"name": "huber", "clients": 4}, "output": "a b.csv"}
-    with pytest.raises(InputError, match="is no assignment"):
+    with pytest.raises(InputError, match="is not an assignment"):
         settled({}, ["rounds"])
-    with pytest.raises(InputError, match="is no table"):
+    with pytest.raises(InputError, match="is not a table"):
         settled({"rounds": 3}, ["rounds.x=1"])
 
 
@@ -161,7 +161,7 @@ def test_the_command_line_goes_before_the_file() -> None:
 def test_what_is_no_toml_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "c.toml"
     file.write_bytes(content)
-    with pytest.raises(InputError, match="is no TOML file"):
+    with pytest.raises(InputError, match="is not a TOML file"):
         read(file)
 
 

@@ -79,7 +79,7 @@ def test_a_cell_that_raises_is_a_row_and_the_others_are_there(capsys: pytest.Cap
 def test_a_cell_that_asks_for_too_much_is_a_row() -> None:
     rows = run(designed({**BASE, "list": [{"lanes": 2}, {"lanes": 10**12}, {"lanes": 3}]})).rows
     assert [row["status"] for row in rows] == ["done", "failed", "done"]
-    assert rows[1]["cause"].startswith("lanes is 1000000000000: the most of a cell is 1000000")
+    assert rows[1]["cause"].startswith("lanes is 1000000000000: a cell has at most 1000000")
     rows = run(designed({**BASE, "series": True, "list": [{"rounds": 10**9}, {"rounds": 3}]})).rows
     assert [row["cause"].partition(":")[0] for row in rows] == ["series has 2000000000 numbers", ""]
 
@@ -156,7 +156,9 @@ def test_an_interrupted_sweep_keeps_its_cells_and_says_how_to_go_on(
 
     with pytest.raises(KeyboardInterrupt):
         by_seed(BASE, 6, pack=1, store=store, over=interrupted)
-    assert "2 of 6 cells are finished, and kept: the same command goes on with the other 4" in capsys.readouterr().err
+    assert (
+        "2 of 6 cells are finished and stored: the same command continues with the other 4" in capsys.readouterr().err
+    )
     assert by_seed(BASE, 6, store=store, resume=True) == by_seed(BASE, 6)
     assert "2 of 6 cells come from the store" in capsys.readouterr().err
     assert store.put_again == 0

@@ -197,7 +197,7 @@ def test_files_that_hold_no_results_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     (tmp_path / "x.parquet").write_bytes(b"PAR1 no")
     for name in ("x.csv", "x.parquet"):
-        with pytest.raises(InputError, match="holds no results of a sweep"):
+        with pytest.raises(InputError, match="has no results of a sweep"):
             load(tmp_path / name)
     with pytest.raises(InputError, match=r"ends in \.csv or \.parquet"):
         load(tmp_path / "x.txt")

@@ -1,4 +1,4 @@
-"""The algorithms that a configuration may name, found by scan: one module each kind, with ``ALGORITHMS``."""
+"""The algorithms that a configuration may name, found by scan: one module for each kind, with ``ALGORITHMS``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Certified", "Hyper", "Privacy", "algorithms"]
 
 @cache
 def algorithms() -> dict[str, type[Hyper]]:
-    """Every one by its name.
+    """All algorithms by name.
 
     >>> sorted(algorithms())[:3]
     ['dp-clip21', 'dp-fedavg', 'dp-fedavg-record']

@@ -1,4 +1,4 @@
-"""What a configuration says of an algorithm: its name and hyper-parameters, under the letters of its paper."""
+"""Algorithms in a configuration: their names and hyper-parameters, under the symbols of their papers."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ from dpfl_theory.schemas.models import Model, NonNegative, Positive, Probability
 __all__ = ["Among", "Certified", "Hyper", "Privacy", "Symbols"]
 
 Symbols = Mapping[str, float]
-"""Hyper-parameters by letter."""
+"""Hyper-parameters by symbol."""
 
 
 class Privacy(Model):
-    """The privacy budget, and what the certified epsilon speaks of."""
+    """The privacy budget, and the setting of the certified epsilon."""
 
-    epsilon: Positive | None = told("noise is the least that is certified for this epsilon; none without it", None)
+    epsilon: Positive | None = told("noise is the smallest certified for this epsilon; none without it", None)
     delta: Probability = told("delta of the certified epsilon", 1e-5)
     relation: Literal["zero-out", "replace", "add-remove"] | None = told(
         "neighbouring relation; zero-out for clients and replace for records without it", None
     )
-    view: Literal["third-party", "server"] = told("who looks: at the averages, or at every message", "third-party")
+    view: Literal["third-party", "server"] = told("the observer: sees the averages, or every message", "third-party")
 
 
 @dataclass(frozen=True)
 class Certified:
-    """The certified upper limit of a run's epsilon (None where none is finite, or there is no noise), and what is said
-    of it."""
+    """The certified upper limit of a run's epsilon (None where none is finite, or there is no noise), and its
+    description."""
 
     epsilon: float | None
     text: str
 
 
 class Hyper(Model):
-    """An algorithm's hyper-parameters; those that are not given are the usual ones of the problem at hand."""
+    """An algorithm's hyper-parameters; missing ones get the usual values of the given problem."""
 
     shared: ClassVar[tuple[str, ...]] = ()
-    """The letters that all lanes of one run share."""
+    """The symbols of the hyper-parameters that all lanes of one run share."""
     noise: ClassVar[str | None] = None
-    """The letter of the noise, None where the algorithm adds none."""
+    """The symbol of the noise, None where the algorithm adds none."""
     source: ClassVar[str]
 
     name: str
 
     @property
     def among(self) -> bool:
-        """Whether the clients of a round are drawn."""
+        """Whether the clients of a round are sampled."""
         return False
 
     def silent(self, privacy: Privacy) -> bool:
@@ -62,23 +62,23 @@ class Hyper(Model):
 
     @abstractmethod
     def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
-        """All hyper-parameters, with the noise."""
+        """All hyper-parameters, including the noise."""
 
     @abstractmethod
     def build(self, problem: Problem, rounds: int, privacy: Privacy, lanes: Mapping[str, Any]) -> Algorithm:
-        """The algorithm with these letters, one number for each lane where they are not shared."""
+        """The algorithm with these hyper-parameters, one number for each lane where they are not shared."""
 
     def certified(self, problem: Problem, rounds: int, privacy: Privacy, letters: Symbols) -> Certified:
-        """The epsilon of a run with these letters."""
+        """The epsilon of a run with these hyper-parameters."""
         return Certified(None, "no noise is added")
 
 
 class Among(Hyper):
-    """An algorithm that may draw the clients of a round."""
+    """An algorithm that may sample the clients of a round."""
 
     cohort: Positive | None = told("clients in a round on average; all without it", None)
     sampling: Literal["poisson", "fixed", "with-replacement"] | None = told(
-        "how they are drawn; each algorithm's own way without it", None
+        "sampling scheme of the clients; by default the algorithm's own", None
     )
 
     @property
@@ -86,17 +86,17 @@ class Among(Hyper):
         return self.cohort is not None
 
     def drawn(self, scheme: str) -> Cohort:
-        """The cohort, drawn by this scheme unless another one is given."""
+        """The cohort, sampled by this scheme unless another one is given."""
         return Cohort() if self.cohort is None else Cohort(self.sampling or scheme, self.cohort)
 
 
 def given(model: Hyper, letters: tuple[str, ...]) -> dict[str, float]:
-    """The letters that have a value."""
+    """The hyper-parameters that have a value."""
     return {name: value for name in letters if (value := getattr(model, name)) is not None}
 
 
 def as_plain(letters: Symbols) -> dict[str, float]:
-    """Python's numbers."""
+    """Convert values to plain Python numbers."""
     return {n: int(v) if isinstance(v, (int, np.integer)) else float(v) for n, v in letters.items()}
 
 

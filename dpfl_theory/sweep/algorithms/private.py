@@ -1,7 +1,7 @@
-"""The private algorithms, run and accounted for as `dpfl_theory.recommend.tuned` has them.
+"""The private algorithms, run and accounted for as in `dpfl_theory.recommend.tuned`.
 
-Hyper-parameters that are not given are relative to the problem's scales: steps of 1/L, thresholds of the clients' mean
-gradient length at the start.
+Hyper-parameters that are not given are relative to the problem's scales. Steps are 1/L, and thresholds are the clients'
+mean gradient norm at the start.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _USUAL = {
     "memory_step": 0.1,
     "smoothing": 0.1,
 }
-"""The values of the axes of `Tuned` where nothing is given."""
+"""The default values of the axes of `Tuned`."""
 _RELATIVE = ("global_step", "clip", "memory_step", "smoothing")
-"""Those that are relative to other hyper-parameters: what is given changes their usual values."""
+"""Axes that are relative to other hyper-parameters: given values of those change their defaults."""
 
 
 class _Private(Hyper):
@@ -72,12 +72,12 @@ class _Private(Hyper):
         return as_plain({name: found[name] for name in (*self.letters, one.noise)})
 
     def usual(self) -> dict[str, float]:
-        """The values of the axes where nothing is given."""
+        """The default values of the axes."""
         return dict(_USUAL)
 
     @staticmethod
     def axis(letter: str) -> str:
-        """The axis of a letter that lanes share."""
+        """The axis of a hyper-parameter that lanes share."""
         return {"E": "local_steps", "Q": "local_steps", "K": "local_steps", "p": "probability", "s": "share"}[letter]
 
     def build(self, problem: Problem, rounds: int, privacy: Privacy, lanes: Mapping[str, Any]) -> Algorithm:
@@ -90,7 +90,7 @@ class _Private(Hyper):
         own = {**letters, "rounds": rounds, "iterations": rounds}
         values = one.placed(own)
         level = letters[one.noise] / one.hyperparameters(values, 1.0)[one.noise]
-        less = float(f"{level * (1 - 1e-11):.11g}")  # not more noise than there is; one account serves many cells
+        less = float(f"{level * (1 - 1e-11):.11g}")  # not more noise than is added; one account serves many cells
         try:
             high = _spent(one, one.mechanism(values), values, less)
         except InputError as error:
@@ -108,7 +108,7 @@ _ACCOUNTS: dict[Any, float | None] = {}
 
 
 def _spent(one: Tuned, run: Mechanism, values: Symbols, level: float) -> float | None:
-    """The upper limit that `Tuned.spent` says, once for each mechanism and level."""
+    """The upper limit of `Tuned.spent`, computed once for each mechanism and level."""
     key = (type(one), one.budget.delta, run, level)
     if key not in _ACCOUNTS:
         _ACCOUNTS[key] = one.spent(values, level).high
@@ -125,9 +125,7 @@ class DPFedAvg(_Private, Among):
     name: Literal["dp-fedavg"]
     eta: Positive | None = told("local step [X^2/F]; 1/L without it", None)
     beta: Positive | None = told("global step [X^2/F]; eta without it", None)
-    C: Positive | None = told(
-        "threshold [F/X]; E times the clients' mean gradient length at the start without it", None
-    )
+    C: Positive | None = told("threshold [F/X]; E times the clients' mean gradient norm at the start without it", None)
     E: Count = told("local steps", 1)
     sigma: NonNegative | None = told("noise of the average [F/X]; from privacy.epsilon, else none", None)
 
@@ -149,7 +147,7 @@ class TwoSided(_Private, Among):
     name: Literal["dp-fedavg-two-sided"]
     eta_l: Positive | None = told("local step [X^2/F]; 1/L without it", None)
     eta_g: Positive | None = told("global step; 1 without it", None)
-    c: Positive | None = told("threshold [X]; Q eta_l times the mean gradient length at the start without it", None)
+    c: Positive | None = told("threshold [X]; Q eta_l times the mean gradient norm at the start without it", None)
     Q: Count = told("local steps", 1)
     sigma: NonNegative | None = told("noise of one message [X]; from privacy.epsilon, else none", None)
 
@@ -164,7 +162,7 @@ class DPScaffNew(_Private):
     name: Literal["dp-scaffnew"]
     eta: Positive | None = told("step [X^2/F]; 1/L without it", None)
     p: Share = told("probability of a communication", 1.0)
-    C: Positive | None = told("threshold [X]; eta/p times the mean gradient length at the start without it", None)
+    C: Positive | None = told("threshold [X]; eta/p times the mean gradient norm at the start without it", None)
     sigma: NonNegative | None = told("noise of one message [X]; from privacy.epsilon, else none", None)
 
 
@@ -175,9 +173,9 @@ class DPNormEC(_Private):
     letters: ClassVar[tuple[str, ...]] = ("gamma", "beta", "alpha")
 
     name: Literal["dp-norm-ec"]
-    gamma: Positive | None = told("step [X]; a hundredth of the way to go without it", None)
-    beta: Positive | None = told("memory step [F/X]; a tenth of the mean gradient length at the start without it", None)
-    alpha: Positive | None = told("smoothing [F/X]; as beta without it", None)
+    gamma: Positive | None = told("step [X]; a hundredth of the initial distance without it", None)
+    beta: Positive | None = told("memory step [F/X]; a tenth of the mean gradient norm at the start without it", None)
+    alpha: Positive | None = told("smoothing [F/X]; equal to beta without it", None)
     sigma: NonNegative | None = told("noise of one message; from privacy.epsilon, else none", None)
 
     def usual(self) -> dict[str, float]:
@@ -192,12 +190,12 @@ class DPClip21(_Private):
 
     name: Literal["dp-clip21"]
     gamma: Positive | None = told("step [X^2/F]; 1/L without it", None)
-    tau: Positive | None = told("threshold [F/X]; the mean gradient length at the start without it", None)
+    tau: Positive | None = told("threshold [F/X]; the mean gradient norm at the start without it", None)
     sigma: NonNegative | None = told("noise of one message [F/X]; from privacy.epsilon, else none", None)
 
 
 class DPFedAvgRecord(_Private, Among):
-    """DP-FedAvg with noise at every local step: single records are protected."""
+    """DP-FedAvg with noise at every local step, with record-level privacy."""
 
     source: ClassVar[str] = "noble2022 Algorithm 2"
     noise: ClassVar[str | None] = "sigma_g"
@@ -207,14 +205,14 @@ class DPFedAvgRecord(_Private, Among):
     name: Literal["dp-fedavg-record"]
     eta_l: Positive | None = told("local step [X^2/F]; 1/L without it", None)
     eta_g: Positive | None = told("global step; 1 without it", None)
-    C: Positive | None = told("threshold of a record [F/X]; the records' mean gradient length at the start", None)
+    C: Positive | None = told("threshold of a record [F/X]; the records' mean gradient norm at the start", None)
     K: Count = told("local steps", 1)
-    s: Share = told("share of the records in a local step", 1.0)
+    s: Share = told("fraction of the records in a local step", 1.0)
     sigma_g: NonNegative | None = told("noise multiplier of a local step; from privacy.epsilon, else none", None)
 
 
 class DPScaffold(DPFedAvgRecord):
-    """DP-SCAFFOLD: single records are protected."""
+    """DP-SCAFFOLD, with record-level privacy."""
 
     source: ClassVar[str] = "noble2022 Algorithm 1"
     name: Literal["dp-scaffold"]  # type: ignore[assignment]
@@ -230,8 +228,8 @@ class DPSGDRecord(_Private):
 
     name: Literal["dp-sgd-record"]
     eta: Positive | None = told("step [X^2/F]; 1/L without it", None)
-    C: Positive | None = told("threshold of a record [F/X]; the records' mean gradient length at the start", None)
-    s: Share = told("share of the records in a step", 1.0)
+    C: Positive | None = told("threshold of a record [F/X]; the records' mean gradient norm at the start", None)
+    s: Share = told("fraction of the records in a step", 1.0)
     sigma_g: NonNegative | None = told("noise multiplier; from privacy.epsilon, else none", None)
 
 
