@@ -234,7 +234,7 @@ def test_a_letter_that_is_capped_leaves_the_second_half_open(monkeypatch: pytest
     found, asked = run(monkeypatch, {"<=": below}, letters(capped=("x", "y")))
     assert asked == ["<="]
     assert found.verdict == "inconclusive"
-    assert "right <= left was not decided, for x, y is known from above alone" in found.reason
+    assert "right <= left was not decided, for x, y is known only from above" in found.reason
 
 
 @pytest.mark.parametrize(("direction", "words"), [("<=", "left <= right"), (">=", "right <= left")])
@@ -262,5 +262,5 @@ def test_values_outside_of_a_hypothesis(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_check_that_types_its_sides_names_a_part() -> None:
     check = replace(CHECK, part="")
-    with pytest.raises(ValueError, match="'c' types its sides"):
+    with pytest.raises(ValueError, match="'c' gives its sides itself"):
         worst_case.run(statement(), check, Settings())
