@@ -103,7 +103,10 @@ class Limits:
             return odd
         kinds = [f"without a value in {lost - self.infinite}"] * (lost > self.infinite)
         kinds += [f"infinite in {self.infinite}, beyond the bound {bound:.6g}"] * (self.infinite > 0)
-        told = f"the run diverged in {lost} of {self.lanes} replicates: in floating point its left side is {', '.join(kinds)}"
+        told = (
+            f"the run diverged in {lost} of {self.lanes} replicates: in floating point its left side is "
+            f"{', '.join(kinds)}"
+        )
         told += ", which is suspicious but not a proof" if self.infinite else ", which proves nothing"
         told += "; take a smaller step, or a start nearer to the minimiser"
         return f"{told}; {odd}" if self.unbounded else told

@@ -45,7 +45,7 @@ def of(monkeypatch: pytest.MonkeyPatch, performance: Performance = PAIR, **known
     ("known", "verdict", "words"),
     [
         ({}, "holds", "is 0.5, at most 1 within"),
-        ({"signed": False}, "inconclusive", "the right side can be negative, where the worst ratio 0.5 says"),
+        ({"signed": False}, "inconclusive", "the right side can be negative, where the worst ratio 0.5 proves"),
         ({"primal": 1.0, "dual": 1.0, "defect": SOLVER_TOLERANCE}, "holds", "is 1.000001, at most 1 within"),
         ({"primal": 1.0, "dual": 1.0, "defect": SOLVER_TOLERANCE, "signed": False}, "inconclusive", "can be negative"),
         ({"primal": 1.0, "dual": 1.0, "signed": False}, "inconclusive", "can be negative"),
