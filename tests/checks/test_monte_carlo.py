@@ -355,7 +355,7 @@ def test_least_expectations_stand_alone_and_on_the_smaller_side() -> None:
         with pytest.raises(ValueError, match="larger side, or negative"):
             linearise(statement, {"B": 1.0})
     two = (*_taken("least").expectations, Expected("E_end", (("suboptimality", 1),), (1, 0), "E", "gap", when="end"))
-    with pytest.raises(ValueError, match="beside another"):
+    with pytest.raises(ValueError, match="next to another"):
         linearise(replace(_taken("least"), expectations=two), {"B": 1.0})
     with pytest.raises(ValueError, match="choose one of"):
         Expected("E", (), (1, 0), "E", "gap", when="never")

@@ -81,7 +81,7 @@ def test_runs_that_stop_early_are_not_taken_for_many() -> None:
 
     world = Quadratics([1], [0])
     assert expected(world, run, 21) == {"heads": 1 - Fraction(1, 2**20)}
-    with pytest.raises(WorkLimitError, match="more than 20 ways"):
+    with pytest.raises(WorkLimitError, match="more than 20 outcomes"):
         expected(world, run, 20)
 
 

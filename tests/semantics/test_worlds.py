@@ -515,7 +515,7 @@ def test_a_bounded_message_over_functions_is_a_multiple_for_each_way_of_its_erro
         found = solve(Performance(problem, sent**2, world.square(x), "the mean message"))
         assert found.dual == pytest.approx(due, rel=1e-5)
         assert world.variance(("error",)).decomposition_dict == (n**2).decomposition_dict
-    with pytest.raises(TypeError, match="is no linear form"):
+    with pytest.raises(TypeError, match="is not a linear form"):
         world.bounded(x, 1.0)
 
 

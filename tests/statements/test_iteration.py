@@ -239,7 +239,7 @@ def test_what_a_description_cannot_do_is_told() -> None:
     with pytest.raises(InputError, match="clipping and normalising are not linear forms"):
         checked(clipped, "worst-case")
     number = Iteration(lambda o, x, s: (x[0], 3), CONSTANTS, "strongly convex", start=lambda o, _: (o.start, o.zero))
-    with pytest.raises(InputError, match="the state of the iteration holds 3, which is no vector"):
+    with pytest.raises(InputError, match="the state of the iteration holds 3, which is not a vector"):
         checked(number, "monte-carlo")
     with pytest.raises(InputError, match="unknown class of functions 'strongly-convex': did you mean"):
         Iteration(noisy, CONSTANTS, "strongly-convex")
