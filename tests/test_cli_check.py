@@ -81,7 +81,7 @@ def test_a_change_is_combined_with_every_other_choice(capsys: Output, change: li
 
 
 def test_a_revision_that_is_none_is_told(capsys: Output) -> None:
-    assert "begins with a dash" in refused(capsys, "check", "--changed-since=--output=x")
+    assert "starts with a dash" in refused(capsys, "check", "--changed-since=--output=x")
     assert (
         "'no-such-revision-anywhere' is " in refused(capsys, "check", "--changed-since", "no-such-revision-anywhere")
         or not (PACKAGE.parent / ".git").exists()

@@ -70,7 +70,7 @@ def test_one_command_checks_and_reports_and_the_page_tells_how_to_repeat_it(mine
     assert f'data-power="{own["noticed"]["share"]}"' in row
     (found,) = re.findall(r"<b class=\"id\">yours</b>.*?</tr>", first, re.DOTALL)
     assert "No inequality with a ratio" not in found
-    assert "1 of 1 come within a factor 2" in found
+    assert "1 of 1 are within a factor 2" in found
     assert f"{ID}: 1<" in found, "the bound is attained"
 
 

@@ -121,20 +121,20 @@ def evidence(method: str, ratio: float, terms: dict[str, float], name: str = "c"
 @pytest.mark.parametrize(
     ("found", "told"),
     [
-        ([], "no check here compares both sides of your formula and holds: nothing in it could be noticed"),
+        ([], "no check here compares both sides of your formula and holds: no error in it could be detected"),
         (
             [evidence("exact", 0.9, {"start": 0.75, "noise": 0.25})],
-            "a right side smaller by 10 % would be noticed (exact: c); the term 'start' alone smaller by 13.3 %, too "
-            "(exact: c); the term 'noise' alone smaller by 40 %, too (exact: c)",
+            "a right side smaller by 10 % would be detected (exact: c); the single term 'start' smaller by 13.3 %, too "
+            "(exact: c); the single term 'noise' smaller by 40 %, too (exact: c)",
         ),
         (
             [evidence("exact", 0.5, {"start": 0.25, "noise": 0.75}), evidence("monte-carlo", 0.8, {}, low=0.7)],
-            "a right side smaller by 10 % would be noticed (monte-carlo: c); the term 'noise' alone smaller by 66.7 %, "
+            "a right side smaller by 10 % would be detected (monte-carlo: c); the single term 'noise' smaller by 66.7 %, "
             "too (exact: c)",
         ),
         (
             [evidence("exact", 0.025, {"start": 0.25, "noise": 0.75}), evidence("worst-case", 0.02, {})],
-            "your bound is 40 times larger than anything seen (exact: c): no check here could notice a factor 2",
+            "your bound is 40 times larger than any observed value (exact: c): no check here could detect a factor 2",
         ),
     ],
 )
@@ -234,7 +234,7 @@ def test_the_page_shows_the_formula_of_an_own_theorem(tmp_path: Path) -> None:
     (place / "c.json").write_text((place / "c.json").read_text().replace('"own"', '"other"'))
     without = page()
     formula = "<msup><mi>η</mi><mn>2</mn></msup>"
-    for part in ("Private gradient descent, strongly convex", formula, "would be noticed"):
+    for part in ("Private gradient descent, strongly convex", formula, "would be detected"):
         assert part in shown, part
         assert part not in without, part
 
@@ -284,7 +284,7 @@ def test_a_curve_has_the_bound_its_terms_and_what_was_measured(
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("while True: pass", "it took longer than {} s and was ended: give --limit more, or fewer values"),
+        ("while True: pass", "it took longer than {} s and was ended: give a larger --limit, or fewer values"),
         ("sys.exit(0)", "cannot be run: SystemExit: 0; correct its build (mine.py, line "),
         ("None.x", "cannot be run: AttributeError: 'NoneType' object has no attribute 'x'; correct its build (mine.py"),
     ],
@@ -380,9 +380,9 @@ def test_a_letter_is_found_under_another_name() -> None:
     assert check.name == "the start dominates"
     places = {letter: place_of(statement, check, letter) for letter in ("eta", "sigma", "K")}
     assert places == {"eta": ("eta L",), "sigma": ("sigma/G",), "K": ("rounds",)}
-    with pytest.raises(InputError, match="no number of the instance of 'the start dominates' moves D: it has eta L"):
+    with pytest.raises(InputError, match="no number of the instance of 'the start dominates' changes D: it has eta L"):
         place_of(statement, check, "D")
-    with pytest.raises(InputError, match=r"unknown letter of mine\.noisy-gradient-descent 'etta': did you mean"):
+    with pytest.raises(InputError, match=r"unknown symbol of mine\.noisy-gradient-descent 'etta': did you mean"):
         place_of(statement, check, "etta")
 
 
@@ -403,9 +403,9 @@ def test_values(text: str, recorded: Any, found: list[Any]) -> None:
     ("arguments", "told"),
     [
         (["das2022.theorem4a"], "no symbol is named: add --over"),
-        (["das2022.theorem4a", "--over", "etta"], "unknown letter of das2022.theorem4a"),
+        (["das2022.theorem4a", "--over", "etta"], "unknown symbol of das2022.theorem4a"),
         (["das2022.theorem4a", "--over", "rho", "--output", "x.pdf"], "must end in .svg or .png"),
-        (["das2022.theorem4a", "--over", "rho", "--method", "algebra"], "both sides are known in numbers by"),
+        (["das2022.theorem4a", "--over", "rho", "--method", "algebra"], "compute both sides as numbers"),
         (["das2022.theorem4a", "--over", "rho", "--check", "x"], "unknown check"),
         (["das2022.definition5", "--over", "rho"], "das2022.definition5"),
         (["--over", "rho"], "no statement is named"),

@@ -203,9 +203,9 @@ def test_summary_counts(made: tuple[Path, dict[str, Page]]) -> None:
         "1 holds",
         "2 violated",
         "1 unchecked",
-        "1 differing from what is recorded",
+        "1 different from the recorded verdict",
         "5 checks run",
-        "1 figure redone",
+        "1 figure reproduced",
     ):
         assert part in told
     assert "1 claim reproduced" in told
@@ -363,7 +363,7 @@ def test_the_formula_of_a_statement_of_ones_own_is_shown(output: Path) -> None:
 
 def test_a_statement_of_ones_own_and_one_without_evidence(made: tuple[Path, dict[str, Page]]) -> None:
     assert "a statement outside the catalogue" in statement(made[1], "mine.lemma").told
-    assert "No evidence is on record here" in statement(made[1], "das2022.theorem7").told
+    assert "There is no evidence here" in statement(made[1], "das2022.theorem7").told
 
 
 def test_a_validation_has_figure_claims_configuration_and_command(made: tuple[Path, dict[str, Page]]) -> None:
@@ -447,7 +447,7 @@ def test_without_the_script_the_figures_at_hand_are_taken(output: Path, tmp_path
     for file in (output / "figures").iterdir():
         file.unlink()
     build(output)
-    assert "No figure is at hand" in page.read_text()
+    assert "No figure is available" in page.read_text()
 
 
 def test_a_validation_without_versions_is_shown(output: Path, tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_it_finds_what_its_parts_find(tmp_path: Path, monkeypatch: pytest.Monkey
     assert data[0] == data[1]
     assert data[0]["threads"] == 1, "one thread in each process"
     page = (tmp_path / "out" / "index.html").read_text()
-    assert "This page is of a run that goes on" not in page
+    assert "This page is of a run in progress" not in page
     assert 'href="statements/das2022.lemma10.html"' in page
     assert 'src="one.svg"' in (tmp_path / "out" / "figures" / "one.html").read_text()
     assert not (tmp_path / "out" / "evidence" / "check-so-far.json").exists()

@@ -173,7 +173,7 @@ def test_other_versions_are_refused_with_a_sentence(tmp_path: Path, capsys: Outp
     assert main(["report", "--output", str(tmp_path), "--store", "off"]) == 2
     sentence = capsys.readouterr().err
     assert told in sentence
-    assert "make it anew or remove it" in sentence
+    assert "make it again or remove it" in sentence
     assert sentence.count("\n") == 1
 
 

@@ -96,4 +96,4 @@ def test_a_revision_that_is_none_is_said(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nmarkers =\n    slow: slow\n    exhaustive: exhaustive\n")
     pytester.makepyfile(test_marked=MARKED.format(body="pass"), selection=(TESTS / "selection.py").read_text())
     found = pytester.runpytest("--left-out-since=no-such-revision")
-    found.stderr.fnmatch_lines(["*'no-such-revision' is no revision*"])
+    found.stderr.fnmatch_lines(["*'no-such-revision' is not a revision*"])

@@ -160,7 +160,7 @@ def test_all_slips_are_told_at_once(tmp_path: Path) -> None:
 def test_a_letter_without_a_value_is_told(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(OWN.replace('"sigma": sigma, "eta"', '"sigm": sigma, "eta"'))
-    told = r"the letter 'sigma', which the term 'rhs, noise' has, is given no value; is 'sigm' meant for it\?"
+    told = r"the symbol 'sigma', which the term 'rhs, noise' has, is given no value; is 'sigm' a misspelling of it\?"
     with pytest.raises(InputError, match=rf"{told}; correct its build \(mine\.py, line \d+\)"):
         run_plan(plan(load_file(file)))
 
@@ -333,19 +333,19 @@ def exact(tmp_path: Path, build: str = GOOD, small: str = TEST, method: str = "e
 
 
 BUILDS = {
-    "no value": ("Values({'x': 1})", "the letter 'n', which the term 'rhs, n' has, is given no value"),
-    "another name": ("Values({'x': 1, 'n_': 2})", "is given no value; is 'n_' meant for it?"),
-    "one too many": ("Values({'x': 1, 'n': 2, 'N': 3})", "its build gives a value to 'N', which is no letter"),
+    "no value": ("Values({'x': 1})", "the symbol 'n', which the term 'rhs, n' has, is given no value"),
+    "another name": ("Values({'x': 1, 'n_': 2})", "is given no value; is 'n_' a misspelling of it?"),
+    "one too many": ("Values({'x': 1, 'n': 2, 'N': 3})", "its build gives a value to 'N', which is not a symbol"),
     "of several": ("[Values({'x': 1, 'n': 2}), Values({'x': 1, 'n': 2, 'N': 3})]", "gives a value to 'N'"),
-    "negative": ("Values({'x': -1, 'n': 2})", "the letter 'x' is given -1, and its domain is positive: correct the"),
-    "no whole number": ("Values({'x': 1, 'n': 2.5})", "the letter 'n' is given 2.5, and its domain is integer"),
-    "infinite": ("Values({'x': 1, 'n': float('inf')})", "the letter 'n' is given inf, which is not finite"),
-    "no number": ("Values({'x': 1, 'n': float('nan')})", "the letter 'n' is given nan, which is not finite"),
-    "text": ("Values({'x': '1', 'n': 2})", "the letter 'x' is given '1', which is a str: give a number"),
-    "truth": ("Values({'x': True, 'n': 2})", "the letter 'x' is given True, which is a bool: give a number"),
-    "no mapping": ("Values([1, 2])", "the values of its letters are [1, 2]: give a mapping"),
+    "negative": ("Values({'x': -1, 'n': 2})", "the symbol 'x' is given -1, and its domain is positive: correct the"),
+    "no whole number": ("Values({'x': 1, 'n': 2.5})", "the symbol 'n' is given 2.5, and its domain is integer"),
+    "infinite": ("Values({'x': 1, 'n': float('inf')})", "the symbol 'n' is given inf, which is not finite"),
+    "no number": ("Values({'x': 1, 'n': float('nan')})", "the symbol 'n' is given nan, which is not finite"),
+    "text": ("Values({'x': '1', 'n': 2})", "the symbol 'x' is given '1', which is a str: give a number"),
+    "truth": ("Values({'x': True, 'n': 2})", "the symbol 'x' is given True, which is a bool: give a number"),
+    "no mapping": ("Values([1, 2])", "the values of its symbols are [1, 2]: give a mapping"),
     "nothing": ("None", "its build returns None: return Values, Case or Outcome of dpfl_theory.statements.claims"),
-    "says so itself": ("Outcome(True, 'I know')", "the check 'c' never looks at the statement's sides: read them"),
+    "says so itself": ("Outcome(True, 'I know')", "the check 'c' never reads the statement's sides: read them"),
     "no truth": ("Outcome('yes', 'I know')", "its Outcome has true = 'yes': give True, False or None"),
     "no reason": ("Outcome(None, 3)", "its Outcome has the reason 3: give a sentence"),
     "no plain data": (

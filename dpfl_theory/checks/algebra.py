@@ -16,13 +16,15 @@ __all__ = ["Outcome", "equal", "homogeneous", "run"]
 
 
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
-    """The evidence of one algebra check; its ``build(statement, instance)`` returns an `Outcome`. ValueError for one
-    that holds although it neither asked for the statement's sides nor says which part of it is decided."""
+    """The evidence of one algebra check; its ``build(statement, instance)`` returns an `Outcome`.
+
+    Raises ValueError for a check that holds although it neither read the statement's sides nor names its part.
+    """
     begun = time.perf_counter()
     with asked() as found:
         outcome: Outcome = check.made(statement)
     if outcome.true and statement.sides is not None and not check.part and statement not in found:
-        raise ValueError(f"the check {check.name!r} never looks at the statement's sides: read them, or set part")
+        raise ValueError(f"the check {check.name!r} never reads the statement's sides: read them, or set part")
     return of_outcome(statement, check, outcome, "cpu (symbolic)", time.perf_counter() - begun)
 
 

@@ -1,8 +1,9 @@
-"""Evidence in the store: under which key it is kept, which of it serves, and what is never kept.
+"""Evidence in the store: its keys, when it is reused, and what is never stored.
 
-A check's key is of all that its evidence rests on but its share of the false-alarm probability: a verdict that was
-found with a smaller share serves a larger one as well. Where a smaller one decided nothing a larger one might, so that
-undecided evidence serves its own share alone. What a time budget cut short is not kept.
+A check's key covers everything that its evidence depends on, except its share of the false-alarm probability. A verdict
+found with a smaller share is also valid for a larger one. A check left undecided with a smaller share might be decided
+with a larger one, so undecided evidence is reused only for the same share. Evidence that a time budget cut short is not
+stored.
 """
 
 from __future__ import annotations
@@ -24,27 +25,27 @@ from dpfl_theory.store import Ended, Slot, Store, canonical
 __all__ = ["Place", "encode", "kept", "places", "read", "taken"]
 
 _BASE = ("dpfl_theory.checks.execute",)
-"""What runs every check."""
+"""The module that runs every check."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the evidence of one check is kept: decided, or undecided with this share of the false-alarm probability
-    (None for a check that draws nothing)."""
+    """The place of one check's evidence: decided, or undecided with this share of the false-alarm probability
+    (None for a check without randomness)."""
 
     decided: Slot
     undecided: Slot
     share: float | None
 
     def take(self) -> Evidence | None:
-        """The evidence that serves, if there is any."""
+        """The evidence that can be reused, if there is any."""
         found = read(self.decided.take())
         if found is None or found.verdict == "inconclusive" or (found.alpha or 0.0) > (self.share or 0.0):
             found = read(self.undecided.take())
         return found
 
     def keep(self, evidence: Evidence) -> str:
-        """Keep the evidence of a check that nothing cut short; returns why that was not possible, if so."""
+        """Store the evidence of a check that was not cut short; returns the reason if that was not possible."""
         slot = self.undecided if evidence.verdict == "inconclusive" else self.decided
         return slot.keep(encode(evidence))
 
@@ -52,8 +53,8 @@ class Place:
 def places(
     pairs: Sequence[tuple[Statement, Check]], settings: Settings, store: Store | None, file: Path | None = None
 ) -> list[Place | None]:
-    """Where the evidence of each of these checks is kept: of those that the catalogue has, or the user's file. A
-    statement that was made up in the running program rests on what no file says, and has no place."""
+    """The place of the evidence of each of these checks, for statements of the catalogue or of the user's file. A
+    statement that was built in the running program depends on no file, so it has no place."""
     if store is None:
         return [None] * len(pairs)
     known = sources()
@@ -87,26 +88,26 @@ def _place(
     about = f"{statement.id} {check.method} {check.name}"
     try:
         slot = known.slot(store, "check", about, canonical(parts), on=(module, method.runner), base=_BASE)
-    except TypeError:  # an instance of a user's that is no plain data
+    except TypeError:  # an instance of a user's statement that is not plain data
         return None
     share = settings.alpha if method.simulates else None
     return Place(slot, slot.within(share=share), share)
 
 
 def taken(where: Sequence[Place | None]) -> dict[int, Evidence]:
-    """The evidence that is there already, by the check's number."""
+    """The stored evidence, by the check's number."""
     found = {i: place.take() for i, place in enumerate(where) if place is not None}
     return {i: evidence for i, evidence in found.items() if evidence is not None}
 
 
 def kept(place: Place | None, evidence: Evidence, settings: Settings) -> Ended[Evidence]:
-    """The evidence, which is kept unless the time was over when its check ended, or it was ended."""
+    """The evidence, which is stored unless the time limit had passed when its check ended, or the check was stopped."""
     cut = settings.out_of_time or ENDED in evidence.notes
     return Ended(evidence, "" if place is None or cut else place.keep(evidence))
 
 
 def encode(evidence: Evidence) -> dict[str, Any]:
-    """Evidence as JSON data that `read` makes evidence with the same document of."""
+    """Evidence as JSON data, from which `read` restores evidence with the same document."""
     made = {f.name: _plain(getattr(evidence, f.name)) for f in fields(evidence)}
     if evidence.lhs is not None:
         made["lhs"] = [float(x) for x in (evidence.lhs.estimate, evidence.lhs.low, evidence.lhs.high)]
@@ -114,7 +115,7 @@ def encode(evidence: Evidence) -> dict[str, Any]:
 
 
 def read(stored: Any) -> Evidence | None:
-    """The evidence that was stored; None where it is none that this version can read."""
+    """The stored evidence; None where this version cannot read it."""
     try:
         lhs = None if stored["lhs"] is None else Interval(*stored["lhs"])
         return Evidence(**{**stored, "lhs": lhs, "warnings": tuple(stored.get("warnings", ()))})
@@ -123,7 +124,7 @@ def read(stored: Any) -> Evidence | None:
 
 
 def _plain(value: Any) -> Any:
-    """The value as `Evidence.to_json` has it, but with numbers that are not finite."""
+    """The value as `Evidence.to_json` has it, but with numbers that are not finite kept."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

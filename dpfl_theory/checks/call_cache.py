@@ -1,5 +1,5 @@
-"""Calls in the store: what a search, a confirmation or one point of a validation gives, under the hash of its arguments
-and of all that its function rests on."""
+"""Cached calls: the result of a search, a confirmation or one point of a validation. The key is a hash of the arguments
+and of everything that the function depends on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTHING = object()
 
 @dataclass(frozen=True)
 class Asked:
-    """A call whose result is not there, where that belongs, and what names it within a run of the program: a hash of
+    """A call whose result is missing, its place in the store, and its name within a run of the program: a hash of
     function and arguments."""
 
     call: Call
@@ -32,13 +32,14 @@ class Asked:
     name: str
 
     def __call__(self) -> Ended[Any]:
-        """What the call gives, as it will be read from the store, in which it now is."""
+        """The result of the call, as it is read from the store, where it now is."""
         result = json.loads(json.dumps(self.call(), default=lambda value: value.tolist()))
         return Ended(result, self.slot.keep(result))
 
 
 class Wanted(BaseException):
-    """Calls that others are to make before this can go on. (Not an Exception: no script catches it by mistake.)"""
+    """Calls that other processes must make before this one can continue. (Not an Exception: no script catches it by
+    mistake.)"""
 
     def __init__(self, asked: Sequence[Asked]) -> None:
         super().__init__(f"{len(asked)} calls")
@@ -47,7 +48,7 @@ class Wanted(BaseException):
 
 @dataclass(frozen=True)
 class Given:
-    """A result that others made, the seconds that they needed, and the warnings that were given meanwhile."""
+    """A result that another process computed, the seconds it needed, and the warnings issued meanwhile."""
 
     result: Any
     seconds: float
@@ -58,9 +59,9 @@ class Given:
 class Reuse:
     """A store, and how many results came from it.
 
-    fresh: whether everything is made again, and stored. parts: what all results rest on besides. kind: what the store
-    calls them. given: results that others made, by the names of `Asked`; where it is not None, nothing is made here:
-    what is neither given nor in the store raises `Wanted`.
+    fresh: whether everything is computed again and stored. parts: what all results depend on in addition. kind: what
+    the store calls them. given: results that other processes computed, by the names of `Asked`. Where it is not None,
+    this process computes nothing: a result that is neither given nor in the store raises `Wanted`.
     """
 
     store: Store | None = None
@@ -71,9 +72,9 @@ class Reuse:
     asked: int = field(default=0, init=False)
     taken: int = field(default=0, init=False)
     spent: float = field(default=0.0, init=False)
-    """Seconds that others needed for what was given."""
+    """Seconds that other processes needed for the given results."""
     warned: list[Warned] = field(default_factory=list, init=False)
-    """Warnings that were given while others made it."""
+    """Warnings that were issued while other processes computed them."""
 
     def each(
         self,
@@ -81,8 +82,8 @@ class Reuse:
         about: Sequence[str],
         run: Callable[[Sequence[Callable[[], Any]], Sequence[int]], Sequence[Any]],
     ) -> list[Any]:
-        """What these calls give, JSON data, in their order: those that the store lacks are made by ``run``, which gets
-        them with their numbers; each is kept as soon as it ends, in the process that made it."""
+        """The results of these calls, JSON data, in their order. ``run`` computes those that the store lacks and gets
+        them with their numbers. Each is stored as soon as it ends, in the process that computed it."""
         if self.store is None and self.given is None:
             return list(run(calls, range(len(calls))))
         every = [self._asked(call, name) for call, name in zip(calls, about, strict=True)]
@@ -101,11 +102,11 @@ class Reuse:
         return [found[i] for i in range(len(calls))]
 
     def one(self, call: Call, about: str) -> Any:
-        """What one call gives, made here if the store lacks it."""
+        """The result of one call, computed here if the store lacks it."""
         return self.each([call], [about], lambda work, _: [piece() for piece in work])[0]
 
     def _there(self, asked: Asked) -> Any:
-        """What was given, or is in the store."""
+        """The result that was given, or is in the store."""
         if self.given is not None and asked.name in self.given:
             self.spent += self.given[asked.name].seconds
             self.warned += self.given[asked.name].warned

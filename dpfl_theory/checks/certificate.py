@@ -6,8 +6,8 @@ A performance estimation problem maximises <A_0, G> + a_0.F over Gram matrices G
     sum_i l_i a_i = a_0    and    S = sum_i l_i A_i - A_0 positive semidefinite
 
 prove that the maximum is at most -sum_i l_i c_i. A solver finds them up to rounding. Here they are rounded to simple
-fractions and repaired, so that the equations hold exactly. Whether the result is a proof is decided by
-`dpfl_theory.checks.verifier`, and by nothing else: a mistake in this module can lose a proof, not make one.
+fractions and repaired, so that the equations hold exactly. Only `dpfl_theory.checks.verifier` decides whether the
+result is a proof: a mistake in this module can lose a proof, not make one.
 
 A `Numeric` has the rational form that the verifier reads, and the nearest doubles, which solvers read.
 """
@@ -60,7 +60,7 @@ class Numeric:
 
 
 def numeric(form: Form, vectors: int, values: int) -> Numeric:
-    """A rational form of so many vectors and values, with its doubles."""
+    """A rational form of this many vectors and values, with its doubles."""
     matrix, vector = np.zeros((vectors, vectors)), np.zeros(values)
     for (i, j), c in form.products.items():
         matrix[i, j] += float(c) / 2
@@ -105,9 +105,10 @@ def prove(
 ) -> list[Fraction] | None:
     """Rational multipliers that prove objective <= bound, found near the given ones; None when no attempt succeeds.
 
-    The multipliers of the optimum are rounded to simple fractions first, which is what tight bounds need (their S is
-    singular). Then others are tried that prove the bound: ones in the interior, which leave room for rounding, and the
-    smallest ones, which are few. Multipliers below a threshold are taken for the solver's rounding of zero.
+    The multipliers of the optimum are rounded to simple fractions first. Tight bounds need this, since their S is
+    singular. Then other multipliers that prove the bound are tried: some in the interior, which leave room for
+    rounding, and the smallest ones, which are few. Multipliers below a threshold count as the solver's rounding of
+    zero.
     """
     attempts: tuple[tuple[Callable[[], Array | None], int], ...] = (
         (lambda: multipliers, 2**10),
@@ -174,7 +175,8 @@ def _alternative(objective: Numeric, constraints: Sequence[Numeric], bound: Frac
 
 
 def solved(problem: Any) -> bool:
-    """Solve a cvxpy problem with Clarabel, quietly; whether it left a point, which the caller must judge itself."""
+    """Solve a cvxpy problem with Clarabel, without output. Returns whether it left a point, which the caller must judge
+    itself."""
     import cvxpy as cp
 
     with warnings.catch_warnings():

@@ -5,15 +5,14 @@ left <= bound * right. It holds
 
 * ``vectors``, ``values``: names of the vectors v_0, v_1, ... and the numbers f_0, f_1, ... of the problem, to be read;
 * ``functions``: for each function its ``class``, its ``L`` and ``mu`` where the class has them, and the ``points`` at
-  which it was looked at: point ``x``, gradient ``g``, value ``f``, as linear combinations [[index, coefficient], ...];
+  which it was evaluated: point ``x``, gradient ``g``, value ``f``, as linear combinations [[index, coefficient], ...];
 * ``left``, ``right`` and the ``form`` of each of the ``conditions``: ``products`` [[i, j, c], ...] of vectors and
-  ``values`` [[m, a], ...] stand for sum c <v_i, v_j> + sum a f_m; a condition's form is ``<=`` or ``==`` 0;
+  ``values`` [[m, a], ...] mean sum c <v_i, v_j> + sum a f_m; a condition's form is ``<=`` or ``==`` 0;
 * ``bound``, and the multipliers: one with each condition, and ``interpolation`` [[function, i, j, multiplier], ...].
 
-Every number is a fraction in text, such as "-3/4". There is no matrix of an interpolation inequality in the file: who
-verifies it computes the inequality from class, parameters and points. A multiplier that is not listed is 0, so that a
-condition that the proof does not use is left out.
-"""
+Every number is a fraction in text, such as "-3/4". The file has no matrix of an interpolation inequality: a verifier
+computes the inequality from class, parameters and points. A multiplier that is not listed is 0, so a condition that the
+proof does not use is left out."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ def certificate(
     samples: Sequence[Sampled],
     multipliers: Sequence[Fraction],
 ) -> dict[str, Any] | str:
-    """The certificate of left <= right as plain data; or, as a sentence, why there is none."""
+    """The certificate of left <= right as plain data; or a sentence that says why there is no certificate."""
     used = [(c, v) for c, v in zip(conditions, multipliers, strict=True) if v]
     for c, _ in used:
         if c.unknown:
@@ -84,7 +83,7 @@ def _forms(
 
 
 def _names(samples: Sequence[Sampled], vectors: int, values: int) -> tuple[list[str], list[str]]:
-    """What vectors and numbers are, as far as functions tell: gradients, values and stationary points."""
+    """What vectors and numbers are, as far as the functions determine it: gradients, values and stationary points."""
     of_vectors: dict[int, str] = {}
     of_values: dict[int, str] = {}
     for n, s in enumerate(samples):
@@ -118,9 +117,9 @@ def _form(form: Form) -> dict[str, Any]:
 
 
 def verified(certificate: Mapping[str, Any]) -> bool:
-    """Whether a certificate proves what it says: read from its plain data, and decided by the exact verifier.
+    """Whether a certificate proves its claim: read from its plain data, and decided by the exact verifier.
 
-    ValueError for what is no certificate.
+    Raises ValueError for data that is not a certificate.
     """
     try:
         read = _Reader(len(certificate["vectors"]), len(certificate["values"]))
@@ -134,13 +133,13 @@ def verified(certificate: Mapping[str, Any]) -> bool:
         left, right, bound = read.form(certificate["left"]), read.form(certificate["right"]), certificate["bound"]
         difference = combined([(Fraction(1), left), (-_number(bound), right)])
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"this is no certificate: {error!r}") from error
+        raise ValueError(f"this is not a certificate: {error!r}") from error
     return proves(difference, conditions, Fraction(0), multipliers)
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads what a certificate says of so many vectors and values."""
+    """Reads the combinations of this many vectors and values in a certificate."""
 
     vectors: int
     values: int
@@ -170,19 +169,19 @@ def _read(pairs: Iterable[Sequence[Any]], end: int) -> dict[int, Fraction]:
 
 def _index(value: Any, end: int) -> int:
     if type(value) is not int or not 0 <= value < end:
-        raise ValueError(f"{value!r} is no index below {end}")
+        raise ValueError(f"{value!r} is not an index below {end}")
     return value
 
 
 def _number(value: Any) -> Fraction:
     if not isinstance(value, str) or not _FRACTION.fullmatch(value):
-        raise ValueError(f"{value!r} is no fraction, such as '-3/4'")
+        raise ValueError(f"{value!r} is not a fraction, such as '-3/4'")
     return Fraction(value)
 
 
 def of_evidence(evidence: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The certificates in the notes of evidence as plain data, each with its statement, check and claim; of an equality
-    those of both halves."""
+    """The certificates in the notes of evidence as plain data, each with its statement, check and claim. An equality
+    has those of both halves."""
     found: list[dict[str, Any]] = []
     for e in evidence:
         notes = e.get("notes") or {}
@@ -196,7 +195,7 @@ def of_evidence(evidence: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def is_proof(certificate: Mapping[str, Any]) -> bool:
-    """Whether it is a certificate and proves what it says."""
+    """Whether it is a certificate and proves its claim."""
     try:
         return verified(certificate)
     except ValueError:

@@ -1,9 +1,12 @@
-"""Which statements are to be checked again after a change: those that rest on a file that differs from a revision.
+"""Selects the statements to check again after a change: those that depend on a file that differs from a git revision.
 
-What differs is asked of git. What a statement rests on is the closure of the imports (see `dpfl_theory.checks.imports`)
-of the module that defines it, of the methods that check it, and of the runner. Too many statements may be chosen, too
-few never: a file that is gone counts as a change of its package, a data file as a change of everything in its folder
-and below and of all that mention its name, and other versions of the libraries as a change of everything.
+Git lists the files that differ. A statement depends on the closure of the imports (see `dpfl_theory.checks.imports`) of
+the module that defines it, of the methods that check it, and of the runner. The selection may contain too many
+statements, never too few:
+
+* a deleted file counts as a change of its package;
+* a data file counts as a change of everything in its folder and below, and of all files that mention its name;
+* other versions of the libraries count as a change of everything.
 """
 
 from __future__ import annotations
@@ -26,24 +29,25 @@ __all__ = ["Change", "change_since"]
 
 _OPTION = "`changed_since`"
 _VERSIONS = ("constraints.txt", "pyproject.toml")
-"""Files beside the package that say with which libraries the verdicts come about."""
+"""Files next to the package that name the versions of the libraries with which the verdicts are computed."""
 
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
-"""What a git hook sets for the checkout it runs in, which need not be this one."""
+"""Variables that a git hook sets for the checkout it runs in, which need not be this one."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What differs from a revision in the checkout of a package: ``package``, the package's folder, and ``files``."""
+    """The files that differ from a revision in the checkout of a package: ``package``, the package's folder, and
+    ``files``."""
 
     package: Path
     files: tuple[Path, ...]
 
     def concerns(self, statements: Sequence[Statement], file: Path | None = None) -> tuple[Statement, ...]:
-        """Those of the statements that rest on a changed file, in their order.
+        """Those of the statements that depend on a changed file, in their order.
 
-        file: where statements that are not the catalogue's were loaded from. They are always chosen when git does not
-        know that file, for nobody can tell what it was.
+        file: where statements outside the catalogue were loaded from. They are always chosen when git does not know
+        that file, since its earlier content is unknown.
         """
         own = None if file is None else file.resolve()
         graph = Imports(self.package, () if own is None else (own.parent, Path.cwd()))
@@ -56,7 +60,7 @@ class Change:
             name = defined.get(statement)
             source = graph.module(name) if name is not None else own
             if source is None:
-                raise InputError(f"{statement.id} is not of the catalogue: say which file it is from")
+                raise InputError(f"{statement.id} is not in the catalogue: name the file that it is from")
             runners = (graph.module(methods.get(m).runner) for m in statement.methods)
             rests = {*runner, *graph.closure([source, *runners])}
             if (name is None and unknown) or touched & rests or self._mentioned(graph, rests):
@@ -64,7 +68,7 @@ class Change:
         return tuple(chosen)
 
     def touched(self, graph: Imports) -> frozenset[Path]:
-        """The modules that the changed files are, or concern without being imported."""
+        """The modules that were changed, and those that a changed file concerns without being imported."""
         touched: set[Path] = set()
         for path in self.files:
             inside = path.is_relative_to(graph.package)
@@ -92,13 +96,13 @@ class Change:
 
 
 def change_since(revision: str, package: Path | None = None) -> Change:
-    """What differs from a git revision in the checkout of the package (this one by default): in the work tree or by a
-    commit since, new and deleted files too, but not what git ignores.
+    """The files that differ from a git revision in the checkout of the package (this one by default). They differ in
+    the work tree or by a commit since; new and deleted files count, files that git ignores do not.
 
     Raises InputError when there is no git, no checkout or no such revision.
     """
     if revision.startswith("-"):
-        raise InputError(f"{_OPTION} {revision!r} begins with a dash: name a revision, such as HEAD~1 or main")
+        raise InputError(f"{_OPTION} {revision!r} starts with a dash: name a revision, such as HEAD~1 or main")
     folder = (Path(dpfl_theory.__file__).parent if package is None else package).resolve()
     if not _git(folder, "ls-files", "-z", "--", "__init__.py"):
         told = f"{str(folder)!r} is not in a git checkout: run it where the package was cloned, or leave {_OPTION} out"
@@ -106,7 +110,9 @@ def change_since(revision: str, package: Path | None = None) -> Change:
     top = Path(_told(folder, "rev-parse", "--show-toplevel").removesuffix("\n")).resolve()
     commit = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if not commit:
-        told = f"{_OPTION} {revision!r} is no revision of {str(top)!r}: name a commit, branch or tag that was fetched"
+        told = (
+            f"{_OPTION} {revision!r} is not a revision of {str(top)!r}: name a commit, branch or tag that was fetched"
+        )
         raise InputError(told)
     options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-relative")
     differing = _told(top, "diff", *options, "--end-of-options", commit.strip(), "--")
@@ -128,22 +134,22 @@ def _defining_modules(package: str) -> dict[Statement, str]:
 
 
 def _told(folder: Path, *arguments: str) -> str:
-    """What git answers to what it must be able to answer."""
+    """Git's output for a command that must succeed."""
     answer = _git(folder, *arguments)
     if answer is None:
-        told = f"git {arguments[0]} fails in {str(folder)!r}: see that git works there, or leave {_OPTION} out"
+        told = f"git {arguments[0]} fails in {str(folder)!r}: make sure that git works there, or leave {_OPTION} out"
         raise InputError(told)
     return answer
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """What git answers in a folder, or None when it refuses."""
+    """Git's output in a folder, or None when it fails."""
     surroundings = {k: v for k, v in os.environ.items() if k not in _ELSEWHERE} | {"GIT_OPTIONAL_LOCKS": "0"}
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *arguments], capture_output=True, check=False, env=surroundings
         )
     except OSError as error:
-        told = f"{_OPTION} asks git, which cannot be run ({error.strerror}): install git, or leave {_OPTION} out"
+        told = f"{_OPTION} needs git, which cannot be run ({error.strerror}): install git, or leave {_OPTION} out"
         raise InputError(told) from error
     return os.fsdecode(done.stdout) if done.returncode == 0 else None

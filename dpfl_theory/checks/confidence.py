@@ -1,10 +1,10 @@
 """Confidence limits for a mean from independent replicates.
 
-The rigorous limits rest on betting. For X >= 0 with mean m and a stake phi in (0, 1), the capital
+The rigorous limits use betting. For X >= 0 with mean m and a stake phi in (0, 1), the capital
 ``prod_t (1 + phi (X_t/m - 1))`` is a nonnegative martingale with mean 1 whatever the distribution of X, so by Ville's
-inequality it ever exceeds 1/alpha with probability at most alpha. A fixed mixture over stakes keeps this and adapts to
-the unknown variance. The capital decreases in m, hence ``{m : capital < 1/alpha}`` is a half-line, whose end is a lower
-confidence limit: valid at every sample size and at all sample sizes at once, with no bound on X from above.
+inequality the probability that it ever exceeds 1/alpha is at most alpha. A fixed mixture over stakes keeps this and
+adapts to the unknown variance. The capital decreases in m, hence ``{m : capital < 1/alpha}`` is a half-line, whose end
+is a lower confidence limit: valid at every sample size and at all sample sizes at once, with no bound on X from above.
 
 An upper limit for Z <= b is b minus the lower limit for b - Z.
 
@@ -67,8 +67,10 @@ def upper_limit(x: NDArray[np.float64], alpha: float, most: float) -> float:
 
 
 def least_lower_limit(x: NDArray[np.float64], alpha: float, least: float = 0.0) -> float:
-    """The least of the columns' lower confidence limits, x (replicates, columns): a lower limit for the least of their
-    expectations with error probability alpha, since that column's own limit is wrong no more often.
+    """The smallest of the columns' lower confidence limits, x (replicates, columns).
+
+    It is a lower limit for the least of their expectations with error probability alpha, since that column's own limit
+    is wrong no more often.
 
     >>> import numpy as np
     >>> x = np.random.default_rng(0).exponential(size=(2000, 3)) * [1.0, 2.0, 1.0]
@@ -82,7 +84,7 @@ def least_lower_limit(x: NDArray[np.float64], alpha: float, least: float = 0.0) 
             break
         column = np.maximum(x[:, k] - least, 0.0)
         if column.mean() > found - least and _log_capital(column, found - least) >= math.log(1.0 / alpha):
-            continue  # the capital refuses the smallest limit so far: this column's own is no smaller
+            continue  # the capital rejects the smallest limit so far: this column's own is no smaller
         found = min(found, lower_limit(x[:, k], alpha, least))
     return found
 
@@ -96,7 +98,7 @@ def asymptotic_limits(x: NDArray[np.float64], alpha: float) -> tuple[float, floa
     count = len(x)
     mean, deviation = float(x.mean()), float(x.std(ddof=1)) if count > 1 else math.inf
     if not math.isfinite(deviation) or deviation == 0.0:
-        return -math.inf, math.inf  # equal replicates say nothing of what rarely happens
+        return -math.inf, math.inf  # equal replicates contain no information about rare values
     error = deviation / math.sqrt(count)
     third = float(((x - mean) ** 3).mean())
     shift = third / (6.0 * deviation**2 * count) if deviation > 0 else 0.0
@@ -105,8 +107,8 @@ def asymptotic_limits(x: NDArray[np.float64], alpha: float) -> tuple[float, floa
 
 
 def _in_units(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Numbers whose third powers are numbers too, and the power of two, by which nothing is rounded, that they are
-    multiples of."""
+    """Numbers whose third powers are finite too, and the power of two that they are multiples of, by which nothing is
+    rounded."""
     x = np.asarray(x, dtype=np.float64)
     largest = float(np.abs(x).max(initial=0.0))
     if not math.isfinite(largest) or largest == 0.0 or 1e-50 <= largest <= 1e50:

@@ -1,4 +1,5 @@
-"""A statement over one of its letters: an instance of a check, changed in this letter and run again and again."""
+"""A statement as a function of one of its symbols: an instance of a check, changed in this symbol and run
+repeatedly."""
 
 from __future__ import annotations
 
@@ -25,21 +26,23 @@ from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, limited
 __all__ = ["DRAWN_BY", "Curve", "Point", "check_of", "curve", "letter_value", "place_of", "values_of"]
 
 DRAWN_BY = ("monte-carlo", "exact")
-"""The methods that know both sides in their own units, in the order in which they are preferred."""
+"""The methods that know both sides in their own units, in the order of preference."""
 USUAL = 9
 SPAN = 4.0
-"""How many values a letter has where none are given, from so many times less than the recorded one to as much more."""
+"""The number of values of a symbol where none are given, and the factor below and above the recorded value that they
+cover."""
 MOST = 200
 HALVINGS = 20
-"""Of the way between a value inside the hypotheses and one outside, to find the edge: six digits of it."""
+"""How precisely the edge of the hypotheses is found, relative to the step between a value inside and one outside: six
+digits."""
 
 Path = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Point:
-    """given: the number that stands in the instance; letter: the letter's value that the sides were evaluated at; the
-    evidence there."""
+    """given: the number in the instance; letter: the symbol's value at which the sides were evaluated; the evidence
+    there."""
 
     given: float
     letter: float
@@ -47,7 +50,7 @@ class Point:
 
     @property
     def outside(self) -> bool:
-        """Whether a hypothesis is not met: the statement says nothing there."""
+        """Whether a hypothesis is not met: the statement claims nothing there."""
         return self.evidence.verdict == "not-applicable"
 
     @property
@@ -59,8 +62,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """The points of a check over a letter, by increasing value. edges: between which points a hypothesis begins or
-    ceases to be met, by the number of the first one, and the letter's value there, as far as halving found it."""
+    """The points of a check over a symbol, by increasing value.
+
+    edges: the points between which a hypothesis starts or ceases to be met, by the number of the first one, and the
+    symbol's value there, found by bisection."""
 
     statement: Statement
     check: Check
@@ -87,14 +92,14 @@ class Curve:
 
 
 def check_of(statement: Statement, name: str | None = None, method: str | None = None) -> Check:
-    """The check that is drawn: that of this name and method, else the first one that runs, else the first exact one.
+    """The check that is drawn: the one of this name and method, else the first one that runs, else the first exact one.
 
-    Raises InputError where there is none that knows both sides.
+    Raises InputError where no check knows both sides.
     """
     if statement.sides is None:
-        raise InputError(f"{statement.id} states no inequality between two sides: there is nothing to draw")
+        raise InputError(f"{statement.id} states no inequality between two sides: there is nothing to plot")
     if method is not None and method not in DRAWN_BY:
-        raise InputError(f"`method` is {method!r}: both sides are known in numbers by {' and '.join(DRAWN_BY)} alone")
+        raise InputError(f"`method` is {method!r}: only {' and '.join(DRAWN_BY)} compute both sides as numbers")
     known = [c for m in DRAWN_BY for c in statement.checks if c.method == m and not c.part and method in (None, m)]
     if not known:
         raise InputError(f"{statement.id} has no check by {method or ' or '.join(DRAWN_BY)} that compares its sides")
@@ -107,7 +112,7 @@ def check_of(statement: Statement, name: str | None = None, method: str | None =
 
 
 def letter_value(built: Any, letter: str) -> float | None:
-    """The value of a letter in what a check built; None where it has none."""
+    """The value of a symbol in what a check built; None where it has none."""
     if isinstance(built, Experiment):
         value = built.values.get(letter)
     else:
@@ -117,13 +122,14 @@ def letter_value(built: Any, letter: str) -> float | None:
 
 
 def place_of(statement: Statement, check: Check, letter: str) -> Path:
-    """Where the instance holds the number that this letter follows: what is called so, else the only one that moves it.
+    """The place in the instance of the number that sets this symbol: the one of this name, else the only one that
+    changes it.
 
     Raises InputError where there is no such number, or several.
     """
     known = {s.name for s in statement.symbols}
     if letter not in known:
-        raise unknown_name(f"letter of {statement.id}", letter, known)
+        raise unknown_name(f"symbol of {statement.id}", letter, known)
     places = list(numbers(check.instance))
     if (letter,) in places:
         return (letter,)
@@ -141,9 +147,9 @@ def place_of(statement: Statement, check: Check, letter: str) -> Path:
         return moving[0]
     named = ", ".join(_name(place) for place in (moving or places))
     if not moving:
-        raise InputError(f"no number of the instance of {check.name!r} moves {letter}: it has {named or 'none'}")
+        raise InputError(f"no number of the instance of {check.name!r} changes {letter}: it has {named or 'none'}")
     raise InputError(
-        f"several numbers of the instance of {check.name!r} move {letter} ({named}): draw over one of them"
+        f"several numbers of the instance of {check.name!r} change {letter} ({named}): plot over one of them"
     )
 
 
@@ -153,9 +159,10 @@ def _built(statement: Statement, check: Check, instance: Mapping[str, Any]) -> A
 
 
 def values_of(text: str | None, recorded: Any) -> list[Any]:
-    """The numbers that take the place of the recorded one: a list "1,2,5"; "1:100:7", so many from the first to the
-    second, evenly in ratio where both are positive; or the usual ones around it. Whole numbers stay whole, fractions
-    fractions.
+    """The numbers that replace the recorded one, as a list "1,2,5", a range "1:100:7", or the default ones around it.
+
+    A range gives the first number, the last number and how many; its ratios are equal where both ends are positive.
+    Whole numbers stay whole, fractions stay fractions.
 
     >>> values_of("1:16:5", 3), values_of("1/8,1/2", "1/4"), values_of(None, 2)
     ([1, 2, 4, 8, 16], ['1/8', '1/2'], [1, 2, 3, 4, 6, 8])
@@ -195,7 +202,7 @@ def _fraction(text: str) -> Fraction:
         return Fraction(text.strip())
     except (ValueError, ZeroDivisionError):
         raise InputError(
-            f"`values` has {text!r}, which is no number: write 0.5, 1/2 or 3, with commas between"
+            f"`values` has {text!r}, which is not a number: write 0.5, 1/2 or 3, with commas between"
         ) from None
 
 
@@ -214,12 +221,13 @@ def curve(
     settings: Settings | None = None,
     tell: Callable[[float, str], None] = lambda share, what: None,
 ) -> Curve:
-    """Run the check at each value of the letter. The false-alarm probability is shared by the points.
+    """Run the check at each value of the symbol. The points share the false-alarm probability.
 
-    With a limit in the settings all of it is done in a process of its own, which is ended after so many seconds.
+    If the settings have a limit, the whole computation runs in a process of its own, which is stopped after that many
+    seconds.
 
-    Raises InputError for a letter that the instance does not have, values that cannot be built, a build that raises
-    whatever its values are, and one that takes longer than the limit.
+    Raises InputError for a symbol that the instance does not have, values that cannot be built, a build that raises
+    for all values, and one that takes longer than the limit.
     """
     own = settings or Settings()
 
@@ -234,7 +242,7 @@ def curve(
             return found, dict(_edges(statement, check, letter, place, given, rules, found))
         except DpflError:
             raise
-        except BaseException as error:  # anybody's, where there is a limit: an exit ends this process alone
+        except BaseException as error:  # a user's code, where there is a limit: an exit ends only this process
             if own.limit is None:
                 raise
             raise InputError(cannot(statement, check, error)) from error
@@ -243,7 +251,7 @@ def curve(
         found, edges = points() if own.limit is None else limited(points, own.limit)
     except (TimeoutExceeded, WorkerDied) as error:
         raise InputError(
-            f"check {check.name!r} of {statement.id}: {error}: give `limit` more, or fewer values"
+            f"check {check.name!r} of {statement.id}: {error}: give a larger `limit`, or fewer values"
         ) from None
     return Curve(statement, check, letter, found, edges)
 
@@ -264,7 +272,11 @@ def _points(
         one, number = replace(check, instance=instance), float(Fraction(value))
         try:
             built = _built(statement, check, instance)
-        except (ArithmeticError, TypeError, ValueError) as error:  # what is prescribed is no number there, say
+        except (
+            ArithmeticError,
+            TypeError,
+            ValueError,
+        ) as error:  # the prescribed value is not a number there, for example
             yield Point(number, number, outside(statement, one, ("it can be run", told(error)), 0.0))
             continue
         at, astray = letter_value(built, letter), _astray(built, rules)
@@ -281,11 +293,11 @@ def _edges(
     rules: Mapping[str, Rule],
     points: Sequence[Point],
 ) -> Iterator[tuple[int, float]]:
-    """Where a hypothesis begins or ceases to be met between two points: found by building, and without running; none
-    where the hypotheses alone do not tell the two apart."""
+    """The value at which a hypothesis starts or ceases to be met between two points, found by building without running;
+    None where the hypotheses do not distinguish the two points."""
 
     def at(value: Any) -> tuple[bool, float]:
-        """Whether it is outside there, and the letter's value."""
+        """Whether the point is outside, and the symbol's value."""
         try:
             built = _built(statement, check, _with(check.instance, place, value))
             held = [built] if isinstance(built, (Experiment, Values)) else [b for b in built if isinstance(b, Values)]
@@ -314,7 +326,7 @@ def _edges(
 
 
 def _between(low: Any, high: Any) -> Any:
-    """The middle of two numbers of an instance, of their kind.
+    """The midpoint of two numbers of an instance, of their kind.
 
     >>> _between(2, 5), _between("1/4", "1"), _between(0.5, 1.0)
     (3, '5/8', 0.75)
@@ -326,7 +338,7 @@ def _between(low: Any, high: Any) -> Any:
 
 
 def _astray(built: Any, rules: Mapping[str, Rule]) -> tuple[str, str] | None:
-    """What the statement prescribes, the recorded run follows, and this one does not, and how."""
+    """The prescription that the recorded run follows and this one does not, and how it fails."""
     for name, rule in rules.items() if isinstance(built, Experiment) else ():
         if not agrees(built.values[name], rule(built.values)):
             return f"{name} is as prescribed", f"it is {built.values[name]:.6g}, not {rule(built.values):.6g}"

@@ -1,4 +1,4 @@
-"""Decisions: confidence limits of E Z, or of min_k E Z_k, against a bound B, and the verdict that they give."""
+"""Decisions: confidence limits of E Z, or of min_k E Z_k, against a bound B, and the resulting verdict."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from dpfl_theory.checks.confidence import asymptotic_limits, least_lower_limit, 
 __all__ = ["Limits", "certain", "decide", "decide_least", "undecided"]
 
 _LOOKS = 16
-"""How often asymptotic limits may be looked at while lanes are added: they are taken at alpha/16 each time."""
+"""How often asymptotic limits may be computed while replicates are added: each time at alpha/16."""
 _FEWEST = 256
-"""Asymptotic limits do not end a run that may still have more lanes before it has this many."""
+"""Asymptotic limits do not end a run with fewer replicates than this that may still get more."""
 _ROUNDING = 1e-9
-"""What rounding may do to the result of a run without randomness, relative to it and to the bound."""
-_ENDLESS = "the right side is {} in floating point, with which nothing is compared: take values at which it is finite"
+"""The rounding error allowed in the result of a run without randomness, relative to it and to the bound."""
+_ENDLESS = "the right side is {} in floating point, which cannot be compared: take values at which it is finite"
 _TRUNCATION = 10.0
 """Asymptotic limits truncate Z this many bounds away on the side that does not matter, which only widens them there."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Confidence limits of E Z against the bound; low_valid and high_valid say whether low and high hold at finite
-    sample size (then for all sample sizes at once). broken counts replicates that are NaN or +inf: unbounded those
-    of runs that did not diverge, infinite the others that are +inf. equal says that all replicates are one
-    number, exact that the run draws nothing, so that low and high differ from the value by rounding alone."""
+    """Confidence limits of E Z against the bound.
+
+    low_valid and high_valid say whether low and high hold at finite sample size (then for all sample sizes at once).
+    broken counts replicates that are NaN or +inf: unbounded those of runs that did not diverge, infinite the others
+    that are +inf. equal says that all replicates are one number. exact says that the run draws nothing, so that low and
+    high differ from the value only by rounding."""
 
     bound: float
     mean: float
@@ -47,7 +49,7 @@ class Limits:
 
     @property
     def decided(self) -> bool:
-        """Whether a limit that is valid at finite sample size decides."""
+        """Whether a limit that is valid at finite sample size decides the check."""
         if self.broken:
             return False
         return (self.high_valid and self.high <= self.bound) or (self.low_valid and self.low > self.bound)
@@ -85,43 +87,44 @@ class Limits:
             return "holds", f"the asymptotic upper limit {high:.6g} is at most the bound {bound:.6g}"
         if self.asymptotic_low > self.bound:
             what = f"the asymptotic lower limit {low:.6g} exceeds the bound {bound:.6g}"
-            return "inconclusive", f"{what}, but no limit valid at finite sample size does; more lanes may decide"
+            return "inconclusive", f"{what}, but no limit valid at finite sample size does; more replicates may decide"
         if self.equal:
             return "inconclusive", self._without_limits(moved, "the bound")
-        why = "the time budget cut the run short" if cut else f"{self.lanes} lanes do not separate them"
+        why = "the time budget cut the run short" if cut else f"{self.lanes} replicates do not separate them"
         return "inconclusive", f"the asymptotic limits [{low:.6g}, {high:.6g}] contain the bound {bound:.6g}: {why}"
 
     def _without_numbers(self, bound: float) -> str:
-        """Why replicates that are no numbers decide nothing: an infinite left side in floating point is one beyond the
-        largest number, or what became of rounding, and proves nothing even within the hypotheses."""
+        """Why replicates that are NaN or +inf decide nothing. An infinite left side in floating point may be beyond the
+        largest number, or an effect of rounding; it proves nothing even within the hypotheses."""
         lost = self.broken - self.unbounded
-        odd = f"in {self.unbounded} of {self.lanes} lanes the left side is infinite or undefined where the run stayed"
-        odd = f"{odd} finite (a weight C/||u|| at a zero update, say), so that there is no mean to compare"
+        odd = f"in {self.unbounded} of {self.lanes} replicates the left side is infinite or undefined where the run"
+        odd = f"{odd} stayed finite (for example a weight C/||u|| at a zero update), so there is no mean to compare"
         if not lost:
             return odd
         kinds = [f"without a value in {lost - self.infinite}"] * (lost > self.infinite)
         kinds += [f"infinite in {self.infinite}, beyond the bound {bound:.6g}"] * (self.infinite > 0)
         told = (
-            f"the run diverged in {lost} of {self.lanes} lanes: in floating point its left side is {', '.join(kinds)}"
+            f"the run diverged in {lost} of {self.lanes} replicates: in floating point its left side is "
+            f"{', '.join(kinds)}"
         )
-        told += ", which is a reason for suspicion but no proof" if self.infinite else ", which proves nothing"
+        told += ", which is suspicious but not a proof" if self.infinite else ", which proves nothing"
         told += "; take a smaller step, or a start nearer to the minimiser"
         return f"{told}; {odd}" if self.unbounded else told
 
     def _without_limits(self, moved: float, side: str) -> str:
-        """Why equal replicates decide nothing: they say nothing of what rarely happens."""
+        """Why equal replicates decide nothing: they contain no information about rare values."""
         what = f"all {self.lanes} replicates are equal" if self.lanes > 1 else "there is one replicate"
         told = (
             f"{what}, {self.mean + moved:.6g}, which gives no asymptotic limit, and {side} is {self.bound + moved:.6g}"
         )
         return (
-            f"{told}; say random=False if the run draws nothing; if rare values are possible, a reach that bounds the "
-            f"left side, and more lanes, may decide"
+            f"{told}; set random=False if the run draws nothing; if rare values are possible, a reach that bounds the "
+            f"left side, and more replicates, may decide"
         )
 
     @property
     def differs(self) -> bool:
-        """Whether a limit that is valid at finite sample size parts the value from the bound, on either side."""
+        """Whether a limit that is valid at finite sample size separates the value from the bound, on either side."""
         return not self.broken and (
             (self.low_valid and self.low > self.bound) or (self.high_valid and self.high < self.bound)
         )
@@ -151,15 +154,15 @@ class Limits:
         low, high = self.asymptotic_low + moved, self.asymptotic_high + moved
         limits = f"the asymptotic limits [{low:.6g}, {high:.6g}]"
         if not low <= bound <= high:
-            why = "but no limit valid at finite sample size does; more lanes may decide"
+            why = "but no limit valid at finite sample size does; more replicates may decide"
             return "inconclusive", f"{limits} leave the right side {bound:.6g} out, {why}"
         if max(high - bound, bound - low) <= width * abs(bound):
             return "holds", f"{limits} contain the right side {bound:.6g} and are within {width:.3g} of it"
-        why = "the time budget cut the run short" if cut else f"{self.lanes} lanes do not make them narrower"
+        why = "the time budget cut the run short" if cut else f"{self.lanes} replicates do not make them narrower"
         return "inconclusive", f"{limits} of the right side {bound:.6g} are wider than {width:.3g} of it: {why}"
 
     def detectable(self, moved: float) -> float | None:
-        """The smallest violation factor lhs/rhs that these limits could have seen."""
+        """The smallest violation factor lhs/rhs that these limits could have detected."""
         bound, mean, low = self.bound + moved, self.mean + moved, self.low + moved
         if bound <= 0 or not self.low_valid or not math.isfinite(mean - low):
             return None
@@ -249,8 +252,8 @@ def decide_least(
 def undecided(
     z: NDArray[np.float64], broken: NDArray[np.bool_], bound: float, stayed: NDArray[np.bool_] | None = None
 ) -> Limits:
-    """No limits at all, since the ``broken`` (lanes,) of the replicates z are no numbers. ``stayed`` (lanes,): which
-    runs did not diverge, none if it is not known."""
+    """No limits at all, since the ``broken`` (lanes,) of the replicates z are NaN or +inf. ``stayed`` (lanes,): which
+    runs did not diverge; False for all if it is not known."""
     rows = z.reshape(len(z), -1)
     unbounded = np.zeros(len(z), dtype=bool) if stayed is None else broken & stayed
     infinite = broken & ~unbounded & (rows == np.inf).any(axis=1) & ~np.isnan(rows).any(axis=1)
@@ -261,8 +264,8 @@ def undecided(
 def certain(
     values: NDArray[np.float64], bound: float, scale: float = 0.0, stayed: NDArray[np.bool_] | None = None
 ) -> Limits:
-    """Limits of a number that a run without randomness gives: its lanes' values (lanes,), which rounding alone may
-    part. ``scale``: the size of what was subtracted to get them; ``stayed`` as for `undecided`.
+    """Limits of a number that a run without randomness gives: the values (lanes,) of its replicates may differ only by
+    rounding. ``scale``: the size of what was subtracted to get them; ``stayed`` as for `undecided`.
 
     Raises ValueError when they differ by more.
 
@@ -274,6 +277,6 @@ def certain(
     slack = _ROUNDING * max(abs(bound), float(np.abs(values).max()), scale)
     low, high = float(values.min()), float(values.max())
     if high - low > slack:
-        raise ValueError(f"a run that is said to draw nothing gives both {low!r} and {high!r} in its lanes")
+        raise ValueError(f"a run declared as drawing nothing gives both {low!r} and {high!r} in its replicates")
     low, high, mean = low - slack, high + slack, float(values.mean())
     return Limits(bound, mean, low, high, True, True, low, high, len(values), 0, exact=True)

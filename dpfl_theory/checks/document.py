@@ -1,7 +1,7 @@
-"""The document that ``check --format json`` writes, as its readers may rely on it: schema ``dpfl-theory/1``.
+"""The document that ``check --format json`` writes, with the guarantees for its readers: schema ``dpfl-theory/1``.
 
-Within a version keys are added and never changed or taken away; a reader passes over those that it does not know. What
-is marked ``x-stable: false`` (`schemas.models.open_`) is there, but what stands in it may change at any time.
+Within a version keys are added and never changed or removed; readers should ignore unknown keys. Keys marked
+``x-stable: false`` (`schemas.models.open_`) are there, but their content may change at any time.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class Limits(Table):
 
 
 class Exponent(Table):
-    """A fitted exponent of a rate, as it stands in the notes of checks that fit one."""
+    """A fitted exponent of a rate, from the notes of checks that fit one."""
 
-    letter: str = told("the letter that the rate is in")
+    letter: str = told("the symbol whose power is fitted")
     term: str = told("the term of the bound whose rate it is")
     claimed: str = told("the exponent that the statement claims, as text")
     slope: Number = told("the fitted exponent")
     low: Number = told("its lower confidence limit")
     high: Number = told("its upper confidence limit")
     slope_of_the_bound: Number = told("the exponent of the bound on the same grid")
-    grid: list[Number] = told("the values of the letter")
+    grid: list[Number] = told("the values of the symbol")
     share_of_the_term: Number = told("the least share of the bound that its term has on the grid", None)
-    share_of_the_excess: Number = told("the share of the excess that is its source's", None)
+    share_of_the_excess: Number = told("the share of the excess that comes from its source", None)
 
 
 class Found(Table):
@@ -51,115 +51,117 @@ class Found(Table):
 
     statement: str = told("the statement's id")
     method: str = told("how it was checked")
-    check: str = told("the check's name; 'units' is the check of units that every displayed formula gets")
-    verdict: Verdict = told("what the check found")
-    expected: Verdict = told("what is recorded")
-    agreement: OfChecks = told("how the verdict stands to the record; differs gives exit code 1, undecided 3")
+    check: str = told("the check's name; 'units' is the check of units that every displayed formula has")
+    verdict: Verdict = told("the verdict of the check")
+    expected: Verdict = told("the recorded verdict")
+    agreement: OfChecks = told("how the verdict compares with the record; differs gives exit code 1, undecided 3")
     lhs: Limits | None = told("the bounded quantity")
     rhs: Number = told("its bound")
     ratio: Number = told("lhs over rhs, where the bound is positive")
     terms: dict[str, Number] = told("the bound's named terms")
-    vacuous: bool | None = told("whether the bound is above a trivial one; null where there is none")
-    asymptotic: bool = told("whether the verdict rests on a limit theorem")
-    detectable: Number = told("the smallest violation factor that the check could have seen")
+    vacuous: bool | None = told("whether the bound is above a trivial one; null if it has no trivial one")
+    asymptotic: bool = told("whether the verdict depends on a limit theorem")
+    detectable: Number = told("the smallest violation factor that the check could have detected")
     reason: str = open_("one sentence")
-    part: str | None = told("the step of the statement that the check decides, where it is not the whole")
+    part: str | None = told("the step of the statement that the check decides, if it does not decide the whole")
     instance: dict[str, Any] = open_("the values at which it was checked")
     notes: dict[str, Any] = open_(
-        "what the method says beside the verdict; for a rate 'exponent', whose keys Exponent describes; for a worst "
+        "further results of the method; for a rate 'exponent', whose keys Exponent describes; for a worst "
         "case that was proved 'certificate', as verify_certificate.py reads it"
     )
     warnings: list[GivenWarning] = told("warnings while it ran; the first check of a file has its import's too", [])
     seed: int | None = told("the seed of its randomness")
-    replicates: int | None = told("the lanes of a Monte-Carlo check")
+    replicates: int | None = told("the number of replicates of a Monte-Carlo check")
     alpha: Number = told("its share of the false-alarm probability")
-    device: str = told("where it ran")
-    versions: dict[str, str] = told("versions of Python and of the packages that numbers depend on")
+    device: str = told("the hardware it ran on")
+    versions: dict[str, str] = told("versions of Python and of the packages that affect the numbers")
     seconds: float = told("how long it took")
 
 
 class OneStatement(Table):
-    """What the evidence of one statement comes to."""
+    """The verdict of one statement and its agreement with the record."""
 
     verdict: OfStatement = told("its verdict")
-    expected: OfStatement = told("the recorded one; of the chosen checks where these are not all that it has")
-    agreement: OfChecks | Literal["unchecked"] = told("how they stand; differs gives exit code 1, the others 3")
+    expected: OfStatement = told("the recorded one; that of the chosen checks if these are not all")
+    agreement: OfChecks | Literal["unchecked"] = told(
+        "how the verdict compares with the record; differs gives exit code 1, the others 3"
+    )
     methods: list[str] = told("the methods that gave evidence")
-    reading: str = told("which of several readings of the paper's words it is", "")
+    reading: str = told("which of several readings of the paper's text it is", "")
 
 
 class Checks(Table):
-    """Checks by how they stand to their record."""
+    """The number of checks by agreement with their record."""
 
-    as_expected: int = told("checks that give what is recorded")
-    differs: int = told("decided checks that give something else")
-    undecided: int = told("checks that decided nothing")
+    as_expected: int = told("checks with the recorded verdict")
+    differs: int = told("checks with a verdict other than the recorded one")
+    undecided: int = told("undecided checks")
 
 
 class Counts(Table):
-    """How many there are of what."""
+    """Counts of checks, statements and warnings."""
 
     evidence: dict[str, int] = told("checks by verdict")
     statements: dict[str, int] = told("statements by verdict")
     as_expected: int = told("statements whose verdict is the recorded one")
-    checks: Checks = told("checks by how they stand to their record")
-    warnings: int = told("warnings that were given at the import of a file and while checks ran", 0)
+    checks: Checks = told("checks by agreement with their record")
+    warnings: int = told("warnings issued at the import of a file and while checks ran", 0)
 
 
 class Summary(Table):
-    """What all evidence comes to."""
+    """The summary of all evidence."""
 
     statements: dict[str, OneStatement] = told("each statement's verdict")
     counts: Counts = told("counts")
     alpha: float = Field(gt=0, lt=1, description="the false-alarm probability of the whole run")
-    seconds: float = told("how long it all took")
+    seconds: float = told("the total time")
 
 
 class Term(Table):
     """A term of a displayed formula."""
 
-    side: Literal["lhs", "rhs"] = told("the side that it stands on")
+    side: Literal["lhs", "rhs"] = told("the side that it is on")
     name: str = told("its name")
-    sign: str = told("what stands before it: a sign or the relation, in LaTeX")
+    sign: str = told("what precedes it: a sign or the relation, in LaTeX")
     latex: str = told("the term in LaTeX")
 
 
 class Letter(Table):
-    """A letter of a formula."""
+    """A symbol of a formula."""
 
     name: str = told("its name")
     latex: str = told("in LaTeX")
-    meaning: str = told("what it is")
+    meaning: str = told("its meaning")
     unit: str = told("its unit in F and X")
 
 
 class NoticedTerm(Table):
     """By how much a term of the right side could be smaller."""
 
-    share: Number = told("a share by which it could not be smaller unnoticed")
-    by: str = told("the check that would notice it")
+    share: Number = told("a share by which it could not be smaller without being detected")
+    by: str = told("the check that would detect it")
 
 
 class NoticedPower(Table):
-    """What the checks of a statement could notice."""
+    """The errors that the checks of a statement could detect."""
 
     ratio: Number = told("the largest left/right of a check that compares the sides")
     ratio_by: str = told("that check")
     share: Number = told("by which share the right side could be smaller so that some check would not hold")
     share_by: str = told("that check")
-    terms: dict[str, NoticedTerm] = told("the same for single terms, where an exact check or a run tells")
-    notices_a_factor_2: bool = told("whether a right side that is half as large would be noticed")
+    terms: dict[str, NoticedTerm] = told("the same for single terms, where an exact check or a run determines it")
+    notices_a_factor_2: bool = told("whether a right side that is half as large would be detected")
     sentence: str = told("all of it in words")
-    left_out: list[str] | None = told("terms that no check would miss; null where that was not tried", None)
+    left_out: list[str] | None = told("terms whose absence no check would detect; null if that was not tried", None)
 
 
 class Edge(Table):
-    """How near the checks' instances come to the edge of a hypothesis."""
+    """How near the checks' instances are to the boundary of a hypothesis."""
 
     hypothesis: str = told("the hypothesis")
-    letter: str = told("the letter that comes nearest to its edge")
-    factor: float = told("by which factor it would be at the edge")
-    by: str = told("the check that comes nearest")
+    letter: str = told("the symbol that is nearest to its boundary")
+    factor: float = told("the factor by which it would be at the boundary")
+    by: str = told("the check that is nearest")
 
 
 class Own(Table):
@@ -167,15 +169,17 @@ class Own(Table):
 
     kind: str = told("theorem, lemma, ...")
     title: str = told("its title")
-    where: str = told("where it stands")
-    file: str = told("the file that defines it, as it was named; empty where that is not known", "")
+    where: str = told("the place of its text")
+    file: str = told("the file that defines it, as it was named; empty if that is not known", "")
     text: str = told("its words")
-    relation: str = told("how the sides stand to each other")
+    relation: str = told("the relation of the sides")
     terms: list[Term] = told("its formula")
     letters: list[Letter] = told("its letters")
     hypotheses: list[str] = told("its hypotheses")
-    noticed: NoticedPower | None = told("what its checks could notice; null for one that is refuted, or has no sides")
-    edges: list[Edge] = told("of its hypotheses, where instances tell how near they come to them", [])
+    noticed: NoticedPower | None = told(
+        "the errors its checks could detect; null for one that is refuted, or has no sides"
+    )
+    edges: list[Edge] = told("of its hypotheses, if the instances determine how near they are to them", [])
     untried: str | None = told("what no check tried, in words; null for a statement that does not hold", None)
 
 
@@ -184,11 +188,13 @@ class CheckDocument(Table):
 
     model_config = ConfigDict(title=SCHEMA)
     schema_: Literal["dpfl-theory/1"] = Field(alias="schema", description="the version of this schema")
-    summary: Summary = told("what all evidence comes to")
+    summary: Summary = told("the summary of all evidence")
     evidence: list[Found] = told("one entry for each check")
-    own: dict[str, Own] = told("statements of the user's own, by id: their file, words, formula and power", {})
-    profile: Literal["standard", "full"] | None = told("which profile chose the checks; null where somebody did", None)
-    power: dict[str, Any] = open_("what the checks of each statement would notice, where that was measured", {})
+    own: dict[str, Own] = told("the user's own statements, by id: their file, words, formula and power", {})
+    profile: Literal["standard", "full"] | None = told(
+        "the profile that chose the checks; null if they were chosen individually", None
+    )
+    power: dict[str, Any] = open_("the errors that the checks of each statement would detect, if that was measured", {})
 
 
 def schema() -> dict[str, Any]:
@@ -201,7 +207,7 @@ def schema() -> dict[str, Any]:
 
 
 def exponent_of(notes: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The exponent that a check's notes have in full.
+    """The exponent that a check's notes describe in full.
 
     >>> exponent_of({"exponent": 2})
     """
@@ -212,5 +218,5 @@ def exponent_of(notes: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def read(document: Any, where: str) -> dict[str, Any]:
-    """The document, if it is one. InputError, with each key that is wrong, otherwise; ``where`` it comes from."""
+    """The document, if it is one. Otherwise raises InputError with each wrong key; ``where`` is its origin."""
     return versioned(CheckDocument, SCHEMA, document, where)

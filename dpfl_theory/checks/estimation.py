@@ -27,32 +27,36 @@ from dpfl_theory.statements.claims import Performance
 __all__ = ["EXACT_BITS", "SOLVER_TOLERANCE", "VIOLATION_MARGIN", "Solution", "solve"]
 
 SOLVER_TOLERANCE = 1e-6
-"""Excess of the guarantee over the bound that is put down to the solver when a bound is tight and no rational proof of
-it was found. Clarabel stops at 1e-8 relative to the data; values and Gram entries here are at most about 1e2."""
+"""Excess of the guarantee over the bound that is attributed to the solver when a bound is tight and no rational proof
+was found. Clarabel stops at 1e-8 relative to the data; values and Gram entries here are at most about 1e2."""
 
 VIOLATION_MARGIN = 1e-5
-"""Excess of the primal value that is looked at as a possible violation: ten times what `SOLVER_TOLERANCE` explains."""
+"""Excess of the primal value that is examined as a possible violation: ten times what `SOLVER_TOLERANCE` explains."""
 
 EXACT_BITS = 40
-"""Binary places that a coefficient is taken to have on purpose; 1/3 in floating point has 54."""
+"""Binary places up to which a coefficient counts as intended; 1/3 in floating point has 54."""
 
 _SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3)
-"""Of a function deep inside the conditions, in a mixture with one on their boundary."""
+"""The weight of a function deep inside the conditions, in a mixture with one on their boundary."""
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What is known of the largest left/right: primal value, dual value, and how far its defects could raise that.
+    """Bounds on the largest left/right: primal value, dual value, and by how much its defects could raise that.
 
-    status: the solver's word; guarantee = dual + defect (inf when the problem is unbounded or was not solved); proved:
-    whether left <= right was proved in rational arithmetic, and then certificate: the proof as plain data, or why there
-    is none (`dpfl_theory.checks.certificate_file`); signed: whether a guarantee of at most 1 says left <= right
-    (right is nowhere negative, or its multiplier is 1), up to the solver's tolerance; rounded: whether a coefficient
-    has more than `EXACT_BITS` binary places, as 1/3 has, so that the problem is the intended one up to rounding;
-    refuted: left/right of a counterexample that was verified in rational arithmetic (inf when right <= 0 there), None
-    if there is none; worst: the points, gradients and values of the worst function.
+    * status: the solver's status; guarantee = dual + defect (inf when the problem is unbounded or was not solved);
+    * proved: whether left <= right was proved in rational arithmetic;
+    * certificate: then the proof as plain data, or the reason why there is no certificate
+      (`dpfl_theory.checks.certificate_file`);
+    * signed: whether a guarantee of at most 1 implies left <= right up to the solver's tolerance (right is nowhere
+      negative, or its multiplier is 1);
+    * rounded: whether a coefficient has more than `EXACT_BITS` binary places, as 1/3 has, so that the problem is the
+      intended one up to rounding;
+    * refuted: left/right of a counterexample that was verified in rational arithmetic (inf when right <= 0 there),
+      None without one;
+    * worst: the points, gradients and values of the worst function.
     """
 
     status: str
@@ -169,7 +173,7 @@ def _decided(difference: Numeric, limits: list[Numeric], multipliers: list[Fract
 
 
 def _negative_somewhere(right: Numeric, limits: list[Numeric]) -> bool:
-    """Whether the solver finds right < 0 under the conditions (it may be scaled to -1 there), or cannot tell."""
+    """Whether the solver finds right < 0 under the conditions (it may be scaled to -1 there), or cannot decide."""
     import cvxpy as cp
 
     gram, _, at = _variables(right)
@@ -187,7 +191,7 @@ def _guarantee(
 ) -> tuple[float, float]:
     """The dual value of the multipliers, made nonnegative, and what their defects may add at the scale of the solution.
 
-    objective <= dual - <S, G> - e.F for every feasible (G, F), where e is the coefficient left over on function values.
+    objective <= dual - <S, G> - e.F for every feasible (G, F), where e is the remaining coefficient on function values.
     """
     kept = np.array([v if c.equality else max(v, 0.0) for v, c in zip(multipliers, conditions)])
     slack = sum((v * c.matrix for v, c in zip(kept, conditions)), np.zeros_like(gram)) - objective.matrix
@@ -205,7 +209,7 @@ def _factor(gram: Array) -> Array:
 
 
 def _variables(like: Numeric) -> tuple[Any, Any, Callable[[Numeric], Any]]:
-    """A Gram matrix and function values as variables of cvxpy, and what a form is at them."""
+    """A Gram matrix and function values as variables of cvxpy, and the value of a form at them."""
     import cvxpy as cp
 
     size = len(like.matrix)
@@ -227,9 +231,9 @@ def _counterexample(
     """A function of the class with right <= 1 and left >= target, or without a target with left >= right + 1: its
     left/right, points and values.
 
-    It is verified in rational arithmetic, and looked for in the interior of the interpolation conditions, so that the
-    solver's rounding cannot carry it outside. Where the solver does not find one, a worst function that is ``near`` the
-    conditions, up to rounding, is mixed with one deep inside them: both are easier to find.
+    It is verified in rational arithmetic. The search is in the interior of the interpolation conditions, so that the
+    solver's rounding cannot move the function outside. Where the solver finds none, a worst function that is ``near``
+    the conditions, up to rounding, is mixed with one deep inside them: both are easier to find.
     """
     bounds = [] if target is None else [(right, 1.0)]
     for found in (
@@ -244,15 +248,15 @@ def _counterexample(
 
 
 def _below(bounds: list[tuple[Numeric, float]]) -> list[Numeric]:
-    """Forms that are at most these numbers, as conditions."""
+    """Upper bounds of forms by these numbers, as conditions."""
     return [f.plus(1, Form(constant=Fraction(-most))) for f, most in bounds]
 
 
 def _deepest(
     objective: Numeric | None, right: Numeric, limits: list[Numeric], target: float | None
 ) -> tuple[Array, Array] | None:
-    """Gram matrix and function values as deep inside the conditions as left >= target allows, or anything without an
-    objective; None where the solver finds none."""
+    """Gram matrix and function values as deep inside the conditions as left >= target allows, or any such pair without
+    an objective; None where the solver finds none."""
     import cvxpy as cp
 
     gram, values, at = _variables(right)
@@ -267,7 +271,7 @@ def _deepest(
 
 
 def _mixed(near: tuple[Array, Array], deep: tuple[Array, Array] | None) -> Iterator[tuple[Array, Array]]:
-    """Mixtures of two pairs of Gram matrix and values, ever more of the second one."""
+    """Mixtures of two pairs of Gram matrix and values, with an increasing weight of the second one."""
     if deep is None:
         return
     for share in _SHARES:

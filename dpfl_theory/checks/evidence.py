@@ -1,4 +1,4 @@
-"""Evidence: the outcome of one check of one statement by one method, and the verdicts formed from it."""
+"""Evidence: the outcome of one check of one statement by one method, and the verdicts computed from it."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ __all__ = [
 SCHEMA = "dpfl-theory/1"
 VERDICTS = ("holds", "violated", "inconclusive", "not-applicable")
 ENDED = "ended"
-"""The note of a check that was ended, so that what it would have found is not known."""
+"""The note of a check that was stopped, so that its result is unknown."""
 HALF = "half of the equality"
-"""The note of a check that decides one half of an equality: which."""
+"""The note of a check that decides one half of an equality: which half."""
 UNCHECKED = "unchecked"
-"""The verdict of a statement of which nothing but its units was looked at. One check has no such verdict."""
+"""The verdict of a statement of which only the units were checked. A single check has no such verdict."""
 OF_STATEMENTS = ("holds", "violated", "inconclusive", UNCHECKED)
 """The verdicts that a statement can have."""
 
@@ -74,14 +74,16 @@ class Interval:
 
 @dataclass(frozen=True)
 class Evidence(Tabular):
-    """One check's outcome (`dpfl_theory.checks.document` is the schema of what is written of it).
+    """One check's outcome (`dpfl_theory.checks.document` is the schema of its JSON form).
 
-    lhs: the bounded quantity; rhs: its bound; ratio: lhs/rhs; terms: the bound's named terms; vacuous: whether the
-    bound is above a trivial one (None where there is none); reason: one sentence; asymptotic: whether the verdict
-    rests on a limit theorem instead of a finite-sample bound; detectable: the smallest violation factor that this
-    check could have seen; part: which step of the statement the check decides, and what remains, where it does not
-    compare the statement's two sides; warnings: those that were given while it ran, and, in the first check of a user's
-    file, at the file's import (`dpfl_theory.warned`).
+    * lhs: the bounded quantity; rhs: its bound; ratio: lhs/rhs; terms: the bound's named terms;
+    * vacuous: whether the bound is above a trivial one (None without a trivial one);
+    * reason: one sentence;
+    * asymptotic: whether the verdict depends on a limit theorem instead of a finite-sample bound;
+    * detectable: the smallest violation factor that this check could have detected;
+    * part: where the check does not compare the statement's two sides, the step that it decides and what remains;
+    * warnings: those issued while it ran, and, in the first check of a user's file, at the file's import
+      (`dpfl_theory.warned`).
     """
 
     statement: str
@@ -108,11 +110,11 @@ class Evidence(Tabular):
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
-            raise ValueError(f"verdict {self.verdict!r} is none of {VERDICTS}")
+            raise ValueError(f"verdict {self.verdict!r} is not one of {VERDICTS}")
 
     @property
     def agreement(self) -> str:
-        """How the verdict stands to the recorded one."""
+        """How the verdict compares with the recorded one."""
         return agreement(self.verdict, self.expected)
 
     @property
@@ -187,8 +189,8 @@ class EvidenceList(list[Evidence], Tabular):
         return [row for e in self for row in e.records()]
 
     def plot(self) -> Figure:
-        """Left side over right side of each check with its limits, and a line at 1, where both sides are equal. Raises
-        ValueError where no check has a ratio."""
+        """Plots left side over right side of each check with its limits, and a line at 1, where both sides are equal.
+        Raises ValueError where no check has a ratio."""
         rows = [row for row in self.records() if row["ratio"] is not None]
         if not rows:
             raise ValueError("no check here compares two numbers: choose others, or another method")
@@ -204,9 +206,10 @@ class EvidenceList(list[Evidence], Tabular):
 
 
 def agreement(verdict: str, expected: str) -> str:
-    """How the verdict of a check, or of a statement, stands to the one on record: ``as expected``, ``differs``,
-    ``undecided`` or ``unchecked``. That a statement is unchecked is never as expected, whatever its chosen checks are
-    known to give.
+    """How the verdict of a check or of a statement compares with the recorded one: ``as expected``, ``differs``,
+    ``undecided`` or ``unchecked``.
+
+    An unchecked statement is never as expected, whatever the recorded verdicts of its chosen checks are.
 
     >>> agreement("violated", "violated"), agreement("not-applicable", "holds"), agreement("inconclusive", "holds")
     ('as expected', 'differs', 'undecided')
@@ -221,12 +224,12 @@ def agreement(verdict: str, expected: str) -> str:
 
 
 def not_met(hypothesis: str) -> str:
-    """How the reason of evidence begins whose instance does not meet a hypothesis."""
+    """The start of the reason of evidence whose instance does not meet a hypothesis."""
     return f"the hypothesis '{hypothesis}' is not met"
 
 
 def outside(statement: Statement, check: Check, missing: tuple[str, str], seconds: float) -> Evidence:
-    """The evidence of a check whose instance does not meet a hypothesis, which ``missing`` names, and how it fails."""
+    """The evidence of a check whose instance does not meet a hypothesis; ``missing`` names it and says how it fails."""
     reason = f"{not_met(missing[0])}: {missing[1]}"
     return Evidence(
         statement=statement.id,
@@ -269,7 +272,7 @@ def _plain(value: Any) -> Any:
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of Python, this package and the packages that numbers depend on."""
+    """Versions of Python, this package and the packages that affect the numbers."""
     found = {"python": platform.python_version()}
     for name in ("dpfl-theory", "numpy", "scipy", "numba", "sympy", "cvxpy", "clarabel", "PEPit", "dp-accounting"):
         try:
@@ -282,8 +285,8 @@ def versions() -> dict[str, str]:
 def verdict_of(evidence: Sequence[Mapping[str, Any]]) -> str:
     """A statement's verdict from its evidence as plain data.
 
-    It is not called holding while a check that is known to refute it has not been decided, as when the budget ended,
-    nor where all that holds is one half of an equality.
+    It is not *holds* while a check that is known to refute the statement is undecided, for example when the budget
+    ended. It is not *holds* either if only one half of an equality was shown.
     """
     formed = statement_verdict((kind_of(e["method"], e["check"]), e["verdict"]) for e in evidence)
     open_ = any(e["expected"] == "violated" and e["verdict"] == "inconclusive" for e in evidence)
@@ -300,8 +303,9 @@ def _one_half(evidence: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def kind_of(method: str, check: str) -> str:
-    """What a check is to its statement's verdict: its method, or ``units`` for that of units, which every displayed
-    formula gets without being asked and which decides nothing.
+    """The role of a check in its statement's verdict: its method, or ``units``.
+
+    Every displayed formula has the check of units by default, and that check decides nothing.
 
     >>> kind_of("algebra", "units"), kind_of("algebra", "the printed optimum")
     ('units', 'algebra')
@@ -312,9 +316,9 @@ def kind_of(method: str, check: str) -> str:
 def statement_verdict(outcomes: Iterable[tuple[str, str]]) -> str:
     """A statement's verdict from the (kind, verdict) of its checks (`kind_of`).
 
-    violated if any check is; holds if a decisive check holds; unchecked where its units alone were looked at; else
-    inconclusive. A method that is not decisive (`Method.decisive`: algebra) decides only where no other was applied:
-    that a bound follows from another does not make it true, and that its units are right does not in any case.
+    It is violated if any check is, and holds if a decisive check holds. It is unchecked if only its units were
+    checked, and otherwise inconclusive. A method that is not decisive (`Method.decisive`: algebra) decides only where
+    no other method was applied. That a bound follows from another does not make it true, and correct units never do.
 
     >>> statement_verdict([("algebra", "holds"), ("monte-carlo", "violated")])
     'violated'
@@ -339,8 +343,10 @@ def statement_verdict(outcomes: Iterable[tuple[str, str]]) -> str:
 def summarise(
     evidence: Sequence[Evidence], expected: Mapping[str, str], alpha: float, seconds: float
 ) -> dict[str, Any]:
-    """The ``summary`` of a check document: each statement's verdict beside the recorded one, and counts: of verdicts,
-    of statements as recorded, and of checks that agree with their record, differ from it or are undecided."""
+    """The ``summary`` of a check document: each statement's verdict with the recorded one, and counts.
+
+    The counts are those of verdicts, of statements as recorded, and of checks that agree with their record, differ
+    from it or are undecided."""
     statements: dict[str, Any] = {}
     for id_ in dict.fromkeys(e.statement for e in evidence):
         own = [e for e in evidence if e.statement == id_]
@@ -377,10 +383,10 @@ def document(evidence: Sequence[Evidence], expected: Mapping[str, str], alpha: f
 
 
 def exit_code(summary: Mapping[str, Any]) -> int:
-    """The exit code of a ``summary``, from how each check and each statement stands to its record (`agreement`).
+    """The exit code of a ``summary``, from the agreement of each check and statement with its record (`agreement`).
 
-    1 where one differs, also where the statement's own verdict stays; else 3 where one is undecided or unchecked; else
-    0.
+    It is 1 if any differs, even if the statement's own verdict does not; otherwise 3 if any is undecided or unchecked,
+    and 0 otherwise.
     """
     checks = summary["counts"]["checks"]
     found = {s["agreement"] for s in summary["statements"].values()} | {a for a, count in checks.items() if count}

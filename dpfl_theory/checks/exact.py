@@ -1,7 +1,7 @@
 """exact: both sides of a statement as rational numbers, compared without rounding.
 
-A check's ``build(statement, instance)`` returns one instance, `Values`, or several; the statement's sides are evaluated
-at each, and the verdict is that of the worst of them. Where the entered formula leaves nothing to compare it returns an
+A check's ``build(statement, instance)`` returns one instance, `Values`, or several. The statement's sides are evaluated
+at each, and the verdict is that of the worst one. Where the formula has nothing to compare, the build returns an
 `Outcome`. A check of a part of the statement gives both sides, as a `Case`.
 """
 
@@ -24,15 +24,15 @@ from dpfl_theory.statements.symbolic import sides_at
 __all__ = ["compared", "run", "worst"]
 
 LONGEST = 20
-"""Characters of a fraction in a sentence: the notes have all of it."""
+"""Length of a fraction in a sentence; the notes have all of it."""
 _DEVICE = "cpu (rational arithmetic)"
 
 
 def worst(cases: Iterable[Case], relation: str = "<=") -> Case:
-    """The case that fails by most or, when none fails, the one that comes nearest to it.
+    """The case that fails by most or, when none fails, the one with the smallest margin.
 
-    Failing cases go before the others, then large ratios lhs/rhs go first, and among equals the one that was listed
-    first, so that a sweep that begins with its smallest instances names the smallest counterexample.
+    Failing cases come before the others, then large ratios lhs/rhs come first. Among equals the one listed first wins,
+    so a sweep that starts with its smallest instances names the smallest counterexample.
     """
 
     def rank(case: Case) -> tuple[bool, bool, Fraction]:
@@ -45,8 +45,8 @@ def worst(cases: Iterable[Case], relation: str = "<=") -> Case:
 
 
 def compared(statement: Statement, instance: Values) -> Case:
-    """Both sides of the statement on an instance. Where one is not rational, fractions take their place that compare
-    as the sides do (`as_fractions`)."""
+    """Both sides of the statement on an instance. A side that is not rational is replaced by fractions in the same
+    order as the sides (`as_fractions`)."""
     complete(statement, instance.letters)
     terms = terms_at(statement, "rhs", instance.letters)
     rational = len(terms) > 1 and all(isinstance(term, Fraction) for term in terms.values())
@@ -62,7 +62,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
         built = check.made(statement)
     if isinstance(built, Outcome):
         if built.true and statement.sides is not None and not check.part and statement not in found:
-            raise ValueError(f"the check {check.name!r} never looks at the statement's sides: read them, or set part")
+            raise ValueError(f"the check {check.name!r} never reads the statement's sides: read them, or set part")
         return of_outcome(statement, check, built, _DEVICE, time.perf_counter() - begun)
     instances = (built,) if isinstance(built, (Case, Values)) else tuple(built)
     failing_hypotheses = [m for i in instances if isinstance(i, Values) and (m := unmet(statement, i.letters))]
@@ -71,7 +71,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     if failing_hypotheses:
         return outside(statement, check, failing_hypotheses[0], time.perf_counter() - begun)
     if statement.sides is not None and not check.part and any(isinstance(i, Case) for i in instances):
-        raise ValueError(f"the check {check.name!r} types its sides: give values of the letters, or set part")
+        raise ValueError(f"the check {check.name!r} gives its sides itself: give values of the symbols, or set part")
     cases = tuple(i if isinstance(i, Case) else compared(statement, i) for i in instances)
     if not cases:
         raise ValueError(f"{statement.id}: the check {check.name!r} built no case")
@@ -111,7 +111,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
 
 
 def _text(value: Any, short: bool = False) -> str:
-    """A value as text, with its fractions written out; ``short``: of long ones the beginning, and the decimal value.
+    """A value as text, with its fractions written out; ``short``: the first digits of long ones, and the decimal value.
 
     >>> _text((Fraction(1, 3), 2))
     '(1/3, 2)'
@@ -130,6 +130,6 @@ def _text(value: Any, short: bool = False) -> str:
 
 
 def _digits(number: int) -> str:
-    """A whole number in full: Python writes those of more than 4300 digits in no other way."""
+    """A whole number in full: the only way to write those of more than 4300 digits in Python."""
     with localcontext(prec=MAX_PREC, Emax=MAX_EMAX):
         return f"{Decimal(number):f}"

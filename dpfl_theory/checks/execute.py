@@ -1,4 +1,4 @@
-"""One check: those that a statement has, and the evidence of each."""
+"""Execution of one check: the checks of a statement, and the evidence of each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["cannot", "checks_of", "run_one"]
 
 @functools.cache
 def checks_of(statement: Statement) -> tuple[Check, ...]:
-    """Every check of a statement: those that every displayed formula gets without being asked, then its own.
+    """Every check of a statement: the checks that every displayed formula gets by default, then its own.
 
     >>> [c.name for c in checks_of(catalogue.get("das2022.theorem4a"))][0]
     'units'
@@ -50,9 +50,9 @@ def checks_of(statement: Statement) -> tuple[Check, ...]:
 
 
 def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
-    """The evidence of one check, on one thread: its numbers depend on nobody's number of cores."""
+    """The evidence of one check, on one thread, so that its numbers do not depend on the number of cores."""
     if settings.out_of_time:
-        reason = "the time budget was spent before this check began; give more"
+        reason = "the time budget was spent before this check started; give a larger budget"
         return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, reason, instance=c.instance)
     method = methods.get(c.method)
     if fault := not_compared(statement, c):
@@ -80,11 +80,11 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
             except Exception as error:
                 if ours:
                     error.add_note(place(error))  # the traceback does not leave this process
-                    raise  # our own mistake
+                    raise  # an error of this package
                 raise InputError(cannot(statement, c, error)) from error
-            except BaseException as error:  # an exit is no end of this program
+            except BaseException as error:  # an exit does not end this program
                 if isinstance(error, KeyboardInterrupt) and seconds is None:
-                    raise  # a copy of this process hears of none
+                    raise  # a copy of this process needs no progress
                 raise InputError(cannot(statement, c, error)) from error
 
     try:
@@ -93,7 +93,7 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
         tell = settings.progress or (lambda _: None)
         return limited(lambda: run(replace(settings, progress=None)), seconds, lambda: tell(0.0))
     except (TimeoutExceeded, WorkerDied) as error:
-        told_ = f"{error}: give it more, or smaller instances"
+        told_ = f"{error}: give a larger limit, or smaller instances"
         return _ended(statement, c, told_, time.perf_counter() - begun)
 
 
@@ -102,8 +102,8 @@ def _plain(evidence: Evidence) -> Evidence:
     try:
         json.dumps(evidence.to_json(), ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        told_ = f"what its build returns is no plain data, for evidence keeps it as JSON ({told(error)})"
-        raise BuildError(f"{told_}: keep to numbers and text") from error
+        told_ = f"its build returns something other than plain data, and evidence stores it as JSON ({told(error)})"
+        raise BuildError(f"{told_}: return only numbers and text") from error
     return evidence
 
 
@@ -118,13 +118,13 @@ def cannot(statement: Statement, c: Check, error: BaseException) -> str:
 
 
 def _ended(statement: Statement, c: Check, why: str, seconds: float) -> Evidence:
-    """The evidence of a check that was ended after so many seconds, or whose process was."""
+    """The evidence of a check that was stopped after this many seconds, or whose process was stopped."""
     about = {"instance": c.instance, "notes": {ENDED: True}, "seconds": seconds}
     return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
 
 
 def _given(statement: Statement, c: Check) -> str:
-    """Where the instance of a check stands, which is where its name does; nothing where no file has it."""
+    """The place of the check's instance, which is that of its name; empty where no file has it."""
     code = getattr(inspect.unwrap(statement.sides or c.build), "__code__", None)
     try:
         file = Path(code.co_filename)  # type: ignore[union-attr]
@@ -134,7 +134,7 @@ def _given(statement: Statement, c: Check) -> str:
 
 
 def _at(error: BaseException, function: Callable[..., Any]) -> str:
-    """The line of the user's file that raised, or in which the function begins that is to be corrected."""
+    """The line of the user's file that raised, or where the function to correct starts."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
         return ""

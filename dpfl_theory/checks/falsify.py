@@ -1,9 +1,9 @@
 """falsify: a search for an instance on which a statement fails, by runs inside its hypotheses.
 
-It starts from the instances of the statement's Monte-Carlo checks, changes their numbers, keeps what is inside the
-hypotheses and has the largest excess, (left - right)/(|left| + |right|), of an equality its size, and goes on from
-there. What a search finds is no evidence: its excesses are the largest of many. The best instance is therefore run
-again with fresh seeds and all its lanes, and that run's verdict counts.
+The search starts from the instances of the statement's Monte-Carlo checks and changes their numbers. It keeps the
+instances inside the hypotheses with the largest excess, (left - right)/(|left| + |right|), of an equality its size, and
+continues from these. The result of a search is not evidence: its excesses are the largest of many. The best instance is
+therefore run again with fresh seeds and all its replicates, and that run's verdict counts.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from dpfl_theory.timeout import TimeoutExceeded, limited
 __all__ = ["Search", "agrees", "falsify", "rules_of"]
 
 LANES, MORE_LANES = 64, 512
-"""Of a run of the search, and of its repetition with other seeds where it looks better than what was found before: the
-largest of many noisy excesses is too large. The last run has as many lanes as the check it descends from."""
+"""Replicates of a run of the search, and of its repetition with other seeds if it exceeds all earlier ones: the
+largest of many noisy excesses is too large. The last run has as many replicates as the check it descends from."""
 KEPT = 6
-"""How many of the best instances the search goes on from."""
+"""The number of best instances from which the search continues."""
 COST = 8.0
-"""How much more work than its ancestor an instance may need."""
+"""The maximum work of an instance relative to its ancestor's."""
 FRESH, REPEATED = 0x5EED, 0xC0DE
-"""What the seeds of the last run and of a repetition differ by from that of the search."""
+"""The offsets of the seeds of the last run and of a repetition from those of the search."""
 
 Rule = Callable[[Mapping[str, float]], float]
-"""What a letter must be, from the values of all of them."""
+"""The prescribed value of a symbol, from the values of all of them."""
 Tell = Callable[[int, float, float], None]
-"""Told: instances tried, share of the budget that is spent, the largest excess."""
+"""Called with: instances tried, share of the budget spent, the largest excess."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,14 @@ class Found:
 
 @dataclass(frozen=True)
 class Search:
-    """What a search did: how many instances it tried, how many of these were variations of recorded ones, and inside
-    the hypotheses; which hypotheses kept the others out (and how many could not be run), and why the first of those
-    could not; the largest excess of the recorded runs and of all, and by which other methods the statement is checked,
-    whose instances are not among them; the evidence of the best one's run with fresh seeds; and whether such a run can
-    be found violated, which takes limits that are valid at finite sample size."""
+    """The result of a search: counts, the largest excesses, and the evidence of the best instance.
+
+    It has how many instances were tried, how many of these were variations of recorded ones, and how many were inside
+    the hypotheses. It says which hypotheses excluded the others (and how many could not be run), and why the first of
+    those could not. It has the largest excess of the recorded runs and of all runs. It names the other methods by
+    which the statement is checked, whose instances are not among them. It has the evidence of the best instance's run
+    with fresh seeds, and says whether such a run can be violated, which takes limits that are valid at finite sample
+    size."""
 
     statement: str
     tried: int
@@ -83,7 +86,7 @@ class Search:
 
     @property
     def suspicious(self) -> bool:
-        """Whether the run with fresh seeds is undecided although its asymptotic limits leave the right side out."""
+        """Whether the run with fresh seeds is undecided although its asymptotic limits exclude the right side."""
         e = self.evidence
         return e.verdict == "inconclusive" and e.lhs is not None and e.rhs is not None and not e.lhs.low <= e.rhs
 
@@ -111,14 +114,14 @@ def falsify(
     limit: float | None = None,
     progress: Tell | None = None,
 ) -> Search:
-    """Search for a counterexample for so many seconds, or so many instances (which always finds the same). The recorded
-    instances and the last run are done in any case.
+    """Search for a counterexample for a number of seconds, or a number of instances (which always finds the same). The
+    recorded instances and the last run are done in any case.
 
-    limit: seconds after which a run is ended wherever it is; each is then in a process of its own, and whatever the
-    build of a variation raises only keeps that variation out. For statements that anybody may have written.
+    limit: seconds after which a run is stopped. Each run is then in a process of its own, and an exception from the
+    build of a variation only excludes that variation. Use it for statements from untrusted authors.
 
-    Raises InputError for a statement that nothing runs, that is not claimed of all instances, or whose every check is
-    outside its hypotheses; with a limit also for a recorded instance that cannot be run within it.
+    Raises InputError for a statement without runs, one that is not claimed for all instances, or one whose checks are
+    all outside its hypotheses. With a limit it is also raised for a recorded instance that cannot be run within it.
     """
     if not statement.universal:
         raise InputError(
@@ -150,7 +153,9 @@ def falsify(
 
     def measured(check: Check, instance: Mapping[str, Any], most: float) -> float | None:
         try:
-            if limit is None or most == math.inf:  # a recorded one was tried; here, it compiles what its variations run
+            if (
+                limit is None or most == math.inf
+            ):  # a recorded one was tried; here, it compiles the kernels that its variations use
                 return run(check, instance, most)
             left = math.inf if instances is not None else begun + budget - time.monotonic()
             return limited(lambda: run(check, instance, most), min(limit, max(LEAST_SECONDS, left)))
@@ -181,17 +186,19 @@ def falsify(
         for check in bases:
             enter(check, check.instance, math.inf)
         if not kept:
-            raise InputError(f"no run of {statement.id} is inside its hypotheses, so there is nothing to start from")
+            raise InputError(f"no run of {statement.id} is inside its hypotheses, so the search has no starting point")
         recorded = kept[0].excess
         runs = {f.check.name: f.check.made(statement) for f in kept}
         rules = rules_of(statement, list(runs.values()))
         work = {name: _work(run) for name, run in runs.items()}
         while _spent(begun, budget, tried, instances) < 1.0:
-            # Half of the time from any: what is nearly an equality stays the best for long, and leads nowhere.
+            # Half of the time start from any: a near equality stays the best for long, and leads nowhere.
             parent = draw.choice(kept[:KEPT] if draw.random() < 0.5 else kept)
             enter(parent.check, varied(parent.instance, draw), COST * work[parent.check.name])
         best = kept[0]
-        last = replace(best.check.made(statement, best.instance), known={})  # known of the recorded instance, if at all
+        last = replace(
+            best.check.made(statement, best.instance), known={}
+        )  # known for the recorded instance, if at all
         name = f"found from: {best.check.name}"
         found = functools.wraps(best.check.build)(lambda *_: last)
         again = replace(best.check, name=name, instance=best.instance, build=found)
@@ -227,12 +234,12 @@ def _tried(statement: Statement, checks: Sequence[Check], settings: Settings) ->
 
 
 def _spent(begun: float, budget: float, tried: int, instances: int | None) -> float:
-    """The share of the search that is over."""
+    """The share of the search that is done."""
     return (time.monotonic() - begun) / budget if instances is None else tried / instances
 
 
 def _work(experiment: Experiment) -> float:
-    """Gradients of one coordinate that a lane of a run needs, about."""
+    """The approximate number of single-coordinate gradients in one replicate of a run."""
     own = experiment.rounds * experiment.problem.n * experiment.problem.d * _steps(experiment.algorithm)
     return own + (0.0 if experiment.rival is None else _work(experiment.rival))
 
@@ -262,7 +269,7 @@ def _built(
 
 
 def _excess(statement: Statement, check: Check, experiment: Experiment, settings: Settings, lanes: int) -> float:
-    """The excess in a run of so many lanes. Raises _LeftOut for one that cannot be run, or diverges."""
+    """The excess in a run of this many replicates. Raises _LeftOut for one that cannot be run, or diverges."""
     short = replace(experiment, lanes=min(experiment.lanes, lanes))
     try:
         evidence = monte_carlo.run(statement, replace(check, build=lambda *_: short), settings)
@@ -277,11 +284,11 @@ def _excess(statement: Statement, check: Check, experiment: Experiment, settings
 
 
 _UNFIT = (DpflError, ArithmeticError, ValueError, KeyError, AssertionError, TypeError, IndexError)
-"""What building or running an instance may raise whose numbers do not fit together."""
+"""The exceptions of building or running an instance whose numbers are inconsistent."""
 
 
 class _LeftOut(Exception):
-    """An instance that is not run: what keeps it out, and why that does, where the former does not say."""
+    """An instance that is not run: its category, and the reason, where the category does not say it."""
 
     def __init__(self, what: str, why: str = "") -> None:
         super().__init__(what, why)
@@ -293,19 +300,20 @@ def _why(error: Exception) -> str:
 
 
 def rules_of(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, Rule]:
-    """The statement's prescriptions for letters of its own that every recorded run follows: variations must too."""
+    """The statement's prescriptions for its own symbols that every recorded run follows: variations must follow them
+    too."""
     if statement.prescription is None:
         return {}
 
     def rule(expression: Any) -> Rule:
         letters = sorted(expression.free_symbols, key=str)
-        # Compiled: every variation asks, and sympy's own substitution takes a tenth of a second or more.
+        # Compiled: every variation evaluates it, and sympy's own substitution takes a tenth of a second or more.
         formula = sp.lambdify(letters, expression, "mpmath")
 
         def value(values: Mapping[str, float]) -> float:
             try:
                 return float(formula(*(values[letter.name] for letter in letters)))
-            except (KeyError, TypeError, ArithmeticError):  # a letter is missing, a root of a negative number, or 1/0
+            except (KeyError, TypeError, ArithmeticError):  # a symbol is missing, a root of a negative number, or 1/0
                 return math.nan
 
         return value
@@ -319,5 +327,5 @@ def rules_of(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, 
 
 
 def agrees(value: float, prescribed: float) -> bool:
-    """Whether a letter has the prescribed value, up to rounding."""
+    """Whether a symbol has the prescribed value, up to rounding."""
     return math.isclose(value, prescribed, rel_tol=1e-6)

@@ -1,13 +1,14 @@
-"""What makes a worst-case problem a cone, and its inequalities as forms in Gram matrix and function values.
+"""Tests whether a worst-case problem is a cone, and writes its inequalities as forms in Gram matrix and function
+values.
 
 Every quantity of degree two in points, gradients and square roots of function values is a linear form
-<A, G> + a.F of the Gram matrix G and the function values F. If no inequality of a problem has a constant, whatever
-satisfies them still does when it is scaled: then, and only then, may its right side be normalised to 1, and what is
-proved of the normalised problem be said of the statement. A constant anywhere is refused.
+<A, G> + a.F of the Gram matrix G and the function values F. If no inequality of a problem has a constant, a feasible
+point stays feasible when it is scaled. Then, and only then, may its right side be normalised to 1, so that a proof for
+the normalised problem is one of the statement. A constant anywhere is refused.
 
-PEPit keeps coefficients in double precision. A form has the fractions that these doubles are. The inequalities of the
-classes in `dpfl_theory.checks.interpolation` are computed again from points, gradients and values, without rounding;
-PEPit's own inequalities must agree with them.
+PEPit keeps coefficients in double precision. A form has the fractions that are equal to these doubles. The inequalities
+of the classes in `dpfl_theory.checks.interpolation` are computed again from points, gradients and values, without
+rounding; PEPit's own inequalities must agree with them.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ KINDS = {
 """PEPit's names of the classes whose inequalities are computed again."""
 
 REMEDY = (
-    "so the problem is no cone, and what is proved of it would not be true of the statement: write it homogeneously, "
+    "so the problem is not a cone, and a proof for it would not be one of the statement: write it homogeneously, "
     "as f(x_K) - f* <= rate ||x_0 - x*||^2 in place of f(x_K) - f* <= rate under ||x_0 - x*||^2 <= 1; or multiply each "
     "constant by unit**2 with one more point, unit = problem.set_initial_point()"
 )
 
 
 class NotACone(ValueError):
-    """A worst-case problem that scaling changes; the text names the place and the remedy."""
+    """A worst-case problem that is not invariant under scaling; the text names the place and the remedy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ class Condition:
     """A condition of a solved problem, with the solver's multiplier.
 
     pair: (function, i, j) where it is the inequality of a function of `conditions` for its points i and j; unknown: the
-    class, where its inequalities are known from PEPit alone. name: what a statement calls its own condition, or empty.
+    class, where its inequalities are known only from PEPit. name: the name of a statement's own condition, or empty.
     """
 
     form: Numeric
@@ -68,7 +69,7 @@ class Condition:
 
 
 def form(expression: Any, equality: bool = False) -> Numeric:
-    """A PEPit expression as a form with the fractions that its coefficients are."""
+    """A PEPit expression as a form with its coefficients as fractions."""
     from PEPit import Expression, Point
 
     return numeric(_exact(expression, equality), Point.counter, Expression.counter)
@@ -92,7 +93,8 @@ def _exact(expression: Any, equality: bool = False) -> Form:
 
 
 def require_cone(performance: Performance) -> None:
-    """Raises `NotACone` for a constant in a side, a constraint or an initial condition, and for what is not looked at.
+    """Raises `NotACone` for a constant in a side, a constraint or an initial condition, and for conditions that are not
+    examined.
 
     The conditions of a function class are only written down when the problem is solved: see `conditions`.
     """
@@ -120,8 +122,10 @@ def require_cone(performance: Performance) -> None:
 
 
 def conditions(problem: Any) -> tuple[list[Condition], list[Sampled]]:
-    """All conditions of a solved problem with their multipliers: the normalisation (added last) first, then the
-    statement's own, then those of functions and their classes; and the functions whose classes are known.
+    """All conditions of a solved problem with their multipliers, and the functions whose classes are known.
+
+    The normalisation (added last) comes first, then the statement's own conditions, then those of functions and their
+    classes.
 
     Raises `NotACone` where the conditions of a class hold a constant, as those of Lipschitz functions do.
     """
@@ -156,8 +160,8 @@ def _multiplier(constraint: Any) -> float:
 
 
 def _of_class(function: Any, samples: list[Sampled]) -> list[Condition | None]:
-    """The conditions of a function's class: computed exactly where the class is known, and then the function is added
-    to the samples; else as PEPit has them."""
+    """The conditions of a function's class. Where the class is known they are computed exactly, and the function is
+    added to the samples; otherwise they are PEPit's."""
     from PEPit import Expression, Point
 
     constraints = function.list_of_class_constraints
@@ -177,7 +181,7 @@ def _of_class(function: Any, samples: list[Sampled]) -> list[Condition | None]:
 
 
 def _sampled(function: Any) -> Sampled | None:
-    """A function with its points as fractions; None where its class, or a parameter, is not one that is known here."""
+    """A function with its points as fractions; None where its class, or a parameter, is not a known one."""
     kind = KINDS.get(type(function).__name__) if type(function).__module__.startswith("PEPit.functions.") else None
     if kind is None:
         return None
@@ -201,7 +205,7 @@ def _combination(point: Any) -> Mapping[int, Fraction]:
 
 
 def _require_agreement(ours: Numeric, theirs: Numeric, name: str) -> None:
-    """Raises ArithmeticError where PEPit's inequality of a class is not ours up to rounding."""
+    """Raises ArithmeticError where PEPit's inequality of a class differs from ours by more than rounding."""
     size = max(1.0, float(np.max(np.abs(ours.matrix), initial=0.0)), float(np.max(np.abs(ours.vector), initial=0.0)))
     off = max(
         float(np.max(np.abs(ours.matrix - theirs.matrix), initial=0.0)),

@@ -1,4 +1,4 @@
-"""Hypotheses on an instance: the first one that it does not meet, whatever the method."""
+"""Hypotheses on an instance: the first one that it does not meet, for every method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["BuildError", "complete", "numbers", "unmet"]
 
 
 class BuildError(ValueError):
-    """What a check cannot be run with, and the function to correct, where that is not the check's ``build``."""
+    """The reason why a check cannot be run, and the function to correct, where that is not the check's ``build``."""
 
     def __init__(self, told: str, function: Callable[..., Any] | None = None) -> None:
         super().__init__(told)
@@ -26,20 +26,20 @@ class BuildError(ValueError):
 
 
 def numbers(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The letters among these values that are numbers, and no quantities of a performance estimation problem."""
+    """The symbols among these values that are numbers, not quantities of a performance estimation problem."""
     return {name: v for name, v in values.items() if type(v).__module__.split(".")[0] != "PEPit"}
 
 
 @functools.lru_cache(1024)
 def _spoken(statement: Statement) -> Mapping[str, str]:
-    """Each letter of the sides, and the term that it stands in first."""
+    """Each symbol of the sides, and the first term that has it."""
     sides = sides_of(statement)
     terms = [(f"{what}, {name}", term) for what in ("lhs", "rhs") for name, term in getattr(sides, what).items()]
     return {str(x): term for term, value in reversed(terms) for x in getattr(value, "free_symbols", ())}
 
 
 def complete(statement: Statement, values: Mapping[str, Any], expectations: bool = True) -> None:
-    """ValueError where a letter of the sides has no value: which, in which term, and whether another name is meant.
+    """Raises ValueError where a symbol of the sides has no value, with the term and a similar name if there is one.
 
     expectations: whether these need values, too, and do not come from runs.
     """
@@ -49,16 +49,16 @@ def complete(statement: Statement, values: Mapping[str, Any], expectations: bool
         if name in known or name in found:
             continue
         near = difflib.get_close_matches(name, known - set(statement.units), n=1)
-        instead = f"; is {near[0]!r} meant for it?" if near else ""
-        raise ValueError(f"the letter {name!r}, which the term {term!r} has, is given no value{instead}")
+        instead = f"; is {near[0]!r} a misspelling of it?" if near else ""
+        raise ValueError(f"the symbol {name!r}, which the term {term!r} has, is given no value{instead}")
 
 
 def unmet(statement: Statement, values: Mapping[str, Any], problem: Problem | None = None) -> tuple[str, str] | None:
-    """The first hypothesis that these values of the letters, and the problem where there is one, do not meet, and how
-    it fails; None where all are met.
+    """The first hypothesis that these values of the symbols (and the problem, if there is one) do not meet, and how it
+    fails; None where all are met.
 
-    ValueError where a hypothesis reads a letter that has no value. One that reads a quantity of a performance
-    estimation problem is not tested here: whoever made the problem wrote it down as a constraint.
+    Raises ValueError where a hypothesis reads a symbol that has no value. A hypothesis that reads a quantity of a
+    performance estimation problem is not tested here: the problem has it as a constraint.
     """
     known = numbers(values)
     for assumption in statement.assumptions:
@@ -77,7 +77,9 @@ def unmet(statement: Statement, values: Mapping[str, Any], problem: Problem | No
         if failure is None:
             continue
         if not isinstance(failure, str) or not failure:
-            told_ = f"returned {failure!r}: return None where it is met, and else a sentence that says why it is not"
+            told_ = (
+                f"returned {failure!r}: return None where it is met, and otherwise a sentence that says why it is not"
+            )
             raise BuildError(f"the test of the hypothesis {assumption.text!r} {told_}", assumption.test)
         return assumption.text, failure
     return None

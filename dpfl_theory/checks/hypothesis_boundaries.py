@@ -1,8 +1,8 @@
-"""How near the instances of a statement's checks come to the edges of its hypotheses.
+"""How near the instances of a statement's checks are to the boundaries of its hypotheses.
 
-A bound that holds at some instances says nothing of those that its hypotheses allow beside them: a hypothesis that is
-too weak is refuted near its edge alone. Where a build tells the letters of its instance (an `Iteration`'s does), each
-chosen letter is moved until a hypothesis is no longer met.
+If a bound holds at some instances, others that its hypotheses allow remain untested. A hypothesis that is too weak is
+refuted only near its boundary. Where a build gives the symbols of its instance (an `Iteration`'s does), each chosen
+symbol is changed until a hypothesis is no longer met.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from dpfl_theory.statements.model import Assumption, Check, Statement
 __all__ = ["REACHED", "Edge", "edges", "untried"]
 
 REACHED = 1.05
-"""An instance is at an edge if a letter that is moved by this factor passes it."""
+"""An instance is at a boundary if changing a symbol by this factor crosses it."""
 _FAR = 2.0**20
-"""Farther edges are none of a step or a number of rounds that anybody would choose."""
+"""Farther boundaries are not reached by any step size or number of rounds used in practice."""
 _STEPS = 24
-"""Halvings of the logarithm of a factor, which tell it to some six digits."""
+"""Bisections of the logarithm of a factor, which determine it to about six digits."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A hypothesis, and the letter that comes nearest to its edge: by which factor it could be larger (or, below 1,
-    smaller) than in the check that comes nearest."""
+    """A hypothesis and the symbol that is nearest to its boundary.
+
+    It has the factor by which the symbol could be larger (or, below 1, smaller) than in the check that is nearest."""
 
     hypothesis: str
     letter: str
@@ -37,7 +38,7 @@ class Edge:
 
     @property
     def reached(self) -> bool:
-        """Whether that check is at the edge."""
+        """Whether that check is at the boundary."""
         return max(self.factor, 1.0 / self.factor) <= REACHED
 
     def to_json(self) -> dict[str, Any]:
@@ -55,7 +56,7 @@ class Edge:
 
 
 def edges(statement: Statement) -> list[Edge]:
-    """For each hypothesis that has an edge in a letter that instances choose: how near they come to it."""
+    """For each hypothesis with a boundary in a symbol that instances choose: how near they are to it."""
     found = []
     instances = [(c, known) for c in statement.checks if (known := _known(statement, c)) is not None]
     for assumption in statement.assumptions:
@@ -71,9 +72,10 @@ def edges(statement: Statement) -> list[Edge]:
 
 
 def untried(statement: Statement, near: Sequence[Edge], file: str, count: int) -> str:
-    """What checks that all hold did not try, in words, and what searches there. count: of the file's statements."""
+    """What checks that all hold did not try, in words, and the command that searches there. count: of the file's
+    statements."""
     far = [edge.sentence() for edge in near if not edge.reached]
-    at = ", nor at the edges of its hypotheses" if statement.assumptions else ""
+    at = ", nor at the boundaries of its hypotheses" if statement.assumptions else ""
     at += f" ({'; '.join(far)})" if far else ""
     at = "" if near and not far else at
     named = f" {statement.id}" if count > 1 else ""
@@ -84,19 +86,19 @@ def untried(statement: Statement, near: Sequence[Edge], file: str, count: int) -
 
 
 def _known(statement: Statement, check: Check) -> tuple[Mapping[str, Any], tuple[str, ...]] | None:
-    """The letters of a check's instance as numbers, and those of them that may be moved; None where that is unknown."""
+    """The symbols of a check's instance as numbers, and those that may be changed; None where that is unknown."""
     told = getattr(check.build, "letters", None)
     if told is None or "stated" in check.instance:
         return None
     try:
         found: tuple[Mapping[str, Any], tuple[str, ...]] = told(statement, check.instance)
-    except Exception:  # which the check itself tells
+    except Exception:  # which the check itself reports
         return None
     return found
 
 
 def _factors(assumption: Assumption, numbers: Mapping[str, Any], letter: str) -> list[float]:
-    """By which factors a letter passes the edge, upwards and downwards; none where it does not, or is zero."""
+    """The factors by which a symbol crosses the boundary, upwards and downwards; none where it does not, or is zero."""
     value = float(numbers[letter])
     if not value or not _met(assumption, numbers):
         return []
@@ -115,8 +117,7 @@ def _factors(assumption: Assumption, numbers: Mapping[str, Any], letter: str) ->
 
 
 def _met(assumption: Assumption, numbers: Mapping[str, Any]) -> bool:
-    """Whether the hypothesis is met; one that cannot be told from letters alone counts as met, so that it has no
-    edge."""
+    """Whether the hypothesis is met. One that symbols do not determine counts as met, so that it has no boundary."""
     try:
         return assumption.test(None, numbers) is None
     except Exception:

@@ -1,15 +1,15 @@
-"""What a module rests on: the closure of its imports, read from the text of the files; nothing is run.
+"""The closure of a module's imports, read from the text of the files without running them.
 
 Imports inside functions count, those for type checking do not. Three habits of this package are understood:
 
 * A package that only re-exports (``from package import Name`` in front of small modules) leads to the module that the
   name comes from, not to all of them.
-* A package that is imported only because one of its modules is counts with its own text and its imports at module
-  level; what its functions import matters to those who import the package itself.
+* A package may be imported only because one of its modules is. It then counts with its own text and its imports at
+  module level. The imports in its functions matter to modules that import the package itself.
 * A catalogue found by scan imports by computed names: ``import_module(f"{__name__}.{...}")`` counts as everything below
-  that package, so whoever can make a problem by the name of its family rests on every family.
+  that package. A module that can make a problem by the name of its family therefore depends on every family.
 
-An import that cannot be told counts as the whole package: too much rather than too little.
+An import that cannot be determined counts as the whole package: too much rather than too little.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _PARTS = ("body", "orelse", "finalbody", "handlers", "cases")
 class Imports:
     """The import graph of the modules below some folders.
 
-    package: the folder of the package that is always asked for names; others: folders in which top-level names are
-    looked for as well (a user's own file and its neighbours). Raises InputError for a file that is no Python.
+    package: the folder of the package in which names are always looked up; others: folders in which top-level names are
+    looked up as well (a user's own file and its neighbours). Raises InputError for a file that is not Python.
 
     >>> import dpfl_theory.errors
     >>> found = Imports(Path(dpfl_theory.errors.__file__).parent)
@@ -51,7 +51,7 @@ class Imports:
         self._leads: dict[tuple[Path, bool, bool], tuple[tuple[Path, bool], ...]] = {}
 
     def module(self, name: str) -> Path:
-        """The file of a module by its dotted name; InputError when there is none."""
+        """The file of a module by its dotted name; InputError for an unknown module."""
         found = self._find(name)
         if found is None:
             raise InputError(f"there is no module {name!r} below {', '.join(map(str, self.roots))}: it may have moved")
@@ -66,8 +66,8 @@ class Imports:
         return self._module(path).text
 
     def closure(self, files: Iterable[Path], computed: bool = True, known: Collection[Path] = ()) -> tuple[Path, ...]:
-        """These modules and all that they rest on, sorted. computed: whether computed names count; known: modules whose
-        computed names do not."""
+        """These modules and all their dependencies, sorted. computed: whether computed names count; known: modules
+        whose computed names do not."""
         waiting = [(file.resolve(), True) for file in files]
         seen: set[tuple[Path, bool]] = set()
         while waiting:
@@ -81,7 +81,7 @@ class Imports:
         return tuple(sorted({path for path, _ in seen}))
 
     def _next(self, path: Path, whole: bool, computed: bool) -> Iterator[tuple[Path, bool]]:
-        """What a module leads to: files, and whether each is meant for itself (or only lies on the way)."""
+        """The targets of a module's imports: files, and whether each is imported itself (or is only on the way)."""
         module = self._module(path)
         yield from ((parent, False) for parent in self._parents(module.name))
         if whole or module.reexports is None:
@@ -94,7 +94,7 @@ class Imports:
     def _targets(self, module: _Module, node: ast.Import | ast.ImportFrom) -> Iterator[tuple[Path, bool]]:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                # without "as" the outermost package is bound, and all on the way can be reached through it
+                # without "as" the outermost package is bound, and everything on the way is reachable through it
                 parts = alias.name.split(".")
                 names = [alias.name] if alias.asname else [".".join(parts[: i + 1]) for i in range(len(parts))]
                 for name in names:
@@ -107,9 +107,8 @@ class Imports:
     def _member(
         self, source: str, name: str, passed: frozenset[tuple[str, str]] = frozenset()
     ) -> Iterator[tuple[Path, bool]]:
-        """What ``from source import name`` leads to; passed: the re-exports on the way, which may lead back (a package
-        that re-exports its own compiled module).
-        """
+        """The targets of ``from source import name``; passed: the re-exports on the way, which may form a cycle (a
+        package that re-exports its own compiled module)."""
         submodule = self._find(f"{source}.{name}")
         if submodule is not None:
             yield submodule, True
@@ -165,8 +164,8 @@ class Imports:
         return self._places[name]
 
     def _strange(self, root: Path, first: str) -> bool:
-        """Whether a top-level name in this folder is a library's: where the package is installed, all of these lie
-        beside it. Results rest on their versions, and not on their files."""
+        """Whether a top-level name in this folder belongs to a library: where the package is installed, the libraries
+        are next to it. Results depend on their versions, and not on their files."""
         return root == self.package.parent and self._installed and first != self.package.name
 
     def _module(self, path: Path) -> _Module:
@@ -187,17 +186,20 @@ class Imports:
 @functools.lru_cache(maxsize=4096)
 def _parsed(path: Path, name: str, package: bool, _: tuple[int, int]) -> _Module:
     """A file as read, once for all graphs as long as it has the same time and size."""
-    text = path.read_text(encoding="utf-8", errors="replace")  # Python passes over such bytes in comments
+    text = path.read_text(encoding="utf-8", errors="replace")  # Python ignores such bytes in comments
     return _Module(name, package, text, ast.parse(text))
 
 
 class _Module:
     """One file as read, without its syntax tree, of which little is needed.
 
-    name: dotted; package: whether it is a package's own file. nodes: its imports, wherever they stand; first: those of
-    them that run when the file is imported, outside functions; computed: the calls that import by a computed name.
-    Nothing of this is for type checking alone. reexports: name -> (module, name there) of a package's file that holds
-    nothing but imports; None for any other file.
+    * name: dotted; package: whether it is a package's own file;
+    * nodes: all its imports; first: those of them that run when the file is imported, outside functions;
+    * computed: the calls that import by a computed name;
+    * reexports: name -> (module, name there) of a package's file that holds nothing but imports; None for any other
+      file.
+
+    Imports that are only for type checking do not count.
     """
 
     def __init__(self, name: str, package: bool, text: str, tree: ast.Module) -> None:
@@ -228,7 +230,7 @@ class _Module:
         return ".".join([*kept, *([node.module] if node.module else [])])
 
     def bound(self, name: str) -> str | None:
-        """The full name of what an import binds to a name here."""
+        """The full name of the object that an import binds to a name here."""
         for node in self.nodes:
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
@@ -237,13 +239,13 @@ class _Module:
 
 
 def _called(call: ast.Call) -> str:
-    """The last name of what is called."""
+    """The last name of the called function."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def _running(tree: ast.Module, calls: bool) -> list[ast.AST]:
-    """Everything in a file except what is for type checking alone: all nodes where calls matter, else statements, of
-    which there are far fewer."""
+    """Everything in a file except code that is only for type checking: all nodes where calls matter, otherwise
+    statements, of which there are far fewer."""
     found: list[ast.AST] = []
     waiting: list[ast.AST] = [tree]
     while waiting:

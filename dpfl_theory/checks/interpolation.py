@@ -1,6 +1,6 @@
 """Interpolation inequalities of function classes, in rational arithmetic (Taylor, Hendrickx, Glineur 2017).
 
-A function f of a class was looked at in points x_i, where it has gradients g_i and values f_i. Then for every i and j
+A function f of a class was evaluated at points x_i, where it has gradients g_i and values f_i. Then for every i and j
 
     f_i - f_j >= <g_j, d> + (l |e|^2 - 2 mu l <e, d> + mu |d|^2) / (2 (1 - mu l)),    d = x_i - x_j,    e = g_i - g_j,
 
@@ -34,7 +34,7 @@ CLASSES: Mapping[str, tuple[bool, bool]] = {
 
 @dataclass(frozen=True)
 class Sampled:
-    """A function of a class and where it was looked at: its points, gradients and values, as linear combinations."""
+    """A function of a class and its samples: points, gradients and values, as linear combinations."""
 
     kind: str
     L: Fraction | None
@@ -52,7 +52,7 @@ class Sampled:
             raise ValueError("mu must be less than L")
 
     def inequality(self, i: int, j: int) -> Form:
-        """What must be at most 0 for the points i and j."""
+        """The form that must be at most 0 for the points i and j."""
         if i == j or not (0 <= i < len(self.points) and 0 <= j < len(self.points)):
             raise ValueError(f"there is no inequality for the points {i} and {j}")
         inverse = Fraction(0) if self.L is None else 1 / self.L

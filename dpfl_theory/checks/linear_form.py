@@ -16,7 +16,7 @@ __all__ = ["Linear", "linearise"]
 @dataclass(frozen=True)
 class Linear:
     """A side of a statement at given symbol values: named terms, each a constant and coefficients of observables (of
-    columns, see `Expected.column`, where they are no means over rounds)."""
+    columns, see `Expected.column`, where they are not means over rounds)."""
 
     terms: Mapping[str, tuple[float, Mapping[str, float]]]
 
@@ -39,16 +39,16 @@ class Linear:
 
 def linearise(statement: Statement, values: Mapping[str, float]) -> tuple[Linear, Linear]:
     """Both sides at these values of the symbols. Raises ValueError when a side is not linear in its expectations, and
-    for a least expectation beside another one or on the larger side."""
+    for a least expectation next to another one or on the larger side."""
     if statement.sides is None:
-        raise ValueError(f"{statement.id} has no sides: a simulated run has nothing to be compared with")
+        raise ValueError(f"{statement.id} has no sides: a simulated run cannot be compared with it")
     sides = sides_of(statement)
     symbols = letters_of(statement)
     expectations = {e.name: e for e in statement.expectations}
     numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
     least = any(e.when == "least" for e in statement.expectations)
     if least and len(expectations) > 1:
-        raise ValueError(f"{statement.id}: a least expectation stands beside another one")
+        raise ValueError(f"{statement.id}: a least expectation is next to another one")
 
     def side(terms: Mapping[str, Any], smaller: bool) -> Linear:
         out: dict[str, tuple[float, Mapping[str, float]]] = {}
@@ -81,5 +81,7 @@ def _number(value: Any, label: str, values: Mapping[str, float]) -> float:
         found = math.copysign(math.inf, value)
     if math.isnan(found):
         at = ", ".join(f"{name} = {v:.6g}" for name, v in values.items() if isinstance(v, (int, float)))
-        raise ValueError(f"the term {label!r} is {value} at {at}, which is no real number: correct formula or values")
+        raise ValueError(
+            f"the term {label!r} is {value} at {at}, which is not a real number: correct formula or values"
+        )
     return found

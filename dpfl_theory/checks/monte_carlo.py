@@ -1,17 +1,18 @@
 """monte-carlo: a bound against the running algorithm, decided by confidence limits.
 
-Everything random goes to one side: with parts O_j of the statement's expectations, ``lhs <= rhs`` reads
-``E Z <= B`` for ``Z = sum_j c_j O_j`` and a number B. Each lane gives one independent replicate of Z (of means over the
+All random terms go to one side: with parts O_j of the statement's expectations, ``lhs <= rhs`` reads
+``E Z <= B`` for ``Z = sum_j c_j O_j`` and a number B. Each run gives one independent replicate of Z (of means over the
 rounds, or of values after the last one). ``min_k E Z_k <= B`` has limits of its own, from replicates of every Z_k.
 
-*holds* needs the upper confidence limit of E Z to be at most B. The limit is rigorous where Z is bounded from above
-within the run's `Reach`; otherwise it rests on the central limit theorem and is labelled asymptotic.
-*violated* needs a lower limit above B that is valid at finite sample size; it exists where Z is bounded from below.
-Where the left side is known exactly (`Experiment.known`), limits that leave it out take *holds* back.
-An equality *holds* where asymptotic limits contain the right side and are close to it (`Experiment.width`), and is
-*violated* where a limit that is valid at finite sample size leaves it out.
-Undecided checks get more lanes until the instance's number of lanes, or the time budget, is spent. A run that draws
-nothing has its value for an expectation; a second lane tells whether that is so.
+* *holds* needs the upper confidence limit of E Z to be at most B. The limit is rigorous where Z is bounded from above
+  within the run's `Reach`; otherwise it depends on the central limit theorem and is labelled asymptotic.
+* *violated* needs a lower limit above B that is valid at finite sample size; it exists where Z is bounded from below.
+* Where the left side is known exactly (`Experiment.known`), limits that exclude it revoke *holds*.
+* An equality *holds* where asymptotic limits contain the right side and are close to it (`Experiment.width`). It is
+  *violated* where a limit that is valid at finite sample size excludes it.
+
+Undecided checks get more replicates until the instance's number of them, or the time budget, is spent. A run that draws
+nothing has its value as expectation; a second replicate shows whether it draws nothing.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from dpfl_theory.statements.model import Check, Statement
 __all__ = ["Experiment", "run"]
 
 MOST_LANES = 10**9
-"""More take longer than anybody waits, or more memory than there is."""
+"""More would take longer than is practical, or more memory than is available."""
 _FIRST_BATCH = 128
-_COPIES = 2  # lanes of a run that draws nothing
+_COPIES = 2  # replicates of a run that draws nothing
 
 
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
@@ -79,7 +80,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
         return evidence("not-applicable", f"the hypothesis '{missing[0]}' is not met: {missing[1]}")
     complete(statement, experiment.values, expectations=False)
     sides = linearise(statement, experiment.values)
-    with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges is told of in the reason
+    with np.errstate(over="ignore", invalid="ignore"):  # the reason mentions a run that diverges
         return _sampled(statement, experiment, sides, engine, settings, evidence)
 
 
@@ -91,7 +92,7 @@ def _sampled(
     settings: Settings,
     evidence: Callable[..., Evidence],
 ) -> Evidence:
-    """What replicates of Z decide; ``evidence`` makes evidence of a verdict, its reason and the numbers."""
+    """The decision from replicates of Z; ``evidence`` makes evidence of a verdict, its reason and the numbers."""
     lhs, rhs = sides
     spoken = [(e, o) for e in statement.expectations for o, _ in e.parts]
     columns = {e.column(o): _Column(experiment.instead.get(o, o), e.when, e.rival) for e, o in spoken}
@@ -137,14 +138,14 @@ def _sampled(
 
 
 def _taken(stream: Stream, when: str, rounds: int) -> Array:
-    """What an expectation needs of a run's stream: (lanes,), or (lanes, rounds) for the least one."""
+    """The values of a run's stream that an expectation needs: (lanes,), or (lanes, rounds) for the least one."""
     if when == "least":
         return stream.every_round[:rounds].T
     return stream.last if when == "end" else stream.mean
 
 
 class _Column(NamedTuple):
-    """What is streamed: an observable's name, when it is taken, and whether it is the rival run's."""
+    """A streamed observable: its name, when it is taken, and whether it is the rival run's."""
 
     observable: str
     when: str = "mean"
@@ -152,7 +153,7 @@ class _Column(NamedTuple):
 
 
 class _Sample:
-    """Replicates of Z, extended by further lanes. ``read``: what each column is."""
+    """Replicates of Z, extended by further runs. ``read``: the meaning of each column."""
 
     def __init__(
         self, experiment: Experiment, lhs: Linear, rhs: Linear, read: Mapping[str, _Column], engine: Any
@@ -163,28 +164,28 @@ class _Sample:
         self.lhs = lhs
         self.bound = b0 - a0
         self.spoken = sorted({*a, *b})
-        # Evidence says how often a weight C/||u||, or an empty cohort, was met.
+        # Evidence says how often a weight C/||u||, or an empty cohort, occurred.
         spoken = [get(read[column].observable) for column in self.spoken]
         self.watch = list(dict.fromkeys(name for observable in spoken for name in observable.beside))
         self.read = {**{c: read[c] for c in self.spoken}, **{o: _Column(o) for o in self.watch}}
         self.coefficients = {c: a.get(c, 0.0) - b.get(c, 0.0) for c in self.spoken}
         self.columns: dict[str, list[Array]] = {c: [] for c in self.read}
-        self.diverged: list[Any] = []  # the round after which a lane's run, or its rival's, was lost
-        self.ruined: list[Any] = []  # whether it ended without numbers: what was observed of it is none either
+        self.diverged: list[Any] = []  # the round after which a replicate's run, or its rival's, was lost
+        self.ruined: list[Any] = []  # whether it ended without numbers: then no observation of it is a number either
         self.lanes = 0
         self.seconds = 0.0
 
     def _simulate(
         self, lanes: int, first: int, settings: Settings, rounds: int | None = None
     ) -> dict[str, tuple[Stream, int]]:
-        """Each column's stream, and over how many rounds its run went: ``rounds``, or its own number."""
+        """Each column's stream, and the number of rounds of its run: ``rounds``, or its own number."""
         found: dict[str, tuple[Stream, int]] = {}
         for run, rival in ((self.experiment, False), (self.experiment.rival, True)):
             own = {name: column for name, column in self.read.items() if column.rival == rival}
             if not own:
                 continue
             if run is None:
-                raise ValueError(f"the statement speaks of {', '.join(own)}, but its experiment has no rival run")
+                raise ValueError(f"the statement uses {', '.join(own)}, but its experiment has no rival run")
             done = simulate(
                 run.algorithm,
                 run.problem,
@@ -207,7 +208,7 @@ class _Sample:
         return found
 
     def extend(self, lanes: int, settings: Settings) -> None:
-        """Simulate until there are ``lanes`` replicates, or the deadline is over."""
+        """Simulate until there are ``lanes`` replicates, or the deadline has passed."""
         while self.lanes < lanes and not (self.lanes and settings.out_of_time):
             count = min(lanes - self.lanes, 512)
             self.diverged.append(np.full(count, NEVER))
@@ -225,8 +226,8 @@ class _Sample:
         return value if math.isfinite(value) else None
 
     def means(self) -> dict[str, float]:
-        """Mean of each column that the statement speaks of, in the round with the least mean of Z where there are
-        columns of all rounds."""
+        """Mean of each column that the statement uses, in the round with the least mean of Z where there are columns of
+        all rounds."""
         z = self._replicates()
         best = int(z.mean(axis=0).argmin()) if z.ndim > 1 else 0
         found = {c: np.concatenate(self.columns[c]).mean(axis=0) for c in self.spoken}
@@ -247,7 +248,7 @@ class _Sample:
         return (decide if z.ndim == 1 else decide_least)(z, self.bound, *self._range(), alpha, stayed)
 
     def recognised(self, limits: Limits, moved: float, verdict: str, reason: str) -> tuple[str, str]:
-        """The verdict and its reason, or that nothing is decided where asymptotic limits leave out what is known."""
+        """The verdict and its reason. Nothing is decided where asymptotic limits exclude the known value."""
         if verdict != "holds" or not self.experiment.known:
             return verdict, reason
         known = math.fsum(c * self.experiment.known[column] for column, c in self.coefficients.items() if c != 0.0)
@@ -257,8 +258,8 @@ class _Sample:
         what = "the left side" if moved == 0.0 else "the left side less the right one's expectations"
         if low <= known <= high:
             return verdict, f"{reason}; {what} is known to be {known:.6g}"
-        told = f"{what} is known to be {known:.6g}, which the limits [{low:.6g}, {high:.6g}] leave out"
-        return "inconclusive", f"{told}: this run is not the one meant"
+        told = f"{what} is known to be {known:.6g}, which the limits [{low:.6g}, {high:.6g}] exclude"
+        return "inconclusive", f"{told}: this run is not the intended one"
 
     def _replicates(self) -> Array:
         """Z, shape (lanes,), or (lanes, rounds) for a least expectation."""

@@ -1,18 +1,18 @@
-"""Finds what the decimals of errata were read from, and writes `dpfl_theory/statements/numbers.json`.
+"""Finds the source of each decimal in the errata, and writes `dpfl_theory/statements/numbers.json`.
 
     python -m dpfl_theory.checks.numbers reports/evidence/check.json [--verify]
 
 reads the evidence of a check of the whole catalogue. Many numbers agree by chance, so a decimal's source must be
 of its kind, in the evidence of its own statement or of one that its erratum, its remark or its text names:
 
-* what is printed as a letter's value (``s = 0.5``) may be that letter's value in an instance or in the settings that a
-  check reports: it is equal, or a value that the check computed and the prose rounds;
-* what is printed otherwise may be a result, which is rounded: a side, a term, the ratio or a note;
-* a decimal that many numbers print like, of one digit or a half or quarter of one, is no result. Its letter's value, a
-  line of the counterexample's script, a computation or a place in the paper may be its source.
+* A decimal printed as a symbol's value (``s = 0.5``) may be that symbol's value in an instance or in the settings that
+  a check reports: it is equal, or a value that the check computed and the text rounds.
+* Any other decimal may be a rounded result: a side, a term, the ratio or a note.
+* A decimal that many numbers print like, of one digit or a half or quarter of one, is not a result. Its source may be
+  its symbol's value, a line of the counterexample's script, a computation or a place in the paper.
 
-Evidence that violates comes before other evidence. What is on record and of its kind is kept.
-With ``--verify`` nothing is written: every source on record is compared with the evidence, and what moved is told.
+Evidence that violates comes before other evidence. A source on record that is of its kind is kept.
+With ``--verify`` nothing is written: every source on record is compared with the evidence, and changes are reported.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ __all__ = ["Number", "explains", "moved", "named_by", "open_decimals", "same_let
 
 RESULTS = ("ratio", "lhs", "rhs", "notes", "terms")
 PARAMETERS = ("check", "instance")
-"""The fields of evidence in which a decimal is looked for."""
+"""The fields of evidence in which a decimal is searched."""
 INCIDENTAL = ("worst_function", "lane_seconds", "problem")
-"""Notes whose numbers nobody would quote."""
+"""Notes whose numbers no text would quote."""
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?:/\d+)?(?![\w])")
 
 WRITTEN_OUT = {"|w_0 - w*|": "distance", "c": "thresholds"}
-"""Symbols of the prose for which instances have words."""
+"""Symbols of the text for which instances use words."""
 
 Found = Mapping[str, list[Mapping[str, Any]]]
 """Evidence as plain data, by statement."""
@@ -63,9 +63,9 @@ Found = Mapping[str, list[Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class Number:
-    """A number within plain data: its place, the letter that it is a value of, and the value.
+    """A number within plain data: its place, the symbol that it is a value of, and the value.
 
-    The letter is the last key on the way to it, or what precedes it in a text.
+    The symbol is the last key on the way to it, or what precedes it in a text.
     """
 
     field: str
@@ -105,7 +105,7 @@ def values_of(evidence: Mapping[str, Any]) -> Iterator[Number]:
 
 
 def named_by(statement: Statement) -> list[str]:
-    """The statements in whose evidence the numbers of one are looked for: its own, and those that its erratum, its
+    """The statements in whose evidence the numbers of one are searched: its own, and those that its erratum, its
     remark or its text names."""
     ids = [statement.id]
     if statement.erratum is not None:
@@ -119,7 +119,7 @@ def named_by(statement: Statement) -> list[str]:
 
 @cache
 def _printed_by(paper: str, script: str) -> str:
-    """What a counterexample's script prints."""
+    """The output of a counterexample's script."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         runpy.run_path(str(FILE.parent / paper / "counterexamples" / script), run_name="__main__")
@@ -127,19 +127,19 @@ def _printed_by(paper: str, script: str) -> str:
 
 
 def _is_result(number: Number, settings: Collection[str]) -> bool:
-    """Whether a number is what a check found, and no letter's value that it reports with that."""
+    """Whether a number is a check's result, and not a symbol's value that it reports with it."""
     root = re.split(r"[.\[#]", number.field)[0]
     return root in RESULTS and not (root == "notes" and number.letter in settings)
 
 
 def _settings(id_: str, piece: Mapping[str, Any]) -> set[str]:
-    """The letters and the keys of an instance, whose values a check reports with what it found."""
+    """The symbols and the keys of an instance, whose values a check reports with its result."""
     keys = {n.letter for n in _leaves("instance", piece.get("instance") or {})}
     return keys | set(catalogue.get(id_).units) | {"candidates"}
 
 
 def same_letter(printed: str, reported: str) -> bool:
-    """Whether two names are one letter's: instances may list its values, and give it in units of something.
+    """Whether two names belong to one symbol: instances may list its values, and give it in units of something.
 
     >>> same_letter("epsilon", "epsilons"), same_letter("C", "C/||u||"), same_letter("s", "sigma_g")
     (True, True, False)
@@ -149,7 +149,7 @@ def same_letter(printed: str, reported: str) -> bool:
 
 
 def explains(decimals: Sequence[Decimal], number: Number, settings: Collection[str]) -> bool:
-    """Whether a number of some evidence is what a decimal prints wherever it occurs, and of its kind."""
+    """Whether a decimal prints this number of some evidence wherever it occurs, and the number is of its kind."""
     first = decimals[0]
     equal = abs(number.value) == abs(float(first.printed))
     if not (equal or all(d.agrees(number.value) for d in decimals)):
@@ -160,7 +160,8 @@ def explains(decimals: Sequence[Decimal], number: Number, settings: Collection[s
 
 
 def _checked(statement: Statement, evidence: Found) -> Iterator[tuple[str, Mapping[str, Any], set[str]]]:
-    """The pieces of evidence in which a statement's numbers are looked for, and what is no result in them."""
+    """The pieces of evidence in which a statement's numbers are searched, and the parts of them that are not
+    results."""
     for id_ in named_by(statement):
         for piece in sorted(evidence.get(id_, ()), key=lambda piece: piece.get("verdict") != "violated"):
             if piece["check"] != "units":
@@ -168,8 +169,8 @@ def _checked(statement: Statement, evidence: Found) -> Iterator[tuple[str, Mappi
 
 
 def search(statement: Statement, decimals: Sequence[Decimal], evidence: Found) -> Source | None:
-    """The first number that explains a decimal: of the evidence an equal one, or else a line of the counterexample's
-    script, or else one of the evidence that is rounded."""
+    """The first number that explains a decimal: an equal one of the evidence, else a line of the counterexample's
+    script, else a rounded one of the evidence."""
     pieces = list(_checked(statement, evidence))
     rounded = None
     for id_, piece, settings in pieces:
@@ -188,7 +189,7 @@ def search(statement: Statement, decimals: Sequence[Decimal], evidence: Found) -
 
 
 def open_decimals() -> Iterator[tuple[Statement, tuple[Decimal, ...]]]:
-    """The decimals of the catalogue's prose for which a source must be on record: neither computed nor given."""
+    """The decimals of the catalogue's text for which a source must be on record: neither computed nor given."""
     for statement in catalogue.all_statements():
         known = {*computed(statement.paper), *given(statement.paper)}
         for printed, ways in occurrences(statement).items():
@@ -197,7 +198,8 @@ def open_decimals() -> Iterator[tuple[Statement, tuple[Decimal, ...]]]:
 
 
 def _number(source: Source, evidence: Found) -> tuple[Number, set[str]] | None:
-    """What a source's place holds in some evidence, and what is no result there; None where it is not there."""
+    """The content of a source's place in some evidence, and the parts that are not results; None where it is
+    missing."""
     for found in evidence.get(source.statement, ()):
         if f"{found['method']}: {found['check']}" == source.check:
             for number in values_of(found):
@@ -221,7 +223,7 @@ def moved(evidence: Found) -> list[str]:
 
 
 def _renewed(evidence: Found) -> tuple[dict[Key, Source], list[Key]]:
-    """A source for every open decimal: the one on record where it still serves, else one that is searched for."""
+    """A source for every open decimal: the one on record where it still applies, else the result of a search."""
     kept, missing = {}, []
     for statement, ways in open_decimals():
         key = statement.id, ways[0].printed
@@ -244,7 +246,7 @@ def _read(path: Path) -> Found:
 
 
 def main(arguments: Iterable[str]) -> int:
-    """Writes the file, or verifies it; 1 where a decimal has no source or moved."""
+    """Writes the file, or verifies it; 1 where a decimal has no source or changed."""
     path, *options = arguments
     evidence = _read(Path(path))
     if "--verify" in options:
@@ -257,7 +259,7 @@ def main(arguments: Iterable[str]) -> int:
         write(FILE, json.dumps(plain, indent=1) + "\n")
         recorded.cache_clear()
         told = [f"{id_} prints {printed}, which no evidence has: compute it in _numbers.py" for id_, printed in missing]
-    print("\n".join([*told, f"{len(recorded())} decimals have a source on record, {len(told)} are told of"]))
+    print("\n".join([*told, f"{len(recorded())} decimals have a source on record, {len(told)} are reported"]))
     return 1 if told else 0
 
 

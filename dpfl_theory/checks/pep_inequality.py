@@ -1,11 +1,13 @@
 """A statement's two sides as quantities of a performance estimation problem.
 
-Some letters are numbers, others quantities of the problem (PEPit expressions); one that is a multiple of another letter
-is given as that, in sympy. In the quantities the sides, or their squares, must be linear: ``rhs - lhs = sum_j c_j O_j``
-with numbers c_j; a constant is a multiple of a unit. Terms with c_j > 0 stand on the right, the others on the left, so
-that neither side is negative where no O_j is. Each c_j is computed exactly, or enclosed. Both sides are multiplied so
-that double precision holds the c_j, where a number of at most `LARGEST` does that; else each is rounded towards minus
-infinity: where O_j >= 0 the inequality that is proved is at least as hard as the statement.
+Some symbols are numbers, others quantities of the problem (PEPit expressions). A quantity that is a multiple of another
+symbol is given as that multiple, in sympy. In the quantities the sides, or their squares, must be linear:
+``rhs - lhs = sum_j c_j O_j`` with numbers c_j; a constant is a multiple of a unit. Terms with c_j > 0 are on the right,
+the others on the left, so that neither side is negative where no O_j is.
+
+Each c_j is computed exactly, or enclosed. Both sides are multiplied so that double precision holds the c_j, where a
+number of at most `LARGEST` achieves that. Otherwise each is rounded towards minus infinity: where O_j >= 0 the
+inequality that is proved is at least as hard as the statement.
 """
 
 from __future__ import annotations
@@ -24,24 +26,27 @@ from dpfl_theory.statements.symbolic import enclosure
 __all__ = ["arranged", "coefficients", "way"]
 
 LARGEST = 1000
-"""Larger factors would make numbers of very different sizes, which solvers dislike."""
+"""Larger factors would make numbers of very different sizes, which are difficult for solvers."""
 SMALL = 2.0**-8
-"""Up to here a right side's largest coefficient is small."""
+"""The largest coefficient of a right side that counts as small."""
 SQUARE = "^2"
-"""Ends the name of a letter that is known by its square alone."""
+"""Suffix of the name of a symbol of which only the square is known."""
 UNIT = "unit"
-"""The name of what is no letter but a multiple of `WorstCase.unit`."""
+"""The name of a multiple of `WorstCase.unit` that is not a symbol."""
 
 
 def way(statement: Statement, case: WorstCase) -> str:
-    """Which way the sides are compared: ``<=`` or ``>=``, as the statement's relation says where the case does not."""
+    """The direction of the comparison: ``<=`` or ``>=``, from the statement's relation where the case does not name
+    it."""
     return case.direction or (">=" if statement.relation == ">=" else "<=")
 
 
 def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:
-    """The c_j of ``rhs - lhs`` (of ``lhs - rhs`` for the other half of an equality), by the names of the values that
-    are PEPit expressions, and of the case's ``unit``; each is rounded down where it is not rational. ValueError where a
-    letter has no value, or the difference is not linear or has a constant but no unit."""
+    """The c_j of ``rhs - lhs`` (of ``lhs - rhs`` for the other half of an equality).
+
+    They are named by the values that are PEPit expressions, and by the case's ``unit``; each is rounded down where it
+    is not rational. Raises ValueError where a symbol has no value, and where the difference is not linear or has a
+    constant but no unit."""
     letters = letters_of(statement)
     known = {k: v for k, v in case.values.items() if k.removesuffix(SQUARE) in letters}
     numbers = {letters[k]: _rational(v) for k, v in known.items() if not _moves(v) and not k.endswith(SQUARE)}
@@ -69,7 +74,7 @@ def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:
             found[name] = enclosure(slope)[0]
     left = sp.expand(difference.subs(dict.fromkeys(stands.values(), 0)))
     if left != 0 and case.unit is None:
-        raise ValueError(f"{statement.id}: {left} is left where every quantity is zero")
+        raise ValueError(f"{statement.id}: {left} remains where every quantity is zero")
     if left != 0:
         found[UNIT] = enclosure(left)[0]
     return found
@@ -92,7 +97,7 @@ def _squared(name: str, value: Any) -> bool:
 
 
 def _rational(value: Any) -> Any:
-    """A number as sympy's: a float is the binary fraction that it holds."""
+    """A number as sympy's: a float is converted to the binary fraction that it holds."""
     if isinstance(value, (int, float, Fraction)):
         exact = Fraction(value)
         return sp.Rational(exact.numerator, exact.denominator)
@@ -106,7 +111,7 @@ def _down(value: Fraction) -> float:
 
 
 def _whole(coefficients: Iterable[Fraction]) -> int:
-    """By what fractions are multiplied so that doubles hold them; 1 where it would be larger than `LARGEST`."""
+    """The factor of fractions with which doubles hold them; 1 where it would be larger than `LARGEST`."""
     found = list(coefficients)
     factor = math.lcm(*(c.denominator // (c.denominator & -c.denominator) for c in found))
     held = factor <= LARGEST and all(Fraction(float(factor * c)) == factor * c for c in found)
@@ -114,8 +119,10 @@ def _whole(coefficients: Iterable[Fraction]) -> int:
 
 
 def _scale(coefficients: Iterable[Fraction]) -> Fraction:
-    """The power of 2, by which nothing is rounded, that brings small right sides, such as those proportional to the
-    square of a step, to coefficients of about 1: a solver cannot tell them from its tolerance."""
+    """A power of 2, by which nothing is rounded, that brings the coefficients of small right sides to about 1.
+
+    Examples are right sides proportional to the square of a step: a solver cannot distinguish them from its
+    tolerance."""
     largest = max((c for c in coefficients if c > 0), default=Fraction(1))
     return Fraction(1) if largest > SMALL else Fraction(2) ** -math.floor(math.log2(largest))
 
@@ -134,13 +141,13 @@ def arranged(statement: Statement, case: WorstCase, scaled: bool = True) -> Perf
     for name, c in found.items():
         quantity, value = quantities[name], _down(factor * c)
         if name in case.capped and c > 0:
-            told = "known from above alone here, as the least of several values is, and stands on the larger side"
+            told = "known only from above here, as the least of several values is, and is on the larger side"
             raise ValueError(f"{statement.id}: {name} is {told}: check it by exact and monte-carlo")
         if value < 0.0 if case.left is None else name in case.left:
             left.append(-value * quantity)
         else:
             right.append(value * quantity)
-    if case.shift is not None:  # last: how sums are rounded decides whether a proof is found
+    if case.shift is not None:  # last: the rounding of sums decides whether a proof is found
         left.append(float(factor) * case.shift)
         right.append(float(factor) * case.shift)
     nothing = 0.0 * next(iter(v for v in case.values.values() if _moves(v)))

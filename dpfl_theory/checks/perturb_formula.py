@@ -1,4 +1,4 @@
-"""Variations of an instance: the same plain data with a few of its numbers changed, for the falsifier's search."""
+"""Variations of an instance, for the falsifier's search: the same plain data with a few of its numbers changed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 __all__ = ["get", "numbers", "put", "varied"]
 
 FIXED = ("lanes",)
-"""What says how an instance is sampled, not what it is."""
+"""Keys that say how an instance is sampled, not which instance it is."""
 MOST = 4096
-"""The largest whole number that a variation leaves in an instance, unless it was there before."""
+"""The largest whole number of a variation, unless the instance had a larger one."""
 
 Path = tuple[Any, ...]
 
 
 def numbers(instance: Any, at: Path = ()) -> Iterator[Path]:
-    """Where an instance holds numbers, also those written as text.
+    """The places of numbers in an instance, also of those written as text.
 
     >>> list(numbers({"eta": "1/2", "name": "huber", "E": 4, "cohort": {"size": 2}, "on": True, "q": [1.0]}))
     [('eta',), ('E',), ('cohort', 'size'), ('q', 0)]
@@ -36,7 +36,7 @@ def numbers(instance: Any, at: Path = ()) -> Iterator[Path]:
 
 
 def varied(instance: Mapping[str, Any], draw: random.Random) -> dict[str, Any]:
-    """The instance with one to three of its numbers changed: scaled, or nudged from zero, or another seed.
+    """The instance with one to three of its numbers changed: scaled, or moved from zero, or another seed.
 
     >>> varied({"eta": 0.5, "name": "huber"}, random.Random(1))["name"]
     'huber'
@@ -81,12 +81,12 @@ def _copied(value: Any) -> Any:
 
 
 def get(instance: Any, place: Sequence[Any]) -> Any:
-    """What stands at a place of an instance."""
+    """The value at a place of an instance."""
     for key in place:
         instance = instance[key]
     return instance
 
 
 def put(instance: Any, place: Sequence[Any], value: Any) -> None:
-    """Put a value there."""
+    """Sets the value at a place of an instance."""
     get(instance, place[:-1])[place[-1]] = value

@@ -1,10 +1,10 @@
-"""Measures what the checks of each statement could notice, and writes `dpfl_theory/statements/power.json`.
+"""Measures the errors that the checks of each statement could detect, and writes `dpfl_theory/statements/power.json`.
 
     python -m dpfl_theory.checks.power reports/evidence/check.json [ID]...
 
-reads the evidence of a check of the catalogue or of some of its statements, and plants changes: all checks of each
-statement but the simulations are given a stronger one, in a process of their own, and their verdicts compared. A
-simulation's limits, and those of a privacy claim, tell without another run what they leave.
+reads the evidence of a check of the catalogue or of some of its statements, and plants changes. Each statement is
+replaced by a stronger one, all its checks except the simulations run in a process of their own, and their verdicts are
+compared. The limits of a simulation, and those of a privacy claim, show without another run which changes they detect.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SHRINKAGES = (0.999, 0.99, 0.9, 0.5, 0.1, 0.01, 0.001)
 """The shares by which statements are made stronger, the largest first."""
 
 TIGHTEST = 3
-"""How many checks of each method are given a statement that is stronger by a smaller share."""
+"""The number of checks of each method that run with a statement that is stronger by a smaller share."""
 
 _TELL_SECONDS = 1.0
 
@@ -58,11 +58,11 @@ Found = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 def _nothing(*_: object) -> None:
-    """What is done where nobody listens."""
+    """The default progress callback: does nothing."""
 
 
 def fingerprint(statement: Statement) -> str:
-    """A hash of a statement's formula and checks: when it differs, the power on record is of something else."""
+    """A hash of a statement's formula and checks: if it differs, the power on record is outdated."""
     sides = None if statement.sides is None else sides_of(statement)
     formula = (
         "" if sides is None else [[(name, str(term)) for name, term in side.items()] for side in (sides.lhs, sides.rhs)]
@@ -73,8 +73,10 @@ def fingerprint(statement: Statement) -> str:
 
 
 def stronger(statement: Statement, share: float) -> Statement:
-    """The statement with a smaller right side (a larger one for ``>=``): what is added in it is smaller by a share of
-    itself, what is subtracted is larger in the same measure. Where the right side is zero the left one is changed.
+    """The statement with a smaller right side (a larger one for ``>=``).
+
+    A term that is added in it is smaller by a share of itself; one that is subtracted is larger by the same share.
+    Where the right side is zero the left one is changed.
 
     >>> stronger(catalogue.get("das2022.eq57"), 0.5).sides is not catalogue.get("das2022.eq57").sides
     True
@@ -95,8 +97,10 @@ def stronger(statement: Statement, share: float) -> Statement:
 
 
 def stronger_by(statement: Statement, term: str) -> Statement:
-    """The statement that one term of the right side makes stronger: without the term where this makes the right side
-    of ``<=`` or ``==`` smaller, and with the term twice where it is subtracted (for ``>=`` the other way round).
+    """The statement made stronger by one term of the right side.
+
+    The term is left out where this makes the right side of ``<=`` or ``==`` smaller. It is doubled where it is
+    subtracted (for ``>=`` the other way round).
 
     >>> theorem = catalogue.get("hou2023.theorem1")
     >>> list(sides_of(theorem).rhs), list(sides_of(stronger_by(theorem, "privacy noise")).rhs)
@@ -112,9 +116,9 @@ def stronger_by(statement: Statement, term: str) -> Statement:
 
 
 def noticed_terms(statement: Statement, found: Found) -> dict[str, str]:
-    """For each term of the right side the check that notices its absence (see `stronger_by`), or an empty string.
+    """For each term of the right side the check that detects its absence (see `stronger_by`), or an empty string.
 
-    Empty for a right side of one term, of which the shares of `SHRINKAGES` tell. Evidence with random limits decides by
+    Empty for a right side of one term, which the shares of `SHRINKAGES` cover. Evidence with random limits decides by
     these limits; the other checks run again, the fastest first, until one gives another verdict.
     """
     rhs = {} if statement.sides is None else sides_of(statement).rhs
@@ -133,7 +137,7 @@ def noticed_terms(statement: Statement, found: Found) -> dict[str, str]:
 
 
 def _exceeds(evidence: Mapping[str, Any], term: str, equality: bool) -> bool:
-    """Whether a term is larger than what the limits of a run leave of its right side."""
+    """Whether a term is larger than the slack between a run's limits and its right side."""
     share, value = margin(evidence, equality), evidence["terms"].get(term)
     return share is not None and bool(value) and abs(value) > share * abs(evidence["rhs"])
 
@@ -151,7 +155,7 @@ def planted(
 
 
 def _attempt(statement: Statement, check: Check) -> dict[str, Any]:
-    """A check's evidence; what it raises is noticed as well."""
+    """A check's evidence; an exception counts as a detection as well."""
     try:
         return run_one(statement, check, Settings()).to_json()
     except Exception as error:
@@ -186,8 +190,8 @@ def margin(evidence: Mapping[str, Any], equality: bool) -> float | None:
 def power_of(
     statement: Statement, found: Found, after: Mapping[float, Found], terms: Mapping[str, str] = MappingProxyType({})
 ) -> Power:
-    """A statement's power from its evidence, from the evidence with right sides that were made smaller, and from the
-    checks that notice the absence of its terms."""
+    """A statement's power from its evidence, from the evidence with smaller right sides, and from the checks that
+    detect the absence of its terms."""
     first = after.get(SHRINKAGES[0], {})
     has_formula = statement.sides is not None
     drawn = {key for key in found if methods.get(key[0]).simulates}
@@ -213,10 +217,10 @@ def power_of(
 
 
 def _noticed(statement: Statement, found: Found, after: Mapping[float, Found]) -> Iterable[tuple[str, float, str]]:
-    """Each check that notices a stronger statement: its method, the smallest share by which it does, its name."""
+    """Each check that detects a stronger statement: its method, the smallest share that it detects, its name."""
     for (method, name), e in found.items():
         if methods.get(method).limits:
-            # A privacy claim bounds what is true from above, also where the statement equates the noise.
+            # A privacy claim bounds the true value from above, also where the statement equates the noise.
             share = margin(e, statement.relation == "==" and methods.get(method).simulates)
             if share is not None and share < 1.0:
                 yield method, share, name
@@ -243,11 +247,12 @@ def measure(
     jobs: int = 1,
     progress: Callable[[float, str], None] = _nothing,
 ) -> dict[str, Power]:
-    """The power of these statements' checks, of which there is this evidence. progress: called with the share that is
-    done and what is being done, about once a second.
+    """The power of these statements' checks, from this evidence.
 
-    Each planted change has a process of its own, made from this one before it ran any check, so that nothing that a
-    check keeps for the next one hides the change.
+    progress: called with the share that is done and the current task, about once a second.
+
+    Each planted change has a process of its own, made from this one before it ran any check. Thus nothing that a check
+    keeps for the next one hides the change.
     """
     found: dict[str, dict[tuple[str, str], Mapping[str, Any]]] = {}
     for e in evidence:
@@ -269,7 +274,7 @@ def measure(
                     progress(part, what)
 
                 after[i][share] = _next(ended, waiting)
-            # What a check does not notice at this share it notices at no smaller one.
+            # A check that does not detect this share detects no smaller one.
             tasks = [
                 (i, smaller, turned)
                 for i, share, _ in tasks
@@ -284,7 +289,7 @@ def measure(
 
 
 def _next(ended: Any, waiting: Callable[[], None]) -> Any:
-    """What a pool gives next; ``waiting`` is called at once, and about once a second until then."""
+    """The next result of a pool; ``waiting`` is called at once, and about once a second until then."""
     while True:
         waiting()
         try:
@@ -294,12 +299,12 @@ def _next(ended: Any, waiting: Callable[[], None]) -> Any:
 
 
 _PLANTED: list[Statement] = []
-"""The statements of which `measure` plants changes, for the processes made from this one."""
+"""The statements into which `measure` plants changes, for the processes made from this one."""
 
 
 def _turns(before: Found, after: Found) -> frozenset[tuple[str, str]]:
-    """The checks that notice a change, of each method those that come nearest to their bound: what they do not notice
-    at a smaller share the others will not."""
+    """The checks that detect a change, of each method those that are nearest to their bound. If these do not detect a
+    smaller share, the others will not either."""
     ratios: dict[str, list[tuple[float, tuple[str, str]]]] = {}
     kept = set()
     for key, e in after.items():
@@ -326,7 +331,7 @@ def _plant(task: tuple[int, float, frozenset[tuple[str, str]]]) -> dict[tuple[st
 
 def main(path: str, *ids: str) -> None:
     """Measure the power of every statement with evidence in a document of `check`, or of those named, and write the
-    file; what is on record of other statements stays."""
+    file; the records of other statements stay."""
     document = json.loads(Path(path).read_text(encoding="utf-8"))
     found = measure(document["evidence"], catalogue.select(ids), jobs=usable_cores())
     kept = {s.id: found.get(s.id) or recorded(s.id) for s in catalogue.all_statements()}

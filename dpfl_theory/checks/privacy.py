@@ -1,10 +1,14 @@
 """privacy: does a prescribed noise give the stated (epsilon, delta)?
 
-A check's ``build(instance)`` returns a claim, whose type says how it is decided: a `PrivacyClaim` by certified values
-at points (`privacy_points`), a `ConstantClaim` by the constant that is needed and by instances at which every candidate
-fails (`privacy_constants`), and a `GaussianClaim`, about one release with noise s(delta)/epsilon, here. A point at
-which the true delta exceeds the claimed one refutes it. A grid proves nothing, so *holds* rests on cells that cover the
-whole range (see `covered`).
+A check's ``build(instance)`` returns a claim, whose type says how it is decided:
+
+* a `PrivacyClaim` by certified values at points (`privacy_points`);
+* a `ConstantClaim` by the constant that is needed and by instances at which every candidate fails
+  (`privacy_constants`);
+* a `GaussianClaim`, about one release with noise s(delta)/epsilon, here.
+
+A point at which the true delta exceeds the claimed one refutes the claim. A grid proves nothing, so *holds* depends on
+cells that cover the whole range (see `covered`).
 """
 
 from __future__ import annotations
@@ -70,7 +74,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
 @singledispatch
 def decide(claim: Any, statement: Statement, check: Check) -> Evidence:
     """The evidence for a claim of some type; one function is registered for each."""
-    raise TypeError(f"the check {check.name!r} of {statement.id} built a {type(claim).__name__}, which is no claim")
+    raise TypeError(f"the check {check.name!r} of {statement.id} built a {type(claim).__name__}, which is not a claim")
 
 
 decide.register(PrivacyClaim, privacy_points.decide)
@@ -145,7 +149,7 @@ def _gaussian(claim: GaussianClaim, statement: Statement, check: Check) -> Evide
 
 
 def _agreement(claim: GaussianClaim, epsilon: str, delta: str, value: Any) -> dict[str, float]:
-    """dp-accounting's value at the same point, and its relative difference beyond what double precision explains."""
+    """dp-accounting's value at the same point, and its relative difference beyond double-precision errors."""
     from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 
     deviation = float(claim.noise_multiplier(epsilon, delta))

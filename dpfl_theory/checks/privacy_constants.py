@@ -1,4 +1,5 @@
-"""privacy, by constants: is there a constant, or is the stated one enough, for every admissible epsilon and delta?"""
+"""privacy, by constants: is there a constant, or is the stated one sufficient, for every admissible epsilon and
+delta?"""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ __all__ = ["decide"]
 
 
 def decide(claim: ConstantClaim, statement: Statement, check: Check) -> Evidence:
-    """*violated* when every candidate fails at an admissible instance and an argument covers the others (or when more
-    than a stated constant is needed somewhere), *holds* when an argument and the needed values support it."""
+    """*violated* when every candidate fails at an admissible instance and an argument covers the others, or when more
+    than a stated constant is needed somewhere; *holds* when an argument and the needed values support it."""
     needed = tuple(claim.needed())
     if claim.escape is None:
         verdict, reason, lhs, rhs = _stated(claim, statement, needed)
@@ -64,7 +65,7 @@ def _stated(
         )
     else:
         why = "the limits do not decide" if claim.argument else "no argument covers the range between them"
-        verdict, reason = "inconclusive", f"no instance needs more than what is stated, but {why}; {found}"
+        verdict, reason = "inconclusive", f"no instance needs more than the stated value, but {why}; {found}"
     limits = Interval(float((worst.low + worst.high) / 2), float(worst.low), float(worst.high))
     return verdict, reason, limits, float(worst.claimed)
 

@@ -1,4 +1,4 @@
-"""privacy, by points: certified limits of the true value against what a `PrivacyClaim` says, at every point of it."""
+"""privacy, by points: certified limits of the true value against a `PrivacyClaim`, at every point of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["decide", "outside", "rows", "where"]
 
 
 def decide(claim: PrivacyClaim, statement: Statement, check: Check) -> Evidence:
-    """*violated* where the claim fails at some point, *holds* where it is certified at all, else *inconclusive*.
+    """*violated* where the claim fails at some point, *holds* where it is certified at all points, else *inconclusive*.
 
     lhs is the true value at the worst point, the one with the largest ratio to the claimed value.
     """
@@ -65,7 +65,7 @@ def decide(claim: PrivacyClaim, statement: Statement, check: Check) -> Evidence:
 
 
 def outside(statement: Statement, at: Mapping[str, Any]) -> str | None:
-    """The first hypothesis that fails on these letters, as a sentence, or None when all are met."""
+    """The first hypothesis that fails for these symbols, as a sentence, or None when all are met."""
     missing = unmet(statement, at)
     return None if missing is None else missing[1]
 
@@ -114,7 +114,7 @@ def ratio(value: Any, reference: Any) -> Any:
 
 
 def rows(points: Sequence[PrivacyPoint]) -> list[dict[str, Any]]:
-    """Points as plain data for notes; what a float cannot hold is written out."""
+    """Points as plain data for notes; values that a float cannot hold are written out."""
     return [
         {
             **{k: plain(v) for k, v in p.at.items()},

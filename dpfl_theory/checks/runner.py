@@ -1,4 +1,4 @@
-"""Runs checks: which ones, in which order, with which share of the false-alarm budget, in how many processes."""
+"""Runs checks: the choice, the order, the shares of the false-alarm budget, and the number of processes."""
 
 from __future__ import annotations
 
@@ -42,16 +42,17 @@ __all__ = [
 Pair = tuple[Statement, Check]
 
 Progress = Callable[[int, int, str, float], None]
-"""Called with (checks done, checks in all, what is running, share of it that is done)."""
+"""Called with (checks done, number of checks, the running check, share of it that is done)."""
 
 _WORTH_A_PROCESS = 10.0
-"""Seconds of work that make up for starting a process."""
+"""Seconds of work that justify the start of a process."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """Evidence with what was expected of each statement, the reading of those that have several, and what their checks
-    could notice, where that was measured (`dpfl_theory.checks.power`)."""
+    """Evidence with the recorded verdict of each statement, and the reading of statements that have several.
+
+    It has the errors that their checks could detect, where that was measured (`dpfl_theory.checks.power`)."""
 
     evidence: tuple[Evidence, ...]
     expected: dict[str, str]
@@ -60,9 +61,9 @@ class Report:
     readings: dict[str, str]
     power: dict[str, Power] = field(default_factory=dict)
     reused: int = 0
-    """How many checks' evidence came from a store."""
+    """The number of checks whose evidence came from a store."""
     profile: str = ""
-    """Which profile chose the checks (`dpfl_theory.checks.standard`); empty where somebody did."""
+    """The profile that chose the checks (`dpfl_theory.checks.standard`); empty where they were chosen individually."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of `check --format json`."""
@@ -88,7 +89,7 @@ def plan(statements: Iterable[Statement], methods: Sequence[str] = ()) -> list[P
 
 
 def suitable_jobs(pairs: Sequence[Pair]) -> int:
-    """The number of processes that these checks are worth: one for every few seconds of work, at most one a core.
+    """The number of processes worth starting for these checks: one for every few seconds of work, at most one per core.
 
     >>> suitable_jobs([])
     1
@@ -97,7 +98,7 @@ def suitable_jobs(pairs: Sequence[Pair]) -> int:
 
 
 def expected_seconds(pairs: Sequence[Pair]) -> list[float]:
-    """What each of these checks usually takes on one core: a guess for their order and the number of processes."""
+    """The expected time of each of these checks on one core: a guess for their order and the number of processes."""
     return [check_seconds(statement.id, c.method, c.name) for statement, c in pairs]
 
 
@@ -118,13 +119,17 @@ def run_plan(
 ) -> Report:
     """Run the planned checks. alpha is split evenly over the Monte-Carlo checks; budget caps the seconds.
 
-    limit: seconds after which a check is ended wherever it is, each in a process of its own; what a budget leaves is a
-    limit then, too. Where it is None, a check that has begun is finished.
+    limit: seconds after which a check is stopped; each runs in a process of its own. The remaining budget is a limit
+    then, too. Where it is None, a check that has started is finished.
 
-    jobs: in how many processes, 1 for this one; seconds and what a budget cuts aside, the evidence is the same for
-    every number. file: where statements that are not the catalogue's were loaded from. store: where evidence is taken
-    from that is there, unless ``fresh``, and where that of the other checks is kept as soon as they end. ended: what is
-    called with a check's number and its evidence as soon as that is there.
+    jobs: the number of processes, 1 for this one. The evidence is the same for every number, apart from seconds and
+    from what a budget cuts.
+
+    file: the file that statements outside the catalogue were loaded from.
+
+    store: stored evidence is reused, unless ``fresh``, and that of the other checks is stored as soon as they end.
+
+    ended: called with a check's number and its evidence as soon as it is available.
     """
     if budget is not None and not budget > 0.0:
         raise InputError(f"`budget` is {budget} seconds: give a positive number")
@@ -162,12 +167,12 @@ def run_plan(
 
 
 def _nothing(*_: object) -> None:
-    """What is done where nobody listens."""
+    """The default callback: does nothing."""
 
 
 @dataclass(frozen=True)
 class _Work:
-    """The checks that are left, with their places in the store."""
+    """The remaining checks, with their places in the store."""
 
     pairs: Sequence[Pair]
     settings: Settings
@@ -178,15 +183,15 @@ class _Work:
     ended: Callable[[int, Evidence], None]
 
     def tell(self, number: int, end: Ended[Evidence]) -> None:
-        """Hand the evidence on, and tell why it could not be kept, if so."""
+        """Pass the evidence on, and report why it could not be stored, if so."""
         self.ended(number, end.result)
         if self.store is not None:
             self.store.tell(end.trouble)
 
 
 def settings_of(pairs: Sequence[Pair], alpha: float, seed: int, device: str) -> Settings:
-    """The settings of these checks: alpha is split evenly over the checks that simulate. Raises InputError for values
-    that cannot be used."""
+    """The settings of these checks: alpha is split evenly over the checks that simulate. Raises InputError for invalid
+    values."""
     if not 0.0 < alpha < 1.0:
         raise InputError(f"`alpha` is {alpha}: the false-alarm probability must lie in (0, 1)")
     if device not in DEVICES:
@@ -199,7 +204,7 @@ def settings_of(pairs: Sequence[Pair], alpha: float, seed: int, device: str) -> 
 def report_of(
     pairs: Sequence[Pair], evidence: Sequence[Evidence], alpha: float, seconds: float, profile: str = ""
 ) -> Report:
-    """The report of these checks, one piece of evidence for each. profile: which one chose them, if one did."""
+    """The report of these checks, one piece of evidence for each. profile: the one that chose them, if any."""
     readings = {statement.id: statement.reading for statement, _ in pairs if statement.reading}
     return Report(tuple(evidence), _expected(pairs), alpha, seconds, readings, profile=profile)
 
@@ -222,8 +227,8 @@ def _run_here(work: _Work, progress: Progress | None) -> list[Evidence]:
 
 
 def _run_spread(work: _Work, progress: Progress | None) -> list[Evidence]:
-    """The checks in several processes: long ones first for balance or, where a budget may cut some, cheap ones first as
-    in one process."""
+    """The checks in several processes: long ones first for balance, or cheap ones first, as in one process, where a
+    budget may cut some."""
     pairs = work.pairs
     order = list(range(len(pairs)))
     if work.settings.deadline is None:
@@ -248,8 +253,8 @@ def _label(statement: Statement, c: Check) -> str:
 
 
 def _expected(pairs: Sequence[Pair]) -> dict[str, str]:
-    """What the catalogue records: of the statement when all of its checks are run, else what these checks are known
-    to give."""
+    """The recorded verdict: that of the statement when all of its checks run, else the known verdict of these
+    checks."""
     expected: dict[str, str] = {}
     for statement in dict.fromkeys(s for s, _ in pairs):
         own = [c for s, c in pairs if s is statement]

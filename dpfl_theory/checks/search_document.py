@@ -1,6 +1,6 @@
 """The document that ``falsify --format json`` writes: schema ``dpfl-theory/falsify/1``.
 
-Within a version keys are added and never changed or taken away.
+Within a version keys are added and never changed or removed.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ class SearchDocument(Table):
     statement: str = told("the statement's id")
     recorded_verdict: OfStatement = told("the verdict that is recorded for it")
     tried: int = told("instances that were tried")
-    variations: int = told("how many of these were variations of recorded ones")
-    inside: int = told("how many were inside the hypotheses")
-    outside: dict[str, int] = open_("how many were kept out, by reason")
-    reasons: dict[str, str] = open_("why the first of those that could not be run could not, by reason", {})
-    other_methods: list[str] = told("by which the statement is checked, too, and whose instances are not searched", [])
+    variations: int = told("the number of these that were variations of recorded ones")
+    inside: int = told("the number of instances inside the hypotheses")
+    outside: dict[str, int] = open_("the number of excluded instances, by reason")
+    reasons: dict[str, str] = open_("why the first instance that could not be run could not, by reason", {})
+    other_methods: list[str] = told(
+        "the other methods by which the statement is checked, whose instances are not searched", []
+    )
     recorded: float = told("the largest excess, (left - right)/(|left| + |right|), of the recorded runs")
-    largest: float = told("the largest excess of all; the largest of many, and so no evidence")
+    largest: float = told("the largest excess of all; being the largest of many, it is not evidence")
     evidence: Found = told("of the best instance with fresh seeds, which counts")
-    certifiable: bool = told("whether such a run can be found violated: whether limits are valid at finite sample size")
-    suspicious: bool = told("undecided, but asymptotic limits leave the right side out; exit code 3")
-    seconds: float = told("how long it took")
+    certifiable: bool = told("whether such a run can be violated: whether limits are valid at finite sample size")
+    suspicious: bool = told("undecided, but asymptotic limits exclude the right side; exit code 3")
+    seconds: float = told("the total time")
 
 
 def schema() -> dict[str, Any]:

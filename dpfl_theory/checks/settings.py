@@ -1,4 +1,4 @@
-"""What a check may know about the run it belongs to."""
+"""The settings of a check that depend on the run it belongs to."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from dataclasses import dataclass
 __all__ = ["LEAST_SECONDS", "Settings"]
 
 LEAST_SECONDS = 2.0
-"""What a check is given although the budget ends before: it takes a moment to begin."""
+"""The minimum time limit of a check, even if the budget ends earlier: starting takes a moment."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """seed: of all randomness; alpha: this check's share of the suite's false-alarm budget; device: ``auto``, ``cpu``
-    or ``cuda``; deadline: value of time.monotonic() after which no further work is started (None: no cap); progress:
-    called with the share of this check that is done; limit: seconds after which a check is ended, wherever it is (None:
-    never). A deadline lets a check end what it has begun, unless there is a limit, which it then shortens."""
+    """Seed, level, device and time limits of one check.
+
+    * seed: of all randomness; alpha: this check's share of the suite's false-alarm budget;
+    * device: ``auto``, ``cpu`` or ``cuda``;
+    * deadline: value of time.monotonic() after which no further work is started (None: no cap);
+    * progress: called with the share of this check that is done;
+    * limit: seconds after which a check is stopped (None: never).
+
+    After the deadline a check may finish work that it has started. If there is a limit, the deadline shortens it.
+    """
 
     seed: int = 0
     alpha: float = 1e-6
@@ -28,7 +34,7 @@ class Settings:
 
     @property
     def most_seconds(self) -> float | None:
-        """How long a check that begins now may take; None where nothing ends it."""
+        """The time limit of a check that starts now; None without a limit."""
         if self.limit is None or self.deadline is None:
             return self.limit
         return min(self.limit, max(LEAST_SECONDS, self.deadline - time.monotonic()))

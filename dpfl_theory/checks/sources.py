@@ -1,8 +1,8 @@
-"""What a result rests on, as a hash: the sources of its modules and of all that these import, the data files that they
-name, and the versions of the libraries that numbers depend on.
+"""A hash of everything that a result depends on: the sources of its modules and of their imports, the data files that
+they name, and the versions of the libraries that affect the numbers.
 
-The modules are those that `--changed-since` finds (`dpfl_theory.checks.imports`), so that a result is reused exactly
-where that would not have asked for it again.
+The modules are those that `--changed-since` finds (`dpfl_theory.checks.imports`), so a result is reused exactly where
+`--changed-since` would not have selected it.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from dpfl_theory.store.slot import state_of
 __all__ = ["MEASURED", "Now", "Sources", "libraries", "sources"]
 
 MEASURED = ("power.json", "numbers.json", "expected_durations.json")
-"""Data files that are written from evidence, so that no evidence rests on them."""
+"""Data files that are written from evidence, so that no evidence depends on them."""
 _LOADERS = ("validation.script",)
-"""Modules that load files they are asked for: who imports them does not rest on all files."""
+"""Modules that load files given by name: their importers do not depend on all files."""
 _BESIDE = ("mpmath", "scikit-learn", "pyarrow", "networkx")
-"""Libraries that numbers depend on, besides those whose versions evidence names."""
+"""Libraries that affect the numbers, in addition to those whose versions evidence names."""
 
 
 class Sources:
-    """Hashes of what modules rest on; every file is read once.
+    """Hashes of the dependencies of modules; every file is read once.
 
     package: the package's folder, this one's by default; others: folders in which a user's file finds its modules.
     """
@@ -52,8 +52,8 @@ class Sources:
         self._digests: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {}
 
     def digest(self, on: Sequence[str], base: Sequence[str] = ()) -> str:
-        """The hash of the sources of modules, by dotted name or path, and of all that they rest on. base: modules whose
-        imports by computed names do not count, as they find what stands in ``on``."""
+        """The hash of the sources of modules, by dotted name or path, and of all their dependencies. base: modules
+        whose imports by computed names do not count, as they find the modules in ``on``."""
         asked = tuple(sorted(on)), tuple(sorted(base))
         if asked not in self._digests:
             files = {*self._closure(asked[0]), *self._closure(asked[1], computed=False)}
@@ -73,12 +73,12 @@ class Sources:
         base: Sequence[str] = (),
         beside: Sequence[str] = (),
     ) -> Slot:
-        """The place in a store of a result that rests on these parts and modules, and on these libraries beside the
-        usual ones."""
+        """The place in a store of a result that depends on these parts and modules, and on these libraries in addition
+        to the usual ones."""
         rests = {"sources": self.digest(on, base), "versions": libraries(tuple(beside))}
         basis = {"on": list(on), "base": list(base), "beside": list(beside), "folders": list(map(str, self.others))}
         watched: Mapping[Path, str] = self.watched
-        if parcels() is not None:  # for this package's files their hash vouches, which the coordinator has compared
+        if parcels() is not None:  # the hash of this package covers its files, and the coordinator has compared it
             own = folders(self.graph.package)
             watched = {place: state for place, state in watched.items() if place not in own}
         return Slot(store, kind, about, {**parts, **rests}, basis, watched)
@@ -127,7 +127,7 @@ def _files_in(text: str, folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def sources(*others: Path) -> Sources:
-    """Those of this package and of a user's folders; read anew where a source file was changed meanwhile."""
+    """The sources of this package and of a user's folders, read again when a source file has changed."""
     found = _read(others)
     if not found.unchanged:
         _read.cache_clear()
@@ -141,13 +141,13 @@ def _read(others: tuple[Path, ...]) -> Sources:
 
 
 class Now:
-    """What entries of a store would rest on now, looked up once for all of them."""
+    """The current dependencies of entries of a store, looked up once for all of them."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, ...], Sources] = {}
 
     def gives(self, basis: Mapping[str, Any], parts: Mapping[str, Any]) -> bool:
-        """Whether the sources and versions that a `Slot` says a result rests on are still the same."""
+        """Whether the sources and versions that a `Slot` lists for a result are still the same."""
         folders = tuple(basis["folders"])
         if folders not in self._known:
             self._known[folders] = sources(*map(Path, folders))
@@ -155,13 +155,13 @@ class Now:
             return False
         try:
             return bool(parts["sources"] == self._known[folders].digest(basis["on"], basis["base"]))
-        except (InputError, OSError):  # a module that is gone
+        except (InputError, OSError):  # a deleted module
             return False
 
 
 @functools.cache
 def libraries(beside: tuple[str, ...] = ()) -> dict[str, str]:
-    """The versions of Python and of the libraries that numbers depend on, and the kind of machine."""
+    """The versions of Python and of the libraries that affect the numbers, and the kind of machine."""
     found = {**versions(), "machine": f"{platform.system()} {platform.machine()}"}
     for name in (*_BESIDE, *beside):
         try:

@@ -3,14 +3,14 @@
     python -m dpfl_theory.checks.standard build/check.json
 
 reads the evidence of all checks of the catalogue and the measured power (`dpfl_theory.checks.power`), and writes
-`dpfl_theory/statements/standard.json`: the checks that the standard profile leaves out. It runs all others, so also
-those that are new. Of each statement these are chosen:
+`dpfl_theory/statements/standard.json`: the checks that the standard profile leaves out. It runs all others, including
+new ones. Of each statement these are chosen:
 
 * every check that is known to refute it, or to stay open, and every check of the smoke set;
-* for each method a check that notices the smallest changes, the fastest among those that notice as small ones;
-* for each term of the right side the check that notices its absence;
+* for each method a check that detects the smallest changes, the fastest among those that detect changes as small;
+* for each term of the right side the check that detects its absence;
 * for each hypothesis the fastest instance that it excludes;
-* what else the statement's verdict needs, such as the other half of an equality.
+* further checks that the statement's verdict needs, such as the other half of an equality.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["FILE", "chosen", "left_out", "standard"]
 
 FILE = Path(catalogue.__file__).with_name("standard.json")
 TIERS = (0.001, 0.01, 0.1, 0.5, 1.0)
-"""Checks that notice changes up to the same one of these shares count as equal, and the fastest is chosen."""
+"""Checks that detect changes up to the same one of these shares count as equal, and the fastest is chosen."""
 
 Key = tuple[str, str]
 """A check's method and name."""
@@ -62,7 +62,7 @@ def standard(pairs: Sequence[tuple[Statement, Check]]) -> list[tuple[Statement, 
 
 
 def left_out(pairs: Iterable[tuple[Statement, Check]], kept: Iterable[tuple[Statement, Check]]) -> dict[str, int]:
-    """How many of the planned checks of each statement were left out; none of these is 0."""
+    """The number of planned checks of each statement that were left out; none of these numbers is 0."""
     counts = Counter(s.id for s, _ in pairs)
     counts.subtract(s.id for s, _ in kept)
     return {id_: count for id_, count in counts.items() if count}
@@ -99,7 +99,7 @@ def chosen(statement: Statement, checks: Sequence[Check], found: Found, power: P
 
 
 def _share(statement: Statement, evidence: Mapping[str, Any]) -> float:
-    """The smallest share of the right side that evidence with limits notices; infinite where they do not say."""
+    """The smallest share of the right side that evidence with limits detects; infinite where it is unknown."""
     from dpfl_theory.checks.power import margin
 
     if kind_of(evidence["method"], evidence["check"]) == "algebra":

@@ -1,8 +1,9 @@
-"""What the checks of a statement of the user's own could notice.
+"""The errors that the checks of a user's own statement could detect.
 
-The catalogue's power is on record (`dpfl_theory.statements.power`); that of a user's file is read off the evidence at
-hand. A check that compares the two sides tells by how much the right side, or one of its terms, could be smaller before
-its verdict turned: an exact or worst-case one by its ratio, a simulation by its confidence limits.
+The catalogue's power is on record (`dpfl_theory.statements.power`); that of a user's file is computed from the
+available evidence. A check that compares the two sides determines by how much the right side, or one of its terms,
+could be smaller before its verdict changes. An exact or worst-case check uses its ratio, a simulation its confidence
+limits.
 """
 
 from __future__ import annotations
@@ -19,18 +20,21 @@ from dpfl_theory.statements.model import Statement
 __all__ = ["Noticed", "left_out", "noticed"]
 
 LOOSE = 0.5
-"""Where no right side is noticed that is smaller by less than this share, a factor 2 would not be noticed."""
+"""If no right side that is smaller by less than this share is detected, a factor 2 would not be detected."""
 
 
 @dataclass(frozen=True)
 class Noticed:
-    """What the checks of a statement could notice.
+    """The errors that the checks of a statement could detect.
 
-    ratio, ratio_by: the largest left/right of a check that compares the sides, is not vacuous and inside the
-    hypotheses, and that check; None where there is none. share, share_by: the smallest share by which the right side
-    could be smaller so that a check would not hold; None where none would. terms: by how much each term alone could be
-    smaller at most, and by which check; only those of which the tightest instance of an exact check, or a run, tells
-    that leaving the term out would turn it: of the others nothing is known (see `left_out`).
+    * ratio, ratio_by: the largest left/right of a check that compares the sides, is not vacuous and inside the
+      hypotheses, and that check; None without one.
+    * share, share_by: the smallest share by which the right side could be smaller so that a check would not hold, and
+      that check; None without one.
+    * terms: the share by which each single term could be smaller at most, and the check.
+
+    A term is listed only where leaving it out would change the verdict of a run or of an exact check's tightest
+    instance. Nothing is known of the others (see `left_out`).
     """
 
     ratio: float | None
@@ -41,7 +45,7 @@ class Noticed:
 
     @property
     def loose(self) -> bool:
-        """Whether a factor 2 would be noticed by no check."""
+        """Whether no check would detect a factor 2."""
         return self.share is None or self.share > LOOSE
 
     def to_json(self) -> dict[str, Any]:
@@ -60,20 +64,20 @@ class Noticed:
         """All of it in words.
 
         >>> Noticed(0.025, "exact: K = 1", 0.975, "exact: K = 1", {}).sentence()
-        'your bound is 40 times larger than anything seen (exact: K = 1): no check here could notice a factor 2'
+        'your bound is 40 times larger than any observed value (exact: K = 1): no check here could detect a factor 2'
         """
         if self.ratio is None or self.share is None:
-            return "no check here compares both sides of your formula and holds: nothing in it could be noticed"
+            return "no check here compares both sides of your formula and holds: no error in it could be detected"
         if self.loose:
             factor = "far more than 1000" if self.ratio < 1e-3 else f"{1.0 / self.ratio:.3g}"
-            told = f"your bound is {factor} times larger than anything seen ({self.ratio_by})"
-            found = [f"{told}: no check here could notice a factor 2"]
+            told = f"your bound is {factor} times larger than any observed value ({self.ratio_by})"
+            found = [f"{told}: no check here could detect a factor 2"]
         else:
-            found = [f"a right side smaller by {_percent(self.share)} would be noticed ({self.share_by})"]
+            found = [f"a right side smaller by {_percent(self.share)} would be detected ({self.share_by})"]
         if not self.loose:
             for name, (share, by) in self.terms.items():
                 if share < 1.0:
-                    found.append(f"the term {name!r} alone smaller by {_percent(share)}, too ({by})")
+                    found.append(f"the single term {name!r} smaller by {_percent(share)}, too ({by})")
         return "; ".join(found)
 
 
@@ -82,7 +86,7 @@ def _percent(share: float) -> str:
 
 
 def noticed(statement: Statement, evidence: Iterable[Evidence]) -> Noticed | None:
-    """What these checks of a statement could notice; None for one that has no sides, or that they refute."""
+    """The errors that these checks of a statement could detect; None for one without sides, or that they refute."""
     if statement.sides is None:
         return None
     own = [e for e in evidence if e.statement == statement.id]
@@ -103,7 +107,7 @@ def noticed(statement: Statement, evidence: Iterable[Evidence]) -> Noticed | Non
 
 
 def left_out(statement: Statement, evidence: Iterable[Evidence]) -> list[str]:
-    """The terms of the right side whose absence no check that compares the sides would notice; empty for a right side
+    """The terms of the right side whose absence no check that compares the sides would detect; empty for a right side
     of one term (see `dpfl_theory.checks.power.noticed_terms`).
     """
     own = (e for e in evidence if e.statement == statement.id and e.verdict == "holds" and not e.part)
@@ -120,13 +124,13 @@ def _share(e: Evidence, equality: bool) -> float | None:
     if methods.get(e.method).limits:
         return margin(e.to_json(), equality)
     half = e.notes.get(HALF)
-    if half == ">=":  # a smaller right side is below the left one all the more
+    if half == ">=":  # a smaller right side is even further below the left one
         return None
     return None if e.ratio is None else 0.0 if equality and half is None else max(0.0, 1.0 - e.ratio)
 
 
 def _of_term(e: Evidence, term: str, equality: bool) -> Iterator[float]:
-    """The same share of one of the right side's terms, where leaving it out would be enough."""
+    """The same share of one of the right side's terms, where its absence would be enough."""
     share, value = _share(e, equality), e.terms.get(term)
     if share is not None and value and e.rhs and 0.0 <= share * e.rhs / value <= 1.0:
         yield share * e.rhs / value

@@ -1,6 +1,7 @@
-"""What a user's ``build`` must return: the kind that its method reads, and a number for every letter in its domain.
+"""Validates what a user's ``build`` returns: the kind that its method reads, and a number for every symbol in its
+domain.
 
-The catalogue's statements share their builds, which give more letters than each has; tests look at those.
+The catalogue's statements share their builds, which give more symbols than each has; tests validate those.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dpfl_theory.statements.model import Check, Statement, Symbol
 __all__ = ["guarded"]
 
 SQUARE = "^2"
-"""Ends the name of a letter that is known by its square alone."""
+"""Suffix of the name of a symbol of which only the square is known."""
 _DOMAINS: dict[str, Callable[[Any], bool]] = {
     "positive": lambda x: bool(x > 0),
     "nonnegative": lambda x: bool(x >= 0),
@@ -31,7 +32,7 @@ _DOMAINS: dict[str, Callable[[Any], bool]] = {
 
 
 def guarded(statement: Statement, check: Check) -> Check:
-    """The check with a ``build`` that raises `BuildError` where what it returns cannot be used."""
+    """The check with a ``build`` that raises `BuildError` where the returned value cannot be used."""
 
     def build(of: Statement, instance: Mapping[str, Any]) -> Any:
         built = check.build(of, instance)
@@ -47,7 +48,7 @@ def guarded(statement: Statement, check: Check) -> Check:
 
 
 class _Read(dict[str, Any]):
-    """Values of letters, and which of them were read."""
+    """Values of symbols, and which of them were read."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
@@ -100,29 +101,29 @@ def _count(name: str, value: Any) -> str | None:
 
 def _letters(statement: Statement, check: Check, values: Any, problem: Any) -> None:
     if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
-        raise BuildError(f"the values of its letters are {_shown(values)}: give a mapping of their names to numbers")
+        raise BuildError(f"the values of its symbols are {_shown(values)}: give a mapping of their names to numbers")
     for name, value in values.items():
         if (told := _no_number(value)) is not None:
-            raise BuildError(f"the letter {name!r} is given {_shown(value)}, which is {told}")
+            raise BuildError(f"the symbol {name!r} is given {_shown(value)}, which is {told}")
     if statement.sides is not None and not check.part:
         complete(statement, values, expectations=not methods.get(check.method).simulates)
     missing = unmet(statement, values, problem)
     read = _Read(numbers(values))
     for assumption in statement.assumptions:
-        with contextlib.suppress(Exception):  # a quantity of a performance estimation problem is not there
+        with contextlib.suppress(Exception):  # a quantity of a performance estimation problem is missing
             assumption.test(problem, read)
     spare = sorted({name.removesuffix(SQUARE) for name in values} - set(statement.units) - read.names)
     if spare and not check.part:
         names = ", ".join(map(repr, spare))
         raise BuildError(
-            f"its build gives a value to {names}, which is no letter of the statement: declare it, or leave it out"
+            f"its build gives a value to {names}, which is not a symbol of the statement: declare it, or leave it out"
         )
     if missing is None and (told := next(_outside(statement.symbols, values), None)):
         raise BuildError(told)
 
 
 def _no_number(value: Any) -> str | None:
-    """Why a value is no number that sides can be evaluated at."""
+    """The reason why a value is not a number that sides can be evaluated at."""
     module = type(value).__module__.split(".")[0]
     if module in ("PEPit", "sympy", "mpmath"):
         finite = module != "sympy" or value.is_finite is not False
@@ -133,14 +134,14 @@ def _no_number(value: Any) -> str | None:
 
 
 def _outside(symbols: Iterable[Symbol], values: Mapping[str, Any]) -> Iterator[str]:
-    """The letters whose value is outside their domain. (Formulas are simplified as if none was.)"""
+    """The symbols whose value is outside their domain. (Formulas are simplified as if none was.)"""
     for symbol in symbols:
         value = values.get(symbol.name)
         if value is None or type(value).__module__.split(".")[0] == "PEPit":
             continue
         if not _DOMAINS[symbol.domain](value):
             yield (
-                f"the letter {symbol.name!r} is given {_shown(value)}, and its domain is {symbol.domain}: correct the "
+                f"the symbol {symbol.name!r} is given {_shown(value)}, and its domain is {symbol.domain}: correct the "
                 "value, or declare another domain"
             )
 

@@ -1,4 +1,4 @@
-"""The exact verifier: whether rational data prove or refute an inequality. It decides; it searches for nothing.
+"""The exact verifier: decides whether rational data prove or refute an inequality, without any search.
 
 The vectors v_0, v_1, ... may have any dimension; f_0, f_1, ... are numbers. A `Form` is a linear combination of inner
 products <v_i, v_j> and numbers f_m, plus a constant. A condition is a form that is at most 0, or equal to 0.
@@ -10,8 +10,8 @@ products <v_i, v_j> and numbers f_m, plus a constant. A condition is a form that
 where G is the Gram matrix of the vectors. The multiplier of an inequality must not be negative; that of an equality may
 be. `refutes`: vectors and numbers that meet every condition and give left > right are a counterexample.
 
-Everything is an integer or a fraction; a floating-point number raises TypeError. This module imports the standard
-library alone. It is the only place of the package that decides these questions; solvers only propose.
+Every number is an integer or a fraction; a floating-point number raises TypeError. This module imports only the
+standard library. It is the only place of the package that decides these questions; solvers only propose.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Checks for other processes. A check is named by its statement and its number there, so names and settings are all
-that a process is sent, and the evidence is what it sends back: the same as in one process.
+"""Checks for other processes. A process receives only the name of a check (its statement and its number there) and the
+settings, and sends back the evidence: the same as in one process.
 
-Every check has one thread, here and there: how a matrix product is split over threads changes its last digits.
+Every check has one thread in every process: how a matrix product is split over threads changes its last digits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Task:
     file: str | None = None
 
     def find(self) -> Statement:
-        """The statement that is meant."""
+        """The statement of this task."""
         if self.file is None:
             return catalogue.get(self.statement)
         return next(s for s in _loaded(self.file) if s.id == self.statement)
@@ -43,7 +43,7 @@ class Task:
 
 @functools.cache
 def _loaded(file: str) -> tuple[Statement, ...]:
-    with recorded():  # the process that asks has them already
+    with recorded():  # the requesting process has them already
         return catalogue.load_file(file)
 
 
@@ -56,7 +56,7 @@ def name_of(statement: Statement, number: int, file: Path | None = None) -> Task
     if any(statement is s for s in catalogue.all_statements()):
         return Task(statement.id, number)
     if file is None:
-        told = f"{statement.id} is no statement of the catalogue, and other processes cannot find it: use one job"
+        told = f"{statement.id} is not a statement of the catalogue, and other processes cannot find it: use one job"
         raise InputError(told)
     return Task(statement.id, number, str(file.resolve()))
 
@@ -64,15 +64,15 @@ def name_of(statement: Statement, number: int, file: Path | None = None) -> Task
 def work_of(
     tasks: Sequence[Task], settings: Settings, places: Sequence[Place | None]
 ) -> list[Callable[[], Ended[Evidence]]]:
-    """What another process calls for the evidence of each task, which it keeps in the store at once."""
-    # Clocks that cannot be set have an origin of their own in each process on some systems.
+    """The function that another process calls for the evidence of each task, which it stores at once."""
+    # Clocks that cannot be set start at a different time in each process on some systems.
     ends = None if settings.deadline is None else time.time() + settings.deadline - time.monotonic()
     sent = replace(settings, deadline=None, progress=None)
     return [functools.partial(_evidence, task, sent, ends, place) for task, place in zip(tasks, places, strict=True)]
 
 
 def _evidence(task: Task, settings: Settings, ends: float | None, place: Place | None) -> Ended[Evidence]:
-    """A worker's part: the evidence of one task. ``ends``: the time of day at which no further work is begun."""
+    """A worker's part: the evidence of one task. ``ends``: the time of day after which no further work is started."""
     deadline = None if ends is None else time.monotonic() + ends - time.time()
     statement = task.find()
     check = checks_of(statement)[task.number]
@@ -81,6 +81,6 @@ def _evidence(task: Task, settings: Settings, ends: float | None, place: Place |
     try:
         pickle.dumps(found)
     except Exception as error:
-        told = f"the evidence of {task.statement}, check {check.name!r}, holds what no other process can read ({error})"
-        raise InputError(f"{told}: keep to numbers and text, or use `jobs=1`") from error
+        told = f"the evidence of {task.statement}, check {check.name!r}, cannot be read by another process ({error})"
+        raise InputError(f"{told}: return only numbers and text, or use `jobs=1`") from error
     return kept(place, found, own)

@@ -1,15 +1,15 @@
 """worst-case: performance estimation over a whole class of functions (PEPit models it, Clarabel solves it).
 
-A check's ``build(statement, instance)`` returns a `WorstCase`: values of the statement's letters, some of which are
-quantities of degree two in points, gradients and square roots of function values, and the sides linear in these. That
-is a cone (`dpfl_theory.checks.homogeneity` refuses what is none), so it is normalised here: the left side is maximised
-subject to right <= 1. A maximum of at most 1 says that left <= right wherever right >= 0; that right is never negative
-is decided too, or else left <= right where it is.
+A check's ``build(statement, instance)`` returns a `WorstCase`: values of the statement's symbols, some of which are
+quantities of degree two in points, gradients and square roots of function values, and the sides linear in these. Such a
+problem is a cone (`dpfl_theory.checks.homogeneity` refuses others), so it is normalised here: the left side is
+maximised subject to right <= 1. A maximum of at most 1 implies left <= right wherever right >= 0. Whether right is
+never negative is decided too, or else left <= right where it is.
 
-The guarantee is the **dual** value, rebuilt from the multipliers alone. Where possible it is then proved in rational
-arithmetic, and the proof is kept with the evidence as a certificate (`dpfl_theory.checks.certificate_file`). A
-counterexample must satisfy all interpolation conditions in rational arithmetic, or it does not count. What is proved or
-refuted is decided by `dpfl_theory.checks.verifier` alone. Everything else is inconclusive.
+The guarantee is the **dual** value, rebuilt from the multipliers only. Where possible it is then proved in rational
+arithmetic, and the proof is stored with the evidence as a certificate (`dpfl_theory.checks.certificate_file`). A
+counterexample must satisfy all interpolation conditions in rational arithmetic, or it does not count. Only
+`dpfl_theory.checks.verifier` decides what is proved or refuted. Everything else is inconclusive.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["inequality", "run", "solve"]
 GAP_TOLERANCE = 1e-5
 """Largest relative gap between primal and dual value with which a problem counts as solved."""
 FAR_APART = 1e6
-"""Coefficients whose ratio is larger may be why a problem was not solved: the solver's tolerance is relative to all."""
+"""A larger ratio of coefficients may be why a problem was not solved: the solver's tolerance is relative to all."""
 
 
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
@@ -49,7 +49,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     begun = time.perf_counter()
     built = check.made(statement)
     if not check.part and not isinstance(built, WorstCase):
-        raise ValueError(f"the check {check.name!r} types its sides: give values of the letters, or set part")
+        raise ValueError(f"the check {check.name!r} gives its sides itself: give values of the symbols, or set part")
     missing = unmet(statement, built.values) if isinstance(built, WorstCase) else None
     if missing is not None:
         return outside(statement, check, missing, time.perf_counter() - begun)
@@ -61,25 +61,25 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     else:
         found = _half(_one(statement, check, replace(built, direction="<=")), "<=")
         if found.verdict != "violated" and built.capped:
-            why = f"right <= left was not decided, for {', '.join(built.capped)} is known from above alone here"
+            why = f"right <= left was not decided, for {', '.join(built.capped)} is known only from above here"
             verdict = "inconclusive" if found.verdict == "holds" else found.verdict
             found = replace(found, verdict=verdict, reason=f"{found.reason}; {why}: check it by exact")
         elif found.verdict != "violated":
-            # Made anew: PEPit numbers points globally, and the first problem has its normalisation by now.
+            # Built again: PEPit numbers points globally, and the first problem has its normalisation by now.
             converse = replace(check.made(statement), direction=">=")
             found = _both(found, _half(_one(statement, check, converse), ">="))
     return replace(found, seconds=time.perf_counter() - begun)
 
 
 def _half(found: Evidence, direction: str) -> Evidence:
-    """Evidence of one half of an equality: what it says, and that it says no more."""
+    """Evidence of one half of an equality: the half, and a note that it shows only this half."""
     told = "left <= right" if direction == "<=" else "right <= left"
     return replace(found, reason=f"of the equality, {told}: {found.reason}", notes={**found.notes, HALF: direction})
 
 
 def _both(below: Evidence, above: Evidence) -> Evidence:
-    """Evidence of an equality from that of its halves, of which the first was not refuted: where the second one was it
-    is that; else it holds where both do."""
+    """Evidence of an equality from that of its halves, of which the first was not refuted. A refuted second half
+    decides; otherwise the equality holds where both halves do."""
     if above.verdict == "violated":
         return above
     undecided = [e for e in (below, above) if e.verdict != "holds"]
@@ -96,7 +96,7 @@ def _one(statement: Statement, check: Check, built: Performance | WorstCase) -> 
         found = solve(performance)
         if isinstance(built, WorstCase) and math.isnan(
             found.primal
-        ):  # the solver gave up: sides of another size may do
+        ):  # the solver gave up: it may succeed with sides of another scale
             again = replace(check.made(statement), direction=built.direction)
             performance = arranged(statement, again, scaled=False)
             found = solve(performance)
@@ -132,7 +132,7 @@ def _one(statement: Statement, check: Check, built: Performance | WorstCase) -> 
     elif found.guarantee <= 1.0 + SOLVER_TOLERANCE and small:
         verdict = "inconclusive"
         reason = (
-            f"{performance.what}: the {larger} side can be negative, where the worst ratio {found.dual:.7g} says "
+            f"{performance.what}: the {larger} side can be negative, where the worst ratio {found.dual:.7g} proves "
             "nothing, and no counterexample was verified"
         )
     else:
@@ -170,7 +170,7 @@ def _one(statement: Statement, check: Check, built: Performance | WorstCase) -> 
 
 
 def _kept(found: Solution, claim: str) -> dict[str, Any]:
-    """The notes about the certificate of a proof: what it proves and its data, or why there are none."""
+    """The notes about the certificate of a proof: its claim and data, or why there is no certificate."""
     if not found.proved:
         return {}
     if isinstance(found.certificate, str):
@@ -179,23 +179,23 @@ def _kept(found: Solution, claim: str) -> dict[str, Any]:
 
 
 def _too_far_apart(performance: Performance) -> str:
-    """Why the solver may have failed, and what to do about it."""
+    """The reason why the solver may have failed, and the remedy."""
     least, most = span(performance)
     if most / least < FAR_APART:
         return ""
-    told = f"; its coefficients lie between {least:.2g} and {most:.2g}, farther apart than the solver tells them"
-    return f"{told}: take units in which they are about 1 (such as L = 1), which loses nothing"
+    told = f"; its coefficients lie between {least:.2g} and {most:.2g}, farther apart than the solver can distinguish"
+    return f"{told}: choose units in which they are about 1 (such as L = 1), without loss of generality"
 
 
 def _interval(found: Solution) -> Interval:
-    """The largest ratio: what is verified below it, the dual value, what is guaranteed above it."""
+    """The largest ratio: the verified value below it, the dual value, and the guarantee above it."""
     low = found.refuted if found.refuted is not None else min(found.primal, found.dual)
     high = max(found.dual, min(1.0, found.guarantee)) if found.proved else found.guarantee
     return Interval(found.dual, low, high)
 
 
 def inequality(statement: Statement, built: Performance | WorstCase) -> Performance:
-    """What is solved: the statement's sides at these values, or the two sides that a check of a part gives."""
+    """The problem to solve: the statement's sides at these values, or the two sides that a check of a part gives."""
     return arranged(statement, built) if isinstance(built, WorstCase) else built
 
 

@@ -17,9 +17,9 @@ DEVICES = ("auto", "cpu", "cuda")
 def select(device: str = "auto", sparse: bool = False) -> Engine:
     """The engine for ``device``: ``cpu``, ``cuda`` (an error where there is no GPU), or ``auto``.
 
-    ``auto`` takes the GPU where there is a usable one and the CPU otherwise; what it chose is the engine's
-    ``description`` and is recorded in every run. Nothing falls back silently. sparse: whether records are CSR, which
-    only the CPU takes: ``auto`` chooses it, and ``cuda`` is an error.
+    ``auto`` takes the GPU where there is a usable one and the CPU otherwise. The engine's ``description`` names the
+    choice and is recorded in every run. There is no silent fallback. sparse: whether records are CSR, which only the
+    CPU supports: ``auto`` chooses it, and ``cuda`` is an error.
 
     >>> select("cpu").name
     'cpu'

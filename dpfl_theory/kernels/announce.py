@@ -1,4 +1,4 @@
-"""What one of several processes says, and no other: those that a command started, and their copies."""
+"""A message that exactly one of several processes prints: those that a command started, and their copies."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ __all__ = ["Turn", "mine", "share"]
 
 
 class Turn(Protocol):
-    """A lock that the first one who may speak takes, and never gives back."""
+    """A lock that the first process to print takes, and never releases."""
 
     def acquire(self, block: bool = True) -> bool:
-        """Take it; whether that was possible."""
+        """Take the lock; returns whether that was possible."""
         ...
 
 
 _said = mmap.mmap(-1, 1)
-"""Not 0 where it was said in this process, or in one that is a copy of it."""
+"""Not 0 where it was printed in this process, or in one that is a copy of it."""
 _turns: list[Turn] = []
 
 
 def share(turn: Turn) -> None:
-    """Of all processes that share this lock, the first one to speak is the only one."""
+    """Of all processes that share this lock, only the first one prints."""
     _turns.append(turn)
 
 
 def mine() -> bool:
-    """Whether this process may speak, which is then its last time.
+    """Whether this process may print, which is then its last time.
 
     >>> _said[0] = 0
     >>> mine(), mine()

@@ -34,7 +34,7 @@ def _of(data: Any) -> Any:
 
 
 class ArrayEngine(Engine):
-    """All operations written with the array module's own functions; subclasses fuse the ones that matter."""
+    """All operations written with the array module's own functions; subclasses fuse the most expensive ones."""
 
     def __init__(self, xp: Any, name: str, description: str) -> None:
         self.xp = xp
@@ -77,7 +77,7 @@ class ArrayEngine(Engine):
         return self._only(ArrayEngine.normal_of(self, lanes, round_, everyone, d, stream, step), where)
 
     def _only(self, x: Any, where: Any) -> Any:
-        """x (clients, S, d) with zeros in lanes where ``where`` (S,) is false."""
+        """x (clients, S, d) with zeros in replicates where ``where`` (S,) is false."""
         return x if where is None else self.xp.where(where[:, None], x, 0.0)
 
     def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:

@@ -3,7 +3,7 @@
 Machine code is kept in a folder of the user, not of the checkout: ``$NUMBA_CACHE_DIR`` where that is set, else
 ``$XDG_CACHE_HOME/dpfl-theory`` or ``~/.cache/dpfl-theory``. Its subfolder is named after the contents of all modules of
 this package and Numba's version. So checkouts and environments share it, and a change of a kernel that others call
-makes new code for all of them. Where the folder cannot be written, Numba's own places serve.
+makes new code for all of them. Where the folder cannot be written, Numba's own folders are used.
 
 Of several processes that need a kernel at the same time, one compiles it and the others wait for it.
 """
@@ -29,9 +29,9 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCa
 __all__ = ["kernel", "mutable", "place"]
 
 KEPT = 8
-"""How many folders are kept, for as many versions of the kernels; the oldest ones go."""
+"""The number of folders that are kept, one for each version of the kernels; the oldest ones are removed."""
 PATIENCE_SECONDS = 300.0
-"""A process that waited so long for another one compiles the kernel itself."""
+"""A process that has waited this long for another one compiles the kernel itself."""
 _POLL_SECONDS = 0.05
 
 
@@ -51,7 +51,7 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
-        with contextlib.suppress(RuntimeError):  # a function without a file, such as one of a doctest, is not kept
+        with contextlib.suppress(RuntimeError):  # a function without a file, such as one of a doctest, is not cached
             dispatcher._cache = _Kept(function)
         return dispatcher
 
@@ -76,7 +76,8 @@ def place() -> Path:
 
 
 def _digest() -> str:
-    """Of all that the machine code of a kernel can depend on, but for the processor, which Numba looks at."""
+    """A digest of everything that the machine code of a kernel can depend on, except the processor, which Numba
+    checks."""
     found = hashlib.sha256(numba.__version__.encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         found.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -91,7 +92,7 @@ def _remove_old(folder: Path) -> None:
 
 
 class _Place(UserWideCacheLocator):  # type: ignore[misc]  # numba has no types
-    """Where Numba keeps a kernel, whose freshness the folder's name says."""
+    """Numba's cache of a kernel; the folder's name determines whether it is up to date."""
 
     def __init__(self, py_func: Any, py_file: str) -> None:
         self._py_file, self._lineno = py_file, py_func.__code__.co_firstlineno
@@ -99,7 +100,8 @@ class _Place(UserWideCacheLocator):  # type: ignore[misc]  # numba has no types
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> _Place | None:
-        """The place of a function of this package; None for all others, whose source the folder's name does not say."""
+        """The place of a function of this package; None for all others, whose source the folder's name does not
+        cover."""
         return super().from_function(py_func, py_file) if Path(py_file).parent == Path(__file__).parent else None
 
     def ensure_cache_path(self) -> None:
@@ -111,7 +113,7 @@ class _Place(UserWideCacheLocator):  # type: ignore[misc]  # numba has no types
                 _remove_old(place())
 
     def get_source_stamp(self) -> str:
-        """The same as long as the folder is."""
+        """The same as long as the folder is the same."""
         return place().name
 
 
@@ -120,7 +122,7 @@ class _Code(CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class _Kept(FunctionCache):  # type: ignore[misc]
-    """The kept machine code of one kernel, which one process at a time makes."""
+    """The cached machine code of one kernel, which one process at a time makes."""
 
     _impl_class = _Code
 
@@ -129,7 +131,8 @@ class _Kept(FunctionCache):  # type: ignore[misc]
         self._held: IO[bytes] | None = None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The machine code where it is kept; else wait for who makes it, and begin to make it where nobody does."""
+        """The machine code where it is cached. Otherwise waits for the process that makes it, or makes it if there is
+        none."""
         found = super().load_overload(sig, target_context)
         if found is None and self._held is None and self._acquire():
             found = super().load_overload(sig, target_context)
@@ -138,7 +141,7 @@ class _Kept(FunctionCache):  # type: ignore[misc]
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the machine code, and let others have it."""
+        """Cache the machine code, and release it to other processes."""
         try:
             super().save_overload(sig, data)
         finally:

@@ -1,8 +1,8 @@
-"""One sentence on stderr where kernels are compiled for longer than a moment: the first run on a machine takes up to a
-minute more than the next ones, and nothing else would say why.
+"""One sentence on stderr where kernels are compiled for longer than a moment. The first run on a machine takes up to a
+minute more than the next ones, and no other message would explain it.
 
-Numba tells when it begins to compile and when it has ended, which it does not where it finds a kernel in its cache. The
-variable ``DPFL_THEORY_HINTS=off`` keeps it quiet.
+Numba reports when it starts to compile and when it has finished; it does neither where it finds a kernel in its cache.
+The variable ``DPFL_THEORY_HINTS=off`` suppresses the sentence.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from dpfl_theory.kernels.announce import mine
 __all__ = ["LONG_SECONDS", "SENTENCE", "Hint", "listen"]
 
 LONG_SECONDS = 2.0
-"""Compilation that takes longer in all is told."""
+"""Compilation that takes longer in total is reported."""
 SENTENCE = "compiling the kernels (once on this machine; up to a minute)"
 _PACKAGE = __name__.partition(".")[0]
 
 
 class Hint(event.Listener):  # type: ignore[misc]  # numba has no types
-    """Hears when kernels are compiled, adds up how long that takes, and calls ``tell`` once it is long.
+    """Listens to compilations of kernels, adds up their time, and calls ``tell`` once it is long.
 
-    Kernels of others, and those that are not cached, do not count: of these it would not be true.
+    Kernels of other packages, and those that are not cached, do not count: the sentence would not be true of them.
     """
 
     def __init__(self, tell: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
@@ -39,7 +39,7 @@ class Hint(event.Listener):  # type: ignore[misc]  # numba has no types
         self.timer: threading.Timer | None = None
 
     def on_start(self, event: Any) -> None:
-        """A compilation begins; one within another counts with that."""
+        """A compilation starts; one within another counts with that."""
         self.depth += 1
         if self.depth == 1 and _ours(event.data):
             self.since = self.clock()
@@ -57,7 +57,7 @@ class Hint(event.Listener):  # type: ignore[misc]  # numba has no types
 
 
 def _ours(data: Any) -> bool:
-    """Whether what is compiled is a kernel of this package whose machine code is kept."""
+    """Whether a kernel of this package whose machine code is cached is being compiled."""
     kernel = data.get("dispatcher") if isinstance(data, dict) else None
     if kernel is None:
         return False
@@ -71,6 +71,6 @@ def _tell() -> None:
 
 
 def listen() -> None:
-    """Begin to hear of compilations in this process, unless nobody wants to know."""
+    """Start to listen to compilations in this process, unless hints are switched off."""
     if os.environ.get("DPFL_THEORY_HINTS") != "off":
         event.register("numba:compile", Hint(_tell))

@@ -1,6 +1,6 @@
-"""The CPU engine: NumPy arrays, Numba kernels over lanes, the BLAS that NumPy and SciPy ship.
+"""The CPU engine: NumPy arrays, Numba kernels over replicates, the BLAS that NumPy and SciPy ship.
 
-Every kernel has one thread and holds no lock of the interpreter: blocks of lanes run side by side.
+Every kernel has one thread and holds no lock of the interpreter: blocks of replicates run in parallel.
 """
 
 from __future__ import annotations

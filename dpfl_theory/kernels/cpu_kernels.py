@@ -1,4 +1,4 @@
-"""The CPU engine's fused operations on batches of lanes; none of them holds the interpreter's lock."""
+"""The CPU engine's fused operations on batches of replicates; none of them holds the interpreter's lock."""
 
 from __future__ import annotations
 

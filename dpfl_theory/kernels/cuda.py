@@ -18,7 +18,7 @@ _THREADS = 256
 
 @cache
 def why_not() -> str | None:
-    """Why the GPU engine cannot be used here, or None when it can."""
+    """The reason why the GPU engine cannot be used here, or None when it can."""
     try:
         import cupy
     except ImportError:

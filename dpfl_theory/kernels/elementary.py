@@ -61,12 +61,13 @@ def exp(x: float) -> float:
 
 @kernel()
 def exp_all(flat: Any) -> None:
-    """Exponentials of non-positive numbers, in place; its own loop, or LLVM does not vectorise it."""
+    """Exponentials of non-positive numbers, in place; it has its own loop, since otherwise LLVM does not vectorise
+    it."""
     for k in range(flat.size):
         flat[k] = exp(flat[k])
 
 
-# No denominator below is zero, and Python's test of that would be a branch: hence NumPy's error model.
+# No denominator below is zero, and Python's test of that would be a branch: therefore NumPy's error model.
 @kernel(error_model="numpy")
 def log(x: float) -> float:
     """log(x) for positive normal numbers, and NaN for NaN.
@@ -106,8 +107,8 @@ def log1p(x: float) -> float:
 def cosine_sine(v: float) -> tuple[float, float]:
     """cos(2 pi v) and sin(2 pi v) for |v| < 2^50.
 
-    The nearest quarter q/4 is taken off exactly, so that |2 pi (v - q/4)| <= pi/4; Taylor polynomials of degree 16 and
-    17 there, and q says which of them is which, and its sign.
+    The nearest quarter q/4 is subtracted exactly, so that |2 pi (v - q/4)| <= pi/4. There Taylor polynomials of degree
+    16 and 17 are used, and q determines which of them is which, and its sign.
     """
     shifted = 4.0 * v + _ROUND
     x = (2.0 * math.pi) * (v - 0.25 * (shifted - _ROUND))

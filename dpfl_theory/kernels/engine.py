@@ -1,4 +1,4 @@
-"""The array-module boundary: what an algorithm or a problem may ask of a device.
+"""The array-module boundary: the operations of a device that an algorithm or a problem may use.
 
 An Engine owns the device's arrays, its counter-based noise and the few fused operations that matter for speed.
 Algorithms and problem kernels name neither NumPy, Numba nor CuPy: they use ``engine.xp`` (an array module with
@@ -15,15 +15,15 @@ from typing import Any
 
 __all__ = ["ONLY_DENSE", "Engine", "Lanes"]
 
-ONLY_DENSE = "sparse records run on the CPU alone: choose device 'cpu', or list fewer `features`"
+ONLY_DENSE = "sparse records run only on the CPU: choose device 'cpu', or list fewer `features`"
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """A batch of lanes: which replicates of which seed. Lane ``first + s`` is row s of every array.
+    """A batch of lanes (replicates of a seed). Lane ``first + s`` is row s of every array.
 
-    parts: batches of which this one consists, one after the other, where not all of its lanes are of one seed, or
-    follow each other; seed and first then say nothing.
+    parts: the consecutive batches of this one, where its lanes do not all have one seed or are not consecutive; seed
+    and first then have no meaning.
 
     >>> Lanes.of([Lanes(7, 0, 2), Lanes(7, 0, 2), Lanes(8, 5, 1)]).count
     5
@@ -36,13 +36,13 @@ class Lanes:
 
     @classmethod
     def of(cls, parts: Sequence[Lanes]) -> Lanes:
-        """One batch of several."""
+        """One batch made of several."""
         if len(parts) == 1:
             return parts[0]
         return cls(parts[0].seed, parts[0].first, sum(part.count for part in parts), tuple(parts))
 
     def by_part(self, draw: Callable[[Lanes, slice], Any]) -> list[Any]:
-        """What ``draw`` makes of each part and its rows."""
+        """The result of ``draw`` for each part and its rows."""
         found, begin = [], 0
         for part in self.parts:
             found.append(draw(part, slice(begin, begin + part.count)))
@@ -51,7 +51,7 @@ class Lanes:
 
 
 class Engine(ABC):
-    """One device. Shapes: S lanes, n clients, d parameters, R stacked eigendirections, m records."""
+    """One device. Shapes: S lanes (replicates), n clients, d parameters, R stacked eigendirections, m records."""
 
     name: str
     """``cpu`` or ``cuda``."""
@@ -62,7 +62,7 @@ class Engine(ABC):
 
     @abstractmethod
     def asarray(self, x: Any) -> Any:
-        """x as a float64 array on the device; CSR stays CSR, and a device that cannot take it says so."""
+        """x as a float64 array on the device; CSR stays CSR, and a device without support for it raises an error."""
 
     @abstractmethod
     def to_host(self, x: Any) -> Any:
@@ -121,8 +121,8 @@ class Engine(ABC):
     def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int, cohort: Any = None) -> Any:
         """E local steps on linear models; data is the bound ``LinearData``; returns the updates (n, S, d).
 
-        cohort (S, n): clients with a 0 there need not be run in that lane, and what stands for their updates is finite
-        but of no use; None runs them all.
+        cohort (S, n): clients with a 0 there need not be run in that lane, and their entries in place of updates are
+        finite but have no meaning; None runs them all.
         """
 
     @abstractmethod
@@ -146,7 +146,7 @@ class Engine(ABC):
     @property
     @abstractmethod
     def threads(self) -> int:
-        """How many blocks of lanes may run side by side, each on a thread of its own."""
+        """The number of blocks of lanes that may run in parallel, each on a thread of its own."""
 
     @abstractmethod
     def single_blas(self) -> AbstractContextManager[Any]:

@@ -1,14 +1,13 @@
-"""Linear models on the CPU: gradients, values and local phases of every client for a batch of lanes.
+"""Linear models on the CPU: gradients, values and local phases of every client for a batch of replicates (lanes).
 
 Client i's objective is ``f_i(w) = (1/m_i) sum_j loss(x_j^T w, y_j) + (ridge/2) ||w||^2`` over its m_i records. All
 lanes share the records, so the logits of a batch of lanes are one matrix product ``P = W X_i^T``, the residuals are
 elementwise, and the gradients are a second product ``R X_i``. For softmax the parameters (classes, features) are flat
 in C order, so a batch (S, classes * features) is viewed as (S * classes, features) and the same two products serve.
 
-A client's logits are formed for some lanes at a time, so that they stay in the cache; the BLAS has one thread, since
-blocks of lanes run side by side (`dpfl_theory.algorithms.simulate`). Nothing here overflows: exponentials are taken of
-non-positive numbers only.
-"""
+A client's logits are formed for some lanes at a time, so that they stay in the cache. The BLAS has one thread, since
+blocks of lanes run in parallel (`dpfl_theory.algorithms.simulate`). Nothing here overflows: exponentials are taken of
+non-positive numbers only."""
 
 from __future__ import annotations
 
@@ -288,7 +287,7 @@ def linear_block(data: LinearData) -> int:
 
 
 def _records(data: LinearData) -> tuple[Any, ...]:
-    """What the kernels are told of records and loss."""
+    """The arguments of the kernels on records and loss."""
     x: tuple[Any, ...] = (data.x,)
     if data.sparse:
         own = linear_sparse.layout(data)
@@ -300,8 +299,8 @@ def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int, coho
     """The updates of E local gradient steps, ``u_i = (w - w_{i,E})/step = sum_{t<E} grad f_i(w_{i,t})``.
 
     w (S, d): common parameters [X]; step (S,) [X^2/F]; steps: E >= 1. Returns (n, S, d) [F/X]. The gradients are summed
-    along the path; no difference of parameters is divided by a step, so small steps lose no digits. cohort (S, n): only
-    clients whose entry is not 0 need be run, and the others' updates may be zeros.
+    along the path; no difference of parameters is divided by a step, so small steps lose no digits. cohort (S, n):
+    clients whose entry is 0 need not be run, and their updates may be zeros.
 
     >>> data = LinearData(np.ones((1, 1)), np.zeros(1), np.array([0, 1]), "squared", np.ones(1), 0.0, 1)
     >>> linear_local_phase(data, np.array([[1.0]]), np.array([0.5]), 2)  # 1 + 0.5

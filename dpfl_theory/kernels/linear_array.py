@@ -17,7 +17,7 @@ from dpfl_theory.kernels.linear import LinearData
 
 __all__ = ["linear_gradients", "linear_local_phase", "linear_values"]
 
-# Logits held at once, in numbers; larger batches of clients are worked off in turn.
+# Logits held at once, in numbers; larger batches of clients are processed in turn.
 _LIMIT = 1 << 26
 
 

@@ -21,7 +21,7 @@ HUBER, LOGISTIC, SOFTMAX = 1, 2, 3
 def slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) -> None:
     """Turn the logits p (lanes * classes, m) of records first, first + 1, ... into d loss / d logits, in place.
 
-    One lane after the other, so that what a pass writes is near when the next one reads it.
+    The lanes are processed one after the other, so that the data of one pass are in the cache for the next one.
     """
     rows, m = p.shape
     if code == SOFTMAX:

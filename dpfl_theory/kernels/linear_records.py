@@ -4,9 +4,8 @@ The gradient of record j is ``slope_j x_j + ridge w`` (an outer product for soft
 
     ||g_j||^2 = ||slope_j||^2 ||x_j||^2 + 2 ridge slope_j . logits_j + ridge^2 ||w||^2
 
-where ||x_j||^2 is found once for each record. Clipping rescales the slopes, and one matrix product adds everything up.
-Each (slot, lane) pair gathers its records and calls the BLAS on its own.
-"""
+where ||x_j||^2 is computed once for each record. Clipping rescales the slopes, and one matrix product sums the
+gradients. Each (slot, lane) pair gathers its records and calls the BLAS on its own."""
 
 from __future__ import annotations
 

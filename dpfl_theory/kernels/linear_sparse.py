@@ -1,9 +1,9 @@
 """Linear models with sparse records on the CPU: the functions of ``kernels.linear`` for features in CSR.
 
-A client's records touch few of the columns, and local steps on them move only these and shrink the others by the
+A client's records use few of the columns. Local steps on them change only these columns and shrink the others by the
 ridge. So each client works on its own columns (`Layout`), and the others' share is a geometric sum:
-``sum_{t<E} ridge (1 - eta ridge)^t w``. A column's numbers of all lanes lie side by side there, so that one entry of
-a record meets all lanes in one vectorised pass; the cost of a step is that of the entries that are not zero.
+``sum_{t<E} ridge (1 - eta ridge)^t w``. A column's numbers of all lanes are contiguous there, so that one entry of
+a record is applied to all lanes in one vectorised pass. The cost of a step is that of the nonzero entries.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class Layout:
     """CSR records in their clients' own columns.
 
     values (nnz,): the entries; places (nnz,): each entry's column among its client's own; starts (N+1,): where records
-    begin; columns: the clients' own columns, ascending, one client after the other; own (n+1,): where a client's begin.
+    start; columns: the clients' own columns, ascending, one client after the other; own (n+1,): where a client's
+    columns start.
     """
 
     values: Any

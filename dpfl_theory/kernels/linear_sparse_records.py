@@ -1,4 +1,4 @@
-"""`kernels.linear_records` for CSR records: the lengths of gradients need the entries that are not zero alone."""
+"""`kernels.linear_records` for CSR records: the lengths of gradients need only the nonzero entries."""
 
 from __future__ import annotations
 

@@ -116,8 +116,8 @@ def fill_names(
 
 @kernel()
 def _blocks_of(names: Any, first: int, blocks: int, begin: int, count: int, round_: int, w: Any) -> None:
-    """The second call: the words of blocks begin, begin + 1, ... of each name from ``first`` on, ``blocks`` of them for
-    each name before the next name's turn comes."""
+    """The second call: the words of the ``blocks`` blocks that start with number ``begin``, of each name from ``first``
+    on. All blocks of one name precede those of the next name."""
     job, block = first, begin
     for j in range(count):
         w[0, j] = np.uint64(block)
@@ -181,8 +181,8 @@ def normals(out: Any, names: Any, round_: int) -> None:
 
 @kernel()
 def normals_where(out: Any, names: Any, where: Any, first: int, round_: int) -> None:
-    """`normals` for the names in whose lanes ``where`` (lanes,) is not 0, zeros for the others; name j is of lane
-    first + j, counted on from lane 0 after the last one."""
+    """`normals` for the names in whose lanes ``where`` (lanes,) is not 0, zeros for the others. Name j belongs to lane
+    first + j, continued from lane 0 after the last one."""
     chosen = np.empty(len(names), dtype=np.int64)
     count = 0
     for j in range(len(names)):
@@ -250,8 +250,8 @@ def fill_normal_of(out: Any, clients: Any, seed: int, first_lane: int, round_: i
 
 @kernel()
 def _smallest(keys: Any, k: int, spare: Any) -> float:
-    """The k-th smallest of the keys, k >= 1, which are uniforms in (0, 1]: only those are sorted that share the bucket
-    it lies in, one of many of equal width."""
+    """The k-th smallest of the keys, k >= 1, which are uniforms in (0, 1]. Only those are sorted that share its bucket,
+    one of many of equal width."""
     buckets = min(_MANY, len(keys))
     tally = np.zeros(buckets + 1, dtype=np.int64)
     for j in range(len(keys)):
@@ -274,7 +274,7 @@ def fill_subsets(
     """Fill ``out`` (A, lanes, b) with uniform subsets without replacement, in ascending order, then -1.
 
     Client i = clients[a, s] gets ``counts[i]`` of the numbers 0..sizes[i]-1: those with the smallest keys, where record
-    j's key is a uniform of block j // 2. A subset depends on its address alone.
+    j's key is a uniform of block j // 2. A subset depends only on its address.
     """
     slots, lanes, _ = out.shape
     most = (np.max(sizes) + 1) // 2
@@ -308,7 +308,7 @@ def fill_subsets(
                 keys[2 * block + 1] = v[block]
             bound = _smallest(keys[:size], count, spare)
             found = 0
-            for j in range(size):  # without a branch: which records are drawn cannot be foreseen
+            for j in range(size):  # without a branch: which records are drawn cannot be predicted
                 places[found] = j
                 found += keys[j] <= bound
             for j in range(count):

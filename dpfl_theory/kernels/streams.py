@@ -1,9 +1,9 @@
 """Streams of the counter-based noise: one number for each purpose, so that no two draws of a round share an address."""
 
 NOISE = 0
-"""Noise that a client adds to what it sends."""
+"""Noise that a client adds to its message."""
 SERVER_NOISE = 1
-"""Noise on the average; per-client noise that is only seen averaged is drawn here too (exact in distribution)."""
+"""Noise on the average; per-client noise that only enters the average is drawn here too (exact in distribution)."""
 COHORT = 2
 """Which clients take part."""
 COIN = 3

@@ -1,14 +1,14 @@
-"""What one round does to its arrays, recorded once and played again for every other round.
+"""A tape: the operations of one round on its arrays, recorded once and replayed for every other round.
 
 Algorithms, problems and observables are written over an array module. On small problems nearly all the time of a round
-is what Python and NumPy need to start each operation. Here a round runs once on arrays that remember which operations
-made them (`dpfl_theory.kernels.tape_tracing`); the list of operations, in terms of places in one block of memory, is
-then played for all further rounds by one compiled loop (`dpfl_theory.kernels.tape_vm`). Nothing is transcribed: what is
-played is what was run.
+is the overhead of Python and NumPy for each operation. Here a round runs once on arrays that record the operations that
+made them (`dpfl_theory.kernels.tape_tracing`). The list of operations, in terms of places in one block of memory, is
+then replayed for all further rounds by one compiled loop (`dpfl_theory.kernels.tape_vm`). Nothing is translated: the
+replayed operations are those that were run.
 
 Operations on arrays that do not change from round to round are done once, while recording. A decision that depends on a
-traced array is recorded as a guard: where a later round would decide differently, the player stops before it. What
-cannot be recorded raises `Untraceable`, and the run goes on without a tape.
+traced array is recorded as a guard: where a later round would decide differently, the player stops before it. An
+operation that cannot be recorded raises `Untraceable`, and the run continues without a tape.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ ELEMENTWISE = {name: code for code, name in enumerate(_NAMES.split(" "))}
 REDUCE = {"sum": 32, "min": 33, "max": 34}
 MATMUL, SELECT, GUARD = 40, 41, 47
 MOST_NUMBERS = 1 << 16
-"""Numbers in an array (clients, lanes, d) or (lanes, records) up to which a tape pays (`benchmarks/rounds.py`)."""
+"""The size of an array (clients, lanes, d) or (lanes, records) up to which a tape is faster
+(`benchmarks/rounds.py`)."""
 
 
 class Register:
-    """A place of its own for one array. ``owner`` is the array that NumPy made; views of it are views of the place."""
+    """A register for one array. ``owner`` is the array that NumPy made; views of it are views of the register."""
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
@@ -65,14 +66,14 @@ class Operation:
 
 
 class RoundNumber:
-    """The number of a round that stands for itself and all later ones."""
+    """The round number that represents itself and all later ones."""
 
     def __init__(self, first: int) -> None:
         self.first = first
 
     def _decided(self, bound: Any) -> None:
         if not isinstance(bound, int) or bound > self.first:
-            raise Untraceable("what is done depends on the number of the round")
+            raise Untraceable("the operations depend on the number of the round")
 
     def __lt__(self, other: Any) -> bool:
         self._decided(other)

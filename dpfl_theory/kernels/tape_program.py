@@ -1,4 +1,4 @@
-"""A tape turned into what the player reads: rows of numbers, and one block of memory with places for all arrays."""
+"""A tape converted for the player: rows of numbers, and one block of memory with places for all arrays."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _names(lanes: Lanes, clients: int, by_client: bool, step: int, stream: int) 
     """The names of the addresses of these lanes and clients, one client after the other or one lane after the other."""
     if lanes.parts:
         drawn = lanes.by_part(lambda p, _: _names(p, clients, by_client, step, stream).reshape(-1, p.count, 4))
-        if not by_client:  # of a lane all clients, then of the next one
+        if not by_client:  # all clients of a lane, then those of the next one
             drawn = [part.reshape(1, -1, 4) for part in drawn]
         return np.concatenate(drawn, axis=1).reshape(-1, 4)
     names = np.empty((clients * lanes.count, 4), dtype=np.uint64)
@@ -47,9 +47,9 @@ def _names(lanes: Lanes, clients: int, by_client: bool, step: int, stream: int) 
 
 
 class Program:
-    """A tape that can be played.
+    """A tape that can be replayed.
 
-    begin, then: the traced arrays of a round's state before and after it;  values: what observables are, (S,) each;
+    begin, then: the traced arrays of a round's state before and after it;  values: the observables' values, (S,) each;
     operations before ``boundary`` belong to the round, later ones to observables;  data: of the linear model, or None.
     """
 
@@ -62,7 +62,7 @@ class Program:
         values: Sequence[Any],
         data: Any,
     ) -> None:
-        self._memory: list[tuple[int, Any]] = []  # constants and where they go
+        self._memory: list[tuple[int, Any]] = []  # constants and their places
         self._size = 1
         self._constants: dict[Any, int] = {}
         self._kept: list[Any] = []
@@ -95,11 +95,12 @@ class Program:
             parts = (data.x, data.y, data.offsets, data.threshold)
             self.data = (*parts, LOSSES[data.loss], float(data.ridge), int(data.classes))
 
-    # What is done, and in which order.
+    # The operations and their order.
     def _ordered(
         self, operations: Sequence[Operation], boundary: int, then: Sequence[Any], values: Sequence[Any]
     ) -> list[Operation]:
-        """What the next state needs, then what else the observables need; nothing else is done."""
+        """The operations that the next state needs, then the others that the observables need; no other operation is
+        done."""
 
         def needed(wanted: set[Register], until: int) -> list[int]:
             found = []
@@ -116,7 +117,7 @@ class Program:
         self._always = len(state)
         return [operations[i] for i in state] + [operations[i] for i in more if i not in done]
 
-    # Where things are.
+    # The places of the arrays.
     def _reserve(self, size: int) -> int:
         at = self._size
         self._size += -(-size // 8) * 8
@@ -128,16 +129,16 @@ class Program:
         return self._places[register]
 
     def _constant(self, x: Any) -> int:
-        """Where the numbers of x are, in the order in which they lie in memory."""
+        """The positions of the numbers of x, in the order in which they are in memory."""
         key = id(x)
         if key not in self._constants:
-            self._kept.append(x)  # or its id might be given again
+            self._kept.append(x)  # otherwise its id might be given again
             self._constants[key] = self._reserve(x.size)
             self._memory.append((self._constants[key], np.asarray(x, dtype=np.float64)))
         return self._constants[key]
 
     def _spread(self, x: Any, like: Any) -> int:
-        """Where a constant operand is written out in the layout of the result; once for each layout."""
+        """The place of a constant operand that is written out in the layout of the result; once for each layout."""
         strides = tuple(s // like.itemsize for s in like.strides)
         key = (float(x) if np.ndim(x) == 0 else id(x), like.shape, strides)
         if key not in self._constants:
@@ -149,13 +150,13 @@ class Program:
         return int(self._constants[key])
 
     def _at(self, x: Any) -> int:
-        """Where an array in C order starts."""
+        """The start of an array in C order."""
         if not traced(x):
             return self._constant(np.ascontiguousarray(x, dtype=np.float64))
         return self._place_of(x.register) + int(x.place[0])
 
     def _whole(self, x: Any) -> int:
-        """Where whole numbers start."""
+        """The start of whole numbers."""
         self._ints.append(np.asarray(x, dtype=np.int64).ravel())
         return sum(part.size for part in self._ints[:-1])
 
@@ -286,7 +287,7 @@ class Program:
 
     # Playing.
     def load(self, state: Sequence[Any]) -> None:
-        """Put a state's arrays where the next round finds them."""
+        """Put a state's arrays into the places where the next round reads them."""
         for at, x in zip(self._begin, state):
             self.memory[at : at + x.size] = np.asarray(x, dtype=np.float64).ravel()
 
@@ -298,7 +299,7 @@ class Program:
         ]
 
     def play(self, total: Any, smallest: Any, last: Any, series: Any, every: int, first: int, end: int) -> int:
-        """Rounds first to end - 1, as `player.play` does."""
+        """Rounds first to end - 1, as `player.play` does them."""
         return int(
             tape_vm.play(
                 self.code,

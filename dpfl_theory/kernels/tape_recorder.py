@@ -1,4 +1,4 @@
-"""The CPU engine as a tape sees it: what its operations do to traced arrays is recorded."""
+"""The CPU engine for a tape: its operations on traced arrays are recorded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KNOWN = {name: CpuEngine.__dict__[name] for name in KERNELS}
 
 
 class _Module:
-    """NumPy, with the functions that do not ask their arguments."""
+    """NumPy, with those functions that do not dispatch on their arguments."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -42,7 +42,7 @@ def _now(x: Any) -> Any:
 
 
 class Recorder(CpuEngine):
-    """Does what the engine does, and records what depends on the round. ``tape`` None records nothing."""
+    """Does the engine's operations, and records those that depend on the round. ``tape`` None records nothing."""
 
     xp: Any = _Module()
 
@@ -50,7 +50,7 @@ class Recorder(CpuEngine):
         super().__init__()
         self.tape = tape
         self.data: Any = None
-        """The records of the linear model that the tape speaks of; it can hold one."""
+        """The records of the linear model that the tape uses; it can hold one."""
         if any(CpuEngine.__dict__[name] is not known for name, known in _KNOWN.items()):
             raise Untraceable("an operation of the engine has been replaced")
 

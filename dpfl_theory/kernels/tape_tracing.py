@@ -1,4 +1,4 @@
-"""Arrays that remember what was done to them, and the tape that holds it (see `dpfl_theory.kernels.tape`)."""
+"""Arrays that record the operations on them, and the tape that holds these (see `dpfl_theory.kernels.tape`)."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Tape:
         return self.record(ELEMENTWISE[name], value, inputs)
 
     def guard(self, condition: Traced) -> bool:
-        """The value of a condition, in which all rounds that are played must agree."""
+        """The value of a condition, in which all replayed rounds must agree."""
         outcome = bool(condition.now)
         self.operations.append(Operation(GUARD, (), (condition,), (outcome,)))
         return outcome
 
 
 def traced(x: Any) -> bool:
-    """Whether x is an array that a tape remembers."""
+    """Whether x is an array that a tape records."""
     return isinstance(x, Traced)
 
 
@@ -67,14 +67,14 @@ def _now(x: Any) -> Any:
 
 
 class Traced(NDArrayOperatorsMixin):
-    """An array with a memory: ``now`` is its value in the round that is recorded, a view of its register's owner."""
+    """A recording array: ``now`` is its value in the recorded round, a view of its register's owner."""
 
     def __init__(self, tape: Tape, register: Register, now: Any) -> None:
         self.tape = tape
         self.register = register
         self.now = now
 
-    # What an array is.
+    # The properties of an array.
     shape = property(lambda self: self.now.shape)
     ndim = property(lambda self: self.now.ndim)
     size = property(lambda self: self.now.size)
@@ -92,7 +92,7 @@ class Traced(NDArrayOperatorsMixin):
         return start // size, tuple(s // size for s in self.now.strides)
 
     def view(self, now: Any) -> Traced:
-        """The same entries seen otherwise; a copy is recorded where NumPy made one."""
+        """The same entries in another view; a copy is recorded where NumPy made one."""
         owner = self.register.owner
         start = now.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
         if 0 <= start < owner.nbytes and now.dtype == owner.dtype:
@@ -129,7 +129,7 @@ class Traced(NDArrayOperatorsMixin):
             raise Untraceable(f"numbers of type {new.dtype}")
         return self.tape.elementwise("trunc" if new.dtype == np.int64 else "copy", new, self)
 
-    # Numbers are not for Python to see: only the yes or no of a guard is.
+    # Python must not read numbers: only the result of a guard.
     def __bool__(self) -> bool:
         return self.tape.guard(self)
 
@@ -241,7 +241,7 @@ def _broadcast(array: Traced, shape: Any) -> Any:
 
 
 class _Partitioned:
-    """An array in which only the k-th smallest entries have their place."""
+    """An array in which only the k-th smallest entries are at their place."""
 
     def __init__(self, array: Traced, kth: int, now: Any) -> None:
         self._array, self._kth, self._now = array, kth, now

@@ -1,8 +1,8 @@
-"""The compiled loop that plays a tape: operations on places of one block of memory, round after round.
+"""The compiled loop that replays a tape: operations on places of one block of memory, round after round.
 
-A row of the code is one operation: its number, then what it needs. Operations element by element have three loops
+A row of the code is one operation: its number, then its arguments. Element-by-element operations have three loops
 (lengths, then start and strides of the result and of up to three operands); the last loop is the longest one.
-Sums are taken in NumPy's order, so that what is played is bit for bit what was recorded.
+Sums are taken in NumPy's order, so that the replay equals the recording bit by bit.
 """
 
 from __future__ import annotations
@@ -246,8 +246,8 @@ def _select(row: Any, m: Any) -> None:
 
 @kernel()
 def _noise(row: Any, m: Any, names: Any, k: int) -> None:
-    """row: code, how many names, where the result and the names are, numbers for each name; where it says which lanes
-    draw, -1 if all do, and how many lanes there are."""
+    """row: code, number of names, the places of the result and the names, numbers for each name, the place that says
+    which lanes draw (-1 if all do), and the number of lanes."""
     code, jobs, z, first, width = row[0], row[1], row[2], row[3], row[4]
     own = names[first : first + jobs]
     if code == 48:
@@ -261,7 +261,7 @@ def _noise(row: Any, m: Any, names: Any, k: int) -> None:
 
 @kernel()
 def _segments(row: Any, m: Any, ints: Any) -> None:
-    """row: code, S, R, n, offsets, then where z, norms, y, factors and rows are."""
+    """row: code, S, R, n, offsets, then the places of z, norms, y, factors and rows."""
     code, S, R, n = row[0], row[1], row[2], row[3]
     offsets = ints[row[4] : row[4] + n + 1]
     if code == 50:
@@ -282,7 +282,7 @@ def _segments(row: Any, m: Any, ints: Any) -> None:
 
 @kernel()
 def _combination(row: Any, m: Any) -> None:
-    """row: code, n, S, d, then where the result, the norms, the updates, the weights and the thresholds are."""
+    """row: code, n, S, d, then the places of the result, the norms, the updates, the weights and the thresholds."""
     n, S, d = row[1], row[2], row[3]
     out = m[row[4] : row[4] + S * d].reshape(S, d)
     updates = m[row[6] : row[6] + n * S * d].reshape(n, S, d)
@@ -336,8 +336,8 @@ def play(
 ) -> int:
     """Play rounds first, ..., end - 1; returns the round before which a guard stopped it, or ``end``.
 
-    The first ``always`` operations make the next state, the others what observables see. commits (L, 3): from where to
-    where, and how many numbers, a state goes;  values (O,): where the observables' values are;  total, smallest, last
+    The first ``always`` operations make the next state, the others the observed values. commits (L, 3): source, target
+    and count of the numbers of a state;  values (O,): the places of the observables' values;  total, smallest, last
     (O, S): accumulated in place;  series (O, observed rounds or 0, S).
     """
     lanes = total.shape[1]

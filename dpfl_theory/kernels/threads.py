@@ -1,7 +1,7 @@
-"""How many threads a run may use, and a BLAS that has one thread in each of them.
+"""The number of threads of a run, and a BLAS with one thread in each of them.
 
-A block of lanes goes through all rounds of a run on one thread: no thread waits for another one inside a run, so that
-a machine that is busy with something else slows a run down by its share and no more.
+A block of lanes passes through all rounds of a run on one thread. No thread waits for another one inside a run, so
+other load on the machine slows a run down only by its share.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def usable_cores() -> int:
 
 
 def available() -> int:
-    """How many threads a run may use: the bound that is in force, or else one for each usable core.
+    """The number of threads of a run: the bound that is in force, or else one for each usable core.
 
     >>> with bounded(1):
     ...     available()
@@ -51,9 +51,9 @@ def bounded(most: int) -> Iterator[None]:
 
 
 class _SingleBlas:
-    """The BLAS libraries of NumPy and SciPy, bounded to one thread as long as anybody is inside.
+    """The BLAS libraries of NumPy and SciPy, bounded to one thread as long as any thread is inside.
 
-    Their number of threads belongs to the process: who leaves first must not give it back while others still run.
+    Their number of threads belongs to the process: the first thread to leave must not restore it while others run.
     """
 
     def __init__(self) -> None:
@@ -80,16 +80,16 @@ class _SingleBlas:
 
 @cache
 def _pools() -> ThreadpoolController:
-    """Found once, since looking for them takes longer than a small run."""
+    """Found once, since the search takes longer than a small run."""
     import numpy  # noqa: F401
-    import scipy.linalg.cython_blas  # noqa: F401  Numba's np.dot: what is not loaded cannot be bounded
+    import scipy.linalg.cython_blas  # noqa: F401  Numba's np.dot: a library that is not loaded cannot be bounded
 
     return ThreadpoolController()
 
 
 def _take_control() -> None:
     """Since threadpoolctl 3.8 only the thread that set OpenBLAS's number of threads first may set it again, and others
-    are silently ignored; here the last one who leaves gives the number back, whichever thread it is."""
+    are silently ignored; here the last thread to leave restores the number, whichever thread it is."""
     clear = getattr(OpenBLASController, "clear_controlling_thread", None)
     if clear is not None:
         clear(force=True)
@@ -100,7 +100,7 @@ _BLAS = _SingleBlas()
 
 @contextlib.contextmanager
 def single_blas() -> Iterator[None]:
-    """One thread for each call of the BLAS inside, given back at the end."""
+    """One thread for each call of the BLAS inside; the number is restored at the end."""
     _BLAS.enter()
     try:
         yield

@@ -1,5 +1,5 @@
-"""Reads a formula as it is typed in a sentence, ``eta_l <= 1/(2L)``, and gives MathML: a recursive descent that takes
-the longest piece which is one."""
+"""Reads a formula as it is typed in a sentence, ``eta_l <= 1/(2L)``, and gives MathML: a recursive-descent parser that
+takes the longest piece that is a formula."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ BREAK = "\0"
 
 
 class NoFormulaError(Exception):
-    """What stands here is no formula."""
+    """The text here is not a formula."""
 
 
 class Reader(Tokens):
-    """Reads a formula by recursive descent; each method gives MathML, and leaves ``at`` behind what it has read."""
+    """Reads a formula by recursive descent; each method returns MathML, and leaves ``at`` behind the part it has
+    read."""
 
     def __init__(self, text: str, start: int) -> None:
         super().__init__(text, start)
         self.depth = 0
         self.waiting: tuple[str, ...] = ()
-        """The bars that would close something here, so that they open nothing."""
+        """The bars that would close a norm here, so they open none."""
 
     def relations(self) -> str:
         """Sums with relations between them."""
@@ -75,7 +76,7 @@ class Reader(Tokens):
         return found
 
     def product(self) -> str:
-        """Powers one beside the other, or with strokes or dots between them."""
+        """Powers one after the other, or with strokes or dots between them."""
         found = self.power()
         while t := self.peek():
             if t.text in ("/", "*"):
@@ -98,7 +99,7 @@ class Reader(Tokens):
         return found
 
     def _aside(self) -> bool:
-        """Whether what stands in parentheses after a space is no factor: after a lone number, or with a relation."""
+        """Whether parentheses after a space are not a factor: after a lone number, or with a relation inside."""
         if self.at == 1 and self.tokens[0].kind == "number":
             return True
         before = self.at
@@ -111,7 +112,7 @@ class Reader(Tokens):
             self.at = before
 
     def power(self) -> str:
-        """Something with what is raised."""
+        """A base with its exponent."""
         base = self.atom()
         while (t := self.peek()) and not t.spaced and t.text in ("^", "*", "'"):
             after = self.peek(1)
@@ -141,7 +142,7 @@ class Reader(Tokens):
         return base
 
     def raised(self) -> str:
-        """What stands after ^: a group, a signed number or a letter."""
+        """The exponent after ^: a group, a signed number or a letter."""
         t = self.peek()
         if t is None or t.spaced:
             raise NoFormulaError
@@ -173,7 +174,8 @@ class Reader(Tokens):
 
     @contextlib.contextmanager
     def within(self, waiting: tuple[str, ...]) -> Iterator[None]:
-        """From the token that opens a part, past the one that closes it; what is no formula leaves all as it was."""
+        """From the token that opens a part, past the one that closes it; if it is not a formula, nothing is
+        consumed."""
         before = self.at, self.waiting
         self.at += 1
         self.depth += 1
@@ -199,7 +201,8 @@ class Reader(Tokens):
         return f"<mrow>{mark}{inside}{mark}</mrow>"
 
     def group(self, shown: bool = True) -> str:
-        """What stands in parentheses, with commas between; without them where what is raised needs none."""
+        """The content of parentheses, with commas between its parts; without parentheses where an exponent needs
+        none."""
         opening = self.tokens[self.at]
         with self.within(()):
             if self.at == 1 and (n := self.peek(1)) and n.text == ")" and self.tokens[1].text not in GREEK:
@@ -218,7 +221,7 @@ class Reader(Tokens):
         return f"<mrow><mo>{opening.text}</mo>{inside}<mo>{end.text}</mo></mrow>" if kept else f"<mrow>{inside}</mrow>"
 
     def name(self, t: Token) -> str:
-        """A letter with its accents and its index, a Greek one by its name, or a function."""
+        """A letter with its accents and its index, a Greek letter by its name, or a function."""
         after = self.peek(1)
         beside = after is not None and not after.spaced
         if t.text in FUNCTIONS:
@@ -234,7 +237,7 @@ class Reader(Tokens):
         return self.index(f"<mi>{GREEK.get(t.text, t.text)}</mi>")
 
     def _factor(self, t: Token) -> bool:
-        """Whether letters without space are a product, such as QL in 1/(2 QL): beside a sign, with a capital."""
+        """Whether letters without space are a product, such as QL in 1/(2 QL): next to a sign, with a capital."""
         before = self.tokens[self.at - 1] if self.at else None
         later = self.peek(1)
         if t.text in ACRONYMS or not any(c.isupper() for c in t.text):
@@ -272,7 +275,7 @@ class Reader(Tokens):
             inside = f"<mi>{GREEK[low.text]}</mi>"
         elif low.kind == "number":
             inside = f"<mn>{low.text}</mn>"
-        else:  # words stand upright, as MathML has names of several letters
+        else:  # words are upright, as MathML has names of several letters
             inside = f"<mi>{low.text}</mi>"
         return f"<msub>{one(base)}{inside}</msub>"
 
@@ -301,7 +304,7 @@ class Reader(Tokens):
             raise
 
     def _more(self, found: str, between: str, part: Callable[[], str], skip: int = 1) -> str:
-        """What was found with one more part; as it was where none can be read."""
+        """The result with one more part; unchanged where none can be read."""
         before = self.at
         self.at += skip
         try:

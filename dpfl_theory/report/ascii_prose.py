@@ -1,9 +1,8 @@
-r"""Formulas in sentences as MathML: ``E <= alpha/(2 rho)`` stands in the catalogue as it is typed, and is set on pages.
+r"""Formulas in sentences as MathML: the catalogue has ``E <= alpha/(2 rho)`` as typed text, and pages typeset it.
 
-A sentence is read from the left. Where something begins that can only be a formula (a letter with an index, a Greek
-letter by name, a norm, ...), the longest piece that parses as one is set, and everything else stays text. What is not
-sure to be a formula is left as it stands, so that nothing is lost or said otherwise: the worst that can happen is that
-a formula looks as it was typed.
+A sentence is read from the left. Where a part starts that can only be a formula (a letter with an index, a Greek letter
+by name, a norm, ...), the longest piece that parses as a formula is typeset, and everything else stays text. A doubtful
+piece is left unchanged, so nothing is lost or altered: at worst, a formula looks as it was typed.
 """
 
 from __future__ import annotations
@@ -18,22 +17,22 @@ from dpfl_theory.report.ascii_tokens import CLOSING, CODE, FUNCTIONS, GREEK, WOR
 __all__ = ["pieces", "prose"]
 
 UNBROKEN = 16
-"""A formula of so many characters stands on one line."""
+"""A formula of at most this many characters is on one line."""
 WIDE = 24
-"""A part of more elements may be wider than a phone."""
+"""A part with more elements may be wider than a phone."""
 LOOSE = re.compile(r"(?<=\s)&[lg]t;=(?=\s)")
-"""Signs beside words."""
+"""Signs next to words."""
 PLACES = re.compile(
     r"(?:Appendi(?:x|ces)|Theorems?|Lemmas?|Corollar(?:y|ies)|Assumptions?|Tables?|Figures?|Sections?|Algorithms?|Steps?"
     r"|parts?|Claims?|Definitions?|options?|Options?|Propositions?|case|and|or|to)[ ]$"
 )
-"""Before a lone capital these say that it names a place, or leave that open."""
+"""After these a single capital is the name of a place, or may be one."""
 BEGIN = re.compile(r"[A-Za-z0-9(|\[{]")
 WORD = re.compile(r"\w+(?:[’'-]\w+)*")
 BROKEN = re.compile(r"\w|[(\[{]?\\|\.\w|['’][a-rt-z]")
-"""After a piece with this a formula would break off inside a word."""
+"""If this follows a piece, a formula would end inside a word."""
 CITED = re.compile(r"\d{4}[a-z]$|[\d.]+[- ]?\([a-z]{1,3}\)$|[^()]*[^()\w] ?\([\d.]+\)$")
-"""Years with a letter, parts of what has a number, and numbers said beside a formula are none, nor parts of one."""
+"""Years with a letter, parts of a numbered item, and numbers next to a formula are not formulas, nor parts of one."""
 
 
 def prose(text: str) -> str:
@@ -49,11 +48,11 @@ def prose(text: str) -> str:
 
 
 def _set(source: str, mathml: str) -> str:
-    """A formula; a long one in parts, between which a line may end, and which scroll where one is longer than that."""
+    """A formula; a long one in parts, between which a line may break, and which scroll where one part is too long."""
     if len(source) <= UNBROKEN:
         return f"<math>{mathml.replace(BREAK, '')}</math>"
     first, *others = mathml.split(BREAK)
-    # what begins with a sign keeps the space around it
+    # a part that starts with a sign keeps the space around it
     parts = [first, *(part.replace("<mo>", '<mo form="infix">', 1) for part in others)]
     return "<wbr>".join(
         f'<span class="long"><math>{part}</math></span>' if part.count("<m") > WIDE else f"<math>{part}</math>"
@@ -67,7 +66,7 @@ def _sign(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=20_000)
 def pieces(text: str) -> tuple[tuple[str, str], ...]:
-    """A sentence in pieces, which together are the sentence, each with its MathML, or nothing where it is text.
+    """A sentence in pieces, which together are the sentence, each with its MathML, or an empty string for text.
 
     >>> pieces("w* minimises f.")
     (('w*', '<msup><mi>w</mi><mo>*</mo></msup>'), (' minimises ', ''), ('f', '<mi>f</mi>'), ('.', ''))
@@ -95,7 +94,8 @@ def pieces(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _formula(text: str, at: int) -> tuple[int, str]:
-    """Where the longest formula ends that begins here, and its MathML; ``at`` and nothing where there is none."""
+    """The end of the longest formula that starts here, and its MathML; ``at`` and an empty string if there is no
+    formula."""
     if not BEGIN.match(text, at):
         return at, ""
     reader = Reader(text, at)
@@ -109,7 +109,7 @@ def _formula(text: str, at: int) -> tuple[int, str]:
 
 
 def _sure(tokens: list[Token], text: str, at: int, end: int) -> bool:
-    """Whether a piece that can be read as a formula is meant as one."""
+    """Whether a piece that can be read as a formula is intended as one."""
     after = text[end : end + 2]
     if BROKEN.match(after) or CITED.match(text[at:end]):
         return False

@@ -1,4 +1,4 @@
-"""The tokens of a formula as it is typed in a sentence, and the words and signs that it may have."""
+"""The tokens of a formula as it is typed in a sentence, and its possible words and signs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ WORDS = ("A", "I", "a")
 CODE = re.compile(
     r"`[^`]*`|(?:https?://|--)\S+|[A-Za-z]\w*\d\w*\.[a-z]\S*|\w{2,}\.[A-Za-z_]{2,}\S*|\w+(?:/\w+){2,}|\w*__\w*"
 )
-"""Names of statements, options, paths and addresses, in which nothing is set."""
+"""Names of statements, options, paths and addresses, in which nothing is typeset."""
 TOKEN = re.compile(
     r"(?P<number>(?:\d{1,3}(?: \d{3})+(?!\d)|\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?![\w]*\d*\.\d)(?![A-Za-z]*-[a-z]{2}))"
     r"|(?P<name>[A-Za-z]+)"
@@ -68,9 +68,9 @@ TOKEN = re.compile(
     r"|(?P<sign>[-+/*^_(){}\[\],'~])"
 )
 QUOTED = re.compile(r"(?:^|[\s(])'[^']*$")
-"""A quotation that is still open: what looks like a prime may end it."""
+"""A quotation that is still open: a character that looks like a prime may end it."""
 LONGEST = 400
-"""A longer piece is no formula in a sentence."""
+"""A longer piece is not a formula in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Token:
 
 
 class Tokens:
-    """The tokens of a text from a place on, as far as a formula may go; ``at`` is behind those that were read."""
+    """The tokens of a text from a place on, as far as a formula may extend; ``at`` is behind those that were read."""
 
     def __init__(self, text: str, start: int) -> None:
         self.text, self.next = text, start
@@ -94,7 +94,7 @@ class Tokens:
         self.at = 0
 
     def peek(self, ahead: int = 0) -> Token | None:
-        """A token that was not read yet; None where no formula can go on."""
+        """A token that was not read yet; None where no formula can continue."""
         while len(self.tokens) <= self.at + ahead:
             if self.next > self.last:
                 return None

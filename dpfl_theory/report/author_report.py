@@ -1,6 +1,6 @@
-"""The letter to a paper's authors, as the catalogue records it: causes first, each told once, then what they explain.
+"""The report to a paper's authors from the catalogue: each cause once, then the errata that it explains.
 
-It speaks of what was read in the paper; a restored formula or a word that claims no theorem gets a remark.
+It concerns what was read in the paper; a restored formula or a word that claims no theorem gets a remark.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ __all__ = [
 ]
 
 PLACE = resources.files("dpfl_theory") / "statements"
-"""Where the papers' packages lie, and in them the scripts of the counterexamples."""
+"""The folder of the papers' packages with the scripts of their counterexamples."""
 
 
 @dataclass(frozen=True)
 class SharedCause:
-    """A cause, the lines of its script (none where there is no such file), and the errata that share it."""
+    """A cause, the lines of its script (empty if there is no such file), and the errata that share it."""
 
     cause: Cause
     script: str
@@ -48,12 +48,12 @@ class SharedCause:
 
     @property
     def path(self) -> str:
-        """The script's place in the repository."""
+        """The script's path in the repository."""
         return script_path(self.cause)
 
 
 def script_path(cause: Cause) -> str:
-    """The place of a cause's script in the repository.
+    """The path of a cause's script in the repository.
 
     >>> script_path(Cause("a2020.long-step", "-", "-", "-", "-", "-"))
     'dpfl_theory/statements/a2020/counterexamples/long_step.py'
@@ -68,7 +68,8 @@ def script_text(cause: Cause) -> str:
 
 
 def causes_of(chosen: Iterable[Statement]) -> tuple[SharedCause, ...]:
-    """Each cause of the errata once: those that explain most first, and of these those of the gravest grade."""
+    """Each cause of the errata once: those that explain most first, and among equals those of the gravest grade
+    first."""
     beside: dict[str, list[Statement]] = {}
     for s in sorted(chosen, key=lambda s: natural(s.id)):
         if s.erratum is not None:
@@ -87,13 +88,13 @@ def causes_of(chosen: Iterable[Statement]) -> tuple[SharedCause, ...]:
 
 
 def grades_of(chosen: Iterable[Statement]) -> dict[str, int]:
-    """How many errata have each grade."""
+    """The number of errata of each grade."""
     seen = [s.erratum.grade for s in chosen if s.erratum is not None]
     return {grade: seen.count(grade) for grade in GRADES}
 
 
 def provenances(chosen: Iterable[Statement]) -> dict[str, int]:
-    """How many statements were read in the paper, were restored, are derived, and are second readings."""
+    """The numbers of statements that were read in the paper, restored, derived, or second readings."""
     own = list(chosen)
     readings = [s for s in own if s.reading_of and s.provenance != "derived"]
     others = [s.provenance for s in own if s not in readings]
@@ -115,12 +116,12 @@ def _plural(count: int, word: str) -> str:
 
 
 def opening(paper: str, own: Sequence[Statement]) -> list[str]:
-    """The letter's first paragraphs: what was read, how it was checked, what was found, and that it may be mistaken."""
+    """The report's first paragraphs: what was read, how it was checked, the findings, and that they may be mistaken."""
     errata, causes = sum(s.erratum is not None for s in own), len(causes_of(own))
     copy = copy_read(paper)
     read = f"Thank you for this paper, which we have read closely{f': {copy}' if copy else ''}. We wrote down its "
     read += (
-        f"statements one by one, with hypotheses, letters and units, so that a computer can check them: {counted(own)}."
+        f"statements one by one, with hypotheses, symbols and units, so that a computer can check them: {counted(own)}."
     )
     known = provenances(own)
     if known["restored"] and not known["read"]:
@@ -136,23 +137,21 @@ def opening(paper: str, own: Sequence[Statement]) -> list[str]:
     if errata:
         found = f"{errata} {_plural(errata, 'statement')} {'does' if errata == 1 else 'do'} not hold as read, "
         found += f"for {causes} {_plural(causes, 'cause')}. {_qualified(own)}"
-        found += (
-            "The causes come first, each told once: with the smallest counterexample that we found, a short script "
-        )
-        found += "that redoes it and needs nothing of ours, and the strongest objection. Then follow the "
+        found += "The causes come first, each once: with the smallest counterexample that we found, a short script "
+        found += "that reproduces it and does not need our package, and the strongest objection. Then follow the "
         found += "statements that they concern, and what survives."
     else:
         found = "We have no erratum on record: no statement was found to fail as it was "
         found += "read." if known["read"] else "restored."
     doubt = (
         "We may be mistaken: in a reading, in a restoration or in a computation. Every finding can be repeated with "
-        "the command beside it. Corrections are welcome, and will be made with thanks."
+        "the command next to it. Corrections are welcome, and will be made with thanks."
     )
     return [read, f"{checked} {found}", doubt]
 
 
 def _qualified(own: Sequence[Statement]) -> str:
-    """How many errata depend on one reading of the paper's words, and how many repeat a misprint; empty where none."""
+    """How many errata depend on one reading of the paper's words, and how many repeat a misprint; empty if none."""
     errata = {s.id: s.erratum for s in own if s.erratum is not None}
     read = [s for s in own if s.id in errata and any(r.expected == "holds" for r in read_alike(s, own) if r.id != s.id)]
     causes = [e.cause.id for e in errata.values() if e.grade == "misprint"]
@@ -169,10 +168,10 @@ def _qualified(own: Sequence[Statement]) -> str:
 
 
 def affected(statement: Statement, graph: Any) -> tuple[str, ...]:
-    """The paper's statements that rest on this one: reached in the graph of proofs, or named by its erratum.
+    """The paper's statements that depend on this one: reached in the graph of proofs, or named by its erratum.
 
-    What survives the erratum does not rest on it, nor what is reached through survivors alone. A derived form or a
-    second reading beside a statement is none of its own.
+    Statements that survive the erratum do not depend on it, nor do those reached only through survivors. A derived form
+    or a second reading next to a statement does not count.
     """
     named = () if statement.erratum is None else statement.erratum.affects
     found = {i for i in (*named, *harmed(graph, statement.id)) if i != statement.id and _stands_alone(i, graph)}
@@ -191,7 +190,7 @@ def refuting_checks(statement: Statement) -> list[tuple[str, str]]:
 
 
 def showing_command(statement: Statement) -> str:
-    """The command that shows what refutes a statement: by the methods alone that do.
+    """The command that shows what refutes a statement: only by the methods that do.
 
     >>> showing_command(statements.get("hou2023.corollary1"))
     'dpfl-theory check hou2023.corollary1 --method exact'
@@ -219,7 +218,7 @@ def alike(entry: Entry, known: Mapping[str, Entry]) -> tuple[Entry, ...]:
 
 
 def letter(paper: str) -> dict[str, Any]:
-    """The whole letter as plain data; verdicts are those on record."""
+    """The whole report to the authors as plain data; verdicts are the recorded ones."""
     own = sorted(statements.select((), paper), key=lambda s: natural(s.id))
     graph = proof_graph([Entry(s.id, s) for s in statements.all_statements()])
     grades = grades_of(own)
@@ -259,7 +258,7 @@ def _place(s: Statement) -> dict[str, Any]:
 
 
 def _slip_place(s: Statement, slip: str) -> dict[str, Any]:
-    """The statement's place, or the slip's own."""
+    """The statement's place, or the typo's own."""
     return {**_place(s), "where": slip.where, "equation": None} if isinstance(slip, Typo) else _place(s)
 
 

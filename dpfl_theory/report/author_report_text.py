@@ -1,4 +1,4 @@
-"""The letter to a paper's authors as Markdown, ready for sending, and as a short text for the terminal."""
+"""The report to a paper's authors as Markdown, ready for sending, and as a short text for the terminal."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["as_markdown", "as_text", "escaped", "place", "told"]
 
 WIDTH = 110
 MEANT = re.compile(
-    r"[\\`$~]|\*(?<! \*)|\*(?! )"  # a star with a space on both sides is one
+    r"[\\`$~]|\*(?<! \*)|\*(?! )"  # a star with a space on both sides is shown as it is
     r"|(?<![^\W_])_|_(?![^\W_])"  # so is an underscore between letters and digits
     r"|<(?=[A-Za-z/!?])|&(?=#?\w+;)|\](?=[(\[:])|\[(?=\^)"
 )
-"""What Markdown would not show as it is: marks of code, mathematics, emphasis, HTML and links."""
+"""Characters that Markdown would not show as they are: marks of code, mathematics, emphasis, HTML and links."""
 LEADING = re.compile(r"^(?:([-+=>#*])|(\d+)([.)])(?=\s|$))")
-"""What at the start of a line makes a list, a quotation or a heading of it."""
+"""Characters that at the start of a line would make a list, a quotation or a heading."""
 
 
 def escaped(text: str) -> str:
@@ -42,12 +42,12 @@ def told(verdict: str) -> str:
 
 
 def place(at: Mapping[str, Any]) -> str:
-    """Where a statement stands, with its equation's number."""
+    """The place of a statement, with its equation's number."""
     return ", ".join(filter(None, (at["where"], at["equation"] and f"eq. ({at['equation']})")))
 
 
 def as_markdown(letter: Mapping[str, Any]) -> str:
-    """The whole letter as Markdown, each counterexample's script in a block of code."""
+    """The whole report as Markdown, each counterexample's script in a block of code."""
     parts = [f"# To the authors of {escaped(letter['title'])}", *map(escaped, letter["opening"])]
     for title, section in SECTIONS.items():
         body = list(section(letter))
@@ -61,7 +61,7 @@ def _causes(letter: Mapping[str, Any]) -> Iterator[str]:
         yield escaped(c["text"])
         yield f"**The smallest counterexample found.** {escaped(c['example'])}"
         if c["script"]["text"]:
-            yield f"It is redone by `{c['script']['path']}`:"
+            yield f"It is reproduced by `{c['script']['path']}`:"
             yield _code(c["script"]["text"])
         yield f"**Strongest objection.** {escaped(c['reply'])}"
         yield f"**Response.** {escaped(c['answer'])}"
@@ -75,7 +75,7 @@ def _causes(letter: Mapping[str, Any]) -> Iterator[str]:
 def _grades(letter: Mapping[str, Any]) -> Iterator[str]:
     if letter["errata"]:
         rows = [(grade, escaped(g["text"]), str(g["errata"])) for grade, g in letter["grades"].items()]
-        yield _table(("Grade", "What it means", "Errata"), rows)
+        yield _table(("Grade", "Meaning", "Errata"), rows)
 
 
 def _all(letter: Mapping[str, Any]) -> Iterator[str]:
@@ -118,20 +118,20 @@ def _errata(letter: Mapping[str, Any]) -> Iterator[str]:
         if e["survives"]:
             yield "**What survives.**"
             yield "\n".join(f"- `{id_}`: {escaped(why)}" for id_, why in e["survives"].items())
-        nothing = f"No other statement of this catalogue{', but for what survives' if e['survives'] else ''}"
-        yield f"**What rests on it.** {_ids(e['affects']) if e['affects'] else nothing}."
+        nothing = f"No other statement of this catalogue{', except those that survive' if e['survives'] else ''}"
+        yield f"**Statements that depend on it.** {_ids(e['affects']) if e['affects'] else nothing}."
         yield f"**Evidence.** {_checks(e)}. Repeat it with `{e['command']}`."
         if e["repaired"]:
             yield f"**Repair.** `{e['repaired']}`{': ' + escaped(e['repair']) if e['repair'] else ''}"
         else:
-            yield "**Repair.** None was found."
+            yield "**Repair.** No repair was found."
 
 
 def _remarks(letter: Mapping[str, Any]) -> Iterator[str]:
     if letter["remarks"]:
         yield (
             "These are no errata: the formula was restored and not read, the words claim no theorem, or the missing "
-            "condition stands elsewhere in the paper. Each fails under the condition that its remark names."
+            "condition is elsewhere in the paper. Each fails under the condition that its remark names."
         )
     for r in letter["remarks"]:
         yield f"### `{r['id']}`: {escaped(r['title'])}"
@@ -152,7 +152,7 @@ def _remarks(letter: Mapping[str, Any]) -> Iterator[str]:
 
 def _sharper(letter: Mapping[str, Any]) -> Iterator[str]:
     if letter["sharpened"]:
-        yield "These can be stated with better constants. What stands in the paper is not touched by that."
+        yield "These can be stated with better constants. This does not affect what the paper states."
         yield "\n".join(f"- `{s['id']}`: {escaped(s['text'])}" for s in letter["sharpened"])
 
 
@@ -172,7 +172,7 @@ SECTIONS = {
     "Each erratum": _errata,
     "Remarks": _remarks,
     "Sharper forms": _sharper,
-    "Slips": _slips,
+    "Typos": _slips,
 }
 
 
@@ -199,7 +199,7 @@ def _checks(e: Mapping[str, Any]) -> str:
 
 
 def _once(slips: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, str]]]:
-    """Each slip once, with the ids and places of all the statements that it is recorded beside."""
+    """Each typo once, with the ids and places of all the statements that it is recorded for."""
     beside: dict[str, list[tuple[str, str]]] = {}
     for s in slips:
         beside.setdefault(s["slip"], []).append((s["id"], place(s)))
@@ -207,18 +207,19 @@ def _once(slips: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, str]]
 
 
 def as_text(letter: Mapping[str, Any]) -> str:
-    """The letter in short, causes first; replies, answers and scripts are left to the other forms."""
+    """The report in short, causes first; objections, responses and scripts are left to the other forms."""
     parts = [letter["reference"], *_hanging("", _counts(letter))]
     parts += _titled("Causes", [line for c in letter["causes"] for line in _short_cause(c)])
     parts += _titled("Errata", [line for e in letter["errata"] for line in _short_erratum(e)])
     parts += _titled("Remarks", [line for r in letter["remarks"] for line in _short_remark(r)])
     parts += _titled("Could be sharpened", [f"  {s['id']}" for s in letter["sharpened"]])
     slips = (f"{'; '.join([f'{i} ({at})' for i, at in where])}: {s}" for s, where in _once(letter["slips"]).items())
-    parts += _titled("Slips", [line for slip in slips for line in _hanging("  ", slip)])
+    parts += _titled("Typos", [line for slip in slips for line in _hanging("  ", slip)])
     if letter["errata"]:
         parts += [
             "",
-            f"dpfl-theory errata {letter['paper']} --format md is the whole letter, with replies and scripts.",
+            f"dpfl-theory errata {letter['paper']} --format md writes the whole report, "
+            "with objections, responses and scripts.",
         ]
     return "\n".join(parts)
 
@@ -228,7 +229,7 @@ def _counts(letter: Mapping[str, Any]) -> str:
     parts = [f"{n['read']} read in the paper"]
     parts += [f"{n[key]} {word}" for key, word in COUNTED.items() if n[key]]
     grades = ", ".join(f"{g['errata']} {grade}" for grade, g in letter["grades"].items() if g["errata"])
-    found = {"causes": letter["causes"], "remarks": letter["remarks"], "slips": _once(letter["slips"])}
+    found = {"causes": letter["causes"], "remarks": letter["remarks"], "typos": _once(letter["slips"])}
     errata = f"errata: {len(letter['errata'])}{f' ({grades})' if grades else ''}"
     counts = [errata, *(f"{name}: {len(those)}" for name, those in found.items())]
     return f"statements: {', '.join(parts)}; {', '.join(counts)}"
@@ -258,7 +259,7 @@ def _short_erratum(e: Mapping[str, Any]) -> Iterator[str]:
         "effect": _effect(e),
         "repaired": e["repaired"],
         "survive": "; ".join(f"{id_}: {why}" for id_, why in e["survives"].items()),
-        "rest on it": ", ".join(e["affects"]),
+        "depend on it": ", ".join(e["affects"]),
     }
     yield from _rows(told)
     yield f"    {'command':<16}{e['command']}"  # in one line, to be copied

@@ -1,5 +1,5 @@
-"""Builds the pages from JSON evidence, the catalogue, and nothing else: an overview of what was found, and a page for
-each statement, validation, proof map and letter to authors."""
+"""Builds the pages only from JSON evidence and the catalogue: an overview of the findings, and a page for each
+statement, validation, proof map and report to authors."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ def build(
     fresh: bool = False,
 ) -> Path:
     """Redraw the figures and write the pages from the files in ``output/evidence``; returns the path of the first one,
-    ``index.html``. A page that is as it was is not written again.
+    ``index.html``. Unchanged pages are not written again.
 
-    redraw: False takes the figures as they lie there. scripts: the folder of scripts that draw them, the package's own
-    when it is None. unfinished: what a run that goes on has still to do, in words,
-    which the page shows. store: where figures are taken from that are there, unless ``fresh``, and are kept.
+    * redraw: False uses the figures that are there.
+    * scripts: the folder of scripts that draw them, the package's own when it is None.
+    * unfinished: the remaining work of a run in progress, in words, which the page shows.
+    * store: figures are taken from it, unless ``fresh``, and stored in it.
 
-    Where two files have evidence of the same check, the one that was written last counts. Raises InputError when there
-    is no evidence, or a file is not evidence that this version can read.
+    Where two files have evidence of the same check, the one written last counts. Raises InputError when there is no
+    evidence, or a file is not evidence that this version can read.
     """
     known = documents.read(output / documents.FOLDER)
     figures = Figures(output, tell, redraw, scripts, store, fresh)
@@ -112,8 +113,8 @@ def _repaired(entry: Entry, known: dict[str, Entry]) -> Entry | None:
 
 
 def _proof(site: Site, entry: Entry) -> dict[str, Any] | None:
-    """The certificates of a statement's worst cases, written beside the script that verifies them. Those of a file that
-    is there as it should be were verified when it was written."""
+    """The certificates of a statement's worst cases, written next to the script that verifies them. Certificates in an
+    up-to-date file were verified when it was written."""
     found = of_evidence(entry.evidence)
     path = site.output / site.certificate(entry.id)
     if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text_of(found):
@@ -126,7 +127,7 @@ def _proof(site: Site, entry: Entry) -> dict[str, Any] | None:
 
 
 def _script(entry: Entry) -> dict[str, Any] | None:
-    """The script that redoes the counterexample of a statement with an erratum, and where it lies."""
+    """The script that reproduces the counterexample of a statement with an erratum, and its path."""
     if entry.statement is None or entry.statement.erratum is None:
         return None
     cause = entry.statement.erratum.cause

@@ -1,4 +1,4 @@
-"""The figure of a statement over one of its letters: the bound, its terms, and what was measured."""
+"""The figure of a statement over one of its symbols: the bound, its terms, and the measured left side."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SCHEMA = "dpfl-theory/curve/1"
 FAILS = "#B00020"
 DASHES = ((0, (5, 2)), (0, (1.2, 1.6)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2, 2, 2)))
 LONGEST = 90
-"""LaTeX of a left side that is longer is not set beside the axis."""
+"""A left side with longer LaTeX is not shown next to the axis."""
 WIDE = 20.0
 """Positive numbers that span more than this factor are drawn on a logarithmic axis."""
 
 
 def drawn(curve: Curve) -> Figure:
-    """The bound as a line, its terms dashed, the left side as dots with its confidence limits; a span is grey where a
-    hypothesis is not met, and there the statement says nothing."""
+    """The bound as a line, its terms dashed, the left side as dots with its confidence limits. A range is grey where a
+    hypothesis is not met, and there the statement claims nothing."""
     fig, ax = style.figure(width=6.4, height=4.4)
     shown = [p for p in curve.points if p.drawn]
     x = [p.letter for p in shown]
@@ -73,14 +73,14 @@ def drawn(curve: Curve) -> Figure:
 
 
 def _left(curve: Curve) -> str:
-    """The left side as a formula where it is one short term, else in words."""
+    """The left side as a formula where it is one short term, otherwise in words."""
     left = [line.latex for line in lines(curve.statement) if line.side == "lhs"]
     short = len(left) == 1 and len(left[0]) <= LONGEST and _symbol(left[0]).startswith("$")
     return f"{_symbol(left[0])} and its bound" if short else "both sides"
 
 
 def _symbol(latex: str) -> str:
-    """A formula as Matplotlib sets it, or as text where it cannot."""
+    """A formula as Matplotlib typesets it, or as text where it cannot."""
     from matplotlib.mathtext import MathTextParser
 
     try:
@@ -105,7 +105,7 @@ def _measured(ax: Any, points: Sequence[Point], colour: str, marker: str, label:
 
 
 def _span_outside(ax: Any, points: Sequence[Point], edges: Mapping[int, float]) -> None:
-    """Grey outside the hypotheses: from their edge on, or from half way to the next point where that is not known."""
+    """Grey outside the hypotheses: from their boundary, or from half way to the next point where that is unknown."""
     label = "outside the hypotheses"
     x = [p.letter for p in points]
     ratio = min(x) > 0.0 and max(x) > WIDE * min(x)
@@ -129,7 +129,7 @@ def _scales(ax: Any, curve: Curve, shown: Sequence[Point]) -> None:
                 ax.set_ylim(bottom=0.0)
             continue
         ax.set(**{f"{axis}scale": "log"})
-        if axis == "y":  # limits that reach below every number would be cut to nothing
+        if axis == "y":  # limits that reach minus infinity would be cut off entirely
             low = [e.lhs.low for p in shown if (e := p.evidence).lhs and e.lhs.low > 0.0]
             ax.set_ylim(min([*low, *known]) / 1.6, max(known) * 1.6)
         if max(known) < 1e3 * min(known):
@@ -150,7 +150,7 @@ def as_csv(curve: Curve) -> str:
 
 
 def as_json(curve: Curve) -> str:
-    """All of it: what was drawn, and the evidence of each point."""
+    """The whole figure as data: what was drawn, and the evidence of each point."""
     document = {
         "schema": SCHEMA,
         "statement": curve.statement.id,

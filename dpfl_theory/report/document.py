@@ -1,4 +1,4 @@
-"""What a report is made of: the documents of checks and of validations, in one folder."""
+"""The input of a report: the documents of checks and of validations, in one folder."""
 
 from __future__ import annotations
 

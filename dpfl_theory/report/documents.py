@@ -1,4 +1,4 @@
-"""The evidence that pages are made of: the JSON files of a folder, each as a whole or not at all."""
+"""The evidence that pages are made of: the JSON files of a folder, each read completely or not at all."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ FOLDER = "evidence"
 
 @dataclass(frozen=True)
 class Documents:
-    """What a folder of evidence holds.
+    """The content of a folder of evidence.
 
-    evidence: of each check the one that was written last; files: the name of the file that it stands in, for each
-    statement; own: what is told of statements of the user's own, by id; alphas: the false-alarm probabilities of the
-    runs; validations: documents of validations, each with
-    ``file``, the name of its file.
+    * evidence: of each check the one that was written last;
+    * files: for each statement the name of the file with its evidence;
+    * own: the data of the user's own statements, by id;
+    * alphas: the false-alarm probabilities of the runs;
+    * validations: documents of validations, each with ``file``, the name of its file.
     """
 
     evidence: tuple[dict[str, Any], ...]
@@ -38,7 +39,7 @@ class Documents:
     alphas: tuple[float, ...]
     validations: tuple[dict[str, Any], ...]
     profile: str = ""
-    """Which profile chose the checks of the document that was written last; empty where somebody did."""
+    """The profile that chose the checks of the document written last; empty where they were chosen individually."""
 
 
 def read(place: Path) -> Documents:
@@ -50,7 +51,7 @@ def read(place: Path) -> Documents:
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            told = f"evidence file {str(path)!r} cannot be read: {error}; remove it or make it anew"
+            told = f"evidence file {str(path)!r} cannot be read: {error}; remove it or make it again"
             raise InputError(told) from error
         schema = document.get("schema") if isinstance(document, dict) else None
         if schema == SCHEMA:
@@ -59,13 +60,13 @@ def read(place: Path) -> Documents:
             validations.append({**_whole(read_validation, document, path), "file": path.name})
         else:
             wrong = another(schema, SCHEMA, validation.SCHEMA)
-            raise InputError(f"evidence file {str(path)!r} {wrong}; make it anew or remove it")
+            raise InputError(f"evidence file {str(path)!r} {wrong}; make it again or remove it")
     if not checks and not validations:
         folder, file = (shlex.quote(str(path)) for path in (place.parent, place / "check.json"))
         raise InputError(
-            f"there is no evidence in {str(place)!r}: for theorems of your own, 'dpfl-theory report --file FILE.py "
-            f"--output {folder}' checks them first; for others, run before it 'dpfl-theory check das2022.eq12 --format "
-            f"json --output {file}', say, or 'dpfl-theory validate --output {folder}'"
+            f"there is no evidence in {str(place)!r}: for your own theorems, 'dpfl-theory report --file FILE.py "
+            f"--output {folder}' checks them first; for others, first run for example 'dpfl-theory check "
+            f"das2022.eq12 --format json --output {file}' or 'dpfl-theory validate --output {folder}'"
         )
     found: dict[tuple[str, str, str], tuple[str, dict[str, Any]]] = {}
     for _, file, document in sorted(checks, key=lambda known: known[0]):
@@ -90,8 +91,8 @@ def _own(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _whole(read: Callable[[Any, str], dict[str, Any]], document: Any, path: Path) -> dict[str, Any]:
-    """The document, if it has all that its schema says. InputError, with the remedy, otherwise."""
+    """The document, if it has everything that its schema requires. Otherwise raises InputError with the remedy."""
     try:
         return read(document, f"evidence file {str(path)!r}")
     except InputError as error:
-        raise InputError(f"{error}; make it anew or remove it") from None
+        raise InputError(f"{error}; make it again or remove it") from None

@@ -1,4 +1,4 @@
-"""What a page shows of each statement: its record in the catalogue, its evidence, and the verdict they form."""
+"""The content of a page for each statement: its record in the catalogue, its evidence, and its verdict."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 LETTER_CHECKS = 2
-"""How many refuting checks of a statement a letter shows in full."""
+"""The number of refuting checks of a statement that a report to the authors shows in full."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Entry:
     statement: Statement | None
     evidence: list[dict[str, Any]] = field(default_factory=list)
     own: Mapping[str, Any] = field(default_factory=dict)
-    """What a document says of a statement of the user's own (`dpfl_theory.report.user_statements`)."""
+    """The document's data on a statement of the user's own (`dpfl_theory.report.user_statements`)."""
 
     @property
     def title(self) -> str:
-        """What the statement is about."""
+        """The statement's title."""
         if self.statement is not None:
             return self.statement.title
         return str(self.own.get("title", "a statement outside the catalogue"))
@@ -74,19 +74,19 @@ class Entry:
 
     @property
     def expected(self) -> str:
-        """The verdict that the checks that were run are known to give together."""
+        """The expected joint verdict of the checks that were run."""
         if not self.evidence:
             return self.statement.expected if self.statement is not None else "-"
         return statement_verdict((kind_of(e["method"], e["check"]), e["expected"]) for e in self.evidence)
 
     @cached_property
     def checks(self) -> Sequence[Check]:
-        """The checks that the catalogue has of it; none of a user's own."""
+        """The catalogue's checks of the statement; empty for a user's own."""
         return () if self.statement is None else checks_of(self.statement)
 
     @property
     def missing(self) -> int:
-        """How many of these were not run here."""
+        """The number of these that were not run here."""
         run = {(e["method"], e["check"]) for e in self.evidence}
         return sum((c.method, c.name) not in run for c in self.checks)
 
@@ -102,8 +102,8 @@ class Entry:
 
     @property
     def most_refuting(self) -> list[dict[str, Any]]:
-        """Of the checks that refute it those that say most, for a letter: where limits exceed the bound by the largest
-        factor, and those that found something else than is known."""
+        """The most informative checks that refute it, for a report to the authors: those whose limits exceed the bound
+        by the largest factor, and those whose result differs from the record."""
         known = self.refuting
         first = sorted(known, key=lambda e: (e["verdict"] == e["expected"], -(e["ratio"] or 0.0)))[:LETTER_CHECKS]
         kept = {id(e) for e in first}
@@ -122,8 +122,7 @@ class Entry:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What sets it apart from a statement that was read in the paper: restored, derived, another reading, a
-        remark."""
+        """How it differs from a statement that was read in the paper: restored, derived, another reading, a remark."""
         s = self.statement
         if s is None:
             return ()
@@ -133,7 +132,7 @@ class Entry:
 
     @property
     def formula_of(self) -> str:
-        """What its displayed formula is: printed only if it was read, and by the literal reading."""
+        """The status of its displayed formula: printed only if it was read, and by the literal reading."""
         if self.statement is None:
             return "formula"
         if self.statement.printed:
@@ -147,14 +146,15 @@ class Entry:
 
     @property
     def exponents(self) -> list[dict[str, Any]]:
-        """The exponents that checks of a rate fitted and wrote down in full, each with the check's name and verdict."""
+        """The exponents that checks of a rate fitted and recorded in full, each with the check's name and verdict."""
         found = [(e, exponent_of(e.get("notes", {}))) for e in self.evidence]
         return [{"check": e["check"], "verdict": e["verdict"], **fitted} for e, fitted in found if fitted is not None]
 
     @cached_property
     def telling(self) -> list[dict[str, Any]]:
-        """The checks that the page shows in full: those that refute or surprise, and the tightest one by each method,
-        one that an idle algorithm would pass only if there is no other. All are in the evidence's file."""
+        """The checks that the page shows in full: those that refute or differ from the record, and the tightest one by
+        each method. A check that an idle algorithm would pass is shown only if there is no other. The evidence's file
+        has all."""
         shown = [id(e) for e in self.evidence if e["verdict"] != e["expected"]] + [id(e) for e in self.refuting]
         for method in self.methods:
             own = [e for e in self.evidence if e["method"] == method]
@@ -178,13 +178,13 @@ class Entry:
 
     @property
     def power(self) -> Power | None:
-        """What its checks could notice, as recorded; None for a user's own statement."""
+        """The errors that its checks could detect, as recorded; None for a user's own statement."""
         return None if self.statement is None else recorded(self.id)
 
     @property
     def noticed(self) -> float | None:
-        """The smallest share of the right side that some check notices: as recorded, or read off the evidence for a
-        user's own statement; None where none does or nothing is known."""
+        """The smallest share of the right side that some check detects: as recorded, or computed from the evidence for
+        a user's own statement; None where none does or nothing is known."""
         if self.power is not None:
             return self.power.noticed
         told = self.own.get("noticed") or {}
@@ -192,7 +192,7 @@ class Entry:
 
     @property
     def relation(self) -> str:
-        """How its sides stand to each other; empty for a user's own statement of which nothing is told."""
+        """The relation of its sides; empty for a user's own statement without one."""
         return self.statement.relation if self.statement is not None else str(self.own.get("relation", ""))
 
     @property
@@ -202,9 +202,9 @@ class Entry:
         file = str(self.own.get("file", ""))
         if not drawn:
             return check_command(self.id, file)
-        # Each check keeps its share of the false-alarm budget, so that it stops after the same number of lanes.
+        # Each check keeps its share of the false-alarm budget, so that it stops after the same number of replicates.
         many = sum(methods.get(c.method).simulates for c in self.checks) if self.statement is not None else 0
-        many = many or len(drawn)  # evidence from a file may say that what draws nothing has drawn
+        many = many or len(drawn)  # evidence from a file may contain a seed although the check draws nothing
         return f"{check_command(self.id, file)} --seed {drawn[0]['seed']} --alpha {shared(drawn[0]['alpha'], many)}"
 
     @cached_property
@@ -214,8 +214,8 @@ class Entry:
 
 
 def entries_of(evidence: Iterable[dict[str, Any]], own: Mapping[str, Mapping[str, Any]] | None = None) -> list[Entry]:
-    """The catalogue's statements of every paper that has evidence, and statements of the user's own, of which ``own``
-    tells by id."""
+    """The catalogue's statements of every paper that has evidence, and the user's own statements, described in ``own``
+    by id."""
     told = own or {}
     found: dict[str, list[dict[str, Any]]] = {}
     for e in evidence:
@@ -247,7 +247,7 @@ def check_command(id_: str, file: str = "") -> str:
 
 
 def shared(share: float, checks: int) -> str:
-    """The shortest decimal of a budget whose even split over so many checks gives each this very share.
+    """The shortest decimal of a budget whose even split over this many checks gives each exactly this share.
 
     >>> shared(1e-6 / 3, 3), shared(2.5e-9, 4)
     ('1e-06', '1e-08')
@@ -263,7 +263,7 @@ def reference(paper: str) -> str:
 
 
 def copy_read(paper: str) -> str:
-    """Which version of the paper was read, from its package's docstring; empty where that does not say.
+    """The version of the paper that was read, from its package's docstring; empty where that does not say it.
 
     >>> copy_read("zhang2021")
     'the version dated June 28, 2021, with its appendix'
@@ -278,9 +278,9 @@ def _paragraphs(paper: str) -> list[str]:
 
 
 def printed_id(id_: str, readings: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The id of the statement that a repaired or sharpened form, or a second reading, stands beside; else its own.
+    """The id of the statement to which a repaired or sharpened form, or a second reading, belongs; otherwise its own.
 
-    readings: the id of each second reading, and what it is a reading of.
+    readings: the id of each second reading, and the id of the statement that it is a reading of.
 
     >>> printed_id("das2022.theorem7.alpha.repaired"), printed_id("das2022.theorem6")
     ('das2022.theorem7.alpha', 'das2022.theorem6')
@@ -296,7 +296,7 @@ def printed_id(id_: str, readings: Mapping[str, str] = MappingProxyType({})) -> 
 
 
 def siblings(ids: Collection[str], readings: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """Each repaired or sharpened form and each second reading -> the id beside it, where both are among the ids.
+    """Each repaired or sharpened form and each second reading -> the id it belongs to, where both are among the ids.
 
     >>> ids = ["a.lemma1", "a.lemma1.repaired", "a.lemma2.sharpened", "a.lemma1.local"]
     >>> siblings(ids, {"a.lemma1.local": "a.lemma1"})
@@ -308,17 +308,17 @@ def siblings(ids: Collection[str], readings: Mapping[str, str] = MappingProxyTyp
 
 
 def readings_of(chosen: Iterable[Statement | None]) -> dict[str, str]:
-    """The id of each second reading, and what it is a reading of."""
+    """The id of each second reading, and the id of the statement that it is a reading of."""
     return {s.id: s.reading_of for s in chosen if s is not None and s.reading_of}
 
 
 def showing(chosen: Iterable[Statement | None]) -> dict[str, str]:
-    """The id of each sibling that shows a remark, and the statement that the remark is beside."""
+    """The id of each sibling that shows a remark, and the statement with the remark."""
     return {s.remark.shown_by: s.id for s in chosen if s is not None and s.remark is not None}
 
 
 def natural(text: str) -> list[Any]:
-    """A sort key with which theorem10 comes after theorem4."""
+    """A sort key that puts theorem10 after theorem4."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", text)]
 
 

@@ -1,8 +1,8 @@
-"""One page for each paper, a letter to its authors: causes first, then what is printed, what is true, the evidence, and
-the repair; remarks apart.
+"""One page for each paper, a report to its authors: causes first, then the printed and the true text, the evidence and
+the repair; remarks are separate.
 
-Everything comes from the evidence files and the catalogue. An erratum that the evidence at hand does not show is called
-recorded, and nothing is claimed of it.
+Everything comes from the evidence files and the catalogue. An erratum that the available evidence does not show is
+called recorded, and the page claims nothing of it.
 """
 
 from __future__ import annotations
@@ -39,10 +39,12 @@ class Finding:
     """One statement that is refuted, or has an erratum on record.
 
     status: ``refuted``, a check of the evidence is violated; ``not checked``, no check that could show it was run;
-    ``not confirmed``, those that were run do not show it. ``missing`` are the checks (method, name) that are known to
-    refute it and were not run; ``affected`` are the paper's statements (id, state) that rest on it; ``readings`` are
-    the other readings of its words; ``command`` repeats the evidence, or gets what shows the erratum where there is
-    none.
+    ``not confirmed``, those that were run do not show it.
+
+    * ``missing``: the checks (method, name) that are known to refute it and were not run;
+    * ``affected``: the paper's statements (id, state) that depend on it;
+    * ``readings``: the other readings of its words;
+    * ``command``: repeats the evidence, or computes evidence that shows the erratum if there is none.
     """
 
     entry: Entry
@@ -56,7 +58,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class ShownRemark:
-    """A remark beside a statement, and the sibling that shows it (None where it is not entered).
+    """A remark on a statement, and the sibling that shows it (None where the catalogue does not have it).
 
     status: ``shown``, a check refutes the sibling; ``not checked``; ``not confirmed``, those that were run do not.
     """
@@ -71,7 +73,7 @@ class ShownRemark:
 
 @dataclass(frozen=True)
 class PaperErrata:
-    """What the page of one paper shows; ``printed`` are the statements that were read in it."""
+    """The content of one paper's page; ``printed`` are the statements that were read in it."""
 
     paper: str
     reference: str
@@ -105,13 +107,13 @@ class PaperErrata:
 
     @property
     def grades(self) -> list[tuple[str, str, int]]:
-        """Each grade, what it means, and how many errata have it."""
+        """Each grade, its meaning, and the number of errata that have it."""
         counts = grades_of(self._accused)
         return [(grade, text, counts[grade]) for grade, text in GRADES.items()]
 
     @property
     def provenances(self) -> dict[str, int]:
-        """How many statements were read, were restored, are derived, and are second readings."""
+        """The numbers of statements that were read, restored, derived, or second readings."""
         return provenances(e.statement for e in self.entries if e.statement is not None)
 
     @property
@@ -125,7 +127,7 @@ class PaperErrata:
 
     @property
     def slips_once(self) -> dict[str, tuple[Entry, ...]]:
-        """Each slip once, with all the statements that it is recorded beside."""
+        """Each typo once, with all the statements that it is recorded for."""
         found: dict[str, tuple[Entry, ...]] = {}
         for entry, slip in self.slips:
             found[slip] = (*found.get(slip, ()), entry)
@@ -138,20 +140,20 @@ class PaperErrata:
 
     @property
     def quiet(self) -> tuple[Entry, ...]:
-        """The statements without a finding or a remark; repaired and sharpened forms stand elsewhere."""
+        """The statements without a finding or a remark; repaired and sharpened forms are listed elsewhere."""
         told = {f.entry.id for f in self.findings}
         told |= {e.id for r in self.remarks for e in (r.entry, r.sibling) if e is not None}
         return tuple(e for e in self.entries if e.id not in told and not e.id.endswith(DERIVED))
 
     @property
     def verdicts(self) -> dict[str, int]:
-        """How many of the checked statements have each verdict; one whose erratum was left unchecked has none."""
+        """The number of checked statements with each verdict; one whose erratum was left unchecked has none."""
         seen = [e.verdict for e in self.checked if not e.open_erratum]
         return {v: seen.count(v) for v in OF_STATEMENTS if v in seen}
 
     @property
     def methods(self) -> dict[str, int]:
-        """How many of the checked statements each method speaks of."""
+        """The number of checked statements with evidence by each method."""
         return {m: n for m in methods.known() if (n := sum(m in e.methods for e in self.checked))}
 
 
@@ -213,7 +215,7 @@ def _not_run(entry: Entry) -> tuple[tuple[str, str], ...]:
 
 
 def write_letter(site: Site, errata: PaperErrata, rests: ProofMap, alphas: Sequence[float]) -> None:
-    """Write the letter to a paper's authors; ``rests`` is the paper's proof map."""
+    """Write the report to a paper's authors; ``rests`` is the paper's proof map."""
     inside = {r.entry.id: f"#remark-{anchor(r.entry.id)}" for r in errata.remarks}
     inside |= {f.entry.id: f"#{anchor(f.entry.id)}" for f in errata.findings}
     name = site.letter(errata.paper)

@@ -1,4 +1,4 @@
-// Search, filters and order of the table of statements. Without it the table shows all, in the order of the papers.
+// Search, filters and order of the table of statements. Without this script the table shows all, in the papers' order.
 "use strict";
 (() => {
   const form = document.getElementById("find"), table = document.getElementById("table"), body = table.tBodies[0];
@@ -19,7 +19,7 @@
   const compare = (key, down) => (a, b) => {
     const x = a.dataset[key], y = b.dataset[key];
     if (x === y || key === "place") return of.get(a) - of.get(b);
-    if (x === "" || y === "") return x === "" ? 1 : -1;   // what has no value comes last, whichever way
+    if (x === "" || y === "") return x === "" ? 1 : -1;   // rows without a value come last in both directions
     const numbers = key === "ratio" || key === "power" || key === "checks";
     return (numbers ? x - y : x.localeCompare(y)) * (down ? -1 : 1) || of.get(a) - of.get(b);
   };
@@ -47,7 +47,7 @@
       if (value && !(name === "sort" && value === "place-up")) query.set(name, value);
     }
     try { history.replaceState(null, "", `${location.pathname}${query.size ? `?${query}` : ""}${location.hash}`) } catch (e) {
-      /* the address stays, and the table is as asked */
+      /* the address stays, and the table is as requested */
     }
   };
   const take = () => {

@@ -1,4 +1,4 @@
-"""The figures that the pages show, which lie beside them: SVG where that is small, else PNG."""
+"""The figures that the pages show, in files next to them: SVG where that is small, otherwise PNG."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SVG_BYTES = 600_000
 
 @dataclass(frozen=True)
 class Figures:
-    """Draws the figures of validations anew, or takes those at hand.
+    """Draws the figures of validations again, or uses those that are there.
 
-    redraw: False takes the figures as they lie there. folder: the folder of scripts that draw them, the package's own
-    when it is None. store: where figures are taken from that are there, unless ``fresh``, and are kept.
+    redraw: False uses the figures that are there. folder: the folder of scripts that draw them, the package's own
+    when it is None. store: figures are taken from it, unless ``fresh``, and stored in it.
     """
 
     output: Path
@@ -48,12 +48,12 @@ class Figures:
             for file, content in self._drawn(self.scripts[name], document).items():
                 write(place / file, content)
         elif self.redraw:
-            self.tell(f"there is no script {name!r} here to redraw its figures: those in {str(place)!r} are taken")
+            self.tell(f"there is no script {name!r} here to redraw its figures: those in {str(place)!r} are used")
         stems = [p.stem for p in place.glob("*.png") if p.stem == name or p.stem.startswith(f"{name}-")]
         return [self._shown(stem, document) for stem in sorted(stems, key=natural)]
 
     def _drawn(self, path: Path, document: Mapping[str, Any]) -> dict[str, bytes]:
-        """The figures by file name; a script is loaded where they are not in the store."""
+        """The figures by file name; a script is loaded only where they are not in the store."""
         if self.store is not None and not self.fresh:
             files = take_figures(figures_slot(path, self.folder, document["data"], self.store))
             if files is not None:
@@ -63,7 +63,7 @@ class Figures:
             return validation.redraw(script, document, self.store, self.fresh)
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise InputError(
-                f"the figures of {document['name']!r} cannot be drawn from its evidence ({told(error)}): make it anew "
+                f"the figures of {document['name']!r} cannot be drawn from its evidence ({told(error)}): make it again "
                 "or remove it"
             ) from error
 

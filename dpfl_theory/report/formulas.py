@@ -1,4 +1,4 @@
-"""A statement's formulas as LaTeX and as MathML, which browsers render without fonts or scripts of their own."""
+"""A statement's formulas as LaTeX and as MathML, which browsers render without their own fonts or scripts."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ _ALONE = re.compile(r"<mrow>(<m[ino]>[^<]*</m[ino]>)</mrow>")
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a displayed formula: the sign before it, its LaTeX, the name of the term, and which term it is on its
-    side (for its colour)."""
+    """One line of a displayed formula: the preceding sign, its LaTeX, the name of the term, and the number of the term
+    on its side (for its colour)."""
 
     sign: str
     latex: str
@@ -101,9 +101,9 @@ def _names(statement: Statement) -> dict[str, str]:
 
 
 def latex(expression: Any, statement: Statement) -> str:
-    """The sympy expression with the statement's own letters: first the coefficient, then sums, then expectations.
+    """The sympy expression with the statement's own symbols: first the coefficient, then sums, then expectations.
 
-    A letter that stands for a sum is put in parentheses where a factor stands beside it.
+    A symbol that denotes a sum is put in parentheses where it has a factor.
     """
     expr = sp.sympify(expression)
     names = _names(statement)
@@ -171,7 +171,7 @@ def prescriptions(statement: Statement) -> list[str]:
 
 @cache
 def letters(statement: Statement) -> list[dict[str, str]]:
-    """The statement's letters and expectations: name, MathML, meaning and unit."""
+    """The statement's symbols and expectations: name, MathML, meaning and unit."""
     from dpfl_theory.statements.units import format_unit
 
     units = statement.units
@@ -200,7 +200,7 @@ def mathml(text: str, display: str = "block") -> str:
     >>> "<mi>α</mi>" in mathml(r"\alpha + 1")
     True
 
-    The outer row stays: without it a page that styles ``math`` as a block sets one sign under the other.
+    The outer row stays: without it a page that styles ``math`` as a block would put one sign below the other.
 
     >>> mathml(r"\alpha + 1").startswith('<math display="block"><mrow>')
     True
@@ -213,15 +213,15 @@ def mathml(text: str, display: str = "block") -> str:
         tree = ElementTree.fromstring(str(convert(text, display=display)))
         for element in tree.iter():
             _admit(element)
-        made = ElementTree.tostring(tree, encoding="unicode")  # escaped anew: the converter leaves that to others
-    except Exception:  # what a file says is LaTeX may be anything, and the converter has no error of its own for it
+        made = ElementTree.tostring(tree, encoding="unicode")  # escaped again: the converter leaves that to others
+    except Exception:  # LaTeX from a file may be any text, and the converter has no error of its own for it
         made = f'<math display="{display}"><mtext>{escape(text)}</mtext></math>'
     return _ALONE.sub(r"\1", made.replace(' fence="false"', "").replace(' display="inline"', ""))
 
 
 def _admit(element: Any) -> None:
-    """Take an element of a formula without its namespace, which a page of HTML need not say; ValueError for one that is
-    none, or has attributes of more than its looks."""
+    """An element of a formula without its namespace, which a page of HTML need not name. Raises ValueError for an
+    element that is not a formula, or has attributes other than its style."""
     element.tag = str(element.tag).removeprefix("{http://www.w3.org/1998/Math/MathML}")
     if element.tag not in _ELEMENTS or set(element.attrib) - _ATTRIBUTES:
-        raise ValueError(f"the element {element.tag!r} is more than a formula")
+        raise ValueError(f"the element {element.tag!r} is not part of a formula")

@@ -1,7 +1,7 @@
-"""Layered drawing of a graph of proofs: each conclusion right of what it rests on, few crossings, short links.
+"""Layered drawing of a graph of proofs: each conclusion to the right of its premises, few crossings, short links.
 
-The classical four steps: cycles are cut, nodes get layers, the order in each layer is improved by barycentres, and
-heights follow by least squares that keep the order (an isotonic regression). networkx does the graph theory.
+It has the four classical steps: cycles are cut, nodes get layers, barycentres improve the order in each layer, and
+least squares that keep the order (an isotonic regression) give the heights. networkx does the graph theory.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Drawing:
 def draw(blocks: Sequence[Block], links: Sequence[tuple[str, str]], width: float) -> Drawing:
     """Blocks and the links (premise, conclusion) between their nodes; a link inside a block is left out.
 
-    Parts without a link to each other are set side by side where the width allows.
+    Parts without a link to each other are placed side by side where the width allows it.
     """
     import networkx as nx
 
@@ -79,7 +79,7 @@ def draw(blocks: Sequence[Block], links: Sequence[tuple[str, str]], width: float
 
 
 def shelves(drawings: Sequence[Drawing], width: float, gap: float = 36.0) -> Drawing:
-    """Drawings set side by side, in rows that are no wider than ``width``."""
+    """Drawings placed side by side, in rows that are no wider than ``width``."""
     x = y = tallest = widest = 0.0
     at: dict[str, tuple[float, float, float]] = {}
     links: dict[tuple[str, str], tuple[tuple[float, float], ...]] = {}
@@ -95,7 +95,7 @@ def shelves(drawings: Sequence[Drawing], width: float, gap: float = 36.0) -> Dra
 
 
 def _ranks(graph: Any) -> dict[int, int]:
-    """Each block's layer: right of all premises, and as near to its first conclusion as that allows.
+    """Each block's layer: to the right of all premises, and as near to its first conclusion as possible.
 
     A cycle is cut at one link, which is then drawn backwards.
     """
@@ -150,7 +150,7 @@ class _Part:
         return self.rank[item] if isinstance(item, int) else item[1]
 
     def _order(self) -> None:
-        """Sweeps to and fro; the order with the fewest crossings is kept."""
+        """Sweeps in both directions; the order with the fewest crossings is kept."""
         best, fewest = [list(layer) for layer in self.layers], self._crossings()
         for sweep in range(SWEEPS):
             for layer in self.layers if sweep % 2 == 0 else self.layers[::-1]:
@@ -173,7 +173,7 @@ class _Part:
         )
 
     def _heights(self) -> dict[Item, float]:
-        """Tops of blocks and wires: links as level as the order and the distances in each layer allow."""
+        """Tops of blocks and wires, with links as level as the order and the distances in each layer allow."""
         from scipy.optimize import isotonic_regression
 
         offsets: list[list[float]] = []
@@ -198,7 +198,7 @@ class _Part:
                     wanted.append(sum(pulls) / len(pulls) if pulls else top[item])
                     weights.append(float(len(pulls)) if pulls else 0.1)
                     if not isinstance(item, int):
-                        weights[-1] *= 4.0  # a wire that bends reads worst
+                        weights[-1] *= 4.0  # a bend in a wire is the hardest to read
                 shifted = [w - o for w, o in zip(wanted, offsets[number])]
                 found = isotonic_regression(shifted, weights=weights).x
                 for item, x, offset in zip(layer, found, offsets[number]):
@@ -207,8 +207,8 @@ class _Part:
         return {item: y - highest for item, y in top.items()}
 
     def _pulls(self, item: Item, top: Mapping[Item, float], ends: Sequence[int]) -> list[float]:
-        """Where the item's top would have to lie for each of its links to be level; it is the link's first end (0, the
-        premise) or its second (1)."""
+        """The tops of the item at which its links would be level; the item is the link's first end (0, the premise) or
+        its second (1)."""
         return [
             top[step[1 - own][0]] + step[1 - own][1] - step[own][1]
             for own in ends

@@ -16,7 +16,7 @@ def one(mathml: str) -> str:
 
 
 def raised(base: str, power: str) -> str:
-    """A base with what is raised, above its index where it has one."""
+    """A base with its superscript, above its index if it has one."""
     if base.startswith("<msub>") and base.count("<msub>") == 1 and base.endswith("</msub>"):
         return f"<msubsup>{base[6:-7]}{one(power)}</msubsup>"
     return f"<msup>{one(base)}{one(power)}</msup>"

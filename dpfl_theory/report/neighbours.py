@@ -1,4 +1,4 @@
-"""What stands beside a statement in the proofs: what it rests on, what rests on it, and its other forms."""
+"""The neighbours of a statement in the proofs: its premises, its conclusions, and its other forms."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Beside:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The statements that one rests on directly, those that rest on it, its other forms (readings, repaired or
-    sharpened ones), and by which ways it rests on refuted steps."""
+    """The premises of a statement, its conclusions, its other forms (readings, repaired or sharpened ones), and the
+    paths by which it depends on refuted steps."""
 
     premises: tuple[Beside, ...]
     conclusions: tuple[Beside, ...]
@@ -34,7 +34,7 @@ class Neighbours:
 
 def neighbours(id_: str, graph: Any, beside: Mapping[str, str]) -> Neighbours:
     """The neighbours of a statement in the graph of proofs; ``beside`` gives for each other form the statement that it
-    stands beside."""
+    belongs to."""
     first = beside.get(id_, id_)
     forms = [i for i in (first, *(i for i, of in beside.items() if of == first)) if i != id_]
     return Neighbours(

@@ -1,4 +1,4 @@
-"""What the front page tells of each paper: which theorems hold, why the others fail, and how near bounds come."""
+"""The front page's summary of each paper: which theorems hold, why the others fail, and how tight the bounds are."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["Finding", "Row", "Tightness", "counts", "findings", "in_all", "tight
 
 THEOREMS = ("theorem", "corollary")
 WITHIN = 2.0
-"""A bound within this factor of what was measured is called near."""
+"""A bound within this factor of the measured value is called near."""
 DECADES = 3
-"""The scale of tightness begins at 10 to minus this power; what is looser lies at its end."""
+"""The scale of tightness starts at 10 to minus this power; looser bounds are at its end."""
 PROVENANCES = {
     "read": "read in the papers",
     "restored": "restored",
@@ -31,28 +31,28 @@ PROVENANCES = {
 
 @dataclass(frozen=True)
 class Row:
-    """Closenesses of statements, left side over right side (right over left for ``>=``), each with its id."""
+    """Ratios of statements, left side over right side (right over left for ``>=``), each with its id."""
 
     of: tuple[tuple[str, float], ...]
 
     @property
     def median(self) -> float:
-        """The median closeness."""
+        """The median ratio."""
         return median(value for _, value in self.of)
 
     @property
     def near(self) -> int:
-        """How many bounds are within the factor `WITHIN`."""
+        """The number of bounds within the factor `WITHIN`."""
         return sum(value >= 1.0 / WITHIN for _, value in self.of)
 
     @property
     def dots(self) -> list[tuple[float, str, float]]:
-        """Where each statement's dot lies in percent, its id and its closeness."""
+        """The position of each statement's dot in percent, its id and its ratio."""
         return [(self.at(value), id_, value) for id_, value in sorted(self.of, key=lambda pair: pair[1])]
 
     @staticmethod
     def at(value: float) -> float:
-        """A closeness's place on a logarithmic scale that ends at 1, in percent.
+        """A ratio's position on a logarithmic scale that ends at 1, in percent.
 
         >>> Row.at(1.0), Row.at(1e-9)
         (100.0, 0.0)
@@ -62,8 +62,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Tightness:
-    """How near the inequalities that hold come to what was found: by the check that comes nearest, worst cases among
-    them, and in a run of the algorithm, which is the median of its simulations. A row is None where it has no dots."""
+    """The tightness of the inequalities that hold.
+
+    It is given by the check nearest to the bound, worst cases included, and for runs of the algorithm by the median of
+    the simulations. A row is None where it has no dots."""
 
     nearest: Row
     runs: Row | None
@@ -93,12 +95,14 @@ def tightness(entries: Iterable[Entry]) -> Tightness | None:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of one paper, or of the statements outside the catalogue (``paper`` is empty).
+    """The findings for one paper, or for the statements outside the catalogue (``paper`` is empty).
 
-    theorems: the paper's theorems and corollaries, by verdict; others: its other statements; ours: repaired and
-    sharpened forms; causes: why statements fail that the evidence refutes, those that explain most first; errata: how
-    many those are; repaired: how many of them have a repair that holds; recorded: errata on record that the evidence
-    does not show; figures: validations of the paper.
+    * theorems: the paper's theorems and corollaries, by verdict; others: its other statements;
+    * ours: repaired and sharpened forms;
+    * causes: why statements fail that the evidence refutes, those that explain most first;
+    * errata: the number of those statements; repaired: the number of them with a repair that holds;
+    * recorded: errata on record that the evidence does not show;
+    * figures: validations of the paper.
     """
 
     paper: str
@@ -117,29 +121,29 @@ class Finding:
 
     @property
     def authors(self) -> str:
-        """Who wrote it."""
+        """The authors."""
         return self.reference.split(": ", 1)[0] if ": " in self.reference else ""
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """The title."""
         return self.reference.split(": ", 1)[-1].removesuffix(".")
 
     @property
     def told(self) -> Mapping[str, int]:
-        """What the bar shows: theorems where there are any, else all statements."""
+        """The statements of the bar: theorems where there are any, otherwise all statements."""
         return self.theorems or self.others
 
     @property
     def total(self) -> int:
-        """How many those are."""
+        """The number of those statements."""
         return sum(self.told.values())
 
 
 def findings(
     entries: Sequence[Entry], errata: Mapping[str, PaperErrata], validations: Sequence[Mapping[str, Any]]
 ) -> list[Finding]:
-    """What was found of each paper, and last of the statements outside the catalogue."""
+    """The findings for each paper, and last for the statements outside the catalogue."""
     figures = [v["source"].get("paper") for v in validations]
     found = []
     for paper, group in sorted(groups_of(entries).items(), key=lambda pair: (not pair[0], pair[0])):
@@ -176,7 +180,7 @@ def _verdicts(entries: Iterable[Entry]) -> dict[str, int]:
 
 
 def counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """How many statements, verdicts, checks, figures and claims of figures there are."""
+    """The numbers of statements, verdicts, checks, figures and claims of figures."""
     checked = [e for e in entries if e.evidence]
     found = validation.counted([c for v in validations for c in v["data"].get("claims", [])])
     shows = showing(e.statement for e in entries)
@@ -199,7 +203,7 @@ def counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) -
 
 
 def in_all(found: Sequence[Finding]) -> dict[str, int]:
-    """What was found of all papers together: theorems, how many of them hold and are refuted, errata, their causes, and
+    """The findings for all papers together: theorems, how many of them hold and are refuted, errata, their causes, and
     how many have a repair that holds."""
     papers = [f for f in found if f.paper]
     return {

@@ -1,4 +1,4 @@
-// On every page: the switch of colours, and "/" for the search.
+// On every page: the colour switch, and "/" for the search.
 "use strict";
 (() => {
   const root = document.documentElement, site = document.querySelector("nav.site"), b = document.createElement("button");
@@ -12,7 +12,7 @@
   label();
   b.addEventListener("click", () => {
     root.dataset.theme = dark() ? "light" : "dark";
-    try { localStorage.setItem("dpfl-theme", root.dataset.theme) } catch (e) { /* not kept, and the page is as usual */ }
+    try { localStorage.setItem("dpfl-theme", root.dataset.theme) } catch (e) { /* not stored; the page works as usual */ }
     label();
   });
   site.append(b);

@@ -1,8 +1,8 @@
-"""Proof maps: each paper's statements as a graph of what rests on what, coloured by verdict.
+"""Proof maps: each paper's statements as a graph of dependencies, coloured by verdict.
 
-The links are the catalogue's ``uses``, the verdicts those of the evidence. A statement that is not refuted itself but
-rests, directly or through others, on a refuted one is marked: its proof, as it stands, does not carry it. What an
-erratum says to survive is not marked, nor what is reached through it alone.
+The links are the catalogue's ``uses``, the verdicts those of the evidence. A statement is marked if it is not refuted
+itself but depends, directly or through others, on a refuted one: its proof, as it is, does not establish it. Statements
+that survive an erratum are not marked, nor those reached only through them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ MARKS = {
     "unchecked": "○",
     "not entered": "–",
 }
-"""The states of a node. ``remarked``: it is entered under another condition, fails there, and so shows a remark."""
+"""The states of a node. ``remarked``: it was entered under another condition, fails there, and so shows a remark."""
 WIDTH = 1120.0
 BETWEEN = 64.0
-"""Room between the linked statements and the others, with a line of text in it."""
+"""Space between the linked statements and the others, with a line of text in it."""
 ID_WIDTH, TEXT_WIDTH, PADDING = 7.6, 6.1, 24.0
 """Pixels for each character of the id and of the line below it, and around both."""
 TITLE_WIDTH = 320.0
@@ -43,9 +43,11 @@ WEIGHTY = ("theorem", "corollary")
 class Node:
     """A statement in the map.
 
-    state: its verdict, ``remarked``, ``not checked`` or ``not entered``; rests: whether it rests on a refuted step and
-    is not itself refuted; line: what is written below the id; marks: whether it is restored, derived, another reading,
-    or has a remark; reading: how it is read, where its words allow more than one way.
+    * state: its verdict, ``remarked``, ``not checked`` or ``not entered``;
+    * rests: whether it depends on a refuted step and is not itself refuted;
+    * line: the text below the id;
+    * marks: whether it is restored, derived, another reading, or has a remark;
+    * reading: how it is read, where its words allow more than one way.
     """
 
     id: str
@@ -67,13 +69,13 @@ class Node:
     def told(self) -> str:
         """The node in words."""
         state = "fails, which shows a remark" if self.state == "remarked" else self.state
-        parts = (state, *self.marks, *(["rests on a refuted step"] if self.rests else []))
+        parts = (state, *self.marks, *(["depends on a refuted step"] if self.rests else []))
         return f"{self.id}: {self.title}. {', '.join(parts)}{f'. Read: {self.reading}' if self.reading else ''}"
 
 
 @dataclass(frozen=True)
 class Rest:
-    """That a statement rests on a refuted one: ``through`` holds the statements between them, the nearest first."""
+    """That a statement depends on a refuted one: ``through`` holds the statements between them, the nearest first."""
 
     id: str
     state: str
@@ -92,7 +94,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Placed:
-    """A node with the place of its box and what it links to (empty for nothing)."""
+    """A node with the place of its box and the address that it links to (empty for none)."""
 
     node: Node
     x: float
@@ -104,7 +106,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class ProofMap:
-    """One paper's map: its drawing, and in words what rests on what is refuted."""
+    """One paper's map: its drawing, and the statements that depend on refuted ones as text."""
 
     paper: str
     width: float
@@ -112,10 +114,10 @@ class ProofMap:
     nodes: tuple[Placed, ...]
     links: tuple[Link, ...]
     apart: float | None
-    """Where the text above the statements without links stands; None where all are linked."""
+    """The position of the text above the statements without links; None where all are linked."""
     rests: tuple[Rest, ...]
     open: tuple[str, ...]
-    """What is recorded as refuted, and the evidence at hand does not speak of it."""
+    """The statements recorded as refuted on which there is no evidence here."""
     states: Mapping[str, int]
 
     @property
@@ -125,7 +127,7 @@ class ProofMap:
 
 
 def proof_graph(entries: Sequence[Entry]) -> Any:
-    """The graph of all entries and of what they rest on, premise to conclusion; each node has ``state`` and ``entry``.
+    """The graph of all entries and their dependencies, premise to conclusion; each node has ``state`` and ``entry``.
 
     An id that neither the entries nor the catalogue know has the state ``not entered``, and no entry.
     """
@@ -151,21 +153,21 @@ def proof_graph(entries: Sequence[Entry]) -> Any:
                 waiting.append(premise)
     for id_ in showing(e.statement for e in known.values()):
         if id_ in graph and graph.nodes[id_]["state"] == "violated":
-            graph.nodes[id_]["state"] = "remarked"  # it was entered to fail, and accuses nobody
+            graph.nodes[id_]["state"] = "remarked"  # it was entered to fail, and is not an error of the authors
     return graph
 
 
 def _state(entry: Entry | None) -> str:
     if entry is None:
         return "not entered"
-    # Other checks may hold; what is known to refute it decides, and that was not run.
+    # Other checks may hold; the one that is known to refute it decides, and was not run.
     return "not checked" if entry.open_refutation else entry.verdict
 
 
 def rests_of(graph: Any, id_: str) -> tuple[Rest, ...]:
-    """The refuted statements that this one rests on, directly or through statements that are not refuted.
+    """The refuted statements that this one depends on, directly or through statements that are not refuted.
 
-    A way through what survives the refuted statement does not count.
+    A path through a statement that survives the refuted one does not count.
     """
     import networkx as nx
 
@@ -182,16 +184,16 @@ def rests_of(graph: Any, id_: str) -> tuple[Rest, ...]:
 
 
 def resting_on(graph: Any, id_: str) -> tuple[str, ...]:
-    """The ids of what uses a statement, directly or through others, whether or not it survives there."""
+    """The ids of the statements that use this one, directly or through others, whether or not it survives there."""
     import networkx as nx
 
     return tuple(sorted(nx.descendants(graph, id_), key=natural)) if id_ in graph else ()
 
 
 def harmed(graph: Any, id_: str) -> tuple[str, ...]:
-    """The ids of what rests on a statement, directly or through others, without those that survive.
+    """The ids of the statements that depend on this one, directly or through others, without those that survive.
 
-    A way from one statement to another ends at what survives an erratum that it has passed.
+    A path from one statement to another ends at one that survives an erratum passed on the way.
     """
     if id_ not in graph:
         return ()
@@ -210,14 +212,14 @@ def harmed(graph: Any, id_: str) -> tuple[str, ...]:
 
 
 def _survivors(graph: Any, id_: str) -> frozenset[str]:
-    """What is said to survive the erratum of a statement, if it has one."""
+    """The statements that survive the erratum of this one, if it has one."""
     entry = graph.nodes[id_]["entry"]
     erratum = None if entry is None or entry.statement is None else entry.statement.erratum
     return frozenset() if erratum is None else frozenset(erratum.survives)
 
 
 def proof_map(paper: str, graph: Any, href: Callable[[str], str]) -> ProofMap:
-    """The map of one paper's statements, and of what they rest on in others, drawn from `proof_graph`.
+    """The map of one paper's statements and of their dependencies in other papers, drawn from `proof_graph`.
 
     ``href`` gives the address that an id links to, or an empty one.
     """
@@ -240,7 +242,7 @@ def proof_map(paper: str, graph: Any, href: Callable[[str], str]) -> ProofMap:
         drawing.width,
         drawing.height,
         tuple(Placed(nodes[i], *drawing.at[i], ROW, href(i)) for i in ids),
-        tuple(sorted(drawn, key=lambda link: link.classes == "doubtful")),  # what matters most lies on top
+        tuple(sorted(drawn, key=lambda link: link.classes == "doubtful")),  # the most important link is on top
         apart,
         tuple(rest for i in ids for rest in rests[i]),
         tuple(i for i in ids if (e := graph.nodes[i]["entry"]) is not None and e.open_refutation),
@@ -249,7 +251,7 @@ def proof_map(paper: str, graph: Any, href: Callable[[str], str]) -> ProofMap:
 
 
 def _label(id_: str, paper: str, beside: Mapping[str, str]) -> str:
-    """What is written in the box: the id without its paper, and for a sibling only what sets it apart."""
+    """The text in the box: the id without its paper, and for a sibling only the part that distinguishes it."""
     return id_.removeprefix(f"{beside[id_]}.") if id_ in beside else id_.removeprefix(f"{paper}.")
 
 
@@ -289,7 +291,7 @@ def _blocks(ids: Sequence[str], beside: Mapping[str, str], nodes: Mapping[str, N
 
 @lru_cache(maxsize=16)  # a paper's map is on two pages
 def _placed(blocks: tuple[Block, ...], links: tuple[tuple[str, str], ...]) -> tuple[Drawing, float | None]:
-    """The linked blocks in layers, then those without links in rows, and where the latter begin."""
+    """The linked blocks in layers, then those without links in rows, and the place where the latter start."""
     linked = {node for link in links for node in link}
     above = [b for b in blocks if linked & set(b.nodes)]
     below = [b for b in blocks if not linked & set(b.nodes)]
@@ -306,7 +308,7 @@ def _placed(blocks: tuple[Block, ...], links: tuple[tuple[str, str], ...]) -> tu
 
 
 def _curve(points: Sequence[tuple[float, float]]) -> tuple[str, str]:
-    """A link through its points, and the arrow at its end; level where it passes a layer."""
+    """A link through its points, and the arrow at its end; level where it crosses a layer."""
     (x, y), *others = points
     end_x, end_y = points[-1]
     path = f"M{x:.1f} {y:.1f}"

@@ -1,4 +1,4 @@
-"""Where pages lie, how they link to each other, and how they are written: in one step, and only where they changed."""
+"""Places, links and writing of the pages: each page is written in one step, and only if it changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ __all__ = ["CERTIFICATES", "ERRATA", "FIGURES", "INDEX", "MAPS", "STATEMENTS", "
 
 INDEX = "index.html"
 STATEMENTS, FIGURES, MAPS, ERRATA = "statements", "figures", "maps", "errata"
-"""The folders of pages: for each statement, each validation (beside its figures), each proof map, each letter."""
+"""The folders of pages: for each statement, each validation (with its figures), each proof map, each report to
+authors."""
 CERTIFICATES = "certificates"
 """The folder of proofs, one file for each statement, and of the script that verifies them."""
 NAVIGATION = (
@@ -28,13 +29,14 @@ NAVIGATION = (
     (f"{INDEX}#reading", "How to read"),
 )
 MADE = '<meta name="generator" content="dpfl-theory report'
-"""The mark of a page of our own making: only such pages are ever removed."""
+"""The mark of a page made by this package: only such pages are ever removed."""
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def file_names(names: Iterable[str]) -> dict[str, str]:
-    """A file's name, without its ending, for each name: itself where that is safe everywhere, also in an address and
-    where capitals do not count; else what is left of it with a hash.
+    """A file's name, without its ending, for each name: the name itself if it is safe on all systems and in addresses.
+
+    Otherwise it is the safe part of the name with a hash. Names that differ only in capitals are not safe.
 
     >>> file_names(["das2022.theorem4a", "../x"])
     {'das2022.theorem4a': 'das2022.theorem4a', '../x': 'x-d6b96a97'}
@@ -70,7 +72,7 @@ class Site:
         return self.output / name
 
     def file(self, name: str, text: str) -> str:
-        """Write a file unless it is there as it should be; returns its name."""
+        """Write a file unless it is up to date; returns its name."""
         path = self.output / name
         path.parent.mkdir(parents=True, exist_ok=True)
         self.written.add(path)
@@ -96,20 +98,20 @@ class Site:
         return f"{FIGURES}/{self.validations[name]}.html"
 
     def letter(self, paper: str) -> str:
-        """The letter to a paper's authors, from the root; empty where there is none."""
+        """The report to a paper's authors, from the root; empty if there is no report."""
         return f"{ERRATA}/{paper}.html" if paper in self.papers else ""
 
     def map(self, paper: str) -> str:
-        """A paper's proof map, from the root; empty where there is none."""
+        """A paper's proof map, from the root; empty if there is no map."""
         return f"{MAPS}/{paper}.html" if paper in self.papers else ""
 
     def cause(self, cause: str) -> str:
-        """The place of a cause in the letter, from the root; empty where there is none."""
+        """The place of a cause in the report to the authors, from the root; empty if it has no place."""
         letter = self.letter(cause.split(".", 1)[0])
         return letter and f"{letter}#cause-{anchor(cause)}"
 
     def clear(self) -> None:
-        """Remove pages and certificates that an earlier run left and that have no evidence any more."""
+        """Remove pages and certificates of an earlier run for which there is no evidence any more."""
         for folder in (STATEMENTS, FIGURES, MAPS, ERRATA):
             for old in (self.output / folder).glob("*.html"):
                 if old not in self.written and MADE in old.read_text(encoding="utf-8", errors="replace")[:2000]:

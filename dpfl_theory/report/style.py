@@ -1,4 +1,4 @@
-"""One look for all figures: fixed colours for the methods compared, readable sizes, the same bytes when drawn again.
+"""One style for all figures: fixed colours for the methods compared, readable sizes, the same bytes when drawn again.
 
 Figures are `matplotlib.figure.Figure` objects; pyplot and its global state are not used.
 """
@@ -30,7 +30,7 @@ _SETTINGS: dict[str, Any] = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
     "figure.constrained_layout.use": True,
-    "font.family": "DejaVu Sans",  # matplotlib brings it: the same glyphs on every machine
+    "font.family": "DejaVu Sans",  # part of matplotlib: the same glyphs on every machine
     "font.size": 10.0,
     "axes.titlesize": 10.5,
     "axes.titlelocation": "left",
@@ -52,14 +52,14 @@ _SETTINGS: dict[str, Any] = {
     "legend.frameon": False,
     "lines.linewidth": 1.6,
     "lines.markersize": 4.5,
-    "svg.fonttype": "path",  # looks the same without the fonts, in a page that may load none
+    "svg.fonttype": "path",  # renders equally without the fonts, in a page that may load none
     "svg.hashsalt": "dpfl-theory",
     "path.simplify": True,
 }
 
 
 _MOST_MINOR_TICKS = 24
-"""Those of three decades."""
+"""The ticks of three decades."""
 
 
 @contextlib.contextmanager
@@ -103,12 +103,12 @@ def shade(colour: str, share: float) -> tuple[float, float, float]:
 
 
 def band(axes: Axes, x: Any, low: Any, high: Any, colour: str) -> None:
-    """A pale band between two curves, behind everything else."""
+    """A pale band between two curves, behind all other elements."""
     axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0, zorder=0.5)
 
 
 def _without_crowds(drawn: Figure) -> None:
-    """Leave out the minor ticks of axes that have a crowd of them."""
+    """Remove the minor ticks of axes that have too many of them."""
     from matplotlib.ticker import NullLocator
 
     for axes in drawn.axes:
@@ -120,8 +120,8 @@ def _without_crowds(drawn: Figure) -> None:
 def render(drawn: Figure) -> dict[str, bytes]:
     """The figure as ``png`` (150 dpi) and ``svg``: the same bytes each time it is drawn from the same data.
 
-    Everything is laid out once, which takes about as long as drawing it. Long logarithmic axes have no minor ticks,
-    which take as long again.
+    The layout is computed once, which takes about as long as drawing. Long logarithmic axes have no minor ticks, which
+    would take as long again.
     """
     _without_crowds(drawn)
     files: dict[str, bytes] = {}

@@ -1,4 +1,4 @@
-"""The templates' environment: numbers as text, bars, formulas, and pages that carry their own style."""
+"""The templates' environment: numbers as text, bars, formulas, and pages that contain their own style."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ __all__ = ["anchor", "render", "significant"]
 
 PLACE = Path(__file__).parent
 _BLANK = re.compile(r"<pre\b.*?</pre>|(?<=>)\n\s*(?=</?(?:t[dhr]|tbody|dt|dd|dl|m\w+)\b)|\n\s*(?=\n)", re.DOTALL)
-"""Line ends between cells, and empty lines; and code, in which they stay."""
+"""Line ends between cells, and empty lines; and code, in which they are kept."""
 LONG = re.compile(r"(?<![\w./])(?=[\d/]{21})(\d+)(?:/(\d+))?(?![\w./]*\w)")
 """A fraction or whole number of more than twenty characters, on its own."""
 
 
 def render(template: str, place: Path = PLACE, **values: Any) -> str:
-    """The page that a template makes of the values: one of this folder, or of another one that builds on these."""
+    """The page that a template makes of the values: one of this folder, or of another one that extends these."""
     page = str(_environment(place).get_template(template).render(**values))
     return _BLANK.sub(lambda found: found[0] if found[0].startswith("<pre") else "", page)
 
 
 @cache
 def asset(name: str) -> str:
-    """A style sheet or a script of this folder, to stand in a page: sheets without indents and comments."""
+    """A style sheet or a script of this folder, to include in a page: sheets without indents and comments."""
     text = (PLACE / name).read_text(encoding="utf-8")
     if not name.endswith(".css"):
         return text
@@ -65,7 +65,7 @@ def significant(value: Any) -> str:
 
 
 def brief(text: str) -> str:
-    """A sentence with its long fractions and whole numbers, of which exact checks have many, as decimals.
+    """A sentence with its long fractions and whole numbers, which exact checks often have, as decimals.
 
     >>> brief("the worst with 18575167966539727/500000000000000 > 1331/128")
     'the worst with 37.15033593 > 1331/128'
@@ -105,9 +105,9 @@ def shortened(value: Any, most: int = 240) -> str:
 
 
 def bar(e: Mapping[str, Any], entry: Entry) -> dict[str, Any] | None:
-    """Geometry of a tightness bar, in percent of its width: the terms' shares of the bound, and where lhs lies.
+    """Geometry of a tightness bar, in percent of its width: the terms' shares of the bound, and the position of lhs.
 
-    The scale ends a little beyond the larger of bound and lhs, and a limit beyond it is cut off there; None where there
+    The scale ends slightly beyond the larger of bound and lhs, and a limit beyond it is cut off there; None where there
     is nothing to show.
     """
     rhs, lhs = e["rhs"], e["lhs"]
@@ -130,7 +130,7 @@ def bar(e: Mapping[str, Any], entry: Entry) -> dict[str, Any] | None:
 
 
 def first_up(text: str) -> str:
-    """A sentence that begins with a capital.
+    """A sentence that starts with a capital.
 
     >>> first_up("a right side"), first_up("psi_0 depends")
     ('A right side', 'psi_0 depends')
@@ -165,9 +165,9 @@ def _environment(place: Path) -> Any:
         num=significant,
         compact=compact,
         shortened=shortened,
-        mathml=Markup,  # only MathML of our own making goes through this
+        mathml=Markup,  # only MathML made by this package goes through this
         anchor=anchor,
-        prose=lambda text: Markup(prose(str(text))),  # which escapes all that is no MathML of its own making
+        prose=lambda text: Markup(prose(str(text))),  # which escapes everything except MathML made by itself
         first_up=first_up,
         sum_of=sum_of,
         round_to=lambda value: f"{value:.2g}",

@@ -1,4 +1,4 @@
-"""Statements of the user's own in documents of evidence: written with their formula, so that a page can show it."""
+"""The user's own statements in documents of evidence: written with their formula, so that a page can show it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ def described(
     planted: bool = False,
     file: str | Path | None = None,
 ) -> dict[str, Any]:
-    """Of each statement, as plain data: its file, its words, its formula, a line of LaTeX for each term, its letters,
-    its hypotheses, and what its checks could notice (null for one that is refuted, or has no sides); with ``planted``
-    also which terms of the right side could be left out unnoticed, for which its checks are run again. file: where they
-    are defined, which the command that repeats their evidence names."""
+    """Each statement as plain data: its file, its text, its formula, its symbols, hypotheses and power.
+
+    The formula has a line of LaTeX for each term. The power is what its checks could detect (null for a statement that
+    is refuted, or has no sides). With ``planted`` it includes the terms of the right side that could be left out
+    without being detected, for which the checks run again. file: the file that defines the statements, which the
+    command that repeats their evidence names."""
     from dpfl_theory.statements.units import format_unit
 
     found: dict[str, Any] = {}
@@ -48,7 +50,7 @@ def described(
 
 
 def shown_lines(own: Mapping[str, Any]) -> list[Line]:
-    """The displayed formula of what `described` wrote; empty where it cannot be read as one."""
+    """The displayed formula in the output of `described`; empty where it cannot be read as one."""
     found: list[Line] = []
     signs = {"", "+", "-", *RELATIONS.values()}
     for term in own.get("terms", ()):

@@ -1,4 +1,4 @@
-"""What a world is: vectors with errors, choices that are enumerated, and expectations of what is observed."""
+"""Interpretations of a round (worlds): vectors with errors, enumerated choices, and expectations of observations."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dpfl_theory.errors import WorkLimitError
 __all__ = ["EVEN", "SKEWED", "Run", "Vector", "World", "average", "expected", "law", "runs"]
 
 EVEN = ((Fraction(1, 2), 1), (Fraction(1, 2), -1))
-"""The values that an error falls on, with their probabilities: multiples of its size, of mean zero and variance 1."""
+"""The values that an error can take, with their probabilities: multiples of its size, of mean zero and variance 1."""
 SKEWED = ((Fraction(4, 5), Fraction(-1, 2)), (Fraction(1, 5), 2))
 
 
 class Run(int):
-    """At the end of an error's name: in which run of the same thing it is drawn, the first one being 0.
+    """The last part of an error's name: the run of the same object in which it is drawn, the first one being 0.
 
     Errors whose names differ in nothing else are independent draws of one law.
     """
@@ -29,8 +29,8 @@ class Run(int):
 
 @dataclass(frozen=True)
 class Vector:
-    """A point, a gradient or a message: what the world knows of it, and errors that have not been looked at, each by
-    its name with its coefficient.
+    """A point, a gradient or a message: the part known to the world, and unresolved errors, each by its name with its
+    coefficient.
 
     >>> (Vector(1, {"e": 2}) - Vector(3, {"e": 2})) / 2
     Vector(known=-1.0, errors={})
@@ -39,7 +39,7 @@ class Vector:
     known: Any
     errors: Mapping[Hashable, Any] = field(default_factory=dict)
 
-    __array_ufunc__ = None  # a NumPy number times a vector is the vector's business
+    __array_ufunc__ = None  # the vector implements a NumPy number times a vector
 
     def __add__(self, other: Vector) -> Vector:
         return self._plus(other, 1)
@@ -72,7 +72,7 @@ def average(vectors: Sequence[Vector]) -> Vector:
 
 
 def law(name: Hashable) -> Hashable:
-    """What the errors of one law have in common: their names but for the run.
+    """The common part of the names of errors with one law: the name without the run.
 
     >>> law(("noise", 0, 3, Run(1)))
     ('noise', 0, 3)
@@ -81,7 +81,7 @@ def law(name: Hashable) -> Hashable:
 
 
 def runs(cohort: Sequence[int]) -> tuple[tuple[int, Run], ...]:
-    """Each draw of a cohort, and which run of this client it is where every draw is a run of its own.
+    """Each draw of a cohort with the number of this client's run, where every draw is a run of its own.
 
     >>> runs((2, 0, 2))
     ((2, 0), (0, 0), (2, 1))
@@ -90,11 +90,11 @@ def runs(cohort: Sequence[int]) -> tuple[tuple[int, Run], ...]:
 
 
 class World(ABC):
-    """The clients, by number, and what may be asked of them. A world is used with `expected`, which calls `begin`.
+    """The clients, by number, and their operations. A world is used with `expected`, which calls `begin`.
 
     An error has mean zero and a second moment (`variance`); errors of different names are independent. It stays a name
-    in a `Vector` until something that is not linear looks at it (`resolved`): then it falls on a multiple of its size,
-    which are two opposite values with equal probability unless ``shape`` says otherwise.
+    in a `Vector` until a nonlinear operation needs its value (`resolved`). Then it takes a multiple of its size: one of
+    two opposite values with equal probability unless ``shape`` says otherwise.
     """
 
     one: Any = 1.0
@@ -110,7 +110,7 @@ class World(ABC):
         self.weight: Any = Fraction(1)
 
     def begin(self, path: list[int]) -> None:
-        """Start anew, with these choices first, and the first option wherever the path ends."""
+        """Start again, with these choices first, and the first option after they end."""
         self._path, self._chosen, self.weight = path, [], Fraction(1)
         self._values, self._fallen = {}, {}
 
@@ -131,11 +131,11 @@ class World(ABC):
 
     @property
     def ways(self) -> int:
-        """In how many ways the choices of a run like this one fall: the product of the numbers of their options."""
+        """The number of outcomes of the choices of a run like this one: the product of the numbers of their options."""
         return math.prod(options for _, options in self._chosen)
 
     def cohort(self, size: int, replacement: bool = False) -> tuple[int, ...]:
-        """So many clients, drawn uniformly: different ones, or one after another with replacement."""
+        """This many clients, drawn uniformly: different ones, or one after another with replacement."""
         everyone = range(self.clients)
         if replacement:
             return tuple(self.choose(everyone) for _ in range(size))
@@ -146,11 +146,12 @@ class World(ABC):
         return bool(p == 1 or self.choose((True, False), (p, 1 - p)))
 
     def error(self, *name: Hashable, run: int = 0) -> Vector:
-        """An error of this name: a gradient's, or privacy noise. run: which of independent draws of it."""
+        """An error of this name: a gradient's, or privacy noise. run: its number among independent draws of the
+        error."""
         return Vector(self.zero.known, {(*name, Run(run)) if run else name: self.one})
 
     def resolved(self, v: Vector) -> Vector:
-        """The vector with its errors on one of their values, the same wherever an error of this name stands."""
+        """The vector with a value for each of its errors, the same wherever an error of this name occurs."""
         weights, multiples = zip(*self.shape, strict=True)
         for name in v.errors:
             if name not in self._values:
@@ -159,11 +160,11 @@ class World(ABC):
         return self.settled(v)
 
     def fallen(self, v: Vector) -> tuple[Any, ...]:
-        """On which multiples of their sizes the vector's errors fell, once they are resolved."""
+        """The multiples of their sizes that the vector's errors took, once they are resolved."""
         return tuple(self._fallen[name] for name in v.errors)
 
     def fix(self, name: Hashable, value: Any) -> None:
-        """Give an error a value, in place of one of those that it may fall on."""
+        """Give an error a value, in place of one of those that it may take."""
         self._values[name] = value
 
     def settled(self, v: Vector) -> Vector:
@@ -190,11 +191,11 @@ class World(ABC):
         return found
 
     def declare(self, *name: Hashable, variance: Any) -> None:
-        """From now on errors of this name have this second moment: of what is known by its mean and variance alone."""
+        """Sets the second moment of errors of this name, of which only mean and variance are known."""
         self._declared[name] = variance
 
     def second_moment(self, name: Hashable) -> Any:
-        """Of an error: the declared one, or that of its law."""
+        """The second moment of an error: the declared one, or that of its law."""
         name = law(name)
         return self._declared[name] if name in self._declared else self.variance(name)
 
@@ -212,12 +213,12 @@ class World(ABC):
         return average([self.gradient(i, x) for i in range(self.clients)])
 
     def stochastic_gradient(self, client: int, x: Vector, *name: Hashable, run: int = 0) -> Vector:
-        """grad f_i(x) with an error of this name; a world whose errors depend on x says how."""
+        """grad f_i(x) with an error of this name; a world whose errors depend on x defines how."""
         return self.gradient(client, x) + self.error(*name, run=run)
 
     @abstractmethod
     def inner(self, u: Any, v: Any) -> Any:
-        """<u, v> of what is known of two vectors."""
+        """<u, v> of the known parts of two vectors."""
 
     @abstractmethod
     def variance(self, name: Hashable) -> Any:
@@ -225,14 +226,14 @@ class World(ABC):
 
     @abstractmethod
     def size_of(self, name: Hashable) -> Any:
-        """What an error that is looked at falls on a multiple of; the square of it is its second moment."""
+        """The size of an error: a resolved error is a multiple of it, and its square is the second moment."""
 
     @abstractmethod
     def length(self, v: Vector) -> Any:
         """||v||, of a vector that has no errors."""
 
     def bounded(self, v: Vector, threshold: Any) -> Vector:
-        """v, shortened to the threshold where it is longer. Its errors are resolved by that."""
+        """v, shortened to the threshold where it is longer. This resolves its errors."""
         v = self.resolved(v)
         length = self.length(v)
         return v if length <= threshold else v * (self.one * threshold / length)
@@ -244,7 +245,7 @@ class World(ABC):
         return v * (self.one / (alpha + length)) if length else v
 
     def proximal(self, x: Vector, step: Any) -> Vector:
-        """argmin_y f(y) + ||y - x||^2/(2 step), where the world can tell."""
+        """argmin_y f(y) + ||y - x||^2/(2 step), where the world can compute it."""
         raise NotImplementedError(f"a proximal step is not known in {type(self).__name__}")
 
 
@@ -254,11 +255,13 @@ _PROBED = 100_000
 
 
 def expected(world: World, run: Callable[[], Mapping[Name, Any]], most: int | None = None) -> dict[Name, Any]:
-    """The expectation of everything that a run observes, over all ways in which the world's choices can fall.
+    """The expectation of everything that a run observes, over all outcomes of the world's choices.
 
     run: makes its choices through the world and returns named numbers, or quantities of a world that can be added and
-    multiplied by numbers. most: how many ways are gone through; None for all. Raises WorkLimitError where there are
-    more: at once where two runs, with the first options and with the last ones, both have more like them.
+    multiplied by numbers.
+
+    most: the maximum number of outcomes; None for all. Raises WorkLimitError where there are more. It is raised at once
+    where the run with the first options and the one with the last options both have more.
     """
     total: dict[Name, Any] = {}
     path: list[int] | None = []
@@ -275,7 +278,7 @@ def expected(world: World, run: Callable[[], Mapping[Name, Any]], most: int | No
         if most is not None and (ways if count == 1 else count) > most:
             told = f"about {Decimal(ways):.3g}" if count == 1 else f"more than {most}"
             raise WorkLimitError(
-                f"cohorts, coins and the signs of errors fall in {told} ways, and at most {most} are gone through"
+                f"cohorts, coins and the signs of errors have {told} outcomes, and at most {most} are enumerated"
             )
         for name, value in observed.items():
             share = value * world.weight if isinstance(value, (int, Fraction)) else float(world.weight) * value

@@ -14,7 +14,7 @@ __all__ = ["Drawn"]
 
 class Drawn(World):
     """gradients: one function of a vector (d,) for each client; variances: of a whole error vector, by the first part
-    of its name. Every choice is drawn, so that `base.expected` gives one sample, of weight 1."""
+    of its name. Every choice is drawn, so that `base.expected` gives one sample of weight 1."""
 
     def __init__(
         self, gradients: Sequence[Callable[[Any], Any]], d: int, variances: Mapping[str, float], seed: int

@@ -1,8 +1,8 @@
-"""Rounds written with an `Oracle`, played on lanes of runs: what `simulate` runs is the description itself.
+"""Rounds written with an `Oracle`, run on many replicates at once: `simulate` runs the description itself.
 
-A vector of this world is an array (lanes, d), so that one call of the round takes all lanes on. Where a round draws a
-coin or a cohort, its lanes part ways: it is then played for those that chose alike, from the beginning. Noise and
-choices have addresses by seed, lane, round and number, as everywhere.
+A vector of this world is an array (lanes, d), so that one call of the round advances all replicates. Where a round
+draws a coin or a cohort, its replicates separate: the round then runs from its start for each group with equal choices.
+Noise and choices have addresses by seed, lane, round and number, as everywhere.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from dpfl_theory.semantics.oracle import Oracle
 __all__ = ["AVERAGES", "Iterated", "Lanes", "first_vector"]
 
 AVERAGES = ("", "before", "after")
-"""Which point of an iteration is looked at: the last; the mean of x_0, ..., x_{k-1}; that of x_1, ..., x_k."""
+"""The point of an iteration that is observed: the last; the mean of x_0, ..., x_{k-1}; that of x_1, ..., x_k."""
 
 
 class _PartWays(Exception):
-    """Lanes choose differently: the rows that take each option."""
+    """Replicates choose differently: the rows that take each option."""
 
     def __init__(self, groups: Mapping[int, Any]) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class _PartWays(Exception):
 
 
 class Lanes(World):
-    """All lanes of a block in one round, or those ``rows`` of them whose choices so far are ``taken``."""
+    """All replicates of a block in one round, or those ``rows`` of them whose choices so far are ``taken``."""
 
     def __init__(
         self, context: Context, variances: Mapping[Hashable, Any], k: Any, rows: Any = None, taken: Sequence[int] = ()
@@ -51,7 +51,7 @@ class Lanes(World):
         self.one = self.own(context.engine.xp.ones((context.lanes.count, 1)))
 
     def own(self, array: Any) -> Any:
-        """What an array (lanes, ...) of the block has for these lanes."""
+        """The part of an array (lanes, ...) of the block that belongs to these replicates."""
         return array if self._rows is None else array[self._rows]
 
     def choose(self, options: Sequence[Any], weights: Sequence[Any] | None = None) -> Any:
@@ -123,8 +123,8 @@ class Lanes(World):
 
 @dataclass
 class _State:
-    """inner: the author's state, arrays (lanes, d) in place of its vectors; mean, total: the mean of the points so far
-    and their number (lanes, 1), where the mean is looked at."""
+    """inner: the author's state, with arrays (lanes, d) in place of its vectors; mean, total: the mean of the points so
+    far and their number (lanes, 1), where the mean is observed."""
 
     inner: Any
     mean: Any
@@ -133,10 +133,12 @@ class _State:
 
 @dataclass(frozen=True, eq=False)
 class Iterated(Algorithm):
-    """The algorithm that a round describes: ``start(oracle)`` makes its state, ``round(oracle, state)`` the next one,
-    and ``point(state)`` is what observables see; or, with ``average``, the mean of these points (see `AVERAGES`).
+    """The algorithm that a round describes.
 
-    name, letters: what `describe` says.
+    ``start(oracle)`` makes its state, ``round(oracle, state)`` the next one, and ``point(state)`` is the observed
+    point; or, with ``average``, the mean of these points is observed (see `AVERAGES`).
+
+    name, letters: the output of `describe`.
     """
 
     start: Callable[[Oracle], Any]
@@ -198,7 +200,7 @@ class Iterated(Algorithm):
 
 
 def first_vector(state: Any) -> Vector:
-    """The first vector of a state: what observables see where nothing else is said.
+    """The first vector of a state: the observed point by default.
 
     >>> first_vector((Vector(1), Vector(2))).known
     1
@@ -209,7 +211,7 @@ def first_vector(state: Any) -> Vector:
 
 
 def _each(state: Any, of: Callable[[Any], Any]) -> Any:
-    """A state of the same shape, with what ``of`` makes of each of its vectors or arrays."""
+    """A state of the same shape, with ``of`` applied to each of its vectors or arrays."""
     if isinstance(state, (tuple, list)):
         return type(state)(_each(part, of) for part in state)
     if is_dataclass(state) and not isinstance(state, (type, Vector)):
@@ -221,7 +223,7 @@ def _arrays(state: Any) -> Any:
     def array(leaf: Any) -> Any:
         if not isinstance(leaf, Vector):
             raise InputError(
-                f"the state of the iteration holds {leaf!r}, which is no vector: keep vectors in it (zero is o.zero), "
+                f"the state of the iteration holds {leaf!r}, which is not a vector: keep vectors (zero is o.zero), "
                 "and make numbers from o.k, the number of the round"
             )
         return leaf.known

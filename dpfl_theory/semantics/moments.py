@@ -1,8 +1,8 @@
-"""Exact second moments of a linear round after many repetitions, without enumerating what all of them draw.
+"""Exact second moments of a linear round after many repetitions, without enumerating the draws of all of them.
 
-The round is run once for each way in which its own choices can fall, on a state of names: what it returns is then a
-linear form of the state, the number 1 and its errors. Such forms move the matrix E z z^T of z = (1, state) to that
-after the round, however many rounds went before.
+The round is run once for each outcome of its own choices, on a state of names. It then returns a linear form of the
+state, the number 1 and its errors. Such forms map the matrix E z z^T of z = (1, state) to that after the round, however
+many rounds came before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Rows = list[list[int]]
 class Moments(Generic[State]):
     """E z z^T of z = (1, every vector of a state), in whole numbers over one denominator.
 
-    state: each vector is a name, so that forms of it can be written down and looked at.
+    state: each vector is a name, so that forms of it can be written down and inspected.
 
     >>> from dpfl_theory.semantics.rounds.fedavg import FedAvg, fedavg
     >>> world = Quadratics([1], [0], {"noise": 3})
@@ -46,7 +46,7 @@ class Moments(Generic[State]):
 
     @classmethod
     def of(cls, world: Quadratics, start: State) -> Moments[State]:
-        """Of a state whose vectors are known up to errors."""
+        """The moments of a state whose vectors are known up to errors."""
         vectors = _vectors(start)
         world.begin([])
         moments: list[list[Fraction]] = []
@@ -59,11 +59,12 @@ class Moments(Generic[State]):
         return cls(world, state, tuple(map(tuple, entries)), denominator)
 
     def after(self, round_: Callable[[State], State], count: int = 1) -> Moments[State]:
-        """After so many rounds, each with its own choices and errors. The round returns a state of the same shape."""
+        """The moments after this many rounds, each with its own choices and errors. The round returns a state of the
+        same shape."""
         return list(self.along(round_, count))[-1]
 
     def along(self, round_: Callable[[State], State], count: int) -> Iterator[Moments[State]]:
-        """These, and those after each of so many rounds."""
+        """These moments, and those after each of this many rounds."""
         yield self
         if not count:
             return
@@ -103,7 +104,7 @@ class Moments(Generic[State]):
             entries = [
                 [up * m + more * n for m, n in zip(*pair, strict=True)] for pair in zip(moved, added, strict=True)
             ]
-            # What came to the denominator in this round is small: dividing by its part in common costs little.
+            # The factor added to the denominator in this round is small, so dividing by its common part costs little.
             common = math.gcd(grown, *(x for row in entries for x in row))
             entries = [[x // common for x in row] for row in entries]
             denominator = denominator * grown // common

@@ -1,8 +1,8 @@
-"""What the author of a round may ask for, in the same words in every world.
+"""The operations of a round, with the same names in every world.
 
-A round that is written with an `Oracle` is played on fractions, on all functions of a class and on lanes of runs alike:
-vectors are added and multiplied by numbers, and everything else is asked for here. Errors need no names: they are
-numbered in the order in which a round asks for them.
+A round that is written with an `Oracle` runs on fractions, on all functions of a class and on replicates of
+simulations. Vectors are added and multiplied by numbers, and all other operations are here. Errors need no names: they
+are numbered in the order in which a round requests them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Length", "Oracle"]
 
 @dataclass(frozen=True)
 class Length:
-    """A letter that is known by its square alone, times a number: a standard deviation in a worst case, say.
+    """A symbol of which only the square is known, times a number: for example a standard deviation in a worst case.
 
     >>> (Length("sigma", 4.0) / 2).square
     1.0
@@ -31,7 +31,7 @@ class Length:
 
     def __mul__(self, factor: Any) -> Length:
         if not isinstance(factor, (int, float, Fraction)):
-            raise InputError(f"{self.name} is known by its square alone here: multiply it by numbers, nothing else")
+            raise InputError(f"only the square of {self.name} is known here: multiply it only by numbers")
         return Length(self.name, float(factor) ** 2 * self.square)
 
     __rmul__ = __mul__
@@ -41,7 +41,7 @@ class Length:
 
 
 class Oracle:
-    """What a round may ask for. Vectors have unit X, gradients F/X.
+    """The operations available to a round. Vectors have unit X, gradients F/X.
 
     k: the number of the round, from 0. clients: their numbers. start: the starting point. zero: the zero vector.
     """
@@ -83,11 +83,12 @@ class Oracle:
         return self.world.coin(p)
 
     def cohort(self, size: int, replacement: bool = False) -> tuple[int, ...]:
-        """So many clients, drawn uniformly: different ones, or one after another with replacement."""
+        """This many clients, drawn uniformly: different ones, or one after another with replacement."""
         return self.world.cohort(size, replacement)
 
     def clip(self, v: Vector, threshold: Any) -> Vector:
-        """v min(1, threshold/||v||), which is no linear form: InputError in a worst case over a class of functions."""
+        """v min(1, threshold/||v||), which is not a linear form: InputError in a worst case over a class of
+        functions."""
         return self._short(lambda: self.world.bounded(v, threshold))
 
     def normalise(self, v: Vector, alpha: Any = 0) -> Vector:
@@ -99,7 +100,7 @@ class Oracle:
         try:
             return compute()
         except TypeError as error:
-            told = "clipping and normalising are no linear forms, as worst cases need: check by exact and monte-carlo"
+            told = "clipping and normalising are not linear forms, as worst cases need: check by exact and monte-carlo"
             raise InputError(told) from error
 
     def proximal(self, x: Vector, step: Any) -> Vector:

@@ -1,9 +1,9 @@
 """Performance estimation: all functions of a class in any dimension, as points and gradients of a PEPit problem.
 
-An error that a later gradient looks at is a vector of the problem with both signs; one that nothing looks at only adds
-its second moment. Gradients at one point are one vector, whichever way the choices fell that led there. A message is
-bounded where its length was told as a number; or it is multiplied by a factor that is given for every way in which its
-errors may fall: what holds for all factors holds for those that clipping gives.
+An error at which a later gradient is evaluated is a vector of the problem with both signs; any other error only adds
+its second moment. Gradients at one point are one vector, whichever choices led there. A message is bounded where its
+length was declared as a number. Otherwise it is multiplied by a factor that is given for every outcome of its errors:
+what holds for all factors holds for those that clipping gives.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __all__ = ["FunctionClass", "declared"]
 class FunctionClass(World):
     """Clients whose functions were declared in a PEPit problem.
 
-    variance: the second moment of all errors, a number or a PEPit expression; or a function of an error's name. An
-    error that is looked at has at most this or, where a side may fall with it, ``exactly`` this. sizes: the vectors
-    that errors fall on, where they are the problem's own; the second moment of such an error is the square of its
-    vector.
+    * variance: the second moment of all errors, a number or a PEPit expression; or a function of an error's name. A
+      resolved error has at most this or, where a side may decrease with it, ``exactly`` this.
+    * sizes: the vectors that errors are multiples of, where they are the problem's own; the second moment of such an
+      error is the square of its vector.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class FunctionClass(World):
 
     @property
     def looked_at(self) -> bool:
-        """Whether an error fell on a value, because something that is not linear looked at it."""
+        """Whether an error took a value because a nonlinear operation resolved it."""
         return len(self._sizes) > len(self._given)
 
     @property
@@ -64,7 +64,7 @@ class FunctionClass(World):
         return average([self.value(i, x) for i in range(self.clients)])
 
     def minimiser_at_origin(self) -> Vector:
-        """The origin, where the clients' gradients add up to nothing from now on; it has no other gradient yet."""
+        """The origin, where the clients' gradients sum to zero from now on; it has no other gradient yet."""
         from PEPit import Expression
 
         rest = self.zero
@@ -88,7 +88,7 @@ class FunctionClass(World):
         return Vector(y)
 
     def excess(self, x: Vector) -> Any:
-        """f(x) - f*, of a lower bound f* of f that the problem knows nothing else of."""
+        """f(x) - f*, for a lower bound f* of f that the problem does not constrain otherwise."""
         from PEPit import Expression
 
         self._least = Expression() if self._least is None else self._least
@@ -114,19 +114,19 @@ class FunctionClass(World):
         return self._sizes[name]
 
     def tell(self, v: Vector, length: Any) -> None:
-        """Give a vector's length as a number: a norm is no linear form. A constraint of the problem, or the unit in
-        which its sides are compared, must make it true."""
+        """Declare a vector's length as a number: a norm is not a linear form. A constraint of the problem, or the unit
+        in which its sides are compared, must make it true."""
         self._lengths.append((v.known.decomposition_dict, length))
 
     def length(self, v: Vector) -> Any:
         for coordinates, length in self._lengths:
             if coordinates == v.known.decomposition_dict:
                 return length
-        raise TypeError("a bounded message is no linear form: tell its length, or give its factors as the threshold")
+        raise TypeError("a bounded message is not a linear form: declare its length, or pass its factors as threshold")
 
     def bounded(self, v: Vector, threshold: Any) -> Vector:
-        """v times a factor, which threshold gives for the multiples of their sizes on which v's errors fell. A number
-        as threshold is for a vector whose length was told."""
+        """v times a factor, which threshold gives for the multiples of their sizes that v's errors took. A threshold
+        that is a number requires a vector whose length was declared."""
         if not isinstance(threshold, Mapping):
             return super().bounded(v, threshold)
         bounded = self.resolved(v)  # only then do its errors have values

@@ -16,8 +16,8 @@ class Line(World):
     """Vectors of one dimension, as fractions.
 
     variances: the second moment of an error by the first part of its name, or a function of the whole name. A message
-    is bounded after its errors were resolved: then each is a multiple of a number whose square is its second moment,
-    which must be the square of a fraction; the multiples are 1 and -1 unless ``shape`` says otherwise.
+    is bounded after its errors were resolved. Each is then a multiple of a number whose square is its second moment,
+    which must be the square of a fraction. The multiples are 1 and -1 unless ``shape`` says otherwise.
     """
 
     one = Fraction(1)
@@ -78,7 +78,7 @@ class Quadratics(Line):
 
     @property
     def minimiser(self) -> Vector:
-        """Where the mean of the clients' gradients is zero."""
+        """The point where the mean of the clients' gradients is zero."""
         return Vector(sum(self.offsets, Fraction(0)) / sum(self.curvatures, Fraction(0)))
 
     def suboptimality(self, x: Vector) -> Fraction:

@@ -1,27 +1,27 @@
-"""Validations: scripts that redo one figure or table of a paper, or plot one theorem's bound against reality.
+"""Validations: scripts that reproduce one figure or table of a paper, or plot one theorem's bound against measurements.
 
 A script is one Python file of the folder ``validations/`` or of one of its subfolders, of which each paper has one.
-What begins with ``_`` is a helper, which a script imports as ``from . import _helper``. A script defines ``TITLE``,
-``CAPTION``, ``SOURCE`` (a mapping with ``paper`` and ``where``), ``BUDGET_SECONDS`` (profile -> seconds on one core)
-and two functions:
+A file whose name starts with ``_`` is a helper, which a script imports as ``from . import _helper``. A script defines
+``TITLE``, ``CAPTION``, ``SOURCE`` (a mapping with ``paper`` and ``where``), ``BUDGET_SECONDS`` (profile -> seconds on
+one core) and two functions:
 
-* ``compute(context) -> dict``: plain JSON data (NumPy arrays are turned into lists, numbers that are not finite into
+* ``compute(context) -> dict``: plain JSON data (NumPy arrays are converted to lists, numbers that are not finite to
   None). Its key ``configuration`` says what was run; ``claims`` is a list of mappings with ``claim`` (the printed
   sentence as a predicate), ``verdict`` (one of `CLAIM_VERDICTS`), ``paper`` and ``measured`` (what each says). A claim
-  may record under ``expected`` the verdict it is known to get; another verdict then makes the exit code 1. Give a claim
-  to `elsewhere` where data, metric or range are not the paper's, and to `ours` where the paper does not state it.
-* ``draw(data) -> dict[str, Figure]``: figures from that data alone, as read back from the file. The key ``""`` stands
-  for the file ``<name>.png``, any other key for ``<name>-<key>.png``.
+  may record under ``expected`` its known verdict; another verdict then makes the exit code 1. Give a claim to
+  `elsewhere` where data, metric or range are not the paper's, and to `ours` where the paper does not state it.
+* ``draw(data) -> dict[str, Figure]``: figures only from that data, as read back from the file. The key ``""`` denotes
+  the file ``<name>.png``, any other key ``<name>-<key>.png``.
 
-A script that can use the user's own data also defines ``DATA``, a phrase that says what file it takes; the file's path
+A script that can use the user's own data also defines ``DATA``, a phrase that names the kind of file. The file's path
 is then ``context.data``, None when none was given, and its name and SHA-256 are recorded in the configuration.
 
-Long work is a list of calls that ``context.each`` makes: what each gives is in the store as soon as it has ended.
+Long work is a list of calls that ``context.each`` makes: each result is stored as soon as it is computed.
 
-Scripts that show the same runs name these alike by ``SHARED_RUNS``. They then run one after the other in one process,
-where a helper that caches runs makes them once; each says in ``BUDGET_SECONDS`` what it takes alone.
+Scripts that use the same runs give them the same name in ``SHARED_RUNS``. They then run one after the other in one
+process, where a helper that caches runs makes them once; ``BUDGET_SECONDS`` of each is its time without the others.
 
-It ends with ``if __name__ == "__main__": raise SystemExit(main(__file__))`` and so runs on its own as well
+A script ends with ``if __name__ == "__main__": raise SystemExit(main(__file__))``, so it also runs on its own
 (``python -m validations.das2022.das2022_figure1`` in a checkout). Your own folder of scripts is run with
 ``dpfl-theory validate --folder DIR``.
 """

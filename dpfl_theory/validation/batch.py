@@ -1,4 +1,4 @@
-"""Runs scripts one beside the other, and one script from its own file."""
+"""Runs scripts in parallel, and one script from its own file."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ __all__ = ["default_jobs", "main", "run_all", "validate"]
 
 
 def run_all(scripts: Sequence[Script], how: Run, jobs: int) -> int:
-    """Run the scripts, telling on stderr what came out; returns the exit code.
+    """Run the scripts and report the results on stderr; returns the exit code.
 
-    More than one job: in so many processes with a thread each, the longest script first, and those that share runs one
-    after the other in one process, and so do the points that scripts ask for. One: here, one after the other, with as
-    many threads as there are. A script that fails does not keep the others from running. What is computed is the same.
-    What the store has is taken first.
+    With several jobs there are that many processes with a thread each, and the longest script comes first. Scripts that
+    share runs run one after the other in one process, and so do the points that scripts request. With one job the
+    scripts run here, one after the other, with all available threads. A script that fails does not stop the others. The
+    results are the same. Stored results are used first.
     """
     there = how.reused(scripts)
     endings = [_told(attempt(script, how), how) for script in there]
@@ -95,7 +95,7 @@ def validate(
     fresh: bool = False,
 ) -> int:
     """Run the named scripts (all when none is named) of a folder (``place``; the package's own when it is None) with
-    options as the command line gives them; by default in one process for each core, and one on a GPU."""
+    the options of the command line; by default in one process for each core, and one on a GPU."""
     known = available(place)
     if not known:
         raise InputError(f"there is no validation script in {str(place or folder())!r}")
@@ -109,8 +109,8 @@ def validate(
 
 
 def _named(names: Sequence[str], known: Collection[str]) -> list[str]:
-    """The scripts that these words name, all where there are none: a name, a pattern of names, or the catalogue's id
-    with its dots (das2022.figure2). Raises InputError for a word that names none."""
+    """The scripts that these words name, all without words: a name, a pattern of names, or the catalogue's id with its
+    dots (das2022.figure2). Raises InputError for a word that names none."""
     chosen = []
     for name in names:
         own = name.replace(".", "_")
@@ -122,12 +122,12 @@ def _named(names: Sequence[str], known: Collection[str]) -> list[str]:
 
 
 def default_jobs(device: str) -> int:
-    """One process for each core, and one alone where a GPU is used."""
+    """One process for each core, and a single one where a GPU is used."""
     return usable_cores() if select(device).name == "cpu" else 1
 
 
 def _usable(data: str, names: Sequence[str], scripts: Sequence[Script]) -> None:
-    """Raise InputError unless the data file is there and each script, which must be named, takes one."""
+    """Raise InputError unless the data file exists and each script, which must be named, takes one."""
     if not names:
         takers = ", ".join(script.name for script in scripts if script.data is not None) or "none here does"
         raise InputError(f"`data` {data!r} is for no particular validation: name one that takes a file ({takers})")
@@ -140,11 +140,11 @@ def _usable(data: str, names: Sequence[str], scripts: Sequence[Script]) -> None:
 
 def main(file: str, arguments: Sequence[str] | None = None) -> int:
     """Run one script on its own: ``python -m validations.PAPER.NAME [--full | --paper] [--output DIR] [--seed N]
-    [--device D] [--data FILE]``, or ``python NAME.py`` for one that imports nothing beside it."""
+    [--device D] [--data FILE]``, or ``python NAME.py`` for one that imports nothing from its folder."""
     path = Path(file).resolve()
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-    @app.command(help=f"Run the validation {path.stem} and leave its evidence and figures in a folder.")
+    @app.command(help=f"Run the validation {path.stem} and write its evidence and figures to a folder.")
     def script(
         full: Annotated[bool, typer.Option("--full", help=FULL)] = False,
         paper: Annotated[bool, typer.Option("--paper", help=PAPER)] = False,

@@ -1,7 +1,7 @@
-"""Validations in the store: what a script computed, and what it drew of that, each under a key of its own.
+"""Validations in the store: the data that a script computed, and its figures, each under a key of its own.
 
-Data rest on the script and all that it imports, on the profile, the seed, the device and the user's data file; figures
-on the script, the data and matplotlib, so that they are found wherever the same data are drawn again.
+Data depend on the script and all its imports, on the profile, the seed, the device and the user's data file. Figures
+depend on the script, the data and matplotlib, so they are found wherever the same data are drawn again.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from dpfl_theory.validation.script import Context, Script, folder
 __all__ = ["data_slot", "figures_slot", "fingerprint", "keep_figures", "take_figures"]
 
 _BASE = ("dpfl_theory.validation.run",)
-"""What runs every script."""
+"""The module that runs every script."""
 
 
 def data_slot(script: Script, context: Context, store: Store) -> Slot:
-    """Where the document of a script that is run like this is kept."""
+    """The place of the document of a script that is run with these settings."""
     parts = {
         "script": script.name,
         "profile": context.profile,
@@ -39,7 +39,7 @@ def data_slot(script: Script, context: Context, store: Store) -> Slot:
 
 
 def figures_slot(path: Path, place: Path | None, data: Mapping[str, Any], store: Store) -> Slot:
-    """Where the figures are kept that the script in this file of a folder of scripts draws of these data."""
+    """The place of the figures that the script in this file of a folder of scripts draws from these data."""
     drawn = json.dumps(data, sort_keys=True, separators=(",", ":"))
     parts = {"script": path.stem, "drawn": hashlib.sha256(drawn.encode()).hexdigest()}
     known, name = _of(path, place)
@@ -47,12 +47,12 @@ def figures_slot(path: Path, place: Path | None, data: Mapping[str, Any], store:
 
 
 def fingerprint(path: str) -> dict[str, str]:
-    """What identifies a data file wherever it lies."""
+    """The identity of a data file, independent of its folder."""
     return {"name": Path(path).name, "sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
 
 
 def keep_figures(slot: Slot, files: Mapping[str, bytes]) -> str:
-    """Keep figures by file name; returns why that was not possible, if so."""
+    """Store figures by file name; returns the reason if that was not possible."""
     return slot.keep({name: base64.b64encode(zlib.compress(content, 6)).decode() for name, content in files.items()})
 
 
@@ -63,7 +63,7 @@ def take_figures(slot: Slot) -> dict[str, bytes] | None:
 
 
 def _of(path: Path, place: Path | None) -> tuple[Sources, str]:
-    """The hashes that a script's file is found among, and its name there."""
+    """The hashes among which a script's file is found, and its name there."""
     own, file = folder(), path.resolve()
     if file.is_relative_to(own):
         known = sources()

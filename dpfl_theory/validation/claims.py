@@ -1,8 +1,8 @@
 """Verdicts on a paper's claims, and answers to questions of our own.
 
 A claim of the paper is judged in the paper's setting. Where a validation's data, metric or range differ, a failure
-refutes nothing that the paper says: `elsewhere` turns *not-reproduced* into *does-not-carry-over* and records the
-difference. A predicate that the paper does not state is no claim of the paper: `ours` turns its verdict into an answer.
+does not refute the paper: `elsewhere` turns *not-reproduced* into *does-not-carry-over* and records the difference. A
+predicate that the paper does not state is not a claim of the paper: `ours` turns its verdict into an answer.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _renamed(claim: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 
 
 def fault(claim: Mapping[str, Any]) -> str | None:
-    """What is wrong with a claim as a script gives it; None where nothing is."""
+    """The error in a claim as a script gives it; None for a correct claim."""
     lacking = _NEEDED - set(claim)
     if lacking:
         return f"lacks {', '.join(sorted(lacking))}"
@@ -58,14 +58,14 @@ def fault(claim: Mapping[str, Any]) -> str | None:
     for key in ("verdict", "expected"):
         if key in claim and claim[key] not in known:
             what = "the verdict" if key == "verdict" else "the recorded verdict"
-            return f"has {what} {claim[key]!r}, none of {', '.join(known)}"
+            return f"has {what} {claim[key]!r}, not one of {', '.join(known)}"
     if claim["verdict"] == "does-not-carry-over" and not claim.get("differs"):
         return "does not carry over, but its key differs does not say what differs from the paper's setting"
     return None
 
 
 def counted(claims: list[Mapping[str, Any]]) -> dict[str, int]:
-    """How many claims have each verdict, and how many questions of our own each answer; none of these is 0.
+    """The number of claims with each verdict, and of our own questions with each answer; none of these is 0.
 
     >>> counted([{"verdict": "reproduced"}, {"verdict": "no", "ours": True}])
     {'reproduced': 1, 'no': 1}

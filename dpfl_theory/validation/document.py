@@ -1,6 +1,6 @@
-"""The document that a validation leaves, as its readers may rely on it: schema ``dpfl-theory/validation/1``.
+"""The document that a validation writes, with the guarantees for its readers: schema ``dpfl-theory/validation/1``.
 
-Within a version keys are added and never changed or taken away; a reader passes over those that it does not know.
+Within a version keys are added and never changed or removed; readers should ignore unknown keys.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ class Claim(Table):
 
     claim: str = told("the claim")
     verdict: Literal["reproduced", "not-reproduced", "does-not-carry-over", "inconclusive", "yes", "no", "open"] = told(
-        "what was found; yes, no or open where the question is ours"
+        "the verdict; yes, no or open if the question is ours"
     )
-    expected: str | None = told("the verdict that is recorded, where one is", None)
+    expected: str | None = told("the recorded verdict, if there is one", None)
     ours: bool = told("whether the question is ours and not a claim of the paper", False)
-    differs: str | None = told("how data, metric or range differ from the paper's, where they do", None)
-    paper: Any = open_("what the paper says")
-    measured: Any = open_("what was measured")
+    differs: str | None = told("how data, metric or range differ from the paper's, if they do", None)
+    paper: Any = open_("the paper's claim")
+    measured: Any = open_("the measured result")
 
 
 class Data(Table):
-    """What was computed: all that its figures are drawn from, besides these keys."""
+    """The computed data: everything that its figures are drawn from, in addition to these keys."""
 
     claims: list[Claim] = told("the paper's claims as predicates, and questions of our own", [])
-    configuration: dict[str, Any] = open_("what was run", {})
+    configuration: dict[str, Any] = open_("the configuration of the run", {})
 
 
 class ValidationDocument(Table):
-    """What a validation leaves in `evidence/NAME.json`."""
+    """The document that a validation writes to `evidence/NAME.json`."""
 
     model_config = ConfigDict(title=SCHEMA)
     schema_: Literal["dpfl-theory/validation/1"] = Field(alias="schema", description="the version of this schema")
     name: str = Field(pattern=r"^[A-Za-z0-9._-]+$", description="the script's name")
-    title: str = told("what it shows")
+    title: str = told("its title")
     caption: str = told("the figure's caption")
-    source: dict[str, str] = told("where in the paper it stands")
+    source: dict[str, str] = told("its place in the paper")
     command: str = told("the command that repeats it")
-    profile: Literal["standard", "full", "paper"] = told("how much was computed")
+    profile: Literal["standard", "full", "paper"] = told("the profile: how much was computed")
     seed: int = told("the seed of all randomness")
-    device: str = told("where it ran")
-    versions: dict[str, str] = told("versions of Python and of the packages that numbers depend on", {})
-    seconds: float = told("how long it took")
-    warnings: list[GivenWarning] = told("warnings that were given while it was computed", [])
-    data: Data = told("what was computed")
+    device: str = told("the hardware it ran on")
+    versions: dict[str, str] = told("versions of Python and of the packages that affect the numbers", {})
+    seconds: float = told("the total time")
+    warnings: list[GivenWarning] = told("warnings issued while it was computed", [])
+    data: Data = told("the computed data")
 
 
 def schema() -> dict[str, Any]:
@@ -66,5 +66,5 @@ def schema() -> dict[str, Any]:
 
 
 def read(document: Any, where: str) -> dict[str, Any]:
-    """The document, if it is one. InputError, with each key that is wrong, otherwise; ``where`` it comes from."""
+    """The document, if it is one. Otherwise raises InputError with each wrong key; ``where`` is its origin."""
     return versioned(ValidationDocument, SCHEMA, document, where)

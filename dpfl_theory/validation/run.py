@@ -1,4 +1,4 @@
-"""Runs one script: its evidence as JSON, and its figures drawn from that alone."""
+"""Runs one script: its evidence as JSON, and its figures drawn only from that."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ SCHEMA = "dpfl-theory/validation/1"
 
 
 def plain(value: Any, where: str = "data") -> Any:
-    """The value as JSON data: arrays as lists, numbers that are not finite as None. TypeError names what is neither."""
+    """The value as JSON data: arrays as lists, numbers that are not finite as None. TypeError names a value of another
+    type."""
     if isinstance(value, Mapping):
         return {str(k): plain(v, f"{where}[{k!r}]") for k, v in value.items()}
     if hasattr(value, "tolist"):  # NumPy arrays and scalars
@@ -38,7 +39,7 @@ def plain(value: Any, where: str = "data") -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    raise TypeError(f"{where} is a {type(value).__name__}, which JSON has no place for")
+    raise TypeError(f"{where} is a {type(value).__name__}, which JSON cannot represent")
 
 
 def _checked(data: Any, name: str) -> dict[str, Any]:
@@ -60,12 +61,14 @@ def run(
     fresh: bool = False,
     given: Mapping[str, Given] | None = None,
 ) -> dict[str, Any]:
-    """Run a script and leave ``evidence/<name>.json`` and ``figures/<name>*.{png,svg}`` in the output folder.
+    """Run a script and write ``evidence/<name>.json`` and ``figures/<name>*.{png,svg}`` to the output folder.
 
-    Nothing is written unless everything worked. Returns the document that was written. store: where the data and the
-    figures are taken from, if they are there and not ``fresh`` ones are wanted, and are kept otherwise. given: results
-    that others made of what the script asks for by ``context.each``; where it is not None, what is missing raises
-    `dpfl_theory.checks.call_cache.Wanted`.
+    Nothing is written unless everything worked. Returns the document that was written.
+
+    store: data and figures are taken from it unless ``fresh``, and missing ones are stored in it.
+
+    given: results of the calls of ``context.each`` that other processes computed; where it is not None, a missing one
+    raises `dpfl_theory.checks.call_cache.Wanted`.
     """
     slot = None if store is None else data_slot(script, context, store)
     document = None if slot is None or fresh else slot.take()
@@ -121,7 +124,7 @@ def _computed(script: Script, context: Context) -> dict[str, Any]:
 def redraw(
     script: Script, document: Mapping[str, Any], store: Store | None = None, fresh: bool = False
 ) -> dict[str, bytes]:
-    """The figures of a document by file name, drawn from its data alone, or taken from a store that has these."""
+    """The figures of a document by file name, drawn only from its data, or taken from a store that has them."""
     slot = None if store is None else figures_slot(script.path, script.folder, document["data"], store)
     files = None if slot is None or fresh else take_figures(slot)
     if files is None:
@@ -155,7 +158,7 @@ def _leave(files: Mapping[str, bytes], place: Path, name: str) -> None:
 
 
 def subfolder(output: Path, name: str) -> Path:
-    """A folder in the output folder, made if it is not there."""
+    """A folder in the output folder, created if it is missing."""
     place = output / name
     try:
         place.mkdir(parents=True, exist_ok=True)

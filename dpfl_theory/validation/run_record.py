@@ -1,4 +1,4 @@
-"""One run of a script: how it is run, and how it ended."""
+"""One run of a script: its settings, and its result."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ INTERNAL = 70
 
 @dataclass(frozen=True)
 class Ending:
-    """How a script ended: the verdicts of its claims and the answers to questions of our own, those that were not
-    expected among them, or why it failed."""
+    """The result of a script: the verdicts of its claims and the answers to questions of our own, the unexpected ones
+    among them, or the reason why it failed."""
 
     name: str
     verdicts: tuple[str, ...] = ()
@@ -33,15 +33,15 @@ class Ending:
     failure: str = ""
     code: int = 0
     troubles: tuple[str, ...] = ()
-    """What was wrong with the store."""
+    """The error of the store, if any."""
     warned: int = 0
-    """Warnings that its evidence has."""
+    """Warnings in its evidence."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """How scripts are run: the context, where they leave their files, the store that they use, and whether they take
-    nothing from it; ``fit`` for another process."""
+    """The settings of scripts: the context, the output folder, the store that they use, and whether they compute
+    everything again; ``fit`` adapts it to another process."""
 
     context: Context
     output: Path
@@ -49,7 +49,7 @@ class Run:
     fresh: bool = False
 
     def fit(self) -> Run:
-        """Without the progress, which is told here alone."""
+        """The settings without the progress, which is reported only here."""
         return replace(self, context=replace(self.context, progress=Context().progress))
 
     def reused(self, scripts: Iterable[Script]) -> list[Script]:
@@ -65,15 +65,17 @@ class Run:
 
 
 def failure(name: str, error: Exception) -> Ending:
-    """How a script ended in which, or for which, this went wrong."""
+    """The result of a script in which, or for which, this error occurred."""
     if isinstance(error, DpflError):
         return Ending(name, failure=str(error), code=error.exit_code)
     return Ending(name, failure=f"internal error: {told(error)}, {place(error)}", code=INTERNAL)
 
 
 def attempt(script: Script, how: Run, given: Mapping[str, Given] | None = None) -> Ending:
-    """Run a script and say how it ended; a failure is told and not raised. given: results of what it asks for, where
-    others make these: what is missing raises `dpfl_theory.checks.call_cache.Wanted`."""
+    """Run a script and return its result; a failure is reported, not raised.
+
+    given: results of the calls that it requests, where other processes compute these: a missing one raises
+    `dpfl_theory.checks.call_cache.Wanted`."""
     try:
         document = run(script, how.context, how.output, how.store, how.fresh, given)
     except Exception as error:
@@ -90,7 +92,7 @@ def attempt(script: Script, how: Run, given: Mapping[str, Given] | None = None) 
 
 
 def tell(ending: Ending, how: Run) -> None:
-    """Say on stderr how a script ended."""
+    """Report on stderr the result of a script."""
     for trouble in ending.troubles if how.store is not None else ():
         how.store.tell(trouble)  # type: ignore[union-attr]
     if ending.failure:

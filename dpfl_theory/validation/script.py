@@ -1,4 +1,4 @@
-"""A validation script: what it defines, where scripts are, and how one is run."""
+"""A validation script: its definitions, its place, and its settings."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ __all__ = [
 ]
 
 PROFILES = ("standard", "full", "paper")
-"""How much is computed: enough runs for every verdict; all; as many points and runs as the paper has."""
+"""The amount of computation: enough runs for every verdict; all; as many points and runs as the paper has."""
 
 T = TypeVar("T")
 
 
 def _silent(share: float) -> None:
-    """Progress that nobody watches."""
+    """A progress callback that does nothing."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """How a validation is to be run: one of `PROFILES`, seed of all randomness, device, the user's data file for a
-    script that takes one, what to call with the share of the work that is done, and the store."""
+    """The settings of a validation: one of `PROFILES`, seed of all randomness, device, the user's data file for a
+    script that takes one, the callback for the share of the work that is done, and the store."""
 
     profile: str = "standard"
     seed: int = 0
@@ -57,7 +57,7 @@ class Context:
     reuse: Reuse | None = None
 
     def pick(self, *, full: T, paper: T, standard: T | None = None) -> T:
-        """The value for this profile; that for ``full`` where ``standard`` has none of its own.
+        """The value for this profile; that for ``full`` if ``standard`` has no own value.
 
         >>> Context(profile="paper").pick(full=3, paper=64), Context().pick(full=3, paper=64)
         (64, 3)
@@ -71,12 +71,12 @@ class Context:
         return lambda share: self.progress((index + share) / of)
 
     def each(self, calls: Sequence[functools.partial[Any]], about: Sequence[str]) -> list[Any]:
-        """What these calls give, JSON data: for long work whose parts are kept as they end, and are made by several
-        processes where there are several.
+        """The results of these calls, JSON data. It is for long work whose parts are stored as they end, and computed
+        by several processes if there are several.
 
-        calls: of functions of a module, with arguments that can be pickled and have a canonical form; what they give
-        rests on these alone. about: what people call each of them. What does not need an earlier result belongs into
-        one list: a script is run again from its beginning when the whole list is there.
+        calls: of functions of a module, with arguments that can be pickled and have a canonical form; their results
+        depend only on these. about: the name of each call for people. Work that does not need an earlier result belongs
+        in one list: a script is run again from its start when the whole list is computed.
 
         >>> Context().each([functools.partial(max, 1, 2), functools.partial(max, 3, 4)], ["one", "two"])
         [2, 4]
@@ -93,7 +93,7 @@ class Context:
         try:
             return (self.reuse or Reuse()).each(calls, about, run)
         except Wanted:
-            self.progress(1.0)  # what is done when others have made these calls
+            self.progress(1.0)  # the share that is done when others have made these calls
             raise
 
 
@@ -110,29 +110,29 @@ class Script:
     draw: Callable[[Mapping[str, Any]], Mapping[str, Figure]]
     budget: Mapping[str, float] = field(default_factory=dict)
     data: str | None = None
-    """What data file the script takes; None when it takes none."""
+    """The kind of data file that the script takes; None when it takes none."""
     shares: str | None = None
     """The name of the runs that it shares with other scripts; None when it has its own."""
     folder: Path | None = None
-    """The folder of scripts that it was found in; None stands for the one that `home` says."""
+    """The folder of scripts that it was found in; None means the folder returned by `home`."""
 
     def about(self, profile: str) -> float | None:
-        """The seconds that the script says it takes on one core; of a profile that it has none for, those of full."""
+        """The seconds that the script declares for one core; those of full for a profile without its own."""
         return self.budget.get(profile, self.budget.get("full"))
 
 
 def folder() -> Path:
-    """The package's own folder of scripts: inside it where it was installed, beside it in a checkout. A folder of the
-    current directory is never taken without being asked for, since what lies there is run."""
+    """The package's own folder of scripts: inside it where it was installed, next to it in a checkout. A folder of the
+    current directory is never used unless requested, since its files are executed."""
     package = Path(__file__).resolve().parents[1]
     for place in (package / "validations", package.parent / "validations"):
         if place.is_dir():
             return place
-    raise InputError("this installation has no validation scripts: install the package anew, or name a `folder`")
+    raise InputError("this installation has no validation scripts: install the package again, or name a `folder`")
 
 
 def available(place: Path | None = None) -> dict[str, Path]:
-    """The scripts of a folder and its subfolders by name, which is the file's name without ``.py``; names that begin
+    """The scripts of a folder and its subfolders by name, which is the file's name without ``.py``; names that start
     with ``_`` are helpers. Raises InputError for two scripts of one name."""
     inside = folder() if place is None else place
     found: dict[str, Path] = {}
@@ -146,8 +146,8 @@ def available(place: Path | None = None) -> dict[str, Path]:
 
 
 def known_to_python(place: Path) -> str:
-    """The name under which a folder's modules import each other, made known to Python: ``dpfl_theory.validations`` for
-    the package's own folder, else one that no other folder has."""
+    """The name under which a folder's modules import each other, registered in Python: ``dpfl_theory.validations`` for
+    the package's own folder, otherwise one that no other folder has."""
     own = place.resolve()
     digest = hashlib.sha256(str(own).encode("utf-8", "surrogatepass")).hexdigest()[:12]
     name = "dpfl_theory.validations" if own == folder() else f"dpfl_theory_validations_{digest}"
@@ -160,8 +160,10 @@ def known_to_python(place: Path) -> str:
 
 
 def load(path: Path, place: Path | None = None) -> Script:
-    """The script in this file of a folder of scripts (``place``; the package's own when it is None and the file lies
-    there, else the file's). Raises InputError when it cannot be imported or lacks what a script must define."""
+    """The script in this file of a folder of scripts. Raises InputError when it cannot be imported or lacks a required
+    definition.
+
+    ``place`` is the folder; None means the package's own if the file is in it, otherwise the file's folder."""
     if not path.is_file():
         raise InputError(f"validation script {str(path)!r} does not exist: give the path of a Python file")
     if path.suffix != ".py":
@@ -201,23 +203,23 @@ def load(path: Path, place: Path | None = None) -> Script:
 
 
 def place_of(given: str | None) -> Path | None:
-    """A folder of scripts that somebody named; None where nobody did. Raises InputError when it is not there."""
+    """A folder of scripts named by the user; None if no folder was named. Raises InputError when it does not exist."""
     if given is not None and not Path(given).is_dir():
         raise InputError(f"the folder of scripts {given!r} does not exist: give a folder with validation scripts")
     return None if given is None else Path(given)
 
 
 def home(path: Path) -> Path:
-    """The folder of scripts that a script's file belongs to: the package's own, or the one that it lies in."""
+    """The folder of scripts that a script's file belongs to: the package's own, or the folder that contains it."""
     own = folder()
     return own if path.resolve().is_relative_to(own) else path.parent
 
 
 def _remedy(error: Exception, path: Path) -> str:
-    """How a module that lies beside the script is imported."""
+    """The remedy for an import of a module in the script's folder."""
     lacks = error.name if isinstance(error, ModuleNotFoundError) else None
     beside = lacks is not None and path.with_name(f"{lacks}.py").is_file()
-    return f"; it lies beside the script: write `from . import {lacks}`" if beside else ""
+    return f"; it is next to the script: write `from . import {lacks}`" if beside else ""
 
 
 def profile_of(full: bool, paper: bool) -> str:
@@ -232,7 +234,7 @@ def profile_of(full: bool, paper: bool) -> str:
 
 
 def command(name: str, context: Context) -> str:
-    """The command that repeats a validation; of a data file it says the name, not the folder.
+    """The command that repeats a validation; it has the name of a data file, not the folder.
 
     >>> command("hou2023_figure12", Context(data="somewhere/my data.txt"))
     "dpfl-theory validate hou2023_figure12 --data 'my data.txt' --seed 0"

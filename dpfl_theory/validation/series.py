@@ -1,9 +1,9 @@
-"""Long validations on many processes: what a script asks for by ``context.each`` is made by others, and then the script
-runs again, with the results.
+"""Long validations on many processes: other processes compute the calls of ``context.each``, and then the script runs
+again, with the results.
 
-A script is run until it asks for calls whose results are not there. These are pieces of work of their own, for any
-process, and once each for all scripts that ask for the same. When all of a script's are there it is run again, and gets
-further: it ends when nothing is missing. So a script needs as many processes as it has points, not one.
+A script is run until it requests calls whose results are missing. These are separate tasks for any process, and are
+computed once for all scripts that request them. When all results of a script are available it is run again, and gets
+further: it ends when nothing is missing. So a script can use as many processes as it has points, not only one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ File = tuple[Path, Path | None]
 
 @dataclass(frozen=True)
 class Point:
-    """A call of a script, for another process: its key in this run, what people call it, the folder of scripts whose
+    """A call of a script, for another process: its key in this run, its name for people, the folder of scripts whose
     functions it may call, and itself, pickled."""
 
     key: str
@@ -39,7 +39,7 @@ class Point:
     content: bytes
 
     def __call__(self) -> Made:
-        """Make the call, and keep what it gives; a failure is told and not raised."""
+        """Make the call, and store the result; a failure is reported and not raised."""
         begun = time.perf_counter()
         try:
             known_to_python(self.folder)
@@ -53,7 +53,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Made:
-    """What a point gave, why that could not be stored, and why it failed, if so."""
+    """The result of a point, why it could not be stored, and why it failed, if so."""
 
     key: str
     given: Given
@@ -63,7 +63,8 @@ class Made:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A script that cannot go on before these points are there; ``share`` of its work is done then, as it says."""
+    """A script that cannot continue before these points are computed; ``share`` of its work is done then, as it
+    says."""
 
     file: File
     name: str
@@ -72,7 +73,8 @@ class Waiting:
 
 
 def waiting_for(script: Script, wanted: Wanted, share: float) -> Waiting:
-    """What a script waits for that has asked for these calls, and the share of its work that is done with them."""
+    """The state of a waiting script that has requested these calls, and the share of its work that is done with
+    them."""
     folder = script.path.parent if script.folder is None else script.folder
 
     def point(asked: Asked) -> Point:
@@ -83,7 +85,7 @@ def waiting_for(script: Script, wanted: Wanted, share: float) -> Waiting:
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of work for any process, what people call it, and the seconds that it may take."""
+    """A task for any process, its name for people, and its expected seconds."""
 
     work: Callable[[], Any]
     label: str
@@ -91,10 +93,10 @@ class Piece:
 
 
 class Points:
-    """Which scripts wait for what, and what came of it.
+    """The scripts that wait for calls, and the results of the calls.
 
-    again: the work of running a script again, with the results that it asked for so far. tell: what is called with what
-    is wrong with the store.
+    again: the work of running a script again, with the results that it requested so far. tell: called with an error of
+    the store.
     """
 
     def __init__(
@@ -110,20 +112,21 @@ class Points:
         self._left: dict[str, float] = {}
 
     def costs(self, script: str, seconds: float) -> None:
-        """What a script takes in all, as far as is known."""
+        """The total expected time of a script, as far as it is known."""
         self._cost[script] = self._left[script] = seconds
 
     def left(self, script: str) -> float:
-        """What a script still takes itself, besides its points."""
+        """The remaining expected time of a script itself, without its points."""
         return self._left.get(script, 0.0)
 
     @property
     def pending(self) -> float:
-        """What the scripts that wait still take, besides their points."""
+        """The remaining expected time of the waiting scripts, without their points."""
         return sum(map(self.left, self._open))
 
     def waiting(self, found: Waiting) -> list[Piece | Ending]:
-        """A script waits: the points that nobody has begun yet. What the script costs until then is theirs."""
+        """Registers a waiting script; returns the points that no process has started yet. The script's costs until then
+        are attributed to them."""
         name, points = found.name, {p.key: p for p in found.points}
         self._asked.setdefault(name, set()).update(points)
         self._open[name] = found, points.keys() - self._made.keys()
@@ -134,7 +137,7 @@ class Points:
         return [*pieces, *self._ready()]
 
     def made(self, found: Made) -> list[Piece | Ending]:
-        """A point is there, or has failed: the scripts that waited for it alone, or that end with it."""
+        """Registers a computed or failed point; returns the scripts that waited only for it, or that end with it."""
         self._tell(found.trouble)
         self._made[found.key] = found
         for _, missing in self._open.values():
@@ -142,7 +145,7 @@ class Points:
         return self._ready()
 
     def _ready(self) -> list[Piece | Ending]:
-        """Scripts that can go on, and those that cannot any more."""
+        """Scripts that can continue, and those that no longer can."""
         found = list[Piece | Ending]()
         for name, (waiting, missing) in list(self._open.items()):
             points = {key: self._made[key] for key in self._asked[name] & self._made.keys()}
@@ -150,7 +153,7 @@ class Points:
             if failed is not None:
                 found.append(replace(failed, name=name, failure=f"{failed.name}: {failed.failure}"))
             elif not missing:
-                none = 0.0  # what scripts share counts for the first one that asked
+                none = 0.0  # shared points count for the first script that requested them
                 given = {
                     k: p.given if self._of[k] == name else replace(p.given, seconds=none) for k, p in points.items()
                 }

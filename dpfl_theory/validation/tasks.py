@@ -1,4 +1,4 @@
-"""Scripts as pieces of work for other processes, and what they take."""
+"""Scripts as tasks for other processes, and their expected time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Pieces", "in_process", "order_of", "seconds_of", "together"]
 
 
 def together(scripts: Sequence[Script]) -> list[list[Script]]:
-    """The scripts by what they share: those of one list run in one process, so that their runs are made once."""
+    """The scripts grouped by shared runs: those of one list run in one process, so that their runs are made once."""
     groups: dict[str, list[Script]] = {}
     for script in scripts:
         groups.setdefault(script.name if script.shares is None else f"shares {script.shares}", []).append(script)
@@ -26,8 +26,8 @@ def together(scripts: Sequence[Script]) -> list[list[Script]]:
 
 
 def seconds_of(group: Sequence[Script], profile: str) -> float:
-    """What a list of scripts usually takes on one core; where that was not measured, at least as much as the longest
-    one says of itself, which includes what it shares."""
+    """The expected time of a list of scripts on one core. Where that was not measured, it is at least the longest
+    budget that one of them declares, which includes its shared runs."""
     usual = validation_seconds([script.name for script in group], profile)
     return max(script.about(profile) or 0.0 for script in group) if usual is None else usual
 
@@ -40,8 +40,8 @@ def order_of(groups: Sequence[Sequence[Script]], profile: str) -> list[int]:
 def in_process(
     scripts: Sequence[Script], how: Run, given: Mapping[str, Given] | None = None
 ) -> Callable[[], list[Ending | Waiting]]:
-    """What another process calls to run these scripts one after the other, on one thread, as far as they get with these
-    results of what they ask for."""
+    """The function that another process calls to run these scripts one after the other, on one thread, as far as they
+    get with these results of their requests."""
     files = tuple((script.path, script.folder) for script in scripts)
     return partial(_attempt_here, files, how.fit(), {} if given is None else given)
 
@@ -61,10 +61,12 @@ def _as_far(script: Script, how: Run, given: Mapping[str, Given]) -> Ending | Wa
 
 
 class Pieces:
-    """Scripts as pieces of work for other processes: to begin with each group that shares its runs, then what they ask
-    for, and those that waited for it again. ``labels`` and ``costs`` [s] are of all pieces so far.
+    """Scripts as tasks for other processes.
 
-    first: the number of the first piece, where there are others before.
+    The tasks are each group that shares its runs, then the calls that they request, and then the waiting scripts
+    again. ``labels`` and ``costs`` [s] are of all tasks so far.
+
+    first: the number of the first task, where there are others before.
     """
 
     def __init__(self, groups: Sequence[Sequence[Script]], how: Run, first: int = 0) -> None:
@@ -84,14 +86,15 @@ class Pieces:
         tell(ending, self.how)
 
     def done(self, piece: int, result: Any) -> list[Callable[[], Any]]:
-        """What a piece of work gave; returns the pieces that this makes possible."""
+        """Registers the result of a task; returns the tasks that this makes possible."""
         new = list[Piece]()
         for one in self._points.made(result) if isinstance(result, Made) else result:
             if isinstance(one, Ending):
                 self.take(one)
             elif isinstance(one, Waiting):
                 here = piece - self.first
-                self.costs[here] = max(0.0, self.costs[here] - self._points.left(one.name))  # it is the points' now
+                # the points have this cost now
+                self.costs[here] = max(0.0, self.costs[here] - self._points.left(one.name))
                 for more in self._points.waiting(one):
                     new.append(more) if isinstance(more, Piece) else self.take(more)
             else:
@@ -101,16 +104,16 @@ class Pieces:
         return [piece.work for piece in new]
 
     def label(self, piece: int) -> str:
-        """What people call a piece."""
+        """The name of a task for people."""
         return self.labels[piece - self.first]
 
     def cost(self, piece: int) -> float:
-        """The seconds that a piece may take."""
+        """The expected seconds of a task."""
         return self.costs[piece - self.first]
 
     @property
     def pending(self) -> float:
-        """The seconds that scripts may take that wait for points, beyond these."""
+        """The expected seconds of scripts that wait for points, without these."""
         return self._points.pending
 
     def _again(self, file: File, given: Mapping[str, Given]) -> Callable[[], Any]:

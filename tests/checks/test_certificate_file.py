@@ -214,7 +214,7 @@ def test_a_missing_part_is_rejected(key: str) -> None:
 
 
 def test_what_is_no_certificate_raises_a_sentence() -> None:
-    with pytest.raises(ValueError, match="this is no certificate"):
+    with pytest.raises(ValueError, match="this is not a certificate"):
         verified({})
 
 

@@ -144,7 +144,7 @@ def test_a_users_file_that_git_does_not_know_is_always_chosen(tmp_path: Path) ->
 
 
 def test_a_statement_from_nowhere_is_refused() -> None:
-    with pytest.raises(InputError, match="is not of the catalogue: say which file it is from"):
+    with pytest.raises(InputError, match="is not in the catalogue: name the file that it is from"):
         Change(PACKAGE, ()).concerns(statements.load_file(EXAMPLE))
 
 
@@ -208,13 +208,13 @@ def test_a_hooks_surroundings_do_not_mislead(checkout: Path, tmp_path: Path, mon
 
 @pytest.mark.parametrize("revision", ["nope", "", "HEAD~1", "HEAD..HEAD", "0" * 40, "HEAD:pkg", "HEAD^{tree}"])
 def test_what_is_no_revision_is_told(checkout: Path, revision: str) -> None:
-    with pytest.raises(InputError, match=r"is no revision of .*: name a commit, branch or tag that was fetched"):
+    with pytest.raises(InputError, match=r"is not a revision of .*: name a commit, branch or tag that was fetched"):
         names(checkout, revision)
 
 
 @pytest.mark.parametrize("revision", ["-x", "--output=stolen"])
 def test_a_revision_is_never_an_option(checkout: Path, revision: str) -> None:
-    with pytest.raises(InputError, match="begins with a dash"):
+    with pytest.raises(InputError, match="starts with a dash"):
         names(checkout, revision)
     assert not list(checkout.rglob("stolen"))
 
@@ -233,5 +233,5 @@ def test_no_checkout_is_told(checkout: Path, tmp_path: Path) -> None:
 
 def test_no_git_is_told(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InputError, match="asks git, which cannot be run"):
+    with pytest.raises(InputError, match="needs git, which cannot be run"):
         names(checkout)

@@ -39,7 +39,7 @@ UP, DOWN = float(np.nextafter(3.0, 4.0)), float(np.nextafter(1.0, 0.0))
             2.0,
             {},
             "inconclusive",
-            "the asymptotic limits [1.5, 2.5] contain the bound 2: 1000 lanes do not separate them",
+            "the asymptotic limits [1.5, 2.5] contain the bound 2: 1000 replicates do not separate them",
         ),
         (1.5, {}, "inconclusive", "the asymptotic limits [1.5, 2.5] contain the bound 1.5"),
         (1.2, {}, "inconclusive", "the asymptotic lower limit 1.5 exceeds the bound 1.2, but no limit valid at finite"),
@@ -132,11 +132,11 @@ def test_decided_and_differs() -> None:
         (2.5, {}, "holds", "the asymptotic limits [1.5, 2.5] contain the right side 2.5 and are within 0.5 of it"),
         (2.0, {}, "holds", "the asymptotic limits [1.5, 2.5] contain the right side 2 and are within 0.5 of it"),
         (1.5, {}, "inconclusive", "the asymptotic limits [1.5, 2.5] of the right side 1.5 are wider than 0.5 of it: "
-         "1000 lanes do not make them narrower"),
+         "1000 replicates do not make them narrower"),
         (2.0, {"equal": True}, "inconclusive", "all 1000 replicates are equal, 2, which gives no asymptotic limit, and "
          "the right side is 2"),
         (INF, {}, "inconclusive", "the right side is inf in floating point"),
-        (2.0, {"broken": 1, "infinite": 1}, "inconclusive", "the run diverged in 1 of 1000 lanes"),
+        (2.0, {"broken": 1, "infinite": 1}, "inconclusive", "the run diverged in 1 of 1000 replicates"),
         (2.0, {"exact": True}, "holds", "the value 2 of a run without randomness is, up to rounding, the right side 2"),
         (3.1, {"exact": True}, "violated", "the value 2 of a run without randomness differs from the right side 3.1"),
     ],
@@ -181,16 +181,16 @@ def test_an_equalitys_text_adds_what_was_moved() -> None:
 @pytest.mark.parametrize(
     ("counts", "says"),
     [
-        ((3, 0, 0), "the run diverged in 3 of 1000 lanes: in floating point its left side is without a value in 3, "
-         "which proves nothing; take a smaller step, or a start nearer to the minimiser"),
-        ((3, 3, 0), "the run diverged in 3 of 1000 lanes: in floating point its left side is infinite in 3, beyond the "
-         "bound 10, which is a reason for suspicion but no proof; take"),
-        ((3, 1, 0), "the run diverged in 3 of 1000 lanes: in floating point its left side is without a value in 2, "
-         "infinite in 1, beyond the bound 10, which is a reason"),
-        ((3, 0, 3), "in 3 of 1000 lanes the left side is infinite or undefined where the run stayed finite"),
-        ((3, 1, 1), "the run diverged in 2 of 1000 lanes: in floating point its left side is without a value in 1, "
-         "infinite in 1, beyond"),
-        ((5, 0, 1), "the run diverged in 4 of 1000 lanes: in floating point its left side is without a value in 4"),
+        ((3, 0, 0), "the run diverged in 3 of 1000 replicates: in floating point its left side is "
+         "without a value in 3, which proves nothing; take a smaller step, or a start nearer to the minimiser"),
+        ((3, 3, 0), "the run diverged in 3 of 1000 replicates: in floating point its left side is "
+         "infinite in 3, beyond the bound 10, which is suspicious but not a proof; take"),
+        ((3, 1, 0), "the run diverged in 3 of 1000 replicates: in floating point its left side is "
+         "without a value in 2, infinite in 1, beyond the bound 10, which is suspicious"),
+        ((3, 0, 3), "in 3 of 1000 replicates the left side is infinite or undefined where the run stayed finite"),
+        ((3, 1, 1), "the run diverged in 2 of 1000 replicates: in floating point its left side is "
+         "without a value in 1, infinite in 1, beyond"),
+        ((5, 0, 1), "the run diverged in 4 of 1000 replicates: in floating point its left side is without"),
     ],
 )  # fmt: skip
 def test_what_is_said_where_replicates_are_no_numbers(counts: tuple[int, int, int], says: str) -> None:
@@ -199,7 +199,7 @@ def test_what_is_said_where_replicates_are_no_numbers(counts: tuple[int, int, in
     verdict, reason = made.verdict(0.0, cut=False)
     assert verdict == "inconclusive"
     assert reason.startswith(says)
-    assert ("in 1 of 1000 lanes the left side is infinite or undefined" in reason) == (unbounded == 1)
+    assert ("in 1 of 1000 replicates the left side is infinite or undefined" in reason) == (unbounded == 1)
     assert "bound 110" in made.verdict(100.0, cut=False)[1] or not infinite
 
 
@@ -351,7 +351,7 @@ def test_certain_values_differ_from_the_bound_by_more_than_rounding() -> None:
     assert certain(np.array([3.0 + 1e-8]), 3.0).verdict(0.0, cut=False)[0] == "violated"
     assert certain(np.array([3.0 - 1e-8]), 3.0).verdict(0.0, cut=False)[0] == "holds"
     assert certain(np.array([2.0, 2.0 + 1e-9]), 0.0).mean == pytest.approx(2.0 + 5e-10, rel=1e-15, abs=0)
-    with pytest.raises(ValueError, match=r"gives both 2\.0 and 2\.00000001 in its lanes"):
+    with pytest.raises(ValueError, match=r"gives both 2\.0 and 2\.00000001 in its replicates"):
         certain(np.array([2.0, 2.00000001]), 0.0)
     # Without any size there is no slack, and zero is at most zero.
     zero = certain(np.zeros(2), 0.0)

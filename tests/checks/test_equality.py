@@ -122,12 +122,12 @@ def test_the_least_of_several_is_known_from_above_alone() -> None:
 
     e = found(made(descent, smaller, LEAST))
     assert e.verdict == "inconclusive"
-    assert "right <= left was not decided, for least is known from above alone here" in e.reason
+    assert "right <= left was not decided, for least is known only from above here" in e.reason
 
     def larger(s: Symbols) -> Sides:
         return Sides({"start": s.L**2 * s.D**2}, {"least": s.least})
 
-    with pytest.raises(InputError, match="least is known from above alone here, as the least of several values is"):
+    with pytest.raises(InputError, match="least is known only from above here, as the least of several values is"):
         found(made(descent, larger, LEAST, "<="))
 
 

@@ -118,7 +118,7 @@ SIDES = statement(lambda s: Sides({"l": s.x}, {"r": s.y}))
 
 
 def test_a_check_that_decides_by_itself_must_look_at_the_sides() -> None:
-    with pytest.raises(ValueError, match="never looks at the statement's sides"):
+    with pytest.raises(ValueError, match="never reads the statement's sides"):
         run(Outcome(True, "so"), SIDES, part="")
     for outcome, stated, part in (
         (Outcome(True, "so"), SIDES, "a step"),
@@ -142,7 +142,7 @@ def test_a_check_that_decides_by_itself_must_look_at_the_sides() -> None:
 def test_typed_sides_are_refused_where_the_statement_has_some() -> None:
     values = Values({"x": Fraction(1), "y": Fraction(2)})
     for built in (case(1, 2), [case(1, 2), values], [values, case(1, 2)]):
-        with pytest.raises(ValueError, match="types its sides"):
+        with pytest.raises(ValueError, match="gives its sides itself"):
             run(built, SIDES, part="")
     assert run(case(1, 2), SIDES, part="a step").verdict == "holds"
     assert run(case(1, 2), statement(), part="").verdict == "holds"

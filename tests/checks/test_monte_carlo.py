@@ -174,7 +174,7 @@ def _values() -> Mapping[str, float]:
 
 
 PROVES_NOTHING = "without a value in 1, which proves nothing"
-SUSPICIOUS = "infinite in 1, beyond the bound 1, which is a reason for suspicion but no proof"
+SUSPICIOUS = "infinite in 1, beyond the bound 1, which is suspicious but not a proof"
 
 
 @pytest.mark.parametrize(("bad", "told"), [(np.nan, PROVES_NOTHING), (np.inf, SUSPICIOUS)], ids=["nan", "inf"])
@@ -190,16 +190,18 @@ def test_replicates_that_are_not_numbers_leave_a_check_undecided(bad: float, tol
         decide(z, 1.0, 0.0, 2.0, ALPHA, stayed & (np.arange(512) != 7)),
     ):
         assert not limits.decided
-        sentence = f"the run diverged in 1 of 512 lanes: in floating point its left side is {told}; {remedy}"
+        sentence = f"the run diverged in 1 of 512 replicates: in floating point its left side is {told}; {remedy}"
         assert limits.verdict(0.0, cut=False) == limits.equality(0.0, 0.1, cut=False) == ("inconclusive", sentence)
     verdict, reason = decide(z, 1.0, 0.0, 2.0, ALPHA, stayed).verdict(0.0, cut=False)
     assert verdict == "inconclusive"
-    assert "in 1 of 512 lanes the left side is infinite or undefined where the run stayed finite" in reason
+    assert "in 1 of 512 replicates the left side is infinite or undefined where the run stayed finite" in reason
     assert "diverged" not in reason
     z[8] = np.nan
     _, reason = decide(z, 1.0, 0.0, 2.0, ALPHA, np.arange(512) != 8).verdict(0.0, cut=False)
-    assert reason.startswith("the run diverged in 1 of 512 lanes: in floating point its left side is without a value")
-    assert "in 1 of 512 lanes the left side is infinite or undefined where the run stayed finite" in reason
+    assert reason.startswith(
+        "the run diverged in 1 of 512 replicates: in floating point its left side is without a value"
+    )
+    assert "in 1 of 512 replicates the left side is infinite or undefined where the run stayed finite" in reason
 
 
 @pytest.mark.parametrize("when", ["mean", "end", "least"])
@@ -213,7 +215,7 @@ def test_a_run_that_diverges_says_so(when: str, random: bool) -> None:
     evidence = _run(_taken(when), run)
     assert evidence.verdict == "inconclusive"
     lanes = 64 if random else 2
-    assert evidence.reason.startswith(f"the run diverged in {lanes} of {lanes} lanes: in floating point")
+    assert evidence.reason.startswith(f"the run diverged in {lanes} of {lanes} replicates: in floating point")
     assert evidence.reason.endswith("take a smaller step, or a start nearer to the minimiser")
 
 
@@ -223,7 +225,9 @@ def test_an_infinite_ratio_is_no_divergence() -> None:
     silent = replace(_experiment(1.0, lanes=64), algorithm=FedAvg(0.1, bounding=Clip(1.0)), reach=None)
     evidence = _run(_statement(expectations=(expected,)), silent)
     assert evidence.verdict == "inconclusive"
-    assert "in 64 of 64 lanes the left side is infinite or undefined where the run stayed finite" in evidence.reason
+    assert (
+        "in 64 of 64 replicates the left side is infinite or undefined where the run stayed finite" in evidence.reason
+    )
     assert "diverged" not in evidence.reason
 
 
@@ -240,8 +244,8 @@ def test_equal_replicates_do_not_hide_a_rare_event() -> None:
     assert verdict == "inconclusive"
     assert reason == (
         "all 1000 replicates are equal, 0.5, which gives no asymptotic limit, and the bound is 0.5001; "
-        "say random=False if the run draws nothing; "
-        "if rare values are possible, a reach that bounds the left side, and more lanes, may decide"
+        "set random=False if the run draws nothing; "
+        "if rare values are possible, a reach that bounds the left side, and more replicates, may decide"
     )
     verdict, reason = limits.equality(0.5, 0.1, cut=False)
     assert verdict == "inconclusive"
@@ -351,7 +355,7 @@ def test_least_expectations_stand_alone_and_on_the_smaller_side() -> None:
         with pytest.raises(ValueError, match="larger side, or negative"):
             linearise(statement, {"B": 1.0})
     two = (*_taken("least").expectations, Expected("E_end", (("suboptimality", 1),), (1, 0), "E", "gap", when="end"))
-    with pytest.raises(ValueError, match="beside another"):
+    with pytest.raises(ValueError, match="next to another"):
         linearise(replace(_taken("least"), expectations=two), {"B": 1.0})
     with pytest.raises(ValueError, match="choose one of"):
         Expected("E", (), (1, 0), "E", "gap", when="never")
@@ -406,7 +410,7 @@ def test_a_left_side_that_is_known_tells_another_run(truth: float) -> None:
             assert evidence.reason.endswith(f"; the left side is known to be {truth:.6g}")
         else:
             assert evidence.reason.startswith(f"the left side is known to be {factor * truth:.6g}, which the limits")
-            assert evidence.reason.endswith("leave out: this run is not the one meant")
+            assert evidence.reason.endswith("exclude: this run is not the intended one")
     false = replace(_experiment(0.5 * truth), known={"suboptimality": 9.0 * truth})
     assert _run(_statement(), false).verdict == "violated"
 
@@ -453,7 +457,7 @@ def test_a_run_that_draws_nothing_is_its_expectation() -> None:
             assert evidence.verdict == verdict, evidence.reason
             assert evidence.replicates == 2
             assert evidence.asymptotic == (verdict == "inconclusive")
-    with pytest.raises(ValueError, match="said to draw nothing"):
+    with pytest.raises(ValueError, match="declared as drawing nothing"):
         _run(_taken("least"), replace(e, random=False))
     assert certain(np.array([np.nan, 1.0]), 1.0).verdict(0.0, cut=False)[0] == "inconclusive"
 

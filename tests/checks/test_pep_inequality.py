@@ -76,7 +76,7 @@ def test_a_letter_may_be_known_by_its_square() -> None:
     [
         (lambda s: Sides({"l": s.a}, {"r": s.b * s.c}), "not linear"),
         (lambda s: Sides({"l": s.a}, {"r": s.b**2}), "not linear"),
-        (lambda s: Sides({"l": s.a}, {"r": s.b + s.L}), "2 is left where every quantity is zero"),
+        (lambda s: Sides({"l": s.a}, {"r": s.b + s.L}), "2 remains where every quantity is zero"),
     ],
 )
 def test_what_is_not_linear_is_refused(sides: Any, message: str) -> None:

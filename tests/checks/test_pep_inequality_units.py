@@ -41,7 +41,7 @@ def plain(s: Symbols) -> Sides:
 
 def test_numbers_are_multiples_of_the_unit() -> None:
     assert found(plain, {"a": None, "b": 2, "c": 1}, in_units=True) == {"a": -1, UNIT: Fraction(7, 3)}
-    with pytest.raises(ValueError, match="7/3 is left where every quantity is zero"):
+    with pytest.raises(ValueError, match="7/3 remains where every quantity is zero"):
         found(plain, {"a": None, "b": 2, "c": 1})
 
 

@@ -118,7 +118,7 @@ def test_exact_sides(size: float, share: Any, verdict: str) -> None:
 def test_a_solver_that_cannot_tell_sizes_apart_says_so(size: float, share: Any) -> None:
     found = evidence_of("worst-case", size, share)
     assert found.verdict == "inconclusive"
-    assert "farther apart than the solver tells them: take units in which they are about 1" in found.reason
+    assert "farther apart than the solver can distinguish: choose units in which they are about 1" in found.reason
 
 
 def test_worst_cases_of_size_one() -> None:
@@ -148,8 +148,8 @@ def test_limits_that_lose_their_digits_are_noticed(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("share", "told"),
     [
-        (sp.exp(1000), "the right side is inf in floating point, with which nothing is compared"),
-        (-sp.exp(1000), "the right side is -inf in floating point, with which nothing is compared"),
+        (sp.exp(1000), "the right side is inf in floating point, which cannot be compared"),
+        (-sp.exp(1000), "the right side is -inf in floating point, which cannot be compared"),
         (sp.Integer(10) ** 400, "the right side is inf in floating point"),
     ],
 )
@@ -162,5 +162,5 @@ def test_a_bound_beyond_the_largest_number_decides_nothing(share: Any, told: str
 
 @pytest.mark.parametrize("share", [sp.zoo, sp.nan, sp.sqrt(-2)])
 def test_a_bound_that_is_no_real_number_is_refused(share: Any) -> None:
-    with pytest.raises(ValueError, match=r"the term 'bound' is .* at L = 1, D = .*, which is no real number"):
+    with pytest.raises(ValueError, match=r"the term 'bound' is .* at L = 1, D = .*, which is not a real number"):
         evidence_of("monte-carlo", 1.0, share)

@@ -54,7 +54,7 @@ def test_cohorts_that_fall_in_too_many_ways_are_counted_beforehand(method: str, 
         (e,) = run_plan(plan([statement], (method,))).evidence
     assert watch.seconds < 10.0
     assert e.verdict == "inconclusive"
-    assert f"fall in about 1.27e+30 ways, and at most {most} are gone through: take at most {rounds} rounds" in e.reason
+    assert f"have about 1.27e+30 outcomes, and at most {most} are enumerated: take at most {rounds} rounds" in e.reason
     assert 0.0 < e.seconds < 10.0 * watch.pace
     assert not e.notes.get(ENDED), "it is known for good, and may be kept"
 
@@ -66,7 +66,7 @@ def tossed(world: Quadratics, count: int) -> Mapping[str, Fraction]:
 def test_as_many_ways_as_are_allowed_are_gone_through() -> None:
     world = Quadratics([1], [0])
     assert expected(world, lambda: tossed(world, 5), 32) == {"heads": Fraction(5, 2)}
-    with pytest.raises(WorkLimitError, match="fall in about 32 ways, and at most 31 are gone through"):
+    with pytest.raises(WorkLimitError, match="have about 32 outcomes, and at most 31 are enumerated"):
         expected(world, lambda: tossed(world, 5), 31)
 
 
@@ -81,7 +81,7 @@ def test_runs_that_stop_early_are_not_taken_for_many() -> None:
 
     world = Quadratics([1], [0])
     assert expected(world, run, 21) == {"heads": 1 - Fraction(1, 2**20)}
-    with pytest.raises(WorkLimitError, match="more than 20 ways"):
+    with pytest.raises(WorkLimitError, match="more than 20 outcomes"):
         expected(world, run, 20)
 
 

@@ -84,7 +84,7 @@ def test_a_letter_of_the_sides_without_a_value_is_named_with_its_first_term(miss
     values = dict.fromkeys(("alpha", "beta", "gamma", "x"), 1)
     complete(SIDES, values)
     del values[missing]
-    with pytest.raises(ValueError, match=f"the letter '{missing}', which the term '{term}' has, is given no value$"):
+    with pytest.raises(ValueError, match=f"the symbol '{missing}', which the term '{term}' has, is given no value$"):
         complete(SIDES, values)
     complete(SIDES, {**values, f"{missing}^2": 1})  # known by its square
 
@@ -92,7 +92,7 @@ def test_a_letter_of_the_sides_without_a_value_is_named_with_its_first_term(miss
 def test_another_name_that_may_be_meant_is_told() -> None:
     values = {"alpha": 1, "beta": 1, "gamma": 1, "x": 1}
     del values["gamma"]
-    with pytest.raises(ValueError, match=r"'gamma', .* is given no value; is 'gama' meant for it"):
+    with pytest.raises(ValueError, match=r"'gamma', .* is given no value; is 'gama' a misspelling of it"):
         complete(SIDES, {**values, "gama": 1})
     with pytest.raises(ValueError, match=r"'gamma', .* is given no value$"):
         complete(SIDES, {**values, "another": 1})
@@ -106,7 +106,7 @@ def test_expectations_need_values_only_where_no_runs_give_them() -> None:
     stated = statement(sides=lambda s: Sides({"left": s.E}, {"right": s.x}), **about)
     complete(stated, {"x": 1}, expectations=False)
     complete(stated, {"x": 1, "E": 2})
-    with pytest.raises(ValueError, match="the letter 'E', which the term 'lhs, left' has, is given no value"):
+    with pytest.raises(ValueError, match="the symbol 'E', which the term 'lhs, left' has, is given no value"):
         complete(stated, {"x": 1})
-    with pytest.raises(ValueError, match="the letter 'x', which the term 'rhs, right' has"):
+    with pytest.raises(ValueError, match="the symbol 'x', which the term 'rhs, right' has"):
         complete(stated, {"E": 1}, expectations=False)

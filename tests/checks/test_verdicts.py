@@ -248,5 +248,5 @@ def test_unknown_verdicts_are_refused() -> None:
     assert module.OF_STATEMENTS == ("holds", "violated", "inconclusive", "unchecked")
     assert module.VERDICTS == VERDICTS
     for verdict in ("unchecked", "true", ""):
-        with pytest.raises(ValueError, match="is none of"):
+        with pytest.raises(ValueError, match="is not one of"):
             made(verdict=verdict)

@@ -90,7 +90,7 @@ def test_they_are_other_processes(tmp_path: Path) -> None:
 
 def test_a_statement_that_no_process_could_find_is_refused() -> None:
     changed = replace(statements.get("das2022.theorem4a"), title="not the catalogue's")
-    with pytest.raises(InputError, match=r"das2022\.theorem4a is no statement of the catalogue, .* use one job"):
+    with pytest.raises(InputError, match=r"das2022\.theorem4a is not a statement of the catalogue, .* use one job"):
         check(changed, methods=["algebra"], jobs=2)
     assert check(changed, methods=["algebra"])[0].verdict == "holds"
 
@@ -111,10 +111,12 @@ def test_evidence_that_cannot_be_sent_is_told(tmp_path: Path) -> None:
     """What is no plain data, in any number of processes; and what is, but only here."""
     file = mine(tmp_path, "*[lambda s, i: Outcome(True, 'yes', {'how': lambda: 0})] * 2")
     for jobs in (1, 2):
-        with pytest.raises(InputError, match=r"what its build returns is no plain data, .*: keep to numbers and text"):
+        with pytest.raises(
+            InputError, match=r"its build returns something other than plain data, .*: return only numbers and text"
+        ):
             run_plan(plan(statements.load_file(file)), jobs=jobs, file=file)
     file = mine(tmp_path, "*[lambda s, i: Outcome(True, 'yes', __import__('types').MappingProxyType({'how': 0}))] * 2")
-    with pytest.raises(InputError, match=r"holds what no other process can read .* or use `jobs=1`"):
+    with pytest.raises(InputError, match=r"cannot be read by another process .* or use `jobs=1`"):
         run_plan(plan(statements.load_file(file)), jobs=2, file=file)
 
 

@@ -45,7 +45,7 @@ def of(monkeypatch: pytest.MonkeyPatch, performance: Performance = PAIR, **known
     ("known", "verdict", "words"),
     [
         ({}, "holds", "is 0.5, at most 1 within"),
-        ({"signed": False}, "inconclusive", "the right side can be negative, where the worst ratio 0.5 says"),
+        ({"signed": False}, "inconclusive", "the right side can be negative, where the worst ratio 0.5 proves"),
         ({"primal": 1.0, "dual": 1.0, "defect": SOLVER_TOLERANCE}, "holds", "is 1.000001, at most 1 within"),
         ({"primal": 1.0, "dual": 1.0, "defect": SOLVER_TOLERANCE, "signed": False}, "inconclusive", "can be negative"),
         ({"primal": 1.0, "dual": 1.0, "signed": False}, "inconclusive", "can be negative"),
@@ -234,7 +234,7 @@ def test_a_letter_that_is_capped_leaves_the_second_half_open(monkeypatch: pytest
     found, asked = run(monkeypatch, {"<=": below}, letters(capped=("x", "y")))
     assert asked == ["<="]
     assert found.verdict == "inconclusive"
-    assert "right <= left was not decided, for x, y is known from above alone" in found.reason
+    assert "right <= left was not decided, for x, y is known only from above" in found.reason
 
 
 @pytest.mark.parametrize(("direction", "words"), [("<=", "left <= right"), (">=", "right <= left")])
@@ -262,5 +262,5 @@ def test_values_outside_of_a_hypothesis(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_check_that_types_its_sides_names_a_part() -> None:
     check = replace(CHECK, part="")
-    with pytest.raises(ValueError, match="'c' types its sides"):
+    with pytest.raises(ValueError, match="'c' gives its sides itself"):
         worst_case.run(statement(), check, Settings())

@@ -97,7 +97,7 @@ def test_blocks_of_lanes_do_not_matter() -> None:
 
 
 def test_the_gpu_refuses_sparse_records_and_auto_takes_the_cpu() -> None:
-    with pytest.raises(InputError, match="sparse records run on the CPU alone"):
+    with pytest.raises(InputError, match="sparse records run only on the CPU"):
         select("cuda", sparse=True)
     assert select("auto", sparse=True).name == "cpu"
     _, thin = pair("logistic")

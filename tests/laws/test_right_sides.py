@@ -222,7 +222,7 @@ def test_the_law_tells_who_reads_the_formula(build: Callable[..., Any], part: st
 
 def test_an_algebra_check_that_never_looks_at_the_sides_is_refused() -> None:
     statement = mine(typed)
-    with pytest.raises(ValueError, match="the check 'larger' never looks at the statement's sides: read them, or set"):
+    with pytest.raises(ValueError, match="the check 'larger' never reads the statement's sides: read them, or set"):
         run_one(dataclasses.replace(statement, source=Source("das2022", "here")), statement.checks[0], CPU)
 
 

@@ -144,7 +144,7 @@ def test_the_parts_come_in_the_order_of_a_letter() -> None:
     assert errata_.index("The grades of an erratum") < errata_.index("All errata of the paper")
     assert errata_.index("All errata of the paper") < errata_.index("<article")
     shown = part(text, "das2022-a")
-    parts = ["Printed", "True", "Cause", "Smallest counterexample", "Effect at", "What survives", "What rests on it"]
+    parts = ["Printed", "True", "Cause", "Smallest counterexample", "Effect at", "What survives", "Statements that depend on it"]
     places = [shown.index(f"<h4>{title}") for title in [*parts, "Evidence", "Repair"]]
     assert places == sorted(places)
 
@@ -186,7 +186,7 @@ def test_an_erratum_names_its_readings_and_what_survives() -> None:
     assert f"Read: {READINGS[0]}" in shown
     assert f"Another reading , {PAPER}.a.steps holds {READINGS[1]}" in shown
     assert f"What survives {PAPER}.s : {SURVIVES}" in shown
-    assert f"What rests on it {PAPER}.u (holds), {PAPER}.v (holds)." in shown
+    assert f"Statements that depend on it {PAPER}.u (holds), {PAPER}.v (holds)." in shown
     assert "Here L is L_max." in shown
     assert f"dpfl-theory check {PAPER}.a" in shown
     unchecked = words(part(page("b"), f"{PAPER}-a"))
@@ -213,7 +213,7 @@ def test_a_remark_is_no_erratum() -> None:
     assert "This remark is on record, but was not checked here" in missing
     assert "Known to refute it too, and not run here: check of r.all (exact)" in missing
     other = words(part(page("r", **{"r.all": "holds"}), f"remark-{PAPER}-r"))
-    assert "the evidence at hand does not show it: the sibling's verdict here is “holds”" in other
+    assert "the available evidence does not show it: the sibling's verdict here is “holds”" in other
 
 
 @pytest.mark.usefixtures("planted")
@@ -259,9 +259,9 @@ def test_a_report_of_the_planted_catalogue_is_whole(planted: Path) -> None:
     shown = told_of("a")
     for piece in (f"Read: {READINGS[0]}", f"{PAPER}.a.steps holds", "Grade constant:", "Here L is L_max.", SURVIVES):
         assert piece in shown
-    assert f"Rest on it {PAPER}.u , {PAPER}.v" in shown
+    assert f"Depend on it {PAPER}.u , {PAPER}.v" in shown
     remarked = told_of("r")
-    for piece in ("restored", "remark", "If <all> do, it fails.", "It is no erratum.", "Restored:"):
+    for piece in ("restored", "remark", "If <all> do, it fails.", "It is not an erratum.", "Restored:"):
         assert piece in remarked
-    assert "It is entered to show the remark" in told_of("r.all")
+    assert "It is in the catalogue to show the remark" in told_of("r.all")
     assert "Erratum" not in told_of("r.all")

@@ -71,7 +71,7 @@ def test_the_markdown_is_the_whole_letter() -> None:
         "Each erratum",
         "Remarks",
         "Sharper forms",
-        "Slips",
+        "Typos",
     ]
     told = words(shown)
     assert "<b>" not in shown
@@ -79,7 +79,7 @@ def test_the_markdown_is_the_whole_letter() -> None:
         assert told.count(piece) == (2 if piece == READINGS[0] else 1), piece  # the table names an erratum's reading
     (script,) = re.findall(r"<code class=.language-python.>(.*?)</code>", shown, re.DOTALL)
     assert html.unescape(script) == SCRIPT
-    assert f"It is redone by {HERE}" in told
+    assert f"It is reproduced by {HERE}" in told
     assert shown.count("<table>") == 2
     assert shown.count("<tr>") == 1 + len(GRADES) + 1 + 3
     rows = [[words(cell) for cell in re.findall("<td.*?</td>", row)] for row in shown.split("<tr>")[-3:]]
@@ -89,7 +89,7 @@ def test_the_markdown_is_the_whole_letter() -> None:
         [f"{PAPER}.c", "place of c, eq. (c)", "–", "false", FALSE.title],
     ]
     assert [row[5].split(":")[0] for row in rows] == ["0.25", "3", "1"]
-    assert f"What rests on it. {PAPER}.u , {PAPER}.v ." in told
+    assert f"Statements that depend on it. {PAPER}.u , {PAPER}.v ." in told
     remarks = told.split(" Remarks ")[1]
     assert "If <all> do, it fails." in remarks
     assert "Restored: From the proof of Lemma <9>. " in remarks
@@ -154,7 +154,7 @@ def test_the_text_is_short_and_begins_with_the_causes(capsys: Output) -> None:
     assert main(["errata", PAPER]) == 0
     out = capsys.readouterr().out
     heads = [line for line in out.splitlines()[2:] if line and not line.startswith((" ", "dpfl-theory"))]
-    assert heads == ["Causes", "Errata", "Remarks", "Could be sharpened", "Slips"]
+    assert heads == ["Causes", "Errata", "Remarks", "Could be sharpened", "Typos"]
     assert out.count(LONG.text) == 1
     assert LONG.reply not in out
     counts = (
@@ -162,8 +162,8 @@ def test_the_text_is_short_and_begins_with_the_causes(capsys: Output) -> None:
     )
     assert counts in out
     squeezed = " ".join(out.split())
-    assert "causes: 2, remarks: 1, slips: 1" in squeezed
-    assert f"rest on it {PAPER}.u, {PAPER}.v command" in squeezed
+    assert "causes: 2, remarks: 1, typos: 1" in squeezed
+    assert f"depend on it {PAPER}.u, {PAPER}.v command" in squeezed
     assert f"survive {PAPER}.s: {SURVIVES}" in squeezed
     assert f"other reading {PAPER}.a.steps (holds): {READINGS[1]}" in squeezed
     assert "printed" not in squeezed.split("Remarks ")[1]

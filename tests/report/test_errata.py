@@ -148,7 +148,7 @@ def test_a_recorded_erratum_that_the_checks_do_not_show(output: Path) -> None:
     (output / "evidence" / "check.json").write_text(json.dumps(evidence_of(undecided)))
     text, page = page_of(output)
     shown = finding(text, REFUTED)
-    assert "the evidence at hand does not show it" in shown
+    assert "the available evidence does not show it" in shown
     assert "“inconclusive”" in shown
     assert "the budget was spent" in shown
     assert "0 errata are shown by this evidence" in words(page)

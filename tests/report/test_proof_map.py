@@ -57,7 +57,7 @@ def test_a_refuted_step_two_links_down_marks_the_theorem() -> None:
     found = nodes(drawn)
     assert {name for name, node in found.items() if node.rests} == {"lemma", "theorem"}
     assert found["theorem"].line == "✓ holds · on ✗"
-    assert "rests on a refuted step" in found["theorem"].told
+    assert "depends on a refuted step" in found["theorem"].told
     assert found["step"].line == "✗ violated"
     assert found["corollary"].line == "✓ holds"
     assert [(r.id, r.refuted, r.through) for r in drawn.rests] == [

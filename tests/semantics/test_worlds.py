@@ -367,7 +367,7 @@ def test_a_length_that_was_told_bounds_a_message() -> None:
 
     world = FunctionClass(PEP(), [])
     v = Vector(Point())
-    with pytest.raises(TypeError, match="tell its length"):
+    with pytest.raises(TypeError, match="declare its length"):
         world.bounded(v, 1)
     world.tell(v, 4)
     found = [
@@ -449,7 +449,7 @@ def test_draws_of_a_client_are_runs_of_their_own_or_the_same_run() -> None:
         assert expected(world, run)["square"] == due
     assert law(("error", 0, Run(1))) == ("error", 0)
     assert law(("error", 0, 1)) == ("error", 0, 1)
-    with pytest.raises(ValueError, match="is none of"):
+    with pytest.raises(ValueError, match="is not one of"):
         draws(world, 1, "twice")
 
 
@@ -515,7 +515,7 @@ def test_a_bounded_message_over_functions_is_a_multiple_for_each_way_of_its_erro
         found = solve(Performance(problem, sent**2, world.square(x), "the mean message"))
         assert found.dual == pytest.approx(due, rel=1e-5)
         assert world.variance(("error",)).decomposition_dict == (n**2).decomposition_dict
-    with pytest.raises(TypeError, match="is no linear form"):
+    with pytest.raises(TypeError, match="is not a linear form"):
         world.bounded(x, 1.0)
 
 

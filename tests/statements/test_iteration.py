@@ -236,10 +236,10 @@ def test_an_instance_that_cannot_be_used_is_told(changes: Mapping[str, Any], tol
 
 def test_what_a_description_cannot_do_is_told() -> None:
     clipped = Iteration(lambda o, x, s: x - o.clip(o.gradient(x), s.eta), CONSTANTS, "strongly convex")
-    with pytest.raises(InputError, match="clipping and normalising are no linear forms"):
+    with pytest.raises(InputError, match="clipping and normalising are not linear forms"):
         checked(clipped, "worst-case")
     number = Iteration(lambda o, x, s: (x[0], 3), CONSTANTS, "strongly convex", start=lambda o, _: (o.start, o.zero))
-    with pytest.raises(InputError, match="the state of the iteration holds 3, which is no vector"):
+    with pytest.raises(InputError, match="the state of the iteration holds 3, which is not a vector"):
         checked(number, "monte-carlo")
     with pytest.raises(InputError, match="unknown class of functions 'strongly-convex': did you mean"):
         Iteration(noisy, CONSTANTS, "strongly-convex")

@@ -1,4 +1,4 @@
-"""What each algorithm does in one round, written once in the operations of a world.
+"""One round of each algorithm, written once in the operations of a world.
 
 fedavg          zhang2021 Algorithm 3, hou2023 Algorithm 1, noble2022 Algorithm 2, das2022 Algorithm 1: one round of
                 (DP-)FedAvg and DP-NormFedAvg

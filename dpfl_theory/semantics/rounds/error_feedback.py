@@ -15,7 +15,7 @@ __all__ = ["ErrorFeedback", "alpha_norm_ec", "clip21", "error_feedback", "normal
 @dataclass(frozen=True)
 class ErrorFeedback:
     """The state between rounds: the server's vector x, the clients' memories v_i, and the server's estimate v of their
-    mean, which noise drives away from it."""
+    mean, which noise moves away from it."""
 
     x: Vector
     v_i: tuple[Vector, ...]
@@ -23,13 +23,13 @@ class ErrorFeedback:
 
 
 def updated(g: Vector, memory: Vector, beta: Any, message: Callable[[Vector], Vector]) -> tuple[Vector, Vector]:
-    """What a client sends of a gradient g that its memory is to follow, Psi(g - v_i), and v_i + beta Psi(g - v_i)."""
+    """A client's message for a gradient g that its memory follows, Psi(g - v_i), and v_i + beta Psi(g - v_i)."""
     sent = message(g - memory)
     return sent, memory + sent * beta
 
 
 def normalised_step(world: World, gamma: Any, v: Vector) -> Vector:
-    """What a step of length gamma takes away from x: gamma v/||v||."""
+    """The step of length gamma that is subtracted from x: gamma v/||v||."""
     taken: Vector = gamma * world.normalised(v)
     return taken
 
@@ -44,10 +44,10 @@ def error_feedback(
     t: int = 0,
     noise: bool = False,
 ) -> ErrorFeedback:
-    """One round, in which every client is heard.
+    """One round, in which every client takes part.
 
-    message: Psi. step: from the server's estimate, what x moves against. noise: of a message, called ("noise", t, i);
-    the memories do not see it.
+    message: Psi. step: the step subtracted from x, from the server's estimate. noise: of a message, called
+    ("noise", t, i); the memories do not contain it.
     """
     gradients = [world.gradient(i, state.x) for i in range(world.clients)]
     sent, memories = zip(*(updated(g, v, beta, message) for g, v in zip(gradients, state.v_i, strict=True)))

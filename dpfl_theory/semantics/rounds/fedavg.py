@@ -1,4 +1,4 @@
-"""FedAvg: local steps of every client, of which a cohort is heard, bounded and with noise where it is private."""
+"""FedAvg: local steps of every client, and the messages of a cohort, bounded and with noise where it is private."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dpfl_theory.semantics.base import Run, Vector, World, average, runs
 __all__ = ["SAMPLINGS", "FedAvg", "draws", "fedavg", "local_phase", "local_steps"]
 
 SAMPLINGS = ("without", "anew", "shared")
-"""A cohort of different clients; or draws with replacement, each of them a run of its own (``anew``), or with one run
-for each client, which counts as often as it is drawn (``shared``)."""
+"""A cohort of different clients, or draws with replacement. In the latter case each draw is a run of its own
+(``anew``), or there is one run for each client, which counts as often as it is drawn (``shared``)."""
 
 
 def local_steps(
@@ -38,17 +38,17 @@ def local_phase(
 
 
 def draws(world: World, size: int, sampling: str = "without") -> tuple[tuple[int, Run], ...]:
-    """A cohort of this size: each draw's client, and which of the client's runs it is."""
+    """A cohort of this size: each draw's client, and the number of this client's run."""
     if sampling not in SAMPLINGS:
-        raise ValueError(f"sampling {sampling!r} is none of {SAMPLINGS}")
+        raise ValueError(f"sampling {sampling!r} is not one of {SAMPLINGS}")
     cohort = world.cohort(size, sampling != "without")
     return tuple((i, Run(0)) for i in cohort) if sampling == "shared" else runs(cohort)
 
 
 @dataclass(frozen=True)
 class FedAvg:
-    """The state between rounds, the server's vector; and, of the last round, the clients' points (none where they
-    were not looked at), and who was heard."""
+    """The state between rounds, the server's vector; and, of the last round, the clients' points (empty where they were
+    not used), and the cohort."""
 
     x: Vector
     paths: tuple[tuple[Vector, ...], ...] = ()
@@ -71,10 +71,10 @@ def fedavg(
     message: Callable[[Vector], Vector] | None = None,
     sampling: str = "without",
 ) -> FedAvg:
-    """One round: K local steps of every client, of which a cohort of ``size`` (all where it is None) is heard.
+    """One round: K local steps of every client; a cohort of ``size`` (all clients for None) sends its messages.
 
     errors: of client i's gradient in step k, called ("error", t, i, k). noise: of a message, called ("noise", t, i).
-    unseen: clients outside the cohort take their steps too, as proofs have it. message: what is sent of a client's
+    unseen: clients outside the cohort take their steps too, as proofs have it. message: the message for a client's
     move, in place of clipping it to the threshold. sampling: one of `SAMPLINGS`.
     """
     heard = draws(world, world.clients if size is None else size, sampling)

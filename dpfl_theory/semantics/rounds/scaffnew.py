@@ -22,7 +22,7 @@ class ScaffNew:
 def communication(
     world: World, state: ScaffNew, gain: Any, *, t: int = 0, noise: bool = True, threshold: Any = None
 ) -> ScaffNew:
-    """What clients at x_i send, and what they and the server have afterwards; the errors are called ("noise", t, i).
+    """The messages of clients at x_i, and the new vectors of clients and server; the errors are called ("noise", t, i).
 
     gain: of the control variates, p/eta in Algorithm 2.
     """
@@ -48,10 +48,10 @@ def scaffnew(
     threshold: Any = None,
     gain: Any = None,
 ) -> ScaffNew:
-    """One iteration: a local step of every client and, where the coin falls, a communication.
+    """One iteration: a local step of every client and, if the coin says so, a communication.
 
-    gain: in place of p/eta; with 0 the control variates stay what they are, which from zero is DP-FedAvg whose number
-    of local steps is drawn.
+    gain: in place of p/eta; with 0 the control variates do not change, which from zero is DP-FedAvg with a random
+    number of local steps.
     """
     steps = enumerate(zip(state.x_i, state.h_i, strict=True))
     moved = ScaffNew(state.x, tuple(x - eta * (world.gradient(i, x) - h) for i, (x, h) in steps), state.h_i)

@@ -15,7 +15,7 @@ __all__ = ["Scaffold", "scaffold", "warm_start"]
 @dataclass(frozen=True)
 class Scaffold:
     """The state between rounds: the server's vector and control variate, and the users' control variates; and, of the
-    last round, the points of the users' local steps (none where they were not looked at), and who was heard."""
+    last round, the points of the users' local steps (empty where they were not used), and the cohort."""
 
     x: Vector
     c: Vector
@@ -47,8 +47,8 @@ def scaffold(
     errors: bool = True,
     unseen: bool = False,
 ) -> Scaffold:
-    """One round: K local steps of every user, of which a cohort of ``size`` is heard. The error of user i's gradient in
-    step k is called ("error", t, i, k).
+    """One round: K local steps of every user; a cohort of ``size`` sends its messages. The error of user i's gradient
+    in step k is called ("error", t, i, k).
 
     unseen: users outside the cohort take their steps too, as the paper's proofs have it.
     """
