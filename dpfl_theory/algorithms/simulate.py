@@ -356,7 +356,7 @@ def _run_block(
             begun = time.perf_counter()
             state, k = player.play(state, kept, k, min(rounds, k + stretch))
             longer = _PLAYED_SECONDS / max(time.perf_counter() - begun, 1e-9)
-            stretch = max(_LEAST_PLAYED, int(stretch * min(4.0, longer)))
+            stretch = max(_LEAST_PLAYED, int(min(rounds, stretch * min(4.0, longer))))
         if k == before:
             state, round_ = algorithm.round(context, state, k)
             if k % every == 0:
