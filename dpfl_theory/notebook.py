@@ -16,7 +16,7 @@ from dpfl_theory.errors import EnvironmentFault
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Tabular", "intervals", "table"]
+__all__ = ["Tabular", "figure", "intervals", "table"]
 
 MOST_ROWS = 60
 """Rows of a table in a notebook; the data frame has all."""
@@ -67,15 +67,26 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def figure(**options: Any) -> Figure:
+    """A `matplotlib.figure.Figure` with these options, which a notebook shows as a picture.
+
+    IPython knows how to show a figure only after pyplot was imported; this one says it itself.
+
+    >>> figure(figsize=(2.0, 1.0))._repr_png_()[:4]
+    b'\\x89PNG'
+    """
+    from dpfl_theory.notebook_figure import NotebookFigure
+
+    return NotebookFigure(**options)
+
+
 def intervals(rows: Sequence[tuple[str, float, float, float, str]], line: float, label: str) -> Figure:
     """A figure of values with limits: a row for each (name, low, value, high, colour), and a line at ``line``.
 
     >>> len(intervals([("a", 0.1, 0.2, 0.4, "C0")], 1.0, "left side over right side").axes)
     1
     """
-    from matplotlib.figure import Figure
-
-    fig = Figure(figsize=(7.0, 0.9 + 0.28 * max(len(rows), 1)), layout="constrained")
+    fig = figure(figsize=(7.0, 0.9 + 0.28 * max(len(rows), 1)), layout="constrained")
     ax = fig.subplots()
     for k, (_, low, value, high, colour) in enumerate(rows):
         ax.plot([low, high], [k, k], color=colour, linewidth=1.5)
