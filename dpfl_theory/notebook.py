@@ -20,6 +20,8 @@ __all__ = ["Tabular", "figure", "intervals", "table"]
 
 MOST_ROWS = 60
 """Rows of a table in a notebook; the data frame has all."""
+WIDE = 20.0
+"""A figure's axis is logarithmic where the largest value is more than this times the smallest."""
 
 
 class Tabular:
@@ -94,7 +96,10 @@ def intervals(rows: Sequence[tuple[str, float, float, float, str]], line: float,
     ax.axvline(line, color="0.6", linewidth=1.0, zorder=0)
     ax.set_yticks(range(len(rows)), [name for name, *_ in rows], fontsize=8)
     ax.set_ylim(len(rows) - 0.5, -0.5)
-    if all(low > 0.0 and math.isfinite(high) for _, low, _, high, _ in rows):
+    ends = [end for _, low, _, high, _ in rows for end in (low, high)]
+    if all(0.0 < end < math.inf for end in ends) and max(ends) > WIDE * min(ends):
         ax.set_xscale("log")
+    elif all(0.0 <= end < math.inf for end in ends):
+        ax.set_xlim(0.0, 1.1 * max(line, *ends))
     ax.set_xlabel(label)
     return fig

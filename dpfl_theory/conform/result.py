@@ -124,7 +124,9 @@ class Conformance(Tabular):
         if moved is None or not declared:
             raise ValueError(f"{self.algorithm} declares no sensitivity: there is nothing to plot")
         return intervals(
-            [(self.function, moved, moved, moved, "C3" if moved > declared else "C0")], declared, "distance"
+            [(self.function, moved, moved, moved, "C3" if moved > declared else "C0")],
+            declared,
+            "distance that one client moves w (line: declared sensitivity)",
         )
 
     def to_json(self) -> dict[str, Any]:
