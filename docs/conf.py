@@ -9,6 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from jupyter_client.manager import KernelManager  # noqa: E402
+
 from dpfl_theory import __version__  # noqa: E402
 
 project = "dpfl_theory"
@@ -34,6 +36,8 @@ nb_execution_mode = "force"  # a cache knows the cells, and not the package whos
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_output_stderr = "remove"  # hints such as that a font cache is built; tests make warnings errors
+if hasattr(KernelManager, "transport_encryption"):  # since version 8.9; without it each kernel prints a warning
+    KernelManager.transport_encryption.default_value = "auto"
 os.environ.update(DPFL_THEORY_STORE="off", DPFL_THEORY_HINTS="off")  # of the notebooks' kernels
 
 html_math_renderer = "mathml"
