@@ -148,7 +148,9 @@ def _download(app: Sphinx, page: nodes.document) -> None:
     link = download_reference("", "", reftarget=f"/{os.path.relpath(file, app.srcdir)}")
     link += nodes.literal("", file.name, classes=["xref", "download"])
     (title, *_) = page.findall(nodes.title)
-    title.parent.insert(1, nodes.paragraph("", "", nodes.Text("This page as a Jupyter notebook, with its outputs: "), link))
+    title.parent.insert(
+        1, nodes.paragraph("", "", nodes.Text("This page as a Jupyter notebook, with its outputs: "), link)
+    )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
