@@ -43,29 +43,30 @@ def test_a_notebook_is_short_and_asserts_what_it_says(name: str) -> None:
     assert [number for number in numbers if number not in known] == []
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PAGES]
-)
+def executed(code: list[str], folder: Path) -> None:
+    """Run cells one after the other, as files, since `conform` reads the lines of a function."""
+    names = {"__name__": "notebook"}
+    with pd.option_context("display.max_colwidth", 50):  # which notebooks change
+        for number, cell in enumerate(code):
+            file = folder / f"cell_{number}.py"
+            file.write_text(cell, encoding="utf-8")
+            exec(compile(cell, str(file), "exec"), names)
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in PAGES])
 def test_a_notebook_runs(name: str, tmp_path: Path) -> None:
     """Without a kernel; a warning is an error here."""
     code = cells(PAGES[name].read_text(encoding="utf-8"))
     if any("IPython" in cell for cell in code):
         pytest.importorskip("IPython", reason="IPython is not installed: make docs installs it")
-    names = {"__name__": "notebook"}
-    with pd.option_context("display.max_colwidth", 50):
-        for number, cell in enumerate(code):
-            file = tmp_path / f"cell_{number}.py"
-            file.write_text(cell, encoding="utf-8")
-            exec(compile(cell, str(file), "exec"), names)
+    executed(code, tmp_path)
 
 
-def test_a_sentence_that_is_no_longer_true_fails() -> None:
+def test_a_sentence_that_is_no_longer_true_fails(tmp_path: Path) -> None:
     """The exact checks of a repaired theorem do not violate it: the assertions of the first notebook notice that."""
     code = cells(PAGES["published-theorem"].read_text(encoding="utf-8"))
     until = next(k for k, cell in enumerate(code) if cell.startswith("verdicts ="))
     wrong = [cell.replace("zhang2021.theorem3.1", "zhang2021.theorem3.1.repaired") for cell in code[: until + 1]]
     assert wrong != code[: until + 1]
-    names = {"__name__": "notebook"}
-    with pd.option_context("display.max_colwidth", 50), pytest.raises(AssertionError):
-        for cell in wrong:
-            exec(compile(cell, "notebook", "exec"), names)
+    with pytest.raises(AssertionError):
+        executed(wrong, tmp_path)
