@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,23 @@ def test_a_line_of_a_cell_is_not_named_by_its_generated_file() -> None:
     found = Conformance("dp-fedavg", "a", "f", "differs", "", (finding,), (), (), {}, {}, 0.0)
     assert found.records()[0]["line"] == "notebook cell:3"
     assert "notebook cell, line 3" in str(found)
+
+
+def test_an_axis_is_logarithmic_only_where_values_differ_much() -> None:
+    for high, scale in ((4.0, "linear"), (400.0, "log")):
+        (axes,) = notebook.intervals([("a", 0.5, 1.0, high, "C0")], 1.0, "ratio").axes
+        assert axes.get_xscale() == scale
+        assert axes.get_xlim()[1] > high
+
+
+def test_a_row_of_a_figure_is_named_by_what_tells_it_from_the_others() -> None:
+    def names(*found: Evidence) -> list[str]:
+        return [label.get_text() for label in EvidenceList(found).plot().axes[0].get_yticklabels()]
+
+    one = evidence()
+    assert names(one) == ["one <round>"]
+    assert names(one, replace(one, method="algebra")) == ["exact: one <round>", "algebra: one <round>"]
+    assert names(one, replace(one, statement="a.c")) == ["a.b: one <round>", "a.c: one <round>"]
 
 
 def test_check_returns_a_table() -> None:
