@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+
+from jupyter_client.manager import KernelManager  # noqa: E402
 
 from dpfl_theory import __version__  # noqa: E402
 
@@ -16,7 +19,7 @@ copyright = author
 version = release = __version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
@@ -24,10 +27,18 @@ extensions = [
     "docs.extension",
 ]
 exclude_patterns = ["**/__pycache__"]
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "myst-nb"}
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 3
 smartquotes = False  # -- is the start of an option, not a dash
+
+nb_execution_mode = "force"  # a cache knows the cells, and not the package whose results they show
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_output_stderr = "remove"  # hints such as that a font cache is built; tests make warnings errors
+if hasattr(KernelManager, "transport_encryption"):  # since version 8.9; without it each kernel prints a warning
+    KernelManager.transport_encryption.default_value = "auto"
+os.environ.update(DPFL_THEORY_STORE="off", DPFL_THEORY_HINTS="off")  # of the notebooks' kernels
 
 html_math_renderer = "mathml"
 html_theme = "furo"

@@ -6,10 +6,12 @@ The build fails where a command ends with another exit code than ``:exit:`` (0),
 Commands run in the repository's folder; with ``:scratch:`` they run in an empty folder that all blocks of a page share.
 A block ``insert NAME`` is replaced by the text that the module of that name in ``docs/inserts`` makes from the code.
 Formulas become MathML, which needs no script.
+A notebook of the gallery runs when its page is made (MyST-NB), and the page has a link to it with its outputs.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from pathlib import Path
@@ -17,12 +19,14 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from sphinx.addnodes import download_reference
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.logging import getLogger
 
 from docs import inserts, snippets
 from docs.docstrings import as_rst
+from docs.notebooks import FOLDER, notebooks
 from dpfl_theory.errors import DpflError
 from dpfl_theory.report.formulas import mathml
 
@@ -135,6 +139,20 @@ def _math(writer: Any, node: nodes.math | nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def _download(app: Sphinx, page: nodes.document) -> None:
+    """Put a link to the executed notebook below the title of its page."""
+    folder, _, name = app.env.docname.rpartition("/")
+    if folder != FOLDER.name or name not in notebooks():
+        return
+    file = Path(app.env.mystnb_config.output_folder) / folder / f"{name}.ipynb"
+    link = download_reference("", "", reftarget=f"/{os.path.relpath(file, app.srcdir)}")
+    link += nodes.literal("", file.name, classes=["xref", "download"])
+    (title, *_) = page.findall(nodes.title)
+    title.parent.insert(
+        1, nodes.paragraph("", "", nodes.Text("This page as a Jupyter notebook, with its outputs: "), link)
+    )
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register all of this with Sphinx."""
     app.setup_extension("sphinx.ext.autodoc")
@@ -143,6 +161,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (_math, None), (_math, None))
     app.add_object_type("statement", "statement", objname="statement")
     app.connect("source-read", _insert)
+    app.connect("doctree-read", _download, priority=100)  # before Sphinx collects what is downloaded
     app.connect("autodoc-process-docstring", _docstring)
     app.connect("autodoc-process-signature", _signature)
     return {"parallel_read_safe": False, "parallel_write_safe": True}

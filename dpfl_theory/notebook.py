@@ -16,10 +16,12 @@ from dpfl_theory.errors import EnvironmentFault
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Tabular", "intervals", "table"]
+__all__ = ["Tabular", "figure", "intervals", "table"]
 
 MOST_ROWS = 60
 """Rows of a table in a notebook; the data frame has all."""
+WIDE = 20.0
+"""A figure's axis is logarithmic where the largest value is more than this times the smallest."""
 
 
 class Tabular:
@@ -67,15 +69,26 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def figure(**options: Any) -> Figure:
+    """A `matplotlib.figure.Figure` with these options, which a notebook shows as a picture.
+
+    IPython knows how to show a figure only after pyplot was imported; this one says it itself.
+
+    >>> figure(figsize=(2.0, 1.0))._repr_png_()[:4]
+    b'\\x89PNG'
+    """
+    from dpfl_theory.notebook_figure import NotebookFigure
+
+    return NotebookFigure(**options)
+
+
 def intervals(rows: Sequence[tuple[str, float, float, float, str]], line: float, label: str) -> Figure:
     """Plot values with limits: a row for each (name, low, value, high, colour), and a line at ``line``.
 
     >>> len(intervals([("a", 0.1, 0.2, 0.4, "C0")], 1.0, "left side over right side").axes)
     1
     """
-    from matplotlib.figure import Figure
-
-    fig = Figure(figsize=(7.0, 0.9 + 0.28 * max(len(rows), 1)), layout="constrained")
+    fig = figure(figsize=(7.0, 0.9 + 0.28 * max(len(rows), 1)), layout="constrained")
     ax = fig.subplots()
     for k, (_, low, value, high, colour) in enumerate(rows):
         ax.plot([low, high], [k, k], color=colour, linewidth=1.5)
@@ -83,7 +96,10 @@ def intervals(rows: Sequence[tuple[str, float, float, float, str]], line: float,
     ax.axvline(line, color="0.6", linewidth=1.0, zorder=0)
     ax.set_yticks(range(len(rows)), [name for name, *_ in rows], fontsize=8)
     ax.set_ylim(len(rows) - 0.5, -0.5)
-    if all(low > 0.0 and math.isfinite(high) for _, low, _, high, _ in rows):
+    ends = [end for _, low, _, high, _ in rows for end in (low, high)]
+    if all(0.0 < end < math.inf for end in ends) and max(ends) > WIDE * min(ends):
         ax.set_xscale("log")
+    elif all(0.0 <= end < math.inf for end in ends):
+        ax.set_xlim(0.0, 1.1 * max(line, *ends))
     ax.set_xlabel(label)
     return fig

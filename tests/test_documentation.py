@@ -15,7 +15,7 @@ import pytest
 from laws.test_algorithm_laws import algorithms as classes
 from patience import HANGS
 
-from docs import inserts, snippets
+from docs import inserts, notebooks, snippets
 from docs.inserts import algorithms as of_algorithms
 from docs.inserts import commands, faults, gallery
 from docs.inserts import statements as of_statements
@@ -158,10 +158,13 @@ def test_the_reference_has_what_examples_and_texts_import() -> None:
     }
     for file in [*(ROOT / "examples").glob("*.py"), package / "templates" / "statement.py"]:
         public |= imported(file.read_text(encoding="utf-8"))
-    blocks = re.compile(r"^```(?:python|\{run-python\})[^\n]*\n((?::.*\n)*)(.*?)^```", re.DOTALL | re.MULTILINE)
+    blocks = re.compile(
+        r"^```(?:python|\{run-python\}|\{code-cell\})[^\n]*\n((?::[^\n]*\n)*)(.*?)^```", re.DOTALL | re.MULTILINE
+    )
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]:
         for _, block in blocks.findall(page.read_text(encoding="utf-8")):
             public |= imported(block)
+    assert "dpfl_theory.recommend.search" in public  # of a notebook
     assert {"dpfl_theory.statements.model", "dpfl_theory.algorithms"} <= public
     assert {name for name in public if not INNER.match(name)} <= shown
 
@@ -228,6 +231,19 @@ def test_pages_need_no_network(site: Path) -> None:
         )
         loaded += re.findall(r"(?:@import|url\()\s*[\"']?((?:https?:)?//[^\"')]*)", page.read_text())
         assert loaded == [], page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", notebooks.notebooks())
+def test_a_notebook_can_be_downloaded_with_its_outputs(site: Path, name: str) -> None:
+    page = site / "gallery" / f"{name}.html"
+    (link,) = re.findall(r'<a class="reference download[^>]*href="([^"]+)"', page.read_text(encoding="utf-8"))
+    document = json.loads((page.parent / link).read_text(encoding="utf-8"))
+    code = [cell for cell in document["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    shown = [kind for cell in code for output in cell["outputs"] for kind in output.get("data", ())]
+    assert {"text/html", "image/png"} <= set(shown)
+    assert "<Figure size" not in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

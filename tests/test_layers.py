@@ -14,6 +14,7 @@ LAYERS = (
         "encoding",
         "errors",
         "notebook",
+        "notebook_figure",
         "lazy",
         "interrupts",
         "glob_patterns",

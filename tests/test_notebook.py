@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,9 @@ def test_a_result_is_a_table_a_data_frame_and_a_figure(name: str) -> None:
     frame = result.to_frame()
     assert list(frame.columns) == list(result.records()[0])
     assert len(frame) == len(result.records())
-    assert isinstance(result.plot(), Figure)
+    drawn = result.plot()
+    assert isinstance(drawn, Figure)
+    assert drawn._repr_png_()[:4] == b"\x89PNG"  # IPython shows a plain figure as text until pyplot is imported
 
 
 def test_ratios_and_errors_are_those_of_the_result() -> None:
@@ -88,6 +91,30 @@ def test_the_value_after_the_last_round_is_drawn_there() -> None:
     found = dpfl.simulate(algorithm, problem, rounds=8, lanes=2, device="cpu", series=True, every=3)
     (line,) = found.plot().axes[0].lines
     assert list(line.get_xdata()) == [0, 3, 6, 8]
+
+
+def test_a_line_of_a_cell_is_not_named_by_its_generated_file() -> None:
+    finding = Finding("noise", "there is none", "", (("/tmp/ipykernel_7/1875551626.py", 3),))
+    found = Conformance("dp-fedavg", "a", "f", "differs", "", (finding,), (), (), {}, {}, 0.0)
+    assert found.records()[0]["line"] == "notebook cell:3"
+    assert "notebook cell, line 3" in str(found)
+
+
+def test_an_axis_is_logarithmic_only_where_values_differ_much() -> None:
+    for high, scale in ((4.0, "linear"), (400.0, "log")):
+        (axes,) = notebook.intervals([("a", 0.5, 1.0, high, "C0")], 1.0, "ratio").axes
+        assert axes.get_xscale() == scale
+        assert axes.get_xlim()[1] > high
+
+
+def test_a_row_of_a_figure_is_named_by_what_tells_it_from_the_others() -> None:
+    def names(*found: Evidence) -> list[str]:
+        return [label.get_text() for label in EvidenceList(found).plot().axes[0].get_yticklabels()]
+
+    one = evidence()
+    assert names(one) == ["one <round>"]
+    assert names(one, replace(one, method="algebra")) == ["exact: one <round>", "algebra: one <round>"]
+    assert names(one, replace(one, statement="a.c")) == ["a.b: one <round>", "a.c: one <round>"]
 
 
 def test_check_returns_a_table() -> None:

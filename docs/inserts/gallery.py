@@ -40,7 +40,7 @@ def _parts() -> Iterator[str]:
     faults = planted()
     for file in sorted((ROOT / "examples").glob("*.py")):
         for statement in load_file(file):
-            yield f"({file.stem})=\n## {plain(statement.title)}\n\n{plain(statement.text)}\n"
+            yield f"({file.stem})=\n### {plain(statement.title)}\n\n{plain(statement.text)}\n"
             yield _formula(statement)
             methods = ", ".join(dict.fromkeys(check.method for check in statement.checks))
             yield f"Checked by {methods}:\n"

@@ -29,7 +29,7 @@ from dpfl_theory.algorithms.tape_run import Player, worthwhile
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 from dpfl_theory.kernels.engine import Engine, Lanes
-from dpfl_theory.notebook import Tabular
+from dpfl_theory.notebook import Tabular, figure
 from dpfl_theory.problems.base import Array, Problem
 
 if TYPE_CHECKING:
@@ -110,9 +110,7 @@ class Run(Tabular):
     def plot(self) -> Figure:
         """Each observable by round: the mean over the lanes, and a band of two standard errors. Raises ValueError
         when the run did not keep its series (``simulate(..., series=True)``)."""
-        from matplotlib.figure import Figure
-
-        fig = Figure(figsize=(6.0, 2.8 * len(self.streams)), layout="constrained")
+        fig = figure(figsize=(6.0, 2.8 * len(self.streams)), layout="constrained")
         every, rounds = self.configuration["every"], self.configuration["rounds"]
         for ax, (name, stream) in zip(fig.subplots(len(self.streams), squeeze=False)[:, 0], self.streams.items()):
             series = np.asarray(stream.every_round, dtype=float)
@@ -356,7 +354,7 @@ def _run_block(
             begun = time.perf_counter()
             state, k = player.play(state, kept, k, min(rounds, k + stretch))
             longer = _PLAYED_SECONDS / max(time.perf_counter() - begun, 1e-9)
-            stretch = max(_LEAST_PLAYED, int(stretch * min(4.0, longer)))
+            stretch = max(_LEAST_PLAYED, int(min(rounds, stretch * min(4.0, longer))))
         if k == before:
             state, round_ = algorithm.round(context, state, k)
             if k % every == 0:

@@ -195,9 +195,14 @@ class EvidenceList(list[Evidence], Tabular):
         if not rows:
             raise ValueError("no check here compares two numbers: choose others, or another method")
         colours = {"holds": "C0", "violated": "C3"}
+        naming = [key for key in ("statement", "method") if len({row[key] for row in rows}) > 1]
         return intervals(
             [
-                (f"{r['statement']}: {r['check']}", r["low"], r["ratio"], r["high"], colours.get(r["verdict"], "0.5"))
+                (
+                    ": ".join(r[key] for key in (*naming, "check")),
+                    *(r["low"], r["ratio"], r["high"]),
+                    colours.get(r["verdict"], "0.5"),
+                )
                 for r in rows
             ],
             1.0,

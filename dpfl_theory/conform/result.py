@@ -6,10 +6,9 @@ import linecache
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.conform.source_location import Line
+from dpfl_theory.conform.source_location import Line, short_name
 from dpfl_theory.notebook import Tabular, intervals
 from dpfl_theory.warned import Warned, in_words, total
 
@@ -60,7 +59,7 @@ class Finding:
         if self.evidence:
             parts.append(_wrapped(f"seen: {self.evidence}.", "  "))
         parts += [
-            f"  {Path(file).name}, line {line}: {linecache.getline(file, line).strip()}" for file, line in self.lines
+            f"  {short_name(file)}, line {line}: {linecache.getline(file, line).strip()}" for file, line in self.lines
         ]
         if self.seen:
             parts.append(_wrapped(f"reported before: {self.seen}.", "  "))
@@ -111,7 +110,7 @@ class Conformance(Tabular):
                 "deviation": fault.name,
                 "explanation": fault.told,
                 "observed": fault.evidence,
-                "line": "; ".join(f"{Path(file).name}:{line}" for file, line in fault.lines),
+                "line": "; ".join(f"{short_name(file)}:{line}" for file, line in fault.lines),
                 "breaks_privacy": fault.private,
             }
             for fault in self.faults
@@ -125,7 +124,9 @@ class Conformance(Tabular):
         if moved is None or not declared:
             raise ValueError(f"{self.algorithm} declares no sensitivity, so there is nothing to plot")
         return intervals(
-            [(self.function, moved, moved, moved, "C3" if moved > declared else "C0")], declared, "distance"
+            [(self.function, moved, moved, moved, "C3" if moved > declared else "C0")],
+            declared,
+            "distance that one client moves w (line: declared sensitivity)",
         )
 
     def to_json(self) -> dict[str, Any]:

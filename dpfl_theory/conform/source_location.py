@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-__all__ = ["ROLES", "Line", "ran", "suspicious"]
+__all__ = ["ROLES", "Line", "ran", "short_name", "suspicious"]
 
 Line = tuple[str, int]
 """A file and a line number in it."""
@@ -55,3 +55,13 @@ def suspicious(lines: Sequence[Line], role: str, most: int) -> list[Line]:
     """Those of the lines whose text matches a role."""
     pattern = re.compile(ROLES[role])
     return [line for line in lines if pattern.search(linecache.getline(*line))][:most]
+
+
+def short_name(file: str) -> str:
+    """How a report calls a file: a cell of a notebook has a generated name, which says nothing.
+
+    >>> short_name("/home/me/trainer.py"), short_name("/tmp/ipykernel_7/1875551626.py")
+    ('trainer.py', 'notebook cell')
+    """
+    path = Path(file)
+    return "notebook cell" if path.parent.name.startswith("ipykernel_") or file.startswith("<ipython-") else path.name

@@ -82,11 +82,11 @@ def figure(
     >>> axes.shape
     (2,)
     """
-    from matplotlib.figure import Figure
+    from dpfl_theory import notebook
 
     with look():
         size = (width or min(11.0, 1.2 + 3.9 * columns + (0.9 if columns == 1 else 0.0)), height or 0.7 + 3.0 * rows)
-        drawn = Figure(figsize=size)
+        drawn = notebook.figure(figsize=size)
         return drawn, drawn.subplots(rows, columns, **subplots)
 
 

@@ -229,6 +229,14 @@ def test_an_observable_that_is_no_function_of_its_round_is_not_played() -> None:
     assert run["count"].last[0] >= ROUNDS
 
 
+def test_a_player_that_stops_often_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often it stops after one round, the number of rounds that it may play stays finite."""
+    play = tape_run.Player.play
+    monkeypatch.setattr(tape_run.Player, "play", lambda self, s, a, k, end: play(self, s, a, k, min(end, k + 1)))
+    run = simulate(ALGORITHMS["unbounded"], problem_of("quadratic"), 1200, LANES, device="cpu")
+    assert np.isfinite(run["suboptimality"].last).all()
+
+
 FAULTS = {
     "the recorded round's noise again": ("tape_vm", "own, k)", "own, 2)"),
     "only the first rounds observed": ("tape_vm", "watched = k % every", "watched = k < 9 and k % every"),

@@ -34,7 +34,7 @@ LOOP = (
     "begun = time.perf_counter()\n            "
     "state, k = player.play(state, kept, k, min(rounds, k + stretch))\n            "
     "longer = _PLAYED_SECONDS / max(time.perf_counter() - begun, 1e-9)\n            "
-    "stretch = max(_LEAST_PLAYED, int(stretch * min(4.0, longer)))\n"
+    "stretch = max(_LEAST_PLAYED, int(min(rounds, stretch * min(4.0, longer))))\n"
     "        if k == before:\n            state, round_ = algorithm.round(context, state, k)\n"
     "            if k % every == 0:"
 )
