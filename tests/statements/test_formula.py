@@ -74,7 +74,7 @@ def test_letters_are_attributes_and_a_wrong_one_is_named() -> None:
     assert total(statement) == Y + 2 * X
     assert terms_at(statement, "rhs", {"x": 1, "y": Fraction(1, 2), "z": 7}) == {"a": Fraction(1, 2), "b": 2}
     assert at(statement, "rhs", {"x": 1, "y": Fraction(1, 2)}) == Fraction(5, 2)
-    with pytest.raises(KeyError, match=r"my\.one has no letter 'rho'; it has x, y"):
+    with pytest.raises(KeyError, match=r"my\.one has no symbol 'rho'; it has x, y"):
         sides_of(replace(statement, sides=lambda s: Sides({"l": s.rho}, {})))
     assert dict(Symbols({"x": 1}, "it")) == {"x": 1}
 
