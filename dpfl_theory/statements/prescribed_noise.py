@@ -221,7 +221,7 @@ def many_rounds(
 def rounds_together(squared: Squared, constant: str = "v", full: Mapping[str, str] | None = None) -> Check:
     """The check of the squared noise multiplier of all rounds together, with every client in every round.
 
-     It must be v ln(1/delta)/epsilon^2, whatever the number of rounds is.
+    It must be v ln(1/delta)/epsilon^2, whatever the number of rounds is.
 
     constant: v's symbol; full: pairs of symbols that are equal then.
     """
