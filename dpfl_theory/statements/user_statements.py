@@ -24,8 +24,8 @@ def loaded(file: Path, catalogue: Mapping[str, Statement], seconds: float) -> tu
     """The statements of a file, whose import may take this number of seconds; ``catalogue``: those that it may refer to
     and must not shadow.
 
-    Its output goes to stderr. Raises InputError where it cannot be imported or ends this process, where it defines no
-    statements, and with every fault of its statements and the line (`dpfl_theory.statements.validate`).
+    Its output goes to stderr. Raises InputError where it cannot be imported, ends this process, or defines no
+    statements. It also raises it with every fault of its statements and the line (`dpfl_theory.statements.validate`).
     """
     _tried(file, seconds)
     with _told_as_import(file), at_most(seconds), printed_aside():

@@ -5,10 +5,10 @@ and (21) have symbols for that, first_bias and first_spread, which are 0 in ever
 of `_instances.CLIPPED` and the worst cases of `_worst_cases` have other values of them.
 
 One symbol of a step is an expectation over the replicates. It is f after the round, or the squared distance from x*
-after a round that starts there, with eta_g = 1, which is the mean square of the cohort's update. The other symbols are
-computed. The second moment of a cohort's mean has a closed form. Gaussian stochastic gradients run on quadratics that
-are not clipped, whose local phases are linear in the noise. The catalogue imports this module, so NumPy is imported
-where it is used.
+after a round that starts there with eta_g = 1. That distance is the mean square of the cohort's update. The other
+symbols are computed. The second moment of a cohort's mean has a closed form. Gaussian stochastic gradients run on
+quadratics that are not clipped, whose local phases are linear in the noise. The catalogue imports this module, so NumPy
+is imported where it is used.
 """
 
 from __future__ import annotations

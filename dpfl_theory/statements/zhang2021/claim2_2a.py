@@ -48,7 +48,7 @@ def witness(clients: ScalarQuadratics, c: Fraction) -> Fraction:
 
 
 def off_optimum(clients: ScalarQuadratics, once: PiecewiseLinear) -> Fraction:
-    """0 if every iteration of the map ends at the optimum, otherwise the distance of the farthest stationary point from
+    """0 if every iteration of the map ends at the optimum. Otherwise the distance of the farthest stationary point from
     it (1 where only the slopes are wrong).
 
     A map with all slopes in [0, 1] and a single fixed point brings every x nearer to it without passing it.

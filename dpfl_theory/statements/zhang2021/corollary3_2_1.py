@@ -128,9 +128,9 @@ REPAIRED: Statement = Statement(
         ),
     ),
     text=(
-        "For c = eta_l Q c' with c' >= G, sigma^2 = 4 c^2 P T ln(1/delta)/(N^2 epsilon^2), the conditions of the "
-        "repaired Theorem 3.2 and the steps of the repaired Theorem 3.1, DP-FedAvg satisfies the bound, whose least "
-        "value over the steps and T is of order sqrt(d ln(1/delta))/(N epsilon)."
+        "Let c = eta_l Q c' with c' >= G and sigma^2 = 4 c^2 P T ln(1/delta)/(N^2 epsilon^2). Under the conditions of "
+        "the repaired Theorem 3.2 and with the steps of the repaired Theorem 3.1, DP-FedAvg satisfies the bound. Its "
+        "least value over the steps and T is of order sqrt(d ln(1/delta))/(N epsilon)."
     ),
     symbols=_REPAIRED_LETTERS,
     expectations=zhang.expected("E_gradient"),

@@ -232,7 +232,7 @@ REPAIRED: Statement = Statement(
         _WHERE,
         note=(
             "repaired: the sampling's term in sigma_g^2, powers and constants of the second and third term, the limits "
-            "of the steps, and a mean over the clients in the last term; "
+            "of the steps; also a mean over the clients in the last term; "
             + READINGS
             + ". The clipping spread is at most "
             "0.27 times the clipping bias, as factors lie in [0, 1] and L eta_g eta_l Q is at most 0.175; no instance "
