@@ -52,7 +52,7 @@ def stated(checks: tuple[Check, ...], when: str = "end", observable: str = "dist
 
 
 def checked(iteration: Iteration, method: str, when: str = "end", **changes: Any) -> Any:
-    """What a check of an iteration builds."""
+    """The object that a check of an iteration builds."""
     statement = stated(iteration.checks({"one": {**GIVEN, **changes}}, by=(method,)), when)
     return statement.checks[0].made(statement)
 
