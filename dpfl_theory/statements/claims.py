@@ -149,7 +149,7 @@ class Case:
 
     @property
     def excess(self) -> Fraction:
-        """How far the left side lies above the right one."""
+        """The amount by which the left side exceeds the right one; negative if it is smaller."""
         return self.lhs - self.rhs
 
 

@@ -266,7 +266,8 @@ class Statement:
 
     @property
     def provenance(self) -> str:
-        """How its formula is known; a repaired or sharpened form is ours, whatever form of the paper it belongs to."""
+        """The provenance of its formula; a repaired or sharpened form is ours, whatever form of the paper it belongs
+        to."""
         return "derived" if self.id.endswith(DERIVED) else self.source.provenance
 
     @property

@@ -50,7 +50,7 @@ class Power:
 
     @property
     def noticed_by(self) -> str:
-        """That check: its method and name."""
+        """The method and the name of that check."""
         found = [(share, f"{method}: {name}") for method, (share, name) in self.least.items() if share is not None]
         return min(found, default=(0.0, ""))[1]
 

@@ -119,9 +119,7 @@ def test_the_counterexample_of_37_rounds(id_, at, multiplier):
     assert float(true) == pytest.approx(1.316e-5 if id_.startswith("das") else 1.361e-5, rel=5e-4)
     told = statement.erratum.counterexample if statement.erratum is not None else statement.remark.text
     assert ("1.316e-5" if id_.startswith("das") else "1.36") in told
-    assert (
-        normal_delta(36, mpmath.sqrt(4 * log) / 36) < mpmath.mpf(10) ** -5
-    )  # 36 rounds would be private: 37 is the smallest
+    assert normal_delta(36, mpmath.sqrt(4 * log) / 36) < mpmath.mpf(10) ** -5  # 36 rounds are private: 37 is the least
 
 
 @pytest.mark.parametrize(("rounds", "epsilon", "z"), [(2, 0.5, 0.4), (7, 2.0, 0.3), (8, 5.0, 0.2), (40, 12.0, 0.3)])

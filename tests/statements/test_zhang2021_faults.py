@@ -182,8 +182,8 @@ RELAXED = {
     "outside c'": ("c_prime", 1.05),
     "just not L-smooth": ("L", 1.011),
 }
-"""The symbol that a hypothesis limits, by the name of the check just outside, and the factor that relaxes it by 5% (by
-1% for L, as the steps read it too)."""
+"""The symbol that a hypothesis limits, by the name of the check just outside. The factor relaxes it by 5% (by 1% for L,
+as the steps read it too)."""
 
 
 def instances_of(statement: Statement, check: Check) -> list[tuple[Mapping[str, Any], Any]]:

@@ -109,7 +109,7 @@ def test_the_counterexample_stays_where_all_losses_are_quadratic() -> None:
 
 
 def plain_problem(description: Mapping[str, Any], experiment: Experiment) -> tuple[Callable[[Array], Array], Any]:
-    """The clients' gradients (n, d) at their own parameters (n, d), and f, from the records alone."""
+    """The clients' gradients (n, d) at their own parameters (n, d), and f, from the records only."""
     problem: Any = experiment.problem
     if description["family"] == "huber-scalar":
         centres, bounds = (np.array(description["parameters"][k]) for k in ("minimisers", "thresholds"))

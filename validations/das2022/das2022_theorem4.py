@@ -50,7 +50,7 @@ SWEEPS: dict[str, dict[str, tuple[float, ...]]] = {
     },
 }
 # The standard profile's: fewer, without the smallest rho and the largest alpha, which need the most rounds.
-# Logistic regression has a larger rho there, but where heterogeneity varies: (b) stays open at the smaller one alone.
+# Logistic regression has a larger rho there, except where heterogeneity varies: only at the smaller one (b) stays open.
 STANDARD_RHO = 0.06
 STANDARD_SWEEPS: dict[str, dict[str, tuple[float, ...]]] = {
     "huber": {

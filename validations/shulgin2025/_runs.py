@@ -179,7 +179,7 @@ def standard_error(x: Array) -> float:
 
 
 def paired(lower: Array, higher: Array) -> float:
-    """How many standard errors the mean over lanes of ``higher - lower`` is above 0."""
+    """The mean over lanes of ``higher - lower``, in standard errors."""
     with np.errstate(invalid="ignore"):
         difference = np.asarray(higher) - np.asarray(lower)
     if not np.isfinite(difference).all():  # a run overflowed: the method that overflows in more lanes is worse

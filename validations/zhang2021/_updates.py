@@ -63,8 +63,8 @@ def _digits() -> Dataset:
 
 
 def draws(seed: int, number: int) -> dict[str, Draw]:
-    """Draw ``number`` (below 1000): digits, and new synthetic records with as many features and classes; a fifth of
-    each is held out."""
+    """Draw ``number`` (below 1000): digits, and new synthetic records with the same numbers of features and classes; a
+    fifth of each is held out."""
     own = 1000 * seed + number
     x, y, _ = synthetic_classes(1, 20, 2000, 10, 0.0, 0.1, own)
     return {

@@ -123,10 +123,10 @@ MOMENT_ORDER = Cause(
     "A range of epsilon relative to ln(1/delta) is missing",
     "For any constants u and v choose delta <= 1/2 so that s^2 = v ln(1/delta) >= 1, and let epsilon = 4 s^2 and T >= "
     "epsilon/u rounds with every client in each (q = 1). All rounds together are one Gaussian release, and its true "
-    "delta exceeds Phi(s) - phi(s)/(3 s), so that no pair of constants serves. The theorem is rephrased from Theorem "
-    "1 of Abadi et al., whose proof chooses a moment of order ln(1/delta)/epsilon; that has to be at least 1, and "
-    "needs a sampling probability below 1/(16 z), z being a round's noise multiplier. Neither condition is stated in "
-    "that theorem, nor here.",
+    "delta exceeds Phi(s) - phi(s)/(3 s), so that no pair of constants is enough. The theorem is rephrased from "
+    "Theorem 1 of Abadi et al., whose proof chooses a moment of order ln(1/delta)/epsilon; that has to be at least 1, "
+    "and needs a sampling probability below 1/(16 z), z being a round's noise multiplier. Neither condition is stated "
+    "in that theorem, nor here.",
     "For every u and v some true delta is above 0.7607. With v = 4, u = 1, delta = 1e-05, P = N and T = epsilon = 37 "
     "it is 1.361e-05. At P = N and epsilon = 2 the noise with v = 4 has the true delta 6.463e-13 for zero-out "
     "neighbours, and 0.0001373 where a client's data set is replaced.",

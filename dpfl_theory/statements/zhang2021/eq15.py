@@ -76,7 +76,7 @@ def _eq15_sides(s: Symbols) -> Sides:
 
 
 def _lemma3(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """The lemma of Reddi et al. asks for eta_l <= 1/(8QL); the theorem allows 1/(sqrt(60) QL), which is more.
+    """The lemma of Reddi et al. requires eta_l <= 1/(8QL); the theorem allows 1/(sqrt(60) QL), which is more.
 
     Its recursion multiplies by 1 + 1/(2Q-1) + 6 Q L^2 eta^2 each step, which must not exceed 1 + 1/(Q-1): at the
     theorem's limit the room is Q/((Q-1)(2Q-1)) - 1/(10 Q) > 0 for Q >= 2, so the lemma holds there as well. A step adds

@@ -118,8 +118,8 @@ EQ21: Statement = zhang.proof_step(
     (
         "for eta_l <= 1/(sqrt(60) QL) and eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))}, as in the theorem; the proof "
         "prints sqrt(P)/sqrt(48QQ) for P/(48Q), and 3L/N. It may be sqrt(P)/(sqrt(48) Q), whose second Q slipped under "
-        "the root in the copy at hand. What (20) as printed asks for is P/(48QQ). The counterexamples have P = Q = 1, "
-        "where these limits are 1/48, 1/sqrt(48), 1/sqrt(48) and 1/48, and are inside them all"
+        "the root in the available copy. (20) as printed requires P/(48QQ). The counterexamples have P = Q = 1, where "
+        "these limits are 1/48, 1/sqrt(48), 1/sqrt(48) and 1/48, and are inside them all"
     ),
     (
         "E f(x_{t+1}) <= f(x_t) - (eta_g eta_l alpha Q/4) ||grad f||^2 + (5/2) eta_g eta_l^3 alpha (1 + 12 eta_l "

@@ -211,8 +211,8 @@ THEOREM: Statement = Statement(
         ),
         Typo(
             "Of Cifar-10 'each client has 50 samples (resp. 5 samples) from each class': in the Non-IID split too a "
-            "client has as many of every class. It differs from the IID split only in the number of samples, 50 in "
-            "place of 500. The text uses it to explain the drop from clipping by heterogeneous data.",
+            "client has the same number of every class. It differs from the IID split only in the number of samples, "
+            "50 in place of 500. The text uses it to explain the drop from clipping by heterogeneous data.",
             where="Section 2.2, Experiment Setting",
         ),
         Typo(
