@@ -352,7 +352,7 @@ def test_a_simulated_run_without_sides_is_told(capsys: Output, tmp_path: Path) -
     file = tmp_path / "mine.py"
     file.write_text(EXAMPLE.read_text().replace("sides=sides,", ""))
     sentence = refused(capsys, "check", "--file", str(file), "--method", "monte-carlo", "--jobs", "1")
-    assert "a run is compared with the statement's sides, and it has none: give sides (mine.py, line " in sentence
+    assert "a run is compared with the statement's sides, and it has no sides: give sides (mine.py, line " in sentence
 
 
 def test_output_replaces_the_file_in_one_step(capsys: Output, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_ids_patterns_and_papers_are_added_and_words_narrow(capsys: Output) -> N
     assert ids(capsys, "das2022.fact?", "hou2023.lemma1") == ["das2022.fact1", "das2022.fact2", "hou2023.lemma1"]
     assert ids(capsys, "hou2023", "lemma1", "--kind", "lemma") == ["hou2023.lemma1", "hou2023.lemma1.repaired"]
     assert main(["list", "das2022.nothing*"]) == 2
-    assert "no statement's id is like 'das2022.nothing*'" in capsys.readouterr().err
+    assert "no statement's id matches 'das2022.nothing*'" in capsys.readouterr().err
 
 
 def test_nothing_found_is_told_and_no_failure(capsys: Output) -> None:
@@ -207,7 +207,7 @@ def test_show_takes_patterns_and_several(capsys: Output) -> None:
         (["show", "das2022"], "'das2022' is a paper: name one of its statements, like das2022.definition2"),
         (["falsify", "das2022"], "'das2022' is a paper"),
         (["check", "das2023"], "did you mean 'das2022'?"),
-        (["check", "das2022.theorm4*"], "no statement's id is like"),
+        (["check", "das2022.theorm4*"], "no statement's id matches"),
         (["show", "sampling of clients"], "dpfl-theory list 'sampling of clients' looks for it"),
         (["errata", "das2022.eq4"], "letters are about papers: give das2022"),
         (["validate", "das2022.figure22"], "did you mean 'das2022_figure2'?"),

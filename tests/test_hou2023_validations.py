@@ -272,7 +272,7 @@ def test_figure_12_elsewhere_refutes_nothing_that_the_paper_says(known: bool) ->
     papers = [c for c in made if not c.get("ours")]
     assert {c["verdict"] for c in papers} == {"does-not-carry-over"}
     assert all(("mushroom" in c["differs"]) == known for c in papers if c["claim"] != "4")
-    assert "clipping is in force" in next(c["differs"] for c in papers if c["claim"] == "4")
+    assert "clipping is active" in next(c["differs"] for c in papers if c["claim"] == "4")
     assert {c["expected"] for c in made if "expected" in c} == ({"does-not-carry-over", "no"} if known else set())
 
 

@@ -432,7 +432,7 @@ def test_what_departs_from_the_prescription_is_outside() -> None:
     check = check_of(statement)
     points = curve(statement, check, "alpha", "1/4,1/2,2").points
     assert [p.outside for p in points] == [False, False, True]
-    assert "the prescribed beta is no real number at" in points[2].evidence.reason
+    assert "the prescribed beta is not a real number at" in points[2].evidence.reason
     given = replace(check, instance={**check.instance, "beta": "11/16"})
     points = curve(statement, given, "beta", "1/2,11/16").points
     assert [p.outside for p in points] == [True, False]

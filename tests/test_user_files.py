@@ -61,7 +61,7 @@ SLIPS = {
         "its symbols have 3 among them: give a tuple of Symbol objects alone",
     ),
     "letters": (("symbols=LETTERS", "symbols=LETTERS[0]"), "give a tuple of Symbol objects (mine.py"),
-    "source": (("    sides=sides,\n", "    sides=3,\n"), "its sides is 3: give a function of the letters"),
+    "source": (("    sides=sides,\n", "    sides=3,\n"), "its sides is 3: give a function of the symbols"),
     "relation": (more('relation=">="'), "monte-carlo compares by <= and ==, and not by >=; exchange the two sides and"),
     "no relation": (more('relation="=<"'), "its relation is '=<': choose one of <=, ==, >="),
     "verdict": (
@@ -73,29 +73,29 @@ SLIPS = {
         "uses: unknown statement 'das2022.lemm8': did you mean",
     ),
     "kind": (('"theorem"', '"theorm"'), "its kind is 'theorm': choose one of theorem, lemma"),
-    "id": (("mine.noisy", "mine noisy"), "the id 'mine noisy-gradient-descent' is none: write letters"),
-    "catalogue": (("mine.noisy-gradient-descent", "das2022.theorem4a"), "is a statement's of the catalogue: choose"),
+    "id": (("mine.noisy", "mine noisy"), "the id 'mine noisy-gradient-descent' is not valid: write letters"),
+    "catalogue": (("mine.noisy-gradient-descent", "das2022.theorem4a"), "belongs to a statement of the catalogue"),
     "paper": (('Source("mine"', 'Source("das2022"'), "source.paper is 'das2022', a paper of the catalogue"),
-    "of a paper": (("mine.noisy", "das2022.noisy"), "begins with 'das2022', a paper of the catalogue"),
+    "of a paper": (("mine.noisy", "das2022.noisy"), "starts with 'das2022', a paper of the catalogue"),
     "violated": (
         more('expected="violated"'),
         "its expected verdict is 'violated', and none of its checks expects that",
     ),
     "twice": (("STATEMENTS = (THEOREM,)", "STATEMENTS = (THEOREM, THEOREM)"), "is given to 2 statements: give each"),
-    "letter": (("s.d * s.sigma**2", "s.d * s.sigm**2"), "has no letter 'sigm'; it has K, d, L"),
-    "foreign": (("s.eta * s.d * s.sigma**2", '__import__("sympy").Symbol("q")'), "sides, 'rhs, noise': q is no letter"),
-    "declared twice": (('"d", "dimension"', '"K", "dimension"'), "the letter 'K' is declared 2 times"),
-    "name": (('"d", "dimension"', '"d imension", "dimension"'), "the letter 'd imension' is no name"),
+    "letter": (("s.d * s.sigma**2", "s.d * s.sigm**2"), "has no symbol 'sigm'; it has K, d, L"),
+    "foreign": (("s.eta * s.d * s.sigma**2", '__import__("sympy").Symbol("q")'), "sides, 'rhs, noise': q is not"),
+    "declared twice": (('"d", "dimension"', '"K", "dimension"'), "the symbol 'K' is declared 2 times"),
+    "name": (('"d", "dimension"', '"d imension", "dimension"'), "the symbol 'd imension' is not a valid name"),
     "domain": (('"nonnegative", r"\\sigma"', '"nonneg", r"\\sigma"'), "the domain of sigma is 'nonneg': choose one of"),
     "unit": (('(1, -1), "nonnegative"', '"F/X", "nonnegative"'), "the unit of sigma is 'F/X': give the exponents"),
     "unit of an observable": (("1),), (1, 0)", "1),), (1, -1)"), "that of its observable 'suboptimality' is (1, 0)"),
     "observable": (('"suboptimality", 1', '"subobtimality", 1'), "E_gap: unknown observable 'subobtimality': did you"),
-    "unused": (("(2 - 2 * s.eta * s.L) * s.E_gap", "0 * s.eta"), "the expectation 'E_gap' stands on neither side"),
+    "unused": (("(2 - 2 * s.eta * s.L) * s.E_gap", "0 * s.eta"), "the expectation 'E_gap' is on neither side"),
     "side": (('lhs={"gap": (2 - 2 * s.eta * s.L) * s.E_gap}', "lhs={}"), "sides: ValueError: lhs is {}: give at least"),
-    "no sides": (("sides=sides", "sides=None"), "a run is compared with the statement's sides, and it has none"),
+    "no sides": (("sides=sides", "sides=None"), "a run is compared with the statement's sides, and it has no sides"),
     "hypothesis": (("def small_step(problem: Any, values", "def small_step(values"), "must take (problem, values)"),
     "build": (("def experiment(_: Statement, instance", "def experiment(instance"), "its build must take (statement, "),
-    "instance": (('"sigma/G": 0.05', '"sigma/G": {1}'), "its instance is no plain data, for evidence keeps it as JSON"),
+    "instance": (('"sigma/G": 0.05', '"sigma/G": {1}'), "its instance is not plain data, and evidence stores it"),
     "no instance": (
         ('{"eta L": 0.5, "rounds": 20, "sigma/G": 0.05}', "3"),
         "its instance is 3: give a mapping of names",
@@ -103,7 +103,7 @@ SLIPS = {
     "large instance": (('"sigma/G": 0.05', '"x": [0] * 10**5'), "which all evidence would repeat: give at most 100000"),
     "deep instance": (
         ('"sigma/G": 0.05', '"x": __import__("functools").reduce(lambda d, _: [d], range(10**5), 0)'),
-        "its instance is no plain data, for evidence keeps it as JSON: maximum recursion depth exceeded",
+        "its instance is not plain data, and evidence stores it as JSON: maximum recursion depth exceeded",
     ),
     "never excludes": (
         ('    return None if ok else f"eta L', '    None if ok else f"eta L'),
@@ -144,7 +144,7 @@ def test_a_slip_is_told_with_its_line(tmp_path: Path, change: tuple[str, str], t
 def test_a_line_is_told_wherever_the_file_is_named_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text(OWN.replace("s.d * s.sigma**2", "s.d * s.sigm**2"))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"has no letter 'sigm'.*\(mine.py, line \d+\)"):
+    with pytest.raises(InputError, match=r"has no symbol 'sigm'.*\(mine.py, line \d+\)"):
         load_file("mine.py")
 
 

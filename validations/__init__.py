@@ -1,1 +1,1 @@
-"""One script for each figure or table that is redone, or theorem whose bound is plotted against reality."""
+"""One script for each reproduced figure or table, and for each theorem whose bound is plotted against measurements."""

@@ -1,4 +1,4 @@
-"""What the validations of noise prescriptions share: limits of their constants, and curves of them."""
+"""Shared code of the validations of noise prescriptions: limits of their constants, and curves of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpfl_theory.validation import Context
 
 
 def all_of(jobs: Sequence[Callable[[], Any]], context: Context) -> list[Any]:
-    """The jobs' results in order. Convolutions leave the interpreter's lock, so that threads serve."""
+    """The jobs' results in order. Convolutions release the interpreter's lock, so that threads are enough."""
 
     def told() -> Iterator[Any]:
         for i, result in enumerate(pool.map(lambda job: job(), jobs)):
@@ -52,7 +52,7 @@ def needed(
 ) -> float:
     """One of the constant's limits: "high" is certified to be enough, nothing below "low" is.
 
-    The search begins at the noise multiplier ``start``.
+    The search starts at the noise multiplier ``start``.
     """
     z = privacy.calibrate(run, epsilon=epsilon, delta=delta, limit=limit, start=start)
     return constant_of(statement, run.with_(noise_multiplier=z), epsilon, delta)
@@ -61,7 +61,8 @@ def needed(
 def point(statement: str, noisy: privacy.Mechanism, delta: float) -> dict[str, float]:
     """The noise is enough for the upper limit of its epsilon, and for nothing below the lower one.
 
-    So one account gives a point of the constant's upper limit and one of its lower, as functions of epsilon.
+    So one run of the accountant gives a point of the constant's upper limit and one of its lower limit, as functions of
+    epsilon.
     """
     found = epsilon_limits(noisy.event(), delta)
     return {
@@ -100,7 +101,7 @@ def verdict(true: bool) -> str:
 
 
 def smooth(x: Iterable[float], y: Iterable[float]) -> tuple[Any, Any]:
-    """A curve through the points, on logarithmic axes, that does not swing."""
+    """A curve through the points, on logarithmic axes, without oscillations."""
     from scipy.interpolate import PchipInterpolator
 
     log_x = np.log(list(x))

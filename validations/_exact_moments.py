@@ -1,8 +1,8 @@
-"""What `exact_moments` compares: algorithms, and the exact expectation of a second moment of each run.
+"""The comparisons of `exact_moments`: algorithms, and the exact expectation of a second moment of each run.
 
 Cohorts, DP-FedAvg, DP-ScaffNew and DP-SCAFFOLD-warm run on one problem, three quadratics in one dimension, where linear
-recursions in rational numbers give the moments. The noise in alpha-NormEC's estimate has a second moment whatever the
-clients send; its runs are on random quadratics, whose messages are normalised and not linear.
+recursions in rational numbers give the moments. The noise in alpha-NormEC's estimate has the same second moment for all
+messages; its runs are on random quadratics, whose messages are normalised and not linear.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Q = (Fraction(1), Fraction(1, 4), Fraction(1, 10))
 CENTRES = (Fraction(0), Fraction(1), Fraction(-2))
 START = Fraction(8)
 UNIT = Fraction(1, 10)  # C^2 v ln(1/delta)/epsilon^2 of hou2023's noise
-ETA_L, VARIANCE = Fraction(1, 2), Fraction(16)  # of noble2022's local steps: noise is a large part of what is compared
+ETA_L, VARIANCE = Fraction(1, 2), Fraction(16)  # of noble2022's local steps: noise is a large part of the moments
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ class Comparison:
 
 
 def comparisons(iterations: int) -> Iterator[Comparison]:
-    """das2022's cohorts, then the algorithms of hou2023 for so many iterations, and those of the other papers."""
+    """das2022's cohorts, then the algorithms of hou2023 for this number of iterations, and those of the other
+    papers."""
     problem = from_matrices(np.array([[[float(q)]] for q in Q]), np.array([[float(c)] for c in CENTRES]))
     yield from _cohorts(problem)
     yield from _hou2023(problem, iterations)

@@ -1,4 +1,4 @@
-"""The problems of the landscape of recommendations, and what is run on each: searches, grids and the papers' rules."""
+"""The problems of the landscape of recommendations, and the runs on each: searches, grids and the papers' rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLIENTS = 40
 
 @dataclass(frozen=True)
 class Case:
-    """A problem by name, and how it is made; the name is what the figure says of it."""
+    """A problem with its builder; the name is its label in the figure."""
 
     name: str
     make: Callable[[], Problem]
@@ -61,7 +61,7 @@ def _made(case: Case) -> tuple[Problem, float, float]:
 
 
 def start(case: Case) -> float:
-    """The suboptimality at 0, where all runs begin."""
+    """The suboptimality at 0, where all runs start."""
     return _made(case)[1]
 
 
@@ -84,7 +84,7 @@ def count_for(case: Case, name: str, budget: Budget, plan: Plan, share: float = 
 
 
 def found(case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: int, lanes: int) -> dict[str, Any]:
-    """What the search finds for an algorithm, and what the grid does, each measured with fresh seeds.
+    """The results of the search for an algorithm, and of the grid, each measured with fresh seeds.
 
     lanes: runs of a rule that the search starts from.
     """
@@ -104,9 +104,9 @@ def found(case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: 
     }
 
 
-@cache  # a search starts from what the figure shows as well
+@cache  # a search starts from results that the figure shows as well
 def ruled(case: Case, name: str, epsilon: float, rounds: int, seed: int, lanes: int) -> list[dict[str, Any]]:
-    """What each rule's recommendation for an algorithm reaches in so many runs."""
+    """The suboptimality that each rule's recommendation for an algorithm reaches, in this number of runs."""
     one = tuned()[name](_made(case)[0], Budget(epsilon, DELTA, rounds=rounds))
     at = {"case": case.name, "algorithm": name, "epsilon": epsilon}
     return [{**at, **reached(one, rule, lanes, seed, longer=True)} for rule in rules()]

@@ -12,6 +12,7 @@ Rows = NDArray[np.int64]
 
 
 def parted(count: int, sizes: Sequence[int], seed: Any) -> list[Rows]:
-    """The record numbers 0..count-1 in random order, cut into parts of these sizes; what is left over is left out."""
+    """The record numbers 0..count-1 in random order, cut into parts of these sizes; the remaining records are left
+    out."""
     order = np.random.default_rng(seed).permutation(count)
     return list(np.split(order[: sum(sizes)], np.cumsum(sizes)[:-1]))

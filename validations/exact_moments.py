@@ -15,17 +15,16 @@ from . import _exact_moments as moments
 
 TITLE = "Exact second moments against simulation"
 CAPTION = (
-    "Each dot: the mean of so many independent lanes that its standard error is about 0.15% of the exact expectation "
-    "(0.5% in the standard profile), less that, in standard errors; dashed lines at 5. The exact values are rational "
-    "numbers. By enumeration of all cohorts: the second moment of a cohort's average (das2022.eq12), and with squared "
-    "coefficients of the local steps' errors E(x - x*)^2 of DP-SCAFFOLD-warm and of DP-FedAvg, the users' drift and "
-    "the lag of their control variates (noble2022, Appendix C); 'records': two of a user's four records in each step, "
-    "and noise, at a threshold that no gradient reaches. By linear recursions of second moments: E f - f* of DP-FedAvg "
-    "with tau local steps and "
-    "E psi of DP-ScaffNew, random coins included (hou2023.theorem1), and the squared noise in the estimate of "
-    "alpha-NormEC (shulgin2025.lemma3; shulgin2025.corollary2 with its sigma and beta). Three quadratics in one "
-    "dimension with curvatures 1, 1/4 and 1/10, minimisers 0, 1 and -2, start 8; alpha-NormEC on n random quadratics "
-    "in d dimensions."
+    "Each dot: a mean over independent lanes less the exact expectation, in standard errors; dashed lines at 5. The "
+    "number of lanes makes the standard error about 0.15% of the exact expectation (0.5% in the standard profile). The "
+    "exact values are rational numbers. By enumeration of all cohorts: the second moment of a cohort's average "
+    "(das2022.eq12). The same with squared coefficients of the local steps' errors: E(x - x*)^2 of DP-SCAFFOLD-warm "
+    "and of DP-FedAvg, the users' drift and the lag of their control variates (noble2022, Appendix C); 'records': two "
+    "of a user's four records in each step, and noise, at a threshold that no gradient reaches. By linear recursions "
+    "of second moments: E f - f* of DP-FedAvg with tau local steps and E psi of DP-ScaffNew, random coins included "
+    "(hou2023.theorem1). Also the squared noise in the estimate of alpha-NormEC (shulgin2025.lemma3; "
+    "shulgin2025.corollary2 with its sigma and beta). Three quadratics in one dimension with curvatures 1, 1/4 and "
+    "1/10, minimisers 0, 1 and -2, start 8; alpha-NormEC on n random quadratics in d dimensions."
 )
 SOURCE = {
     "paper": "das2022, hou2023, noble2022 and shulgin2025",
@@ -34,7 +33,7 @@ SOURCE = {
 BUDGET_SECONDS = {"full": 40.0, "paper": 60.0}
 
 PRECISION, STANDARD_PRECISION = 0.0015, 0.005  # standard error over exact value
-PILOT, STANDARD_PILOT = 20_000, 2_000  # lanes that tell how many the others are, and do not count
+PILOT, STANDARD_PILOT = 20_000, 2_000  # lanes that determine the number of the others, and do not count
 LIMIT = 5.0  # standard errors; at 26 comparisons a false alarm has probability 1.5e-5
 
 
@@ -87,7 +86,8 @@ def compute(context: Context) -> dict[str, Any]:
 
 
 def _needed(values: np.ndarray, error: float) -> int:
-    """How many lanes have a mean with this standard error, by the deviation of these, and at least as many as these."""
+    """The number of lanes whose mean has this standard error, by the deviation of these lanes, and at least their
+    number."""
     return max(len(values), math.ceil((float(values.std(ddof=1)) / error) ** 2))
 
 

@@ -144,7 +144,7 @@ def _zhang_claims(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _exact_delta(epsilon: float, z: float, rounds: int, p: float) -> float:
-    """The logarithm of delta: j messages are one release with noise multiplier z/sqrt(j), and everybody sees j."""
+    """The logarithm of delta: j messages are one release with noise multiplier z/sqrt(j), and every observer sees j."""
     from scipy.special import log_ndtr, logsumexp
     from scipy.stats import binom
 
@@ -256,7 +256,7 @@ def _shulgin_claims(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 ZHANG_LABELS = {100: (6.0, (-7, 3), "right"), 500: (20.0, (10, 10), "right"), 2500: (6.0, (8, -4), "left")}
-"""Where the lines are labelled: beside the point at this epsilon, moved so, and on which side."""
+"""The places of the lines' labels: next to the point at this epsilon, with this offset, on this side."""
 TONES = dict(zip(ZHANG_ROUNDS, (style.NORMALISE, style.CLIP, style.PALETTE[2])))
 HUES = dict(zip(PROBABILITIES, (style.BOUND, style.CLIP, style.NORMALISE)))
 LINES: dict[int, Any] = {1: "solid", 10: (0, (1.2, 1.2))}
@@ -271,7 +271,7 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _note(ax: Any, text: str, at: tuple[float, float], place: tuple[float, float] = (0, 0), **look: Any) -> None:
-    """A label beside a point, moved by so many points of print."""
+    """A label next to a point, moved by this number of typographic points."""
     look = {"ha": "center", "va": "center", "fontsize": 9.5, **look}
     ax.annotate(text, at, xytext=place, textcoords="offset points", **look)
 

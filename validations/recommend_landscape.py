@@ -1,4 +1,4 @@
-"""What recommended hyper-parameters reach, against the papers' rules and against a dense grid, over privacy budgets."""
+"""Recommended hyper-parameters compared with the papers' rules and with a dense grid, over privacy budgets."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ from . import _landscape as landscape
 TITLE = "Recommended hyper-parameters, the papers' rules, and the best of a dense grid"
 ROUNDS = 32
 CAPTION = (
-    "The mean suboptimality at the end of private training, delta = 1e-5 for each client's data, with noise that is "
-    "certified for the epsilon on the axis, and at most 32 vectors sent by a client; all runs begin at 0. Dots: the "
+    "The mean suboptimality at the end of private training, with delta = 1e-5 for each client's data. The noise is "
+    "certified for the epsilon on the axis, and a client sends at most 32 vectors; all runs start at 0. Dots: the "
     "hyper-parameters that `recommend` finds; rings: the best of a grid over all hyper-parameters with at least ten "
-    "times as many runs; for the algorithm that ends lowest (in the standard profile DP-FedAvg alone). Crosses and "
-    "squares: the rules that the papers print and the minimisers of their bounds, with certified noise in place of "
-    "the papers' own and as many rounds as they want. Where a rule is missing its hypotheses cannot be met; the grey "
-    "line is the start: what is above it is worse than not training. Bars: two standard errors."
+    "times as many runs; for the algorithm that ends lowest (in the standard profile only DP-FedAvg). Crosses and "
+    "squares: the rules that the papers print and the minimisers of their bounds. They have certified noise in place "
+    "of the papers' own, and their own number of rounds. Where a rule is missing its hypotheses cannot be met; the "
+    "grey line is the start: values above it are worse than no training. Bars: two standard errors."
 )
 SOURCE = {
     "paper": "das2022, hou2023, shulgin2025, zhang2021",
     "where": "das2022 Theorem 4; hou2023 Corollary 1; shulgin2025 Corollary 2; zhang2021 Section 3.1",
 }
 BUDGET_SECONDS = {"full": 60.0, "paper": 14400.0}
-DATA = "a CSV, Parquet, NPZ or LIBSVM file of records with two or more classes, as one more problem: mushrooms, say"
+DATA = (
+    "a CSV, Parquet, NPZ or LIBSVM file of records with at least two classes, as one more problem (such as mushrooms)"
+)
 
 QUICK = Plan(points=64, generations=5, finalists=12, second=8, best=4, third=32, last=64)
 WITHIN = 1.1
-"""How far above the grid's best a recommendation may end."""
+"""The largest ratio of a recommendation's end to the grid's best."""
 SURE = 3.0
-"""Standard errors that a measured ratio is allowed: each comparison fails by chance with probability 0.0013."""
+"""The standard errors allowed for a measured ratio: each comparison fails by chance with probability 0.0013."""
 
 
 def compute(context: Context) -> dict[str, Any]:
@@ -102,7 +104,7 @@ def _claims(data: Mapping[str, Any]) -> list[dict[str, Any]]:
             "claim": f"a recommendation ends within {WITHIN - 1:.0%} of the best of a grid over all hyper-parameters",
             "verdict": _verdict(all(r <= WITHIN + SURE * e for r, e, _ in ratios)),
             "expected": "reproduced",
-            "paper": "not in a paper: what `recommend` is for",
+            "paper": "not in a paper: the purpose of `recommend`",
             "measured": f"over all algorithms at most {landscape.ratio(most)[0]:.3f} +- {landscape.ratio(most)[1]:.2f} "
             f"times ({most['at'][0]}, epsilon = {most['at'][1]:g}); algorithm by algorithm at most {worst:.3f} +- "
             f"{error:.2f} ({at['algorithm']}, {at['case']}, epsilon = {at['epsilon']:g}); with at most {share:.1%} of "

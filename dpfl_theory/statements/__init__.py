@@ -1,7 +1,7 @@
-"""The catalogue of statements, found by package scan.
+"""The catalogue of statements, collected by a scan of the package.
 
-Each module of a paper's package, or of one of its chapters, holds ``STATEMENTS``, a tuple of `Statement`. There is no
-list to keep.
+Each module of a paper's package, or of one of its chapters, holds ``STATEMENTS``, a tuple of `Statement`. No list has
+to be maintained.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from dpfl_theory.statements.order import place
 from dpfl_theory.statements.power import every
 
 IMPORT_SECONDS, LEAST_SECONDS = 60.0, 2.0
-"""What the import of a user's file may take at most, its checks being run later, and has although time is shorter."""
+"""The longest time that the import of a user's file may take, and has even if the time limit is shorter; checks run
+later."""
 
 __all__ = [
     "Statement",
@@ -36,7 +37,7 @@ __all__ = [
 
 
 def _below(package: ModuleType) -> Iterator[ModuleType]:
-    """The modules of a paper's package and of its chapters; names that begin with ``_`` are helpers."""
+    """The modules of a paper's package and of its chapters; names that start with ``_`` are helpers."""
     for info in pkgutil.iter_modules(package.__path__):
         if not info.name.startswith("_"):
             module = importlib.import_module(f"{package.__name__}.{info.name}")
@@ -63,8 +64,8 @@ def _catalogue() -> dict[str, Statement]:
 
 
 def file_of(id_: str) -> str | None:
-    """The file that a statement of the catalogue stands in, from the package's folder on; None for one that is not of
-    the catalogue.
+    """The path of the file that defines a statement of the catalogue, from the package's folder on; None for other
+    statements.
 
     >>> file_of("das2022.lemma8")
     'dpfl_theory/statements/das2022/lemma8.py'
@@ -85,8 +86,7 @@ def papers() -> tuple[str, ...]:
 
 
 def known_ids() -> tuple[str, ...]:
-    """The ids of all statements whose power was measured, which is all of the catalogue, as they are on record: without
-    importing a statement, for those who need them in a moment.
+    """The ids of all statements of the catalogue, read from the recorded power. It imports no statement, so it is fast.
 
     >>> "das2022.theorem4a" in known_ids()
     True
@@ -95,7 +95,7 @@ def known_ids() -> tuple[str, ...]:
 
 
 def get(id_: str) -> Statement:
-    """The statement with this id; InputError with the nearest id when there is none.
+    """The statement with this id; InputError with the nearest id if the catalogue has no such statement.
 
     >>> get("das2022.theorem4a").kind
     'theorem'
@@ -111,7 +111,7 @@ def get(id_: str) -> Statement:
 
 def select(words: tuple[str, ...] = (), paper: str | None = None) -> tuple[Statement, ...]:
     """The statements that these words name (ids, patterns of ids such as ``das2022.lemma*``, papers), or all of a
-    paper, or all. Raises InputError for a word that names none.
+    paper, or all. Raises InputError for a word that names no statement.
 
     >>> [s.id for s in select(("das2022.fact?",))]
     ['das2022.fact1', 'das2022.fact2']
@@ -123,7 +123,7 @@ def select(words: tuple[str, ...] = (), paper: str | None = None) -> tuple[State
 
 
 def in_order(chosen: Iterable[Statement]) -> tuple[Statement, ...]:
-    """The statements as their papers have them: by paper, chapter and place.
+    """The statements in the order of their papers: by paper, chapter and place.
 
     >>> [s.id for s in in_order(select(("das2022.lemma8", "das2022.theorem4a")))]
     ['das2022.theorem4a', 'das2022.lemma8']
@@ -134,11 +134,11 @@ def in_order(chosen: Iterable[Statement]) -> tuple[Statement, ...]:
 def load_file(path: str | Path, *limits: float | None) -> tuple[Statement, ...]:
     """The statements of a user's own Python file, which must define ``STATEMENTS``.
 
-    limits: seconds that its import may take at most, beside `IMPORT_SECONDS`; None for no such limit, and it has
+    limits: seconds that its import may take at most, in addition to `IMPORT_SECONDS`; None for no such limit. It has
     `LEAST_SECONDS` in any case.
 
-    Raises InputError when the file is missing, cannot be imported, or defines no statement, and for statements that
-    cannot be checked, with every fault and its line (`dpfl_theory.statements.validate`).
+    Raises InputError when the file is missing, cannot be imported, or defines no statement. It also does so for
+    statements that cannot be checked, with every fault and its line (`dpfl_theory.statements.validate`).
     """
     from dpfl_theory.statements.user_statements import loaded
 

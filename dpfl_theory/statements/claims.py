@@ -1,10 +1,9 @@
-"""What a statement hands to each method: the data that a check's ``build`` returns.
+"""The inputs of each method: the data that a check's ``build`` returns.
 
-algebra: `Outcome`; worst-case: `WorstCase`; exact: `Values`, or an `Outcome` where there is nothing to compare;
-monte-carlo: `Experiment`; privacy: `GaussianClaim`, `PrivacyClaim` or `ConstantClaim`. They hold values of the letters;
-the sides are the statement's own. Only a check that says which `part` of it is decided gives sides: `Performance`,
-`Case`. How they are decided is the business of `dpfl_theory.checks`, which imports this module, never the other way
-round.
+algebra: `Outcome`; worst-case: `WorstCase`; exact: `Values`, or an `Outcome` without a comparison; monte-carlo:
+`Experiment`; privacy: `GaussianClaim`, `PrivacyClaim` or `ConstantClaim`. They hold values of the symbols; the sides
+are the statement's own. Only a check that declares which `part` of the statement it decides gives sides: `Performance`,
+`Case`. `dpfl_theory.checks` decides them; it imports this module, never the other way round.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ Number = Any
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an algebra check found: ``true`` (None when neither proved nor refuted) and one sentence of reason; notes
+    """The result of an algebra check: ``true`` (None when neither proved nor refuted) and one sentence of reason; notes
     may carry the expressions as text.
 
     >>> Outcome(None, "no proof was found").verdict
@@ -80,20 +79,20 @@ class Performance:
 class WorstCase:
     """The statement over all functions of a class.
 
-    problem: the PEPit problem, without normalisation and metric; values: of every letter, a number or a PEPit
-    expression of degree two, in which the sides must be linear; ``NAME^2`` stands for the square of a letter that is
-    known by it alone. direction: which half of an equality it is about, ``<=`` or ``>=``; None for both, and for what
-    a statement's relation says.
+    problem: the PEPit problem, without normalisation and metric; values: of every symbol, a number or a PEPit
+    expression of degree two, in which the sides must be linear; ``NAME^2`` is the square of a symbol of which only the
+    square is known. direction: which half of an equality it concerns, ``<=`` or ``>=``; None for both, and for the
+    statement's own relation.
 
-    The sides are compared so that neither is negative where no quantity is: what has a minus sign changes sides
-    (`dpfl_theory.checks.pep_inequality`). ``left`` names the letters on the left instead, whatever their sign;
-    ``shift`` is added to both sides, for quantities that may be negative. ``unit``: where norms are fixed as multiples
-    of one length, whose square it is, so that the letters' numbers are in units of that length; what the sides have
-    beside quantities is a multiple of it. ``squared``: the squares of the sides are compared, of norms that are not
-    negative. ``solved``: a quantity in which the right side is not linear but increasing, and whose least value, with
-    which it reaches the left one, is compared with it. ``capped``: letters that the problem bounds from above alone,
-    as the least of several values, which must stand on the smaller side. ``what`` and ``also`` as for `Performance`;
-    ``sides``: other sides than the statement's, for what ``also`` names.
+    The sides are compared so that neither is negative if no quantity is: terms with a minus sign change sides
+    (`dpfl_theory.checks.pep_inequality`). ``left`` names the symbols on the left instead, whatever their sign;
+    ``shift`` is added to both sides, for quantities that may be negative. ``unit``: the square of a length, where norms
+    are fixed as multiples of that length. The symbols' numbers are then in units of that length; terms of the sides
+    without quantities are multiples of ``unit``. ``squared``: the squares of the sides are compared, of norms that are
+    not negative. ``solved``: a quantity in which the right side is not linear but increasing. The least value with
+    which the right side reaches the left one is compared with it. ``capped``: symbols that the problem bounds only from
+    above, as the least of several values; they must be on the smaller side. ``what`` and ``also`` as for `Performance`;
+    ``sides``: other sides than the statement's, for the problems that ``also`` names.
     """
 
     problem: Any
@@ -112,8 +111,8 @@ class WorstCase:
 
 @dataclass(frozen=True)
 class Values:
-    """One instance: a value for every letter, a fraction or a number of sympy, such as a root. ``at`` names it in
-    evidence, where the letters say too much.
+    """One instance: a value for every symbol, a fraction or a number of sympy, such as a root. ``at`` names it in
+    evidence, where the values of the symbols would be too long.
 
     >>> Values({"eta": Fraction(1, 3)}).named
     {'eta': Fraction(1, 3)}
@@ -124,7 +123,7 @@ class Values:
 
     @property
     def named(self) -> Mapping[str, Any]:
-        """What evidence calls the instance."""
+        """The name of the instance in evidence."""
         return self.at or self.letters
 
 
@@ -132,7 +131,7 @@ class Values:
 class Case:
     """One instance, named by its ``values``, with both sides of the statement on it.
 
-    Floats are refused: a side that was rounded is no longer exact.
+    Floats are rejected: a side that was rounded is no longer exact.
 
     >>> Case({"n": 2}, Fraction(3, 2), Fraction(1)).excess
     Fraction(1, 2)
@@ -150,22 +149,22 @@ class Case:
 
     @property
     def excess(self) -> Fraction:
-        """How far the left side lies above the right one."""
+        """The amount by which the left side exceeds the right one; negative if it is smaller."""
         return self.lhs - self.rhs
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a Monte-Carlo check's ``build`` returns: the run, the values of the statement's symbols, and the run's
-    reach. ``random`` is False for a run that draws nothing, whose expectations are its values. ``width``: how close to
-    the right side, relative to it, limits must be for an equality to hold.
+    """The input of a Monte-Carlo check: the run, the values of the statement's symbols, and the run's reach. ``random``
+    is False for a run that draws nothing, whose expectations are its values. ``width``: how close to the right side,
+    relative to it, limits must be for an equality to hold.
 
-    A statement that compares two runs says of some expectations that they are the other one's (`Expected.rival`). They
-    come from the run ``rival``, over its own number of rounds, with the same seed and lanes, so that both share their
-    noise where they draw it alike. ``known``: for a run whose left side is known exactly, the mean of each column that
-    the statement speaks of (`Expected.column`). Far below its bound, such a side still tells a run that is not the one
-    meant. ``instead``: observables that are streamed in place of those that the statement names, by name: where a
-    statement's side stands for one link of a chain of inequalities, another link of it."""
+    A statement that compares two runs marks some expectations as those of the other run (`Expected.rival`). They come
+    from the run ``rival``, over its own number of rounds. It has the same seed and lanes, so both runs share the noise
+    that they draw in the same way. ``known``: for a run whose left side is known exactly, the mean of each column that
+    the statement uses (`Expected.column`). Even far below its bound, such a side reveals a run that is not the intended
+    one. ``instead``: observables that are streamed in place of those that the statement names, by name. Where a
+    statement's side is one link of a chain of inequalities, it is another link of that chain."""
 
     problem: Problem
     algorithm: Algorithm
@@ -187,8 +186,7 @@ class GaussianClaim:
     """The claim: standard deviation s(delta) Delta_2/epsilon gives (epsilon, delta) for all epsilon and delta in a box.
 
     scale: s as a function of delta (mpmath number or decimal text), decreasing; epsilons, deltas: increasing grids of
-    decimal texts. The box is (0, last epsilon] x [first delta, last delta]; the grid is where the largest ratio is
-    looked for.
+    decimal texts. The box is (0, last epsilon] x [first delta, last delta]; the largest ratio is searched on the grid.
     """
 
     scale: Callable[[Any], Any]
@@ -203,9 +201,9 @@ class GaussianClaim:
 
 @dataclass(frozen=True)
 class PrivacyPoint:
-    """What is claimed at one point, and certified limits of the truth there.
+    """The claimed value at one point, and certified limits of the truth there.
 
-    at: the point's letters; claimed: the claimed value; low <= truth <= high, where the truth is the smallest value
+    at: the point's symbols; claimed: the claimed value; low <= truth <= high, where the truth is the smallest value
     that would be right (the smallest delta, epsilon, noise multiplier or constant; the number of rounds).
 
     >>> PrivacyPoint({"epsilon": 1}, claimed=1e-5, low=2e-5, high=3e-5).low
@@ -222,17 +220,17 @@ class PrivacyPoint:
         if not self.low <= self.high:
             raise ValueError(f"the limits {self.low} and {self.high} at {where} enclose nothing")
         if not self.claimed >= 0:
-            raise ValueError(f"what is claimed at {where} is {self.claimed}: give a number that is at least 0")
+            raise ValueError(f"the claimed value at {where} is {self.claimed}: give a number that is at least 0")
 
 
 @dataclass(frozen=True, eq=False)
 class PrivacyClaim:
     """The claim that a stated privacy parameter is enough (``<=``: truth <= claimed) or exact (``==``) at every point.
 
-    quantity: what low and high enclose, in words; points: evaluates the claim over its stated range; proof: one
-    sentence of argument, which nothing computes, for all that lies between these points, or None where there is none.
-    ``at`` of a point must name every letter that the statement's hypotheses read; points outside them decide nothing.
-    For ``==`` the limits must lie within the relative ``width`` of the claimed value.
+    quantity: the quantity that low and high enclose, in words; points: evaluates the claim over its stated range;
+    proof: one sentence of argument, which no code computes, for everything between these points, or None. ``at`` of a
+    point must name every symbol that the statement's hypotheses read; points outside them decide nothing. For ``==``
+    the limits must lie within the relative ``width`` of the claimed value.
     """
 
     quantity: str
@@ -246,7 +244,7 @@ class PrivacyClaim:
 class Escape:
     """An instance inside the hypotheses at which the noise that two candidate constants prescribe is too small.
 
-    at: a value for every letter that the hypotheses read, the candidates included; claimed: the claimed delta; low,
+    at: a value for every symbol that the hypotheses read, the candidates included; claimed: the claimed delta; low,
     high: certified limits of the true one.
     """
 
@@ -258,10 +256,12 @@ class Escape:
 
 @dataclass(frozen=True, eq=False)
 class ConstantClaim:
-    """The claim "there exist constants u and v such that, for every epsilon in a range that u sets, noise with the
-    constant v is enough", or, without ``escape``, that a stated constant is.
+    """The claim that suitable constants exist, or, without ``escape``, that a stated constant is enough.
 
-    constant: v's letter; needed: the smallest valid v, as limits, at instances of the range, each beside the stated
+    The first reads: "there exist constants u and v such that, for every epsilon in a range that u sets, noise with the
+    constant v is enough".
+
+    constant: v's symbol; needed: the smallest valid v, as limits, at instances of the range, each with the stated
     constant (``claimed``; inf where only existence is stated). escape(u, v): an instance at which the candidates fail;
     candidates: the pairs at which this is verified, the hardest (small u, large v) included. argument: for a refuted
     claim the proof that every other pair fails too; for one without escape, that the stated constant is enough
@@ -276,7 +276,7 @@ class ConstantClaim:
 
 
 def restated(built: Any, stated: Mapping[str, str]) -> Any:
-    """What a check built, with other values of some letters: times a fraction or, with a sign, plus it.
+    """The object that a check built, with other values of some symbols: times a fraction or, with a sign, plus it.
 
     >>> restated(Values({"L": Fraction(2), "K": 3}), {"L": "99/100", "K": "+1/50"}).letters
     {'L': Fraction(99, 50), 'K': Fraction(151, 50)}

@@ -1,8 +1,8 @@
-"""What is said of a printed statement that does not hold: errata for formulas that were read, remarks for the others.
+"""Texts on printed statements that do not hold: errata for formulas that were read, remarks for the others.
 
-An erratum accuses: its formula stands in the paper, and evidence refutes it under the reading that the statement names.
-A formula that had to be restored, or words that no theorem was meant by, get a remark, which says under which condition
-they would fail and accuses nobody.
+An erratum accuses: its formula is printed in the paper, and evidence refutes it under the reading that the statement
+names. A remark is for a formula that had to be restored, or for words that were not meant as a theorem. It names the
+condition under which they would fail and accuses no one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ GRADES: Mapping[str, str] = {
 
 
 class Typo(str):
-    """A slip that is found elsewhere in the paper than the statement that it is recorded with.
+    """A typo that is found elsewhere in the paper than the statement that it is recorded with.
 
-    >>> slip = Typo("The year is 2023.", where="Section 4")
-    >>> slip, slip.where
+    >>> typo = Typo("The year is 2023.", where="Section 4")
+    >>> typo, typo.where
     ('The year is 2023.', 'Section 4')
     """
 
@@ -40,19 +40,19 @@ class Typo(str):
         return made
 
     def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
-        """What a copy, also in another process, is made from."""
+        """The arguments from which a copy is made, also in another process."""
         return str(self), self.where
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why one printed statement, or several, fail: told once, to the paper's authors.
+    """The cause for which one or several printed statements fail, described once, for the paper's authors.
 
     id: the paper's id, a dot and a name; the script that redoes the smallest counterexample without this package is
     ``dpfl_theory/statements/PAPER/counterexamples/NAME.py`` (dashes of the name are underscores there). text: the cause
-    in one paragraph; example: the smallest counterexample in numbers; reply: the best that can be said for the printed
-    statements; answer: why that does not save them; proof: where a proof belongs to the cause, what it shows and then
-    its steps, one text each.
+    in one paragraph; example: the smallest counterexample in numbers; reply: the strongest objection, in defence of the
+    printed statements; answer: why that does not save them; proof: if a proof belongs to the cause, the claim that it
+    shows and then its steps, one text each.
 
     >>> Cause("a2020.long-step", "the step", "The step may exceed 2/L.", "f = x^2, step 2: 9 > 1.", "-", "-").script
     'long_step.py'
@@ -79,9 +79,9 @@ class Cause:
 
 @dataclass(frozen=True)
 class Effect:
-    """How much an erratum matters at the paper's own settings: a number, and one sentence that says what it is.
+    """How much an erratum matters at the paper's own settings: a number, and one sentence that explains it.
 
-    value: None where the paper does not tell enough to know it. `said` is both in words.
+    value: None where the paper does not report enough to know it. `said` is both in words.
 
     >>> Effect(0.0008, "The right side must grow by this share at r = 1000 of n = 5000 clients.").value
     0.0008
@@ -100,13 +100,13 @@ class Effect:
 
 @dataclass(frozen=True)
 class Erratum:
-    """A statement that was read in the paper and that evidence refutes.
+    """The correction of a statement that was read in the paper and that evidence refutes.
 
-    printed: what stands in the paper; true: what holds in its place; cause: why it fails, shared by all errata that
-    fail for the same reason; why: what is particular to this statement, where there is more to say; counterexample: the
+    printed: the paper's text; true: the text that holds in its place; cause: why it fails, shared by all errata that
+    fail for the same reason; why: what is particular to this statement, if there is more to say; counterexample: the
     smallest one found; grade: one of `GRADES`; effect: how much it matters at the paper's own settings; repaired: the
-    id of the repaired statement; affects: printed statements that rest on this one; survives: statements that use this
-    one and do not suffer, each with the sentence that says why.
+    id of the repaired statement; affects: printed statements that depend on this one; survives: statements that use
+    this one and are unaffected, each with the sentence that says why.
     """
 
     printed: str
@@ -127,7 +127,7 @@ class Erratum:
 
 @dataclass(frozen=True)
 class Remark:
-    """What is to be said of a statement that is not refuted as it stands, but would be under another condition.
+    """A note on a statement that is not refuted in its present form, but would be under another condition.
 
     text: "if the lost condition is ..., then ..."; shown_by: the id of the sibling that is entered under that condition
     and whose checks refute it; repaired: the id of a form that holds there, if there is one.

@@ -1,8 +1,8 @@
-"""A statement's formula: its letters, its two sides, and their values in the arithmetic of whoever asks.
+"""A statement's formula: its symbols, its two sides, and their values in the caller's arithmetic.
 
-`Statement.sides` is a function of the letters, and nothing else types a bound: `at` evaluates it exactly for fractions,
-with as many digits as asked for with mpmath, in double precision for floats, and as linear forms for the quantities
-of a performance estimation problem (`dpfl_theory.checks.pep_inequality`).
+`Statement.sides` is a function of the symbols, and no other code writes a bound. `at` evaluates it exactly for
+fractions, to the requested number of digits with mpmath, and in double precision for floats. For the quantities of a
+performance estimation problem it gives linear forms (`dpfl_theory.checks.pep_inequality`).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _FLAGS: dict[str, dict[str, bool]] = {
     "probability": {"positive": True, "probability": True},  # a fact that sympy only carries along
 }
 _MEMORY = 1024
-"""Formulas that are kept: more than the catalogue has."""
+"""The number of formulas in the cache: more than the catalogue has."""
 
 
 class Symbols(Mapping[str, Any]):
-    """The letters of a statement by name, as attributes or as items.
+    """The symbols of a statement by name, as attributes or as items.
 
     >>> s = Symbols({"rho": 2}, "an example")
     >>> s.rho, s["rho"], "mu" in s
@@ -53,7 +53,7 @@ class Symbols(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._known:
-            raise KeyError(f"{self._of} has no letter {name!r}; it has {', '.join(self._known) or 'none'}")
+            raise KeyError(f"{self._of} has no symbol {name!r}; it has {', '.join(self._known) or 'none'}")
         return self._known[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -68,7 +68,7 @@ class Symbols(Mapping[str, Any]):
 
 @functools.lru_cache(_MEMORY)
 def letters_of(statement: Statement) -> Symbols:
-    """The statement's letters as sympy symbols with the assumptions of their domains.
+    """The statement's symbols as sympy symbols with the assumptions of their domains.
 
     >>> from dpfl_theory.statements import get
     >>> letters_of(get("das2022.lemma8")).eta.is_positive
@@ -84,7 +84,7 @@ _ASKED: ContextVar[set[Statement] | None] = ContextVar("asked", default=None)
 
 @contextmanager
 def asked() -> Iterator[set[Statement]]:
-    """The statements whose sides are asked for within the block.
+    """The statements whose sides are requested within the block.
 
     >>> from dpfl_theory.statements import get
     >>> with asked() as found:
@@ -101,7 +101,7 @@ def asked() -> Iterator[set[Statement]]:
 
 
 def sides_of(statement: Statement) -> Sides:
-    """Both sides as sympy expressions in the statement's letters. ValueError for a statement that is not one relation.
+    """Both sides as sympy expressions in the statement's symbols. ValueError for a statement that is not one relation.
 
     >>> from dpfl_theory.statements import get
     >>> sides_of(get("das2022.lemma8")).lhs
@@ -116,7 +116,7 @@ def sides_of(statement: Statement) -> Sides:
 
 
 def prescription_of(statement: Statement) -> Mapping[str, Any]:
-    """The hyper-parameters that the statement prescribes, as sympy expressions in its letters."""
+    """The hyper-parameters that the statement prescribes, as sympy expressions in its symbols."""
     if statement.prescription is None:
         raise ValueError(f"{statement.id} prescribes nothing")
     made: Mapping[str, Any] = _made(statement, statement.prescription)
@@ -125,7 +125,7 @@ def prescription_of(statement: Statement) -> Mapping[str, Any]:
 
 @functools.lru_cache(_MEMORY)
 def _made(statement: Statement, of: Callable[..., Any]) -> Any:
-    """What a function of the letters gives for a statement's."""
+    """The value of a function of the symbols at a statement's symbols."""
     return of(letters_of(statement))
 
 
@@ -135,7 +135,7 @@ def total(statement: Statement, side: str = "rhs") -> Any:
 
 
 class _Irrational(ArithmeticError):
-    """A value that is not rational, or that this arithmetic cannot tell to be."""
+    """A value that is not rational, or that this arithmetic cannot recognise as rational."""
 
 
 def _power(base: Fraction, exponent: Fraction) -> Fraction:
@@ -149,7 +149,7 @@ def _power(base: Fraction, exponent: Fraction) -> Fraction:
 
 
 def _root(whole: int, degree: int) -> int:
-    """The whole root of a whole number; `_Irrational` where it has none."""
+    """The whole root of a whole number; `_Irrational` if it has no such root."""
     found, exact = sp.integer_nthroot(whole, degree)
     if not exact:
         raise _Irrational
@@ -158,7 +158,7 @@ def _root(whole: int, degree: int) -> int:
 
 @functools.lru_cache(4 * _MEMORY)
 def _exact(expression: Any) -> tuple[tuple[str, ...], Callable[..., Fraction]] | None:
-    """The letters of an expression and a function of their fractions; None where it is not algebraic."""
+    """The symbols of an expression and a function of their fractions; None where it is not algebraic."""
     from sympy.printing.precedence import PRECEDENCE, precedence
     from sympy.printing.str import StrPrinter
 
@@ -219,11 +219,11 @@ _compiled = functools.lru_cache(4 * _MEMORY)(_floats)
 
 
 def evaluate(expression: Any, values: Mapping[str, Any], of: str = "the formula") -> Any:
-    """A sympy expression at values of its letters, by name, in the arithmetic that the values have.
+    """A sympy expression at values of its symbols, by name, in the arithmetic of the values.
 
     Fractions and whole numbers (sympy's among them) give a Fraction, or, where the value is not rational, a number
     of sympy; an mpmath number anywhere gives an mpmath number of mpmath's own precision; a float anywhere a float.
-    ValueError where a letter has no value.
+    ValueError where a symbol has no value.
 
     >>> import sympy as sp
     >>> x = sp.Symbol("x", positive=True)
@@ -273,7 +273,7 @@ def _plain(value: Any) -> Any:
 
 
 def terms_at(statement: Statement, side: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The terms of one side (``lhs`` or ``rhs``) at values of the letters, see `evaluate`; names that the statement
+    """The terms of one side (``lhs`` or ``rhs``) at values of the symbols, see `evaluate`; names that the statement
     does not have are ignored.
 
     >>> from dpfl_theory.statements import get
@@ -284,7 +284,7 @@ def terms_at(statement: Statement, side: str, values: Mapping[str, Any]) -> dict
 
 
 def at(statement: Statement, side: str, values: Mapping[str, Any]) -> Any:
-    """One side (``lhs`` or ``rhs``) of the statement at values of its letters: the sum of its terms, see `evaluate`.
+    """One side (``lhs`` or ``rhs``) of the statement at values of its symbols: the sum of its terms, see `evaluate`.
 
     >>> from dpfl_theory.statements import get
     >>> values = dict.fromkeys(("first_spread", "second_spread", "cohort_common"), Fraction(1, 3))

@@ -1,12 +1,12 @@
 """One description of an algorithm, checked by every method: for all functions of a class, exactly, and by runs.
 
-The author writes what happens in a round, with an `Oracle`, and says which letters of the statement are constants of
-the problem. What the statement bounds are its expectations (`Expected`), which name an observable and when it is taken.
-From these alone a performance estimation problem, exact values on quadratics, and simulated runs are made; the sides
-are the statement's own.
+The author writes one round, with an `Oracle`, and declares which symbols of the statement are constants of the problem.
+The statement bounds its expectations (`Expected`), which name an observable and when it is taken. From only these a
+performance estimation problem, exact values on quadratics, and simulated runs are made; the sides are the statement's
+own.
 
-Instances give the letters in units in which L = 1 and ||x_0 - x*|| = 1. Runs go over problems with constants of their
-own: these are taken, and the other letters of an instance are brought to the problem's units.
+Instances give the symbols in units in which L = 1 and ||x_0 - x*|| = 1. Runs use problems with constants of their own:
+these are taken, and the other symbols of an instance are converted to the problem's units.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ FUNCTIONS = ("convex", "strongly convex")
 CONSTANTS = {
     "smoothness": "L of every f_i; without it worst cases are over functions that need not be smooth",
     "strong-convexity": "mu of every f_i",
-    "clients": "n, how many there are",
+    "clients": "n, the number of clients",
     "dimension": "d, the number of parameters",
     "start-distance": "||x_0 - x*||",
     "start-suboptimality": "f(x_0) - f*",
     "gradient-spread": "the root of (1/n) sum_i ||grad f_i(x*)||^2",
 }
-"""What a letter may be of the problem."""
+"""The constants of the problem that a symbol may be."""
 
 
 @dataclass(frozen=True, eq=False)
 class Iteration:
     """An algorithm, described once.
 
-    round(o, x, s): the state after a round from the state x before it; ``o`` is an `Oracle`, ``s`` has the letters, as
+    round(o, x, s): the state after a round from the state x before it; ``o`` is an `Oracle`, ``s`` has the symbols, as
         ``s.eta``. A state is a vector, or a tuple, list or dataclass of vectors.
-    constants: what letters are of the problem, by name, as ``dpfl-theory list constants`` has them
+    constants: the symbols that are constants of the problem, by name, as in ``dpfl-theory list constants``
         (`dpfl_theory.statements.iteration.CONSTANTS`).
     functions: the class, ``convex`` or ``strongly convex`` (with mu), whose members are L-smooth where L is a constant.
     start(o, s): the state before the first round; the starting point ``o.start`` by default.
-    point(state): the point of a state that is looked at; by default its first vector.
-    average: look at the mean of these points instead: ``before`` of x_0, ..., x_{K-1}, ``after`` of x_1, ..., x_K.
-    rounds: the letter that is the number of rounds.
+    point(state): the point of a state that is observed; by default its first vector.
+    average: observe the mean of these points instead: ``before`` of x_0, ..., x_{K-1}, ``after`` of x_1, ..., x_K.
+    rounds: the symbol that is the number of rounds.
 
     >>> step = Iteration(lambda o, x, s: x - s.eta * o.gradient(x), {"L": "smoothness", "D": "start-distance"})
     >>> [c.method for c in step.checks({"two steps": {"K": 2, "eta": 1}})]
@@ -74,7 +74,7 @@ class Iteration:
 
         for name, role in self.constants.items():
             if role not in CONSTANTS:
-                raise unknown_name(f"constant for the letter {name},", role, CONSTANTS)
+                raise unknown_name(f"constant for the symbol {name},", role, CONSTANTS)
         if self.functions not in FUNCTIONS:
             raise unknown_name("class of functions", self.functions, FUNCTIONS)
         if self.average not in AVERAGES:
@@ -88,9 +88,9 @@ class Iteration:
     ) -> tuple[Check, ...]:
         """A check of each instance by each of these methods.
 
-        An instance gives every letter that is chosen: a whole number, a float, or a fraction as text ("1/8"), and the
-        letters that are the constants L, mu, n and d, 1 where it does not. For runs it may name the ``problem``, as
-        ``{"name": "huber", "clients": 4}``, and the number of ``lanes``.
+        An instance gives every symbol that is chosen: a whole number, a float, or a fraction as text ("1/8"). It also
+        gives the symbols that are the constants L, mu, n and d; each is 1 if it is missing. For runs it may name the
+        ``problem``, as ``{"name": "huber", "clients": 4}``, and the number of ``lanes``.
         """
         for method in by:
             if method not in METHODS:
@@ -98,13 +98,13 @@ class Iteration:
         return tuple(c for m in by for c in checks(m, _Build(self, m), instances, expected))
 
     def letter(self, role: str) -> str | None:
-        """The letter that is this constant of the problem."""
+        """The symbol that is this constant of the problem."""
         return next((name for name, what in self.constants.items() if what == role), None)
 
 
 @dataclass(frozen=True, eq=False)
 class _Build:
-    """What makes the run of an instance by one method."""
+    """The builder of the run of an instance by one method."""
 
     iteration: Iteration
     method: str
@@ -112,11 +112,11 @@ class _Build:
 
     @property
     def __code__(self) -> CodeType:
-        """The author's own function, whose file and line are told where it fails."""
+        """The author's own function, whose file and line are reported where it fails."""
         return self.iteration.round.__code__
 
     def letters(self, statement: Statement, instance: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """The letters that are known of an instance, and those among them that it chooses from a range."""
+        """The symbols that are known for an instance, and those among them that it chooses from a range."""
         numbers = Plan(self.iteration, statement, instance).numbers
         whole = {s.name for s in statement.symbols if s.domain == "integer"}
         return numbers, tuple(name for name in numbers if name in instance and name not in whole)

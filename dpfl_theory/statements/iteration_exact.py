@@ -1,4 +1,4 @@
-"""An iteration on quadratics, in fractions: flat and steep ones, of clients that agree and that do not."""
+"""An iteration evaluated on quadratics, in fractions: flat and steep ones, of clients that agree and that do not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpfl_theory.statements.iteration_plan import Plan
 __all__ = ["MOST_WAYS", "exact"]
 
 MOST_WAYS = 100_000
-"""Ways in which cohorts and coins may fall: each of some twenty quadratics takes minutes with so many."""
+"""The largest number of outcomes of cohorts and coins: each of some twenty quadratics takes minutes with that many."""
 
 
 def exact(plan: Plan) -> Iterator[Values]:
@@ -26,7 +26,7 @@ def exact(plan: Plan) -> Iterator[Values]:
 
     d = plan.of("dimension", Fraction(1)) or Fraction(1)
     for curvatures, gradients in _quadratics(plan):
-        # f_i(x) = a_i x^2/2 - b_i x with the b_i adding up to nothing: the minimiser is the origin.
+        # f_i(x) = a_i x^2/2 - b_i x with b_i that add up to zero: the minimiser is the origin.
         variances: dict[Hashable, Any] = {}
         world = Quadratics(curvatures, gradients, variances.__getitem__)
         star, start = world.minimiser, world.minimiser + Vector(Fraction(1))

@@ -1,4 +1,4 @@
-"""An instance of an iteration, read: its numbers, its letters' roles, the points of its rounds and what is observed."""
+"""A parsed instance of an iteration: its numbers, its symbols' roles, the points of its rounds and its observables."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 __all__ = ["OF_INSTANCES", "Plan"]
 
 OF_INSTANCES = ("smoothness", "strong-convexity", "clients", "dimension")
-"""The constants of the problem that an instance gives; the others are found."""
+"""The constants of the problem that an instance gives; the others are computed."""
 _OBSERVED: dict[str, Callable[[Any, Vector, Vector], Any]] = {
     "suboptimality": lambda world, x, star: world.suboptimality(x),
     "distance-squared": lambda world, x, star: world.square(x - star),
     "gradient-norm-squared": lambda world, x, star: world.square(world.mean_gradient(x)),
 }
-"""Observables in the words of a world."""
+"""Observables in the operations of a world."""
 
 
 class Plan:
-    """An instance, read: its numbers and its letters' roles."""
+    """A parsed instance: its numbers and its symbols' roles."""
 
     def __init__(self, iteration: Iteration, statement: Statement, instance: Mapping[str, Any]) -> None:
         self.iteration, self.statement, self.instance = iteration, statement, instance
         symbols = {s.name: s for s in statement.symbols}
         for name in iteration.constants:
             if name not in symbols:
-                raise InputError(f"{statement.id}: the constant {name!r} of its iteration is no letter: declare it")
+                raise InputError(f"{statement.id}: the constant {name!r} of its iteration is not a symbol: declare it")
         given = [name for name in instance if name not in ("problem", "lanes")]
         found = [name for name, role in iteration.constants.items() if role not in OF_INSTANCES]
         for name in given:
             if name not in symbols:
-                raise InstanceError(str(unknown_name(f"letter of {statement.id}", name, symbols)))
+                raise InstanceError(str(unknown_name(f"symbol of {statement.id}", name, symbols)))
             if name in found:
-                raise InstanceError(f"{name} is found from the problem, and the instance gives it: leave it out there")
+                raise InstanceError(f"{name} is computed from the problem, but the instance gives it: leave it out")
         self.units = {name: s.unit for name, s in symbols.items()}
         self.numbers: dict[str, Fraction] = {name: _number(name, instance[name]) for name in given}
         for role in OF_INSTANCES:
@@ -61,12 +61,12 @@ class Plan:
             )
         if iteration.rounds not in self.numbers:
             raise InputError(
-                f"no letter {iteration.rounds!r} gives the number of rounds: set rounds to the one that is"
+                f"no symbol {iteration.rounds!r} gives the number of rounds: set rounds to the one that is"
             )
         self.rounds = int(self.numbers[iteration.rounds])
 
     def prescribed(self, known: Mapping[str, Any]) -> dict[str, Any]:
-        """The letters that the statement prescribes, from those that are known."""
+        """The symbols that the statement prescribes, from those that are known."""
         if self.statement.prescription is None:
             return {}
         wanted = {n: e for n, e in prescription_of(self.statement).items() if n in self.units and n not in known}
@@ -78,7 +78,7 @@ class Plan:
                     float(value)
                 except (ArithmeticError, TypeError, ValueError) as error:  # complex, or a pole
                     at = ", ".join(f"{symbol.name} = {known[symbol.name]}" for symbol in expression.free_symbols)
-                    raise InputError(f"the prescribed {name} is no real number at {at}") from error
+                    raise InputError(f"the prescribed {name} is not a real number at {at}") from error
                 found[name] = value
         return found
 
@@ -88,7 +88,7 @@ class Plan:
         return otherwise if name is None else self.numbers[name]
 
     def point(self, state: Any) -> Vector:
-        """The point of a state that is looked at."""
+        """The point of a state that is observed."""
         from dpfl_theory.semantics.lanes import first_vector
 
         return (self.iteration.point or first_vector)(state)
@@ -98,7 +98,7 @@ class Plan:
         return oracle.start if self.iteration.start is None else self.iteration.start(oracle, s)
 
     def points(self, oracle: Oracle, s: Symbols) -> Iterator[Vector]:
-        """The points that are looked at, x_0, ..., x_K."""
+        """The points that are observed, x_0, ..., x_K."""
         state = self.begin(oracle, s)
         mean, one = oracle.start, oracle.world.one
         yield mean if self.iteration.average else self.point(state)
@@ -115,8 +115,8 @@ class Plan:
     def expectations(
         self, world: World, star: Vector, run: Callable[[], Iterator[Vector]], most: int
     ) -> dict[str, Any]:
-        """Each expectation's value, or the values of all rounds for the least one, from at most so many ways in which
-        choices fall."""
+        """Each expectation's value, or the values of all rounds for the least one, from at most ``most`` outcomes of
+        the choices."""
         wanted = [(e, self._rounds_of(e)) for e in self.statement.expectations]
 
         def observed() -> dict[Hashable, Any]:
@@ -144,7 +144,7 @@ class Plan:
         for name, _ in e.parts:
             if name not in _OBSERVED:
                 raise InputError(
-                    f"the observable {name!r} of {e.name} is known of runs alone: check it by=('monte-carlo',), or "
+                    f"the observable {name!r} of {e.name} is known for runs only: check it by=('monte-carlo',), or "
                     f"take one of {', '.join(_OBSERVED)}"
                 )
         return range(self.rounds, self.rounds + 1) if e.when == "end" else range(self.rounds)

@@ -17,7 +17,7 @@ __all__ = ["experiment"]
 
 _LANES = 512
 _RANDOM_WITHIN = 40
-"""Rounds in which a run that draws anything draws something."""
+"""The rounds that are searched for a draw: a run that draws at all draws in one of them."""
 
 
 def experiment(plan: Plan, own: Problem | None = None) -> Experiment:

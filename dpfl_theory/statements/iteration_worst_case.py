@@ -17,7 +17,7 @@ from dpfl_theory.statements.iteration_plan import Plan
 __all__ = ["MOST_VECTORS", "worst_case"]
 
 MOST_VECTORS = 1000
-"""Ways in which cohorts, coins and errors may fall, each of which has vectors of its own: no solver would end with
+"""The largest number of outcomes of cohorts, coins and errors. Each has its own vectors: no solver would finish with
 more."""
 
 
@@ -57,13 +57,13 @@ def worst_case(plan: Plan) -> WorstCase:
             values[name] = world.suboptimality(start)
         elif role == "gradient-spread":
             values[f"{name}^2"] = average([world.square(world.gradient(i, star)) for i in oracle.clients])
-    errors = ", with errors that fall on a vector or its opposite" if world.looked_at else ""
+    errors = ", with errors that are a vector or its opposite" if world.looked_at else ""
     least = tuple(e.name for e in plan.statement.expectations if e.when == "least")
     return WorstCase(problem, values, f"{plan.statement.id}{errors}", capped=least)
 
 
 def _lengths(plan: Plan) -> list[str]:
-    """The letters of the instance that are lengths in units in which L is a number: known by their squares."""
+    """The symbols of the instance that are lengths in units in which L is a number: known by their squares."""
     found = []
     for name in plan.numbers:
         degree = 2 * plan.units[name][0] + plan.units[name][1]

@@ -15,8 +15,8 @@ __all__ = ["CLASSES", "INTERPOLATION", "LocalPhase", "grid", "number", "step_siz
 CLASSES = ("convex", "non-convex")
 
 INTERPOLATION = (
-    "In the class of smooth functions with a minimum, which need not be convex, ||g||^2 <= 2L(f - f*) at every point "
-    "together with the interpolation conditions is necessary and sufficient (Drori, Shamir 2020, Theorem 7)"
+    "For smooth functions with a minimum, not necessarily convex, the interpolation conditions together with ||g||^2 "
+    "<= 2L(f - f*) at every point are necessary and sufficient (Drori, Shamir 2020, Theorem 7)"
 )
 
 
@@ -39,7 +39,7 @@ class LocalPhase:
         self.minimum = Expression(is_leaf=False, decomposition_dict={})
         self.function.add_point((zero[0], zero[1], self.minimum))
         self.gradients: list[Any] = []
-        # Interpolation with the minimiser bounds convex functions from below, but no others: see INTERPOLATION.
+        # Interpolation with the minimiser bounds only convex functions from below: see INTERPOLATION.
         self._add_fact1 = assume_fact1 and convexity == "non-convex"
         self._smoothness = smoothness
         start = Vector(self.problem.set_initial_point())
@@ -55,7 +55,7 @@ class LocalPhase:
         return Vector(g)
 
     def gradient(self, t: int) -> Any:
-        """The gradient at points[t], sampled when first asked for."""
+        """The gradient at points[t], sampled at the first request."""
         if t == len(self.gradients):
             self._slope(Vector(self.points[t]))
         return self.gradients[t]

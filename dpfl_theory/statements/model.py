@@ -1,6 +1,6 @@
 """The model of a statement: frozen data, plus small functions that build its sympy expressions on demand.
 
-Nothing here imports sympy, NumPy or a solver, so that a catalogue of statements lists in a moment.
+Nothing here imports sympy, NumPy or a solver, so that a catalogue of statements is listed fast.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ __all__ = [
 TIMES = ("mean", "end", "least")
 KINDS = ("theorem", "lemma", "corollary", "definition", "step", "table", "fact")
 RELATIONS = ("<=", "==", ">=", "claim", "exists")
-"""Of two sides the first three; what has no sides is a claim, or says that something exists."""
+"""The first three relate two sides; a statement without sides is a claim, or says that something exists."""
 DOMAINS = ("positive", "nonnegative", "real", "integer", "probability")
 PROVENANCES = ("read", "restored", "derived")
 DERIVED = (".repaired", ".sharpened")
-"""Ends of the ids of forms that are ours, whatever they stand beside."""
+"""Ends of the ids of forms that are ours, whatever form of the paper they belong to."""
 
 
 @dataclass(frozen=True)
 class Source:
     """Where a statement is printed: paper id, place in words, equation number if it has one, and how it was read.
 
-    provenance: how its formula is known. ``read``: it stands in the copy at hand; ``restored``: the copy lost it, and
-    ``restoration`` says from what it was restored and which of its letters are a judgement; ``derived``: it is ours.
+    provenance: how its formula is known. ``read``: the available copy has it; ``restored``: the copy lost it, and
+    ``restoration`` says from what it was restored and which of its symbols are a judgement; ``derived``: it is ours.
     """
 
     paper: str
@@ -69,7 +69,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A letter of a statement: its name in expressions, its meaning, its unit (exponents of F and X), its domain, its
+    """A symbol of a statement: its name in expressions, its meaning, its unit (exponents of F and X), its domain, its
     LaTeX."""
 
     name: str
@@ -84,9 +84,9 @@ class Expected:
     """An expectation in a statement, of ``O = sum_j coefficient_j observable_j`` over the K rounds of a run.
 
     when: ``mean``, (1/K) sum_k E O_k;  ``end``, E O_K after the last round (for an observable that exists there, of the
-    last round otherwise);  ``least``, min_k E O_k over k = 0..K-1, which is no linear expectation and stands alone.
-    Splitting an observable into nonnegative parts lets rigorous confidence limits treat each by its own range.
-    rival: whether the observables are those of the run that a statement compares with.
+    last round otherwise); ``least``, min_k E O_k over k = 0..K-1, which is not a linear expectation and must be the
+    only term. Splitting an observable into nonnegative parts lets rigorous confidence limits treat each by its own
+    range. rival: whether the observables are those of the run that a statement compares with.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Expected:
             raise ValueError(f"the expectation {self.name} is taken at {self.when!r}: choose one of {TIMES}")
 
     def column(self, observable: str) -> str:
-        """The name of what is streamed for one of its parts: the observable, of which run, and when it is taken."""
+        """The name of the stream of one of its parts: the observable, of which run, and when it is taken."""
         return f"{'rival:' if self.rival else ''}{observable}{'' if self.when == 'mean' else f' ({self.when})'}"
 
 
@@ -115,7 +115,7 @@ class Sides:
 
 
 def by_construction(problem: Problem | None, values: Mapping[str, float]) -> None:
-    """The test of a hypothesis that every instance meets because `build` makes nothing else, so that nothing tests it.
+    """The test of a hypothesis that every instance meets because `build` makes no others. So no instance tests it.
 
     >>> Assumption("each f_i is convex", by_construction).test(None, {})
     """
@@ -123,11 +123,11 @@ def by_construction(problem: Problem | None, values: Mapping[str, float]) -> Non
 
 @dataclass(frozen=True)
 class Assumption:
-    """A hypothesis: its text, and a test that returns None when it is met or one sentence that says why it fails.
+    """A hypothesis: its text, and a test that returns None if it is met, otherwise one sentence that says why it fails.
 
-    test(problem, values): the problem (None for statements without one) and the values of the symbols. A test that
-    could never say no is a fault, where it is not `by_construction`. ``constructed``: why every instance of the checks
-    meets it, one sentence; empty where some check has an instance that only this hypothesis excludes.
+    test(problem, values): the problem (None for statements without one) and the values of the symbols. A test that can
+    never fail is a fault, unless it is `by_construction`. ``constructed``: why every instance of the checks meets it,
+    one sentence; empty where some check has an instance that only this hypothesis excludes.
     """
 
     text: str
@@ -137,13 +137,13 @@ class Assumption:
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """One way in which a statement is checked: a method, an instance (plain JSON data) and what builds it.
+    """One way in which a statement is checked: a method, an instance (plain JSON data) and its builder.
 
-    ``build(statement, instance)`` returns what the method's runner in `dpfl_theory.checks` asks for: values for the
-    statement's letters, at which the runner evaluates its sides. ``expected`` is the verdict that this very check is
-    known to give; the statement's own expected verdict follows from all of its checks. ``part``: for a check that does
-    not compare the two sides but decides a step towards that, one sentence on which step, and on what remains.
-    ``smoke``: whether it belongs to the smoke set.
+    ``build(statement, instance)`` returns the input of the method's runner in `dpfl_theory.checks`: values for the
+    statement's symbols, at which the runner evaluates its sides. ``expected`` is the verdict that this very check is
+    known to give; the statement's own expected verdict follows from all of its checks. ``part``: for a check that
+    decides a step towards the comparison of the two sides, not the comparison itself. It is one sentence on which step,
+    and on what remains. ``smoke``: whether it belongs to the smoke set.
     """
 
     method: str
@@ -155,10 +155,10 @@ class Check:
     smoke: bool = False
 
     def made(self, statement: Statement, instance: Mapping[str, Any] | None = None) -> Any:
-        """What ``build`` makes of the statement and the instance, or another one.
+        """The object that ``build`` makes of the statement and the instance, or another one.
 
-        ``stated`` in an instance says of some letters that they are stated otherwise than ``build`` has them, so that
-        a hypothesis fails: by a factor (``"99/100"``) or, with a sign, by an addend (``"+1/50"``).
+        ``stated`` in an instance changes the stated values of some symbols from those of ``build``, so that a
+        hypothesis fails: by a factor (``"99/100"``) or, with a sign, by an addend (``"+1/50"``).
         """
         data = self.instance if instance is None else instance
         if "stated" not in data:
@@ -175,15 +175,15 @@ def checks(
     expected: str | Mapping[str, str] = "holds",
     part: str = "",
 ) -> tuple[Check, ...]:
-    """A check by one method for each named instance. expected: one verdict for all, or those of the instances that do
-    not hold, by name.
+    """A check by one method for each named instance. expected: one verdict for all, or the verdicts of the instances
+    that do not hold, by name.
 
     >>> [c.expected for c in checks("exact", print, {"a": {}, "b": {}}, {"b": "violated"})]
     ['holds', 'violated']
     """
     known = {} if isinstance(expected, str) else expected
     if strange := set(known) - set(instances):
-        raise ValueError(f"a verdict is recorded for {', '.join(sorted(strange))}, which is no instance")
+        raise ValueError(f"a verdict is recorded for {', '.join(sorted(strange))}, which is not an instance")
     usual = expected if isinstance(expected, str) else "holds"
     return tuple(Check(method, name, build, i, known.get(name, usual), part) for name, i in instances.items())
 
@@ -192,20 +192,21 @@ def checks(
 class Statement:
     """An executable theorem, lemma, claim or step of a proof, exactly as printed.
 
-    Where the paper's words allow two readings, each is a statement: the literal one has the catalogue's id, another one
-    ``<id>.<reading>`` with ``reading_of`` = id, and ``reading`` says of both in one sentence what is read. Only what
-    was read in the paper can have an ``erratum``; ``remark`` is for restored formulas and words that claim no theorem.
+    Where the paper's words allow two readings, each is a statement. The literal one has the catalogue's id, another one
+    ``<id>.<reading>`` with ``reading_of`` = id; ``reading`` gives the reading of each in one sentence. Only a formula
+    that was read in the paper can have an ``erratum``; ``remark`` is for restored formulas and words that claim no
+    theorem.
 
-    sides(s) builds the two sides as named sympy terms from the letters ``s`` (``s.rho``; None for statements that are
+    sides(s) builds the two sides as named sympy terms from the symbols ``s`` (``s.rho``; None for statements that are
     not one inequality); prescription(s) maps hyper-parameters to sympy expressions. `dpfl_theory.statements.formula`
-    calls them and evaluates what they give. ``homogeneous``
+    calls them and evaluates their results. ``homogeneous``
     records whether the printed formula passes the units check that every formula gets. ``uses`` names the statements
-    that its proof rests on; ``slips`` are misprints and loose words beside it that change no verdict, a sentence each.
-    ``universal`` is False where the formula is not claimed wherever the hypotheses hold: an instance is said to exist,
-    or the checks' instances name a choice (a constant of O(.), a best step) that no hypothesis describes. ``smoke``
-    names those of its checks, that of its units included, that belong to the smoke set (`dpfl_theory.checks.smoke`); a
+    that its proof depends on; ``slips`` are misprints and loose words next to it that change no verdict, a sentence
+    each. ``universal`` is False if the formula is not claimed wherever the hypotheses hold: an instance is said to
+    exist, or the checks' instances name a choice (a constant of O(.), a best step) that no hypothesis describes.
+    ``smoke`` names its checks, that of its units included, that belong to the smoke set (`dpfl_theory.checks.smoke`); a
     form that is derived from this one by `replace` names its own. ``unnoticed``: the terms of a right side that holds
-    whose absence no check notices, each with the reason why none can.
+    whose absence no check detects, each with the reason why no check can.
     """
 
     id: str
@@ -255,7 +256,7 @@ class Statement:
 
     @property
     def letters(self) -> tuple[Symbol | Expected, ...]:
-        """Everything that may stand in a formula: symbols, then expectations."""
+        """Everything that may occur in a formula: symbols, then expectations."""
         return (*self.symbols, *self.expectations)
 
     @property
@@ -265,12 +266,13 @@ class Statement:
 
     @property
     def provenance(self) -> str:
-        """How its formula is known; a repaired or sharpened form is ours, whatever it stands beside."""
+        """The provenance of its formula; a repaired or sharpened form is ours, whatever form of the paper it belongs
+        to."""
         return "derived" if self.id.endswith(DERIVED) else self.source.provenance
 
     @property
     def printed(self) -> bool:
-        """Whether it counts as a statement that the paper prints: it was read there, and is no second reading."""
+        """Whether it counts as a statement that the paper prints: it was read there, and is not a second reading."""
         return self.provenance == "read" and not self.reading_of
 
     def summary(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What people write to name statements: ids, patterns of ids, papers; and what they may have meant instead."""
+"""Names of statements in user input: ids, patterns of ids, papers; and suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["found", "meant", "several"]
 
 
 def found(word: str, ids: Collection[str], papers: Collection[str]) -> list[str]:
-    """The ids that one word names: its own, those that a pattern describes, or all of a paper. Raises InputError where
-    there are none.
+    """The ids that one word names: its own, those that a pattern describes, or all of a paper. Raises InputError if it
+    names no id.
 
     >>> found("a.lemma*", ["a.lemma1", "a.lemma2", "a.eq1"], ["a"]), found("a", ["a.eq1", "b.eq1"], ["a", "b"])
     (['a.lemma1', 'a.lemma2'], ['a.eq1'])
@@ -25,12 +25,12 @@ def found(word: str, ids: Collection[str], papers: Collection[str]) -> list[str]
     if is_pattern(word):
         if named := alike(word, ids):
             return named
-        raise InputError(f"no statement's id is like {word!r}: `*` stands for any characters, as in das2022.lemma*")
+        raise InputError(f"no statement's id matches {word!r}: `*` matches any characters, as in das2022.lemma*")
     raise meant(word, ids, papers)
 
 
 def meant(word: str, ids: Collection[str], papers: Collection[str]) -> InputError:
-    """The error for a word that names no statement, with what is nearest to it.
+    """The error for a word that names no statement, with the nearest names.
 
     >>> print(meant("das2022.theorem4", ["das2022.theorem4a", "das2022.theorem4b", "das2022.eq4"], ["das2022"]))
     unknown statement 'das2022.theorem4': did you mean 'das2022.theorem4a' or 'das2022.theorem4b'?

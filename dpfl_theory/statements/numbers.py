@@ -1,9 +1,10 @@
-r"""The decimals in errata, remarks and slips, and what stands behind each of them.
+r"""The decimals in errata, remarks and typos, and the source of each of them.
 
-A decimal of the prose is one of three things: a value of some check's evidence (``numbers.json`` beside this module
-says of which check, and the value in full; `dpfl_theory.checks.numbers` writes it from a run), a value that a paper's
-``_numbers.py`` computes, or a number that nothing computes, since it was chosen (a parameter of a counterexample) or
-stands in the paper: ``_numbers.py`` says where. Whole numbers and fractions are not followed.
+A decimal of the prose has one of three sources. The first is a value of some check's evidence: ``numbers.json`` next to
+this module names the check and has the full value; `dpfl_theory.checks.numbers` writes it from a run. The second is a
+value that a paper's ``_numbers.py`` computes. The third is a number that no code computes, since it was chosen (a
+parameter of a counterexample) or is printed in the paper: ``_numbers.py`` says where. Whole numbers and fractions are
+not traced.
 """
 
 from __future__ import annotations
@@ -49,14 +50,14 @@ _AT_MOST = re.compile(r"(at most|below|less than|under|<=?)\s*$")
 _NAMED = re.compile(
     r"(\|[^|]+\||[^\s,;:()=<>]+)\s*(?:=|<=?|>=?)\s*(?:-?[\d.]+(?:e[-+]?\d+)?(?:/\d+)?(?:,| and|, and| or| to)\s+)*$"
 )
-"""A letter and its relation, with the values before in a list: ``delta = 1e-6, 1e-30, ``."""
+"""A symbol and its relation, with the values before in a list: ``delta = 1e-6, 1e-30, ``."""
 _HALVES = ("15", "25", "75")
 
 
 @dataclass(frozen=True)
 class Decimal:
-    """A decimal of the prose: as printed, whether it is said to be a limit from below (``least``) or above, and the
-    letter that it is a value of, where one is printed.
+    """A decimal of the prose: as printed, whether the text calls it a limit from below (``least``) or above, and the
+    symbol that it is a value of, where one is printed.
 
     >>> found = decimals("By Theorem 4.1 it is at least 0.38, and 0.4 times 2 for s = 0.1.")
     >>> [(d.printed, d.limit, d.letter) for d in found]
@@ -68,7 +69,7 @@ class Decimal:
     letter: str = ""
 
     def agrees(self, value: float) -> bool:
-        """Whether a value, up to its sign, is what is printed: rounded, or cut off on the safe side for a limit.
+        """Whether a value, up to its sign, is the printed one: rounded, or cut off on the safe side for a limit.
 
         >>> Decimal("1.12").agrees(1.1249), Decimal("1.12").agrees(1.1251), Decimal("3e-5").agrees(-2.96e-5)
         (True, False, True)
@@ -85,8 +86,8 @@ class Decimal:
 
     @property
     def common(self) -> bool:
-        """Whether so many numbers print like this one that a result which does tells nothing of where it is from: one
-        digit, or a half or a quarter of one.
+        """Whether too many numbers print like this one, so that an agreement does not show its source: one digit, or a
+        half or a quarter of one.
 
         >>> [Decimal(printed).common for printed in ("0.5", "1e-6", "1.5", "0.25", "0.50", "1.9")]
         [True, True, True, True, False, False]
@@ -97,9 +98,9 @@ class Decimal:
 
 @dataclass(frozen=True)
 class Source:
-    """What a decimal was read from: a statement's check (method and name), the field of its evidence, and its value.
+    """The source of a decimal: a statement's check (method and name), the field of its evidence, and its value.
 
-    A counterexample's script stands in place of the check where it prints the number.
+    If a counterexample's script prints the number, the script takes the place of the check.
     """
 
     statement: str
@@ -117,7 +118,7 @@ def _interval(printed: str) -> tuple[float, float]:
 
 
 def decimals(text: str) -> tuple[Decimal, ...]:
-    """The decimals of a text, in order; numbers of theorems, sections and statements are none."""
+    """The decimals of a text, in order, without numbers of theorems, sections and statements."""
     text = _REFERENCE.sub("", text)
     found = []
     for match in _DECIMAL.finditer(text):
@@ -128,7 +129,7 @@ def decimals(text: str) -> tuple[Decimal, ...]:
 
 
 def letter_of(before: str) -> str:
-    """The letter that a number is a value of, from the text before it; empty where none is printed.
+    """The symbol that a number is a value of, from the text before it; empty where no symbol is printed.
 
     >>> letter_of("at s = 1/15, 1/70, delta = 1e-6, "), letter_of("|w_0 - w*| = "), letter_of("s = 2 it is ")
     ('delta', '|w_0 - w*|', '')
@@ -161,12 +162,12 @@ def _module(paper: str) -> Any:
 
 
 def computed(paper: str) -> Mapping[Key, Callable[[], float]]:
-    """What a paper's ``_numbers.py`` computes: a function for each decimal."""
+    """The decimals that a paper's ``_numbers.py`` computes: a function for each."""
     return getattr(_module(paper), "COMPUTED", {})
 
 
 def given(paper: str) -> Mapping[Key, str]:
-    """The decimals of a paper's errata that nothing computes, each with where it is from."""
+    """The decimals of a paper's errata that no code computes, each with its source."""
     return getattr(_module(paper), "GIVEN", {})
 
 

@@ -1,7 +1,7 @@
-"""Where statements stand: the chapter of the paper, and the order in which its pages have them.
+"""The place of statements: the chapter of the paper, and the order of its pages.
 
-Both are read off ``source.where`` ("Theorem 4 (a), Section 4"; "Appendix C.1, proof of Theorem 6, case 1") and the
-equation's number, so that nothing is to be kept beside the statement.
+Both are parsed from ``source.where`` ("Theorem 4 (a), Section 4"; "Appendix C.1, proof of Theorem 6, case 1") and the
+equation's number, so that no separate list has to be maintained.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _RESULT = re.compile(
 _EQUATION = re.compile(r"\((\d+)\)")
 _RANKS = (("Assumption", "Definition", "Fact"), ("Example", "Lemma", "Observation"), ("Claim", "Theorem"))
 _RANK = {kind: i for i, kinds in enumerate((*_RANKS, ("Corollary",), ("Table",))) for kind in kinds}
-"""Which kinds of results come first in a chapter: what they rest on, then they, then what follows from them."""
+"""Which kinds of results come first in a chapter: those that others depend on, then these, then their consequences."""
 _STANDS = {"before": -1, "after": 2, "below": 2, "proof of": 1, "in place of": 1, "derived from": 2}
 
 
 def chapter(where: str) -> str:
-    """The section or the appendix where something stands, the first one that is named.
+    """The section or the appendix of a place, the first one that is named.
 
     >>> chapter("Figure 3's caption; Section 3.1; contribution (a) in Section 1")
     'Section 3.1'
@@ -38,8 +38,8 @@ def chapter(where: str) -> str:
 
 
 def place(statement: Statement) -> tuple[object, ...]:
-    """The key by which statements of one paper are sorted as its pages have them; other readings, repaired and sharper
-    forms come behind the printed one.
+    """The key that sorts statements of one paper in the order of its pages; other readings, repaired and sharper forms
+    come after the printed one.
 
     >>> from dpfl_theory.statements import get
     >>> ids = ["das2022.theorem7", "das2022.lemma10", "das2022.eq51", "das2022.lemma8", "das2022.theorem4a"]
@@ -63,7 +63,7 @@ def _number(text: str) -> tuple[int, str]:
 def _within(where: str, equation: str) -> tuple[object, ...]:
     """The place within a chapter: the result that it is, or belongs to; whether before, of or after it; the equation.
 
-    What names no result stands where its chapter begins, or at its end if it is an equation.
+    A place without a result is at the start of its chapter, or at its end if it is an equation.
     """
     result = _RESULT.search(where)
     numbers = re.findall(r"\d+", equation) or _EQUATION.findall(where)

@@ -29,7 +29,7 @@ class Paper:
 
     @property
     def heading(self) -> str:
-        """What stands above its statements.
+        """The heading above its statements.
 
         >>> known()["noble2022"].heading
         'Noble, Bellet, Dieuleveut: Differentially Private Federated Learning on Heterogeneous Data (AISTATS 2022)'
@@ -52,5 +52,5 @@ def _read(id_: str) -> Paper:
     first, _, rest = (importlib.import_module(f"dpfl_theory.statements.{id_}").__doc__ or "").partition("\n\n")
     sentence = _SENTENCE.fullmatch(" ".join(first.split()))
     if sentence is None:
-        raise RuntimeError(f"the docstring of dpfl_theory.statements.{id_} does not begin with AUTHORS: TITLE (YEAR).")
+        raise RuntimeError(f"the docstring of dpfl_theory.statements.{id_} does not start with AUTHORS: TITLE (YEAR).")
     return Paper(id_, sentence["authors"], sentence["title"], sentence["year"], " ".join(rest.split()))

@@ -1,4 +1,4 @@
-"""The power of each statement's checks: what they could notice, read from the generated file ``power.json`` beside it.
+"""The power of each statement's checks: the errors that they would detect, read from the generated file ``power.json``.
 
 `dpfl_theory.checks.power` writes the file from evidence and from planted changes; nothing in it is written by hand.
 """
@@ -19,16 +19,17 @@ FILE = Path(__file__).with_name("power.json")
 
 @dataclass(frozen=True)
 class Power:
-    """What the checks of one statement could notice.
+    """The errors that the checks of one statement would detect.
 
     ratio: the largest left/right over the checks inside the hypotheses that are not vacuous and read the statement's
     formula (of statements without one: over its checks' own sides), None where no check has a ratio; ratio_by: that
-    check. reading: for each method, how many of its checks read the formula, and how many there are: one reads it if
-    another right side changes its evidence. idle: whether an algorithm that never moves would pass all runs; None
-    without runs. least: for each method, the smallest share, of those tried, by which the right side, or the value that
-    a privacy check claims, can be made smaller so that some check gives another verdict, and that check; None and no
-    name where none does. terms: for each term of a right side with several, the check that notices its absence, or
-    "" where none does. fingerprint: of the formula and the checks that this was measured with.
+    check. reading: for each method, how many of its checks read the formula, and the number of its checks. A check
+    reads the formula if another right side changes its evidence. idle: whether an algorithm that never moves would pass
+    all runs; None without runs. least: for each method, the smallest detected share, of those tried, and the check that
+    detects it; None and no name if no check detects any. By this share the right side, or the value that a privacy
+    check claims, is made smaller; detected means that the check gives another verdict. terms: for each term of a right
+    side with several, the check that detects its absence, or "" if no check does. fingerprint: of the formula and the
+    checks that this was measured with.
 
     >>> Power(0.9, "exact: x", {"exact": (1, 2)}, None, {"exact": (0.5, "x")}, "0").noticed
     0.5
@@ -44,12 +45,12 @@ class Power:
 
     @property
     def noticed(self) -> float | None:
-        """The smallest share that some check notices."""
+        """The smallest share that some check detects."""
         return min((share for share, _ in self.least.values() if share is not None), default=None)
 
     @property
     def noticed_by(self) -> str:
-        """That check: its method and name."""
+        """The method and the name of that check."""
         found = [(share, f"{method}: {name}") for method, (share, name) in self.least.items() if share is not None]
         return min(found, default=(0.0, ""))[1]
 
@@ -84,8 +85,8 @@ class Power:
         }
 
     def sentence(self, refuted: bool = False) -> str:
-        """All of it in words; with a smaller right side a refuted statement stays refuted, so that nothing is said of
-        one."""
+        """The power in words. A refuted statement stays refuted with a smaller right side, so shares are left out for
+        it."""
         parts = []
         if self.ratio is not None:
             about = "about " if self.simulated else ""
@@ -93,23 +94,23 @@ class Power:
         if refuted:
             pass
         elif self.noticed is None:
-            parts.append("no change of the right side that was tried is noticed")
+            parts.append("no change of the right side that was tried is detected")
         else:
-            parts.append(f"a right side smaller by {100 * self.noticed:.3g} % is noticed ({self.noticed_by})")
+            parts.append(f"a right side smaller by {100 * self.noticed:.3g} % is detected ({self.noticed_by})")
             others = [f"{m} from {100 * share:.3g} %" for m, (share, _) in self.least.items() if share is not None]
             if len(others) > 1:
                 parts.append(f"by method: {', '.join(others)}")
         read, total = (sum(counts[i] for counts in self.reading.values()) for i in (0, 1))
         parts.append(f"{read} of {total} checks read the formula")
         if silent := [name for name, by in self.terms.items() if not by and not refuted]:
-            parts.append(f"no check notices the absence of the term {' or '.join(map(repr, silent))}")
+            parts.append(f"no check detects the absence of the term {' or '.join(map(repr, silent))}")
         if self.idle:
             parts.append("an algorithm that never moves would pass every run")
         return "; ".join(parts)
 
 
 def of_json(data: Mapping[str, Any]) -> Power:
-    """The power that plain data describes."""
+    """The power from plain data."""
     pairs = {key: {method: tuple(pair) for method, pair in data[key].items()} for key in ("reading", "least")}
     return Power(**{**data, **pairs})
 
@@ -122,10 +123,10 @@ def _file() -> Mapping[str, Power]:
 
 
 def every() -> Mapping[str, Power]:
-    """The power of all statements that it was measured for, by id."""
+    """The recorded power of all measured statements, by id."""
     return _file()
 
 
 def recorded(id_: str) -> Power | None:
-    """The power of a catalogue statement's checks; None for statements that it was not measured for."""
+    """The power of a catalogue statement's checks; None for statements without a measurement."""
     return _file().get(id_)

@@ -1,13 +1,13 @@
-"""Noise prescribed "by Theorem 1 of Abadi et al. (2016)": what the statements of that form share.
+"""Noise prescribed "by Theorem 1 of Abadi et al. (2016)": the shared part of the statements of that form.
 
-They all say: there are constants u and v such that, for every epsilon up to u q^2 T, noise of multiplier
-z = q sqrt(v T ln(1/delta))/epsilon in each of T rounds with participation q is enough. Where a client takes part in all
-rounds (q = 1), its T releases are together one Gaussian release of multiplier z/sqrt(T), whatever T is: the sum of the
-releases is sufficient for the client's share in it. So everything about q = 1 is exact and in closed form, with
-L = ln(1/delta) and s = sqrt(v L): delta(epsilon) = Phi(-b) - e^epsilon Phi(-b - epsilon/s), b = s - epsilon/(2 s).
+They all claim constants u and v. For every epsilon up to u q^2 T, noise of multiplier z = q sqrt(v T
+ln(1/delta))/epsilon in each of T rounds with participation q is enough. Where a client takes part in all rounds (q =
+1), its T releases are together one Gaussian release of multiplier z/sqrt(T), whatever T is: the sum of the releases is
+sufficient for the client's share in it. So everything for q = 1 is exact and in closed form, with L = ln(1/delta) and s
+= sqrt(v L): delta(epsilon) = Phi(-b) - e^epsilon Phi(-b - epsilon/s), b = s - epsilon/(2 s).
 
-The neighbouring relation is zero-out (the client's message is replaced by noise only) where nothing else is said;
-*replace* doubles the sensitivity, so that four times the constant is needed.
+The neighbouring relation is zero-out (the client's message is replaced by noise only) by default; *replace* doubles the
+sensitivity, so that four times the constant is needed.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ __all__ = [
 ]
 
 Squared = Callable[[Mapping[str, Any], Any], Any]
-"""From a statement's letters and the variance of the noise, the squared noise multiplier of all of a client's releases
-together; by the four rules of arithmetic alone, so that it takes numbers and sympy expressions."""
+"""From a statement's symbols and the variance of the noise, the squared noise multiplier of all of a client's releases
+together. It uses only the four operations of arithmetic, so that it takes numbers and sympy expressions."""
 
 LADDER = {"u": [0.001, 0.01, 0.1, 1.0], "v": [1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]}
 """Candidates for (u, v). Where a pair fails, each pair with a larger u and a smaller v fails at the same instance."""
@@ -56,7 +56,7 @@ NEEDED = [["0.1", "1e-5"], ["1", "1e-5"], ["10", "1e-5"], ["100", "1e-5"], ["100
 
 
 def evaluate(statement: Statement, expression: Any, values: Mapping[str, Any]) -> Any:
-    """An expression in the statement's letters, evaluated with 65 digits."""
+    """An expression in the statement's symbols, evaluated with 65 digits."""
     with mpmath.workdps(65):
         used = {s.name: mpmath.mpf(values[s.name]) for s in expression.free_symbols}
         return mpmath.mpf(formula.evaluate(expression, used, statement.id))
@@ -76,7 +76,7 @@ def noise_of(statement: Statement) -> Any:
 
 
 def variance(statement: Statement, at: Mapping[str, Any]) -> Any:
-    """The prescribed variance of the noise at values of the letters, with 65 digits."""
+    """The prescribed variance of the noise at values of the symbols, with 65 digits."""
     return evaluate(statement, noise_of(statement), at)
 
 
@@ -96,7 +96,7 @@ def budget(v: Any, factor: int) -> tuple[Any, Any]:
 
 
 def returned_sum_delta(epsilon: Any, multiplier: Any, rounds: int) -> Any:
-    r"""A lower limit of delta when nothing but one iterate is seen, that of a round chosen uniformly and kept secret.
+    r"""A lower limit of delta if the observer sees only one iterate, that of a round chosen uniformly and kept secret.
 
     Where a client's update is the same vector in each round (a linear objective) the iterate of round k is its starting
     point plus the sum of k releases: normal with shift k and deviation sqrt(k) z along this vector, in units of the
@@ -153,8 +153,8 @@ def smallest_constant(true_delta: Callable[[Any], tuple[Any, Any]], delta: Any, 
 def needed_points(
     pairs: Iterable[Sequence[str]], also: Mapping[str, Any] | None = None, stated: float | None = None
 ) -> list[PrivacyPoint]:
-    """The smallest valid v under full participation at (epsilon, delta), beside the stated one where there is one; the
-    first with the *replace* relation too where there is none."""
+    """The smallest valid v under full participation at (epsilon, delta), together with the stated one if there is one.
+    Without a stated v, the first is also given for the *replace* relation."""
 
     def true_delta(epsilon: Any, log: Any, v: Any) -> tuple[Any, Any]:
         return one_release(epsilon, v * log / epsilon**2)
@@ -202,9 +202,10 @@ def many_rounds(
     letters: Callable[[int], Mapping[str, Any]],
     constant: str = "v",
 ) -> Callable[[Any, Any], Escape]:
-    """The escape of `fails`: epsilon = 4 v ln(1/delta) in so many rounds that u admits it, every client in every round.
+    """The escape of `fails`: epsilon = 4 v ln(1/delta) in as many rounds as u needs to admit it, every client in every
+    round.
 
-    letters: from the number of rounds, the values of all letters but u, v, epsilon and delta.
+    letters: from the number of rounds, the values of all symbols but u, v, epsilon and delta.
     """
 
     def escape(u: Any, v: Any) -> Escape:
@@ -218,10 +219,11 @@ def many_rounds(
 
 
 def rounds_together(squared: Squared, constant: str = "v", full: Mapping[str, str] | None = None) -> Check:
-    """The check that, with every client in every round, all rounds together have the squared noise multiplier
-    v ln(1/delta)/epsilon^2, whatever the number of rounds is.
+    """The check of the squared noise multiplier of all rounds together, with every client in every round.
 
-    constant: v's letter; full: pairs of letters that are equal then.
+    It must be v ln(1/delta)/epsilon^2, whatever the number of rounds is.
+
+    constant: v's symbol; full: pairs of symbols that are equal then.
     """
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:

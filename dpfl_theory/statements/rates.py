@@ -1,4 +1,4 @@
-"""Exponents of rates, fitted to runs: the slope over a geometric grid with its limits, and notes that carry it."""
+"""Exponents of rates, fitted to runs: the slope over a geometric grid with its limits, and notes that contain it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _ROUNDING = 1e-9
 
 
 def slope_of(letters: Sequence[float], samples: Sequence[Any], alpha: float = ALPHA) -> tuple[float, float, float]:
-    """The least-squares slope of ln(mean) over ln(letter), and its limits by the delta method and Student's t.
+    """The least-squares slope of ln(mean) over ln(symbol), and its limits by the delta method and Student's t.
 
-    samples: for each letter the independent values of its lanes, shape (lanes,), with a positive mean.
+    samples: for each value of the symbol the independent values of its lanes, shape (lanes,), with a positive mean.
 
     >>> import numpy as np
     >>> [round(v, 6) for v in slope_of([1.0, 2.0, 4.0], [np.full(3, 8.0), np.full(3, 4.0), np.full(3, 2.0)])]
@@ -40,7 +40,7 @@ def slope_of(letters: Sequence[float], samples: Sequence[Any], alpha: float = AL
 
 
 def terms(statement: Statement, values: Mapping[str, float]) -> dict[str, float]:
-    """The right side's terms at these values of the letters."""
+    """The right side's terms at these values of the symbols."""
     assert statement.sides is not None
     symbols = letters_of(statement)
     numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
@@ -48,7 +48,7 @@ def terms(statement: Statement, values: Mapping[str, float]) -> dict[str, float]
 
 
 def refuted(letters: Sequence[float], low: float, high: float, claimed: str) -> bool:
-    """Whether the limits of the exponent say that less is gained along the grid than is claimed.
+    """Whether the limits of the exponent show that the decrease along the grid is less than claimed.
 
     >>> refuted([1.0, 2.0], -0.4, -0.3, "-1/2"), refuted([2.0, 1.0], 0.3, 0.4, "1/4")
     (True, False)
@@ -67,12 +67,12 @@ def exponent(
     constant: float = 1.0,
     judged: bool = True,
 ) -> dict[str, Any]:
-    """What the evidence says of one grid: the slope with its limits, the bound's own, and the constant that the bound
-    would need at each point.
+    """The evidence on one grid: the slope with its limits, the bound's own slope, and the constant that the bound would
+    need at each point.
 
-    regime: its ``letter``, ``term`` and ``claimed`` exponent;  shares: of the bound, the term's;  vanishing: of what is
-    measured, what goes with the term's source;  constant: the one in the bounds;  judged: whether the limits decide on
-    the claimed exponent, which they do not where the bound has logarithms beside it.
+    regime: its ``letter``, ``term`` and ``claimed`` exponent; shares: the term's shares of the bound; vanishing: the
+    shares of the measured value that vanish with the term's source; constant: the one in the bounds; judged: whether
+    the limits decide on the claimed exponent, which they do not if the bound also has logarithms.
     """
     import numpy as np
 
@@ -99,8 +99,8 @@ def exponent(
 
 
 class Fit(Mapping[str, Any]):
-    """Notes with an ``exponent`` that is fitted when they are read, as evidence does: a search for counterexamples
-    builds many runs and reads the notes of none.
+    """Notes with an ``exponent`` that is fitted when they are read. Evidence reads them; a search for counterexamples
+    builds many runs and reads no notes.
 
     >>> dict(Fit(lambda: {"slope": -0.5}))
     {'exponent': {'slope': -0.5}}

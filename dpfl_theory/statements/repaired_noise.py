@@ -32,7 +32,7 @@ GRID = {
 
 OUTSIDE = "not-applicable"
 _DELTA = {"delta > 0": {"delta": "0"}}
-TAIL = "It decides Phi(-b) <= exp(-b^2/2)/2, which bounds the true delta; what b is, another check decides."
+TAIL = "It decides Phi(-b) <= exp(-b^2/2)/2, which bounds the true delta; another check decides the value of b."
 PROOF = (
     "for all delta in (0, 1) and 0 < epsilon <= 2 ln(1/delta): the true delta is below Phi(-b) <= "
     "exp(-b^2/2)/2 with b >= 1.5 sqrt(ln(1/delta)), so below delta^(9/8)/2, and fewer releases or more noise lower it"
@@ -51,7 +51,7 @@ BUDGET = Assumption("0 < epsilon <= 2 ln(1/delta)", _budget)
 
 def enough(squared: Squared, statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     """The true delta of the prescribed noise at each delta of the instance and each share of ln(1/delta) for epsilon;
-    ``letters`` has the values of the letters that do not matter."""
+    ``letters`` has the values of the symbols that do not matter."""
 
     def points() -> list[PrivacyPoint]:
         found = []
@@ -71,8 +71,8 @@ def repaired_checks(
 ) -> tuple[Check, ...]:
     """The checks of a repaired statement: its constant, 4, is enough for 0 < epsilon <= 2 ln(1/delta).
 
-    squared: as `prescribed_noise.Squared`; letters: values of those that do not matter; beyond: how letters are stated
-    just outside other hypotheses, by their words.
+    squared: as `prescribed_noise.Squared`; letters: values of those that do not matter; beyond: how symbols are stated
+    just outside other hypotheses, by the words of these.
     """
     one = {"delta": ["1e-5"], "share": ["1"], "letters": letters}
     edges = {f"just outside {words}": {**one, "stated": stated} for words, stated in {**_DELTA, **beyond}.items()}

@@ -1,4 +1,4 @@
-"""Where something stands in a source file: a text, a function, or what an error arose in."""
+"""Locations in a source file: of a text, of a function, or of an error."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ __all__ = ["Lines", "line_of"]
 
 
 def line_of(error: BaseException, file: Path) -> str:
-    """Where in a file an error arose, as `` (mine.py, line 3)``; nothing where it did not, or says so itself."""
+    """The line of a file in which an error arose, as `` (mine.py, line 3)``; empty if it arose elsewhere, or names the
+    line itself."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if _same(frame.filename, file)]
     return f" ({file.name}, line {lines[-1]})" if lines and str(error) else ""
 
 
 def _same(name: str, file: Path) -> bool:
-    """Whether a code object's file is this one: what was imported has an absolute name, however it was given."""
+    """Whether a code object's file is this one: an imported file has an absolute name, however it was given."""
     return os.path.abspath(name) == os.path.abspath(file)
 
 
 class Lines:
-    """Where in a source file something stands: ``line N``; of another file, or unknown, nothing.
+    """Lines of a source file, as ``line N``; empty for another file, or if the line is unknown.
 
     >>> Lines("a = 1\\nkind = 'theorm'\\n", "mine.py").of("theorm")
     ' (mine.py, line 2)'
@@ -42,15 +43,15 @@ class Lines:
         return "" if number is None else f" ({self._file.name}, line {number})"
 
     def of(self, *words: object) -> str:
-        """The first of these words that stands in the file as a text of its own."""
+        """The location of the first of these words that is in the file as a separate string."""
         return self._at(next((self._words[w] for w in words if isinstance(w, str) and w in self._words), None))
 
     def of_function(self, function: Any) -> str:
-        """Where a function begins."""
+        """The location where a function starts."""
         code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
         own = code is not None and _same(code.co_filename, self._file)
         return self._at(code.co_firstlineno if code is not None and own else None)
 
     def of_error(self, error: BaseException, function: Any) -> str:
-        """The innermost frame of an error that lies in the file, or where the function begins."""
+        """The location of the innermost frame of an error in the file, or of the function's start."""
         return line_of(error, self._file) or self.of_function(function)

@@ -27,18 +27,19 @@ __all__ = [
 ]
 
 DIGITS = 60
-"""To how many digits numbers that are not rational are computed."""
+"""The number of digits to which numbers that are not rational are computed."""
 ENCLOSURES = (15, 30, 50)
-"""To how many digits they are enclosed: to as few as part them from what they are compared with."""
+"""The numbers of digits to which they are enclosed: the first that separates them from the number that they are
+compared with."""
 POINTS, FIRST = 24, 2
-"""At how many points two expressions are compared where no proof of their equality is found, and at how many before one
-is looked for."""
+"""The number of points at which two expressions are compared if no proof of their equality is found, and the number
+before a proof is searched."""
 VALUES = ("1", "2", "3", "5", "7", "1/2", "1/3", "3/4", "1/5", "5/3", "9/7", "0", "-1", "-2", "-1/2", "-4/3")
-"""What a letter may be at these points: those of them that lie in its domain."""
+"""The values that a symbol may have at these points: those of them that lie in its domain."""
 
 
 def sides_at(statement: Statement, values: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
-    """Both sides of the statement, as they are entered, at values of its letters: fractions as `as_fractions` gives.
+    """Both sides of the statement, as they are entered, at values of its symbols: fractions as `as_fractions` gives.
 
     values: fractions, or numbers of sympy such as roots, by name; names that the statement does not have are ignored.
 
@@ -51,10 +52,10 @@ def sides_at(statement: Statement, values: Mapping[str, Any]) -> tuple[Fraction,
 
 
 def as_fractions(left: Any, right: Any) -> tuple[Fraction, Fraction]:
-    """Fractions that compare as two numbers, fractions or numbers of sympy, do.
+    """Fractions that compare in the same way as two numbers, which are fractions or numbers of sympy.
 
-    A rational number is exact; one that is not is that end of an enclosure which is nearer to the other number. Raises
-    ValueError where one is no real number, or where no enclosure parts them.
+    A rational number is exact; for an irrational one it is the end of an enclosure that is nearer to the other number.
+    Raises ValueError where one is not a real number, or where no enclosure separates them.
 
     >>> import sympy as sp
     >>> as_fractions(sp.sqrt(2), sp.Rational(17, 12))
@@ -67,11 +68,11 @@ def as_fractions(left: Any, right: Any) -> tuple[Fraction, Fraction]:
             return high, least
         if most < low:
             return low, most
-    raise ValueError(f"{digits} digits do not part {left} from {right}")
+    raise ValueError(f"{digits} digits do not separate {left} from {right}")
 
 
 def enclosure(value: Any, digits: int = ENCLOSURES[0]) -> tuple[Fraction, Fraction]:
-    """Fractions that enclose a number of sympy: equal where it is rational, else of so many digits.
+    """Fractions that enclose a number of sympy: equal where it is rational, else with this number of digits.
 
     >>> import sympy as sp
     >>> enclosure(sp.Rational(1, 3)), [float(end) for end in enclosure(sp.sqrt(2), 3)]
@@ -79,7 +80,7 @@ def enclosure(value: Any, digits: int = ENCLOSURES[0]) -> tuple[Fraction, Fracti
     """
     found = value if value.is_Rational else _real(value)
     if found is None:
-        raise ValueError(f"{value} is no real number")
+        raise ValueError(f"{value} is not a real number")
     fraction = Fraction(int(sp.Rational(found).p), int(sp.Rational(found).q))
     if value.is_Rational or not fraction:
         return fraction, fraction
@@ -97,10 +98,11 @@ def _real(value: Any) -> Any:
 
 
 def _points(letters: list[Any]) -> Iterator[dict[Any, Any]]:
-    """Points of the letters' domains: each letter takes rational values that have all of its assumptions, and positive
-    ones at first where it has any.
+    """Points of the symbols' domains: each symbol takes rational values that have all of its assumptions, and positive
+    ones first if it has any.
 
-    sympy knows what positive, real or integer is; ``probability``, which `letters_of` adds, it carries along.
+    sympy knows the assumptions positive, real and integer; it only carries along ``probability``, which `letters_of`
+    adds.
     """
 
     def admits(letter: Any, value: Any) -> bool:
@@ -131,12 +133,12 @@ def equal(left: Any, right: Any, what: str) -> Outcome:
     """Whether two sympy expressions are identical: by simplification, and at rational points to 40 digits (12
     where a number in them is a float).
 
-    A difference is only reported with a point at which the two sides differ: one of the letters' domains, at which
-    both sides are real numbers. Agreement needs the symbolic proof.
+    A difference is only reported with a point at which the two sides differ: one of the symbols' domains, at which both
+    sides are real numbers. Agreement needs the symbolic proof.
     """
     left, right = sp.sympify(left), sp.sympify(right)
     points = list(_points(sorted(left.free_symbols | right.free_symbols, key=str)))
-    found = _apart(left, right, points[:FIRST])  # what differs may take for ever to simplify
+    found = _apart(left, right, points[:FIRST])  # a difference may take forever to simplify
     if found is None:
         difference = sp.simplify(sp.together(left - right))
         if difference == 0:
@@ -153,8 +155,8 @@ def equal(left: Any, right: Any, what: str) -> Outcome:
 
 
 def all_equal(*steps: tuple[Any, Any, str]) -> Outcome:
-    """Whether every step's two expressions are identical, each step given as (left, right, what): the first that is not
-    decides, a refuted one before one without a proof.
+    """Whether every step's two expressions are identical, each step given as (left, right, what). The first step that
+    is not identical decides, a refuted one before one without a proof.
 
     >>> import sympy as sp
     >>> x = sp.Symbol("x", positive=True)
@@ -171,8 +173,8 @@ def all_equal(*steps: tuple[Any, Any, str]) -> Outcome:
 
 
 def least_on_the_unit_box(polynomial: Any, letters: tuple[Any, ...]) -> Any:
-    """A lower bound of a polynomial whose letters lie in [0, 1]: its least Bernstein coefficient, attained where it is
-    of degree 1 in each letter.
+    """A lower bound of a polynomial whose symbols lie in [0, 1]: its least Bernstein coefficient, attained where it is
+    of degree 1 in each symbol.
 
     >>> import sympy as sp
     >>> x, y = sp.symbols("x y")
@@ -192,28 +194,28 @@ def least_on_the_unit_box(polynomial: Any, letters: tuple[Any, ...]) -> Any:
 
 
 def decided(identities: Mapping[str, tuple[Any, Any]], slacks: Mapping[str, Any], letters: tuple[Any, ...]) -> Outcome:
-    """Proved if every identity is one and no slack falls below 0 on the unit box."""
+    """Proved if every identity holds and no slack falls below 0 on the unit box."""
     wrong = [name for name, (a, b) in identities.items() if sp.simplify(sp.together(a - b)) != 0]
     if wrong:
-        return Outcome(None, f"these steps are no identities: {', '.join(wrong)}")
+        return Outcome(None, f"these steps are not identities: {', '.join(wrong)}")
     shown = {name: sp.expand(sp.simplify(slack)) for name, slack in slacks.items()}
     strange = [
         name for name, slack in shown.items() if not (slack.free_symbols <= set(letters) and slack.is_polynomial())
     ]
     if strange:
-        return Outcome(None, f"the slack is no polynomial in {letters}: {', '.join(strange)}")
+        return Outcome(None, f"the slack is not a polynomial in {letters}: {', '.join(strange)}")
     least = {name: least_on_the_unit_box(slack, letters) for name, slack in shown.items()}
     text = ", ".join(f"{name} {value}" for name, value in least.items())
     fine = all(value >= 0 for value in least.values())
     return Outcome(
         True if fine else None,
-        f"{len(identities)} steps are identities; what the stated coefficients leave at least: {text}",
+        f"{len(identities)} steps are identities; least slack of the stated coefficients: {text}",
         {"slacks": text, "steps": sorted(identities)},
     )
 
 
 def errors() -> dict[str, tuple[Any, Any]]:
-    """Errors that have mean zero given those before: their squares, at most V each, add up over steps and users."""
+    """Errors that have mean zero given the earlier ones: their squares, at most V each, add up over steps and users."""
     K, r, V = sp.symbols("K r V", positive=True)
     j, k = sp.symbols("j k", integer=True, positive=True)
     return {

@@ -36,8 +36,8 @@ def format_unit(unit: tuple[Any, Any]) -> str:
 def unit_of(expression: Any, units: Mapping[str, tuple[Any, Any]]) -> Unit:
     """The unit of a sympy expression, given the units of its symbols by name.
 
-    Raises UnitError when terms of a sum differ in unit, a function other than a power, Abs, Max or Min has an argument
-    with a unit, or an exponent has one. A literal zero has every unit.
+    Raises UnitError when terms of a sum differ in unit, or when an exponent has a unit. It also does so when a function
+    other than a power, Abs, Max or Min has an argument with a unit. A literal zero has every unit.
 
     >>> import sympy as sp
     >>> eta, L = sp.symbols("eta L")
@@ -46,7 +46,7 @@ def unit_of(expression: Any, units: Mapping[str, tuple[Any, Any]]) -> Unit:
     """
 
     def walk(e: Any) -> Unit | None:
-        """None stands for the unit of a literal zero: any."""
+        """The unit of an expression; None for a literal zero, which has any unit."""
         if e.is_Symbol:
             if e.name not in units:
                 raise UnitError(f"symbol {e.name} has no declared unit")
@@ -89,6 +89,6 @@ def unit_of(expression: Any, units: Mapping[str, tuple[Any, Any]]) -> Unit:
                 if walk(a) not in (None, DIMENSIONLESS):
                     raise UnitError(f"the argument of {e} has unit {format_unit(walk(a) or (0, 0))}")
             return DIMENSIONLESS
-        raise UnitError(f"cannot tell the unit of {e} ({type(e).__name__})")
+        raise UnitError(f"cannot determine the unit of {e} ({type(e).__name__})")
 
     return walk(sp.sympify(expression)) or DIMENSIONLESS

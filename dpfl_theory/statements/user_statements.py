@@ -1,4 +1,4 @@
-"""A user's own statement file: run under guard, since it may do anything, and validated before it is believed."""
+"""A user's own statement file: executed under guard, since it may do anything, and validated before use."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["loaded"]
 
 
 def loaded(file: Path, catalogue: Mapping[str, Statement], seconds: float) -> tuple[Statement, ...]:
-    """The statements of a file, which may take so many seconds to be imported; ``catalogue``: those that it may refer
-    to and must not shadow.
+    """The statements of a file, whose import may take this number of seconds; ``catalogue``: those that it may refer to
+    and must not shadow.
 
-    What it prints goes to stderr. Raises InputError where it cannot be imported or ends this process, where it defines
-    no statements, and with every fault of these and its line (`dpfl_theory.statements.validate`).
+    Its output goes to stderr. Raises InputError where it cannot be imported, ends this process, or defines no
+    statements. It also raises it with every fault of its statements and the line (`dpfl_theory.statements.validate`).
     """
     _tried(file, seconds)
     with _told_as_import(file), at_most(seconds), printed_aside():
@@ -37,28 +37,28 @@ def loaded(file: Path, catalogue: Mapping[str, Statement], seconds: float) -> tu
 
 
 def _tried(file: Path, seconds: float) -> None:
-    """Run the file, and its formulas, in a copy of this process first: compiled code that never ends, and what ends the
-    process, are its end alone. Raises as `loaded`."""
-    importlib.import_module("sympy")  # here, so that neither of the two has to
+    """Run the file, and its formulas, in a copy of this process first. Compiled code that never ends, and code that
+    ends the process, end only the copy. Raises as `loaded`."""
+    importlib.import_module("sympy")  # here, so that neither process has to import it
 
     def run() -> None:
-        with _told_as_import(file, alone=True), recorded(copy=True):  # they are given again below
+        with _told_as_import(file, alone=True), recorded(copy=True):  # warnings are given again below
             for statement in _executed(file):
                 for of in filter(callable, (statement.sides, statement.prescription)):
-                    with contextlib.suppress(Exception):  # which `faults_of_file` tells
+                    with contextlib.suppress(Exception):  # which `faults_of_file` reports
                         of(letters_of(statement))
 
     try:
         limited(run, seconds)
     except (TimeoutExceeded, WorkerDied) as error:
         raise InputError(f"statement file {str(file)!r} cannot be imported: {error}") from error
-    except EnvironmentFault:  # no copies on this system
+    except EnvironmentFault:  # this system has no copies of processes
         return
 
 
 @contextlib.contextmanager
 def _told_as_import(file: Path, alone: bool = False) -> Iterator[None]:
-    """What is raised inside is told as a fault of the file. alone: whether nobody but the file can interrupt here."""
+    """Exceptions raised inside are reported as faults of the file. alone: whether only the file can interrupt here."""
     try:
         yield
     except InputError:
@@ -71,7 +71,7 @@ def _told_as_import(file: Path, alone: bool = False) -> Iterator[None]:
 
 
 def _executed(file: Path) -> tuple[Statement, ...]:
-    """What the file defines as its statements."""
+    """The statements that the file defines."""
     spec = importlib.util.spec_from_file_location(f"dpfl_theory_user_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None

@@ -1,4 +1,4 @@
-"""Whether a hypothesis's test can say no: one that returns nothing but None excludes no instance."""
+"""Whether a hypothesis's test can fail: a test that returns only None excludes no instance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ __all__ = ["never_excludes"]
 
 
 def never_excludes(test: Callable[..., Any]) -> bool:
-    """Whether every return of a Python function gives None, as where one was forgotten. False where that is not known.
+    """Whether every return of a Python function gives None, for example because a return was forgotten. False where
+    that is not known.
 
     >>> never_excludes(lambda problem, values: None)
     True

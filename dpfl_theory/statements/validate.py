@@ -1,8 +1,8 @@
-"""What must be true of a statement before anything is checked: its words, its letters, its formula, its checks.
+"""Validation of a statement before it is checked: its words, its symbols, its formula, its checks.
 
-Whoever writes a statement makes slips: a relation that no method compares by, a letter that is used and not declared, a
-verdict that there is not. `faults` finds them all at once, each in one sentence that names the letter or word, what
-to do about it, and the line.
+Authors of statements make mistakes: a relation that no method compares by, a symbol that is used and not declared, an
+unknown verdict. `faults` finds them all together, each in one sentence that names the symbol or word, the fix, and the
+line.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ __all__ = ["faults", "faults_of_file"]
 
 
 def faults(statement: Statement, lines: Lines, known: Collection[str] = ()) -> list[str]:
-    """What is wrong with a statement, a sentence each. known: ids that its proof may name beside its own."""
+    """The faults of a statement, a sentence each. known: ids that its proof may name in addition to its own."""
     found = [*of_kinds(statement, lines)]
     if not found:
         found = [*of_words(statement, lines, known), *of_letters(statement, lines)]
-    if not found:  # a formula is built from letters that are right
+    if not found:  # a formula is built from valid symbols
         found = [*of_formula(statement, lines), *of_checks(statement, lines)]
     return found
 
 
 def faults_of_file(statements: Sequence[Statement], file: Path, catalogue: Mapping[str, Statement]) -> list[str]:
-    """What is wrong with the statements of a user's file, a sentence each: also with their ids beside each other's and
-    beside the catalogue's."""
+    """The faults of the statements of a user's file, a sentence each, including conflicts of their ids with each other
+    and with the catalogue's."""
     lines = Lines(file.read_text(encoding="utf-8", errors="replace"), file)
     papers = {s.paper for s in catalogue.values()}
     own = Counter(s.id for s in statements)
     found = []
     for id_, count in own.items():
         if count > 1:
-            found.append(f"the id {id_!r} is given to {count} statements: give each an id of its own{lines.of(id_)}")
+            found.append(f"the id {id_!r} is given to {count} statements: give each its own id{lines.of(id_)}")
         paper = next((p for p in papers if f"{id_}.".startswith(f"{p}.")), None) if isinstance(id_, str) else None
         if paper is not None and id_ not in catalogue:
-            told_ = f"begins with {paper!r}, a paper of the catalogue, among whose statements it would be looked for"
+            told_ = f"starts with {paper!r}, a paper of the catalogue, among whose statements it would be searched"
             found.append(f"the id {id_!r} {told_}: choose another{lines.of(id_)}")
         if id_ in catalogue:
-            found.append(f"the id {id_!r} is a statement's of the catalogue: choose another{lines.of(id_)}")
+            found.append(f"the id {id_!r} belongs to a statement of the catalogue: choose another{lines.of(id_)}")
     for statement in statements:
         of = f"{statement.id}: " if len(own) > 1 else ""
         if statement.paper in papers:

@@ -1,4 +1,4 @@
-"""What must be true of a statement's checks: their methods, names, verdicts and instances."""
+"""Validation of a statement's checks: their methods, names, verdicts and instances."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["not_compared", "of_checks"]
 
 OF_CHECKS = (*VERDICTS, "inconclusive", "not-applicable")
 LARGEST_INSTANCE = 100_000
-"""Characters of an instance as JSON."""
+"""The most characters of an instance as JSON."""
 
 
 def of_checks(statement: Statement, lines: Lines) -> Iterator[str]:
-    """Faults of its checks, and of its recorded verdict beside theirs."""
+    """Faults of its checks, and of its recorded verdict compared with theirs."""
     for (method, name), count in Counter((c.method, c.name) for c in statement.checks).items():
         if count > 1:
-            yield f"{count} checks by {method} are called {name!r}: give each a name of its own{lines.of(name)}"
+            yield f"{count} checks by {method} are called {name!r}: give each its own name{lines.of(name)}"
     verdicts = {c.expected for c in statement.checks} | ({"violated"} if not statement.homogeneous else set())
     if statement.expected == "violated" and "violated" not in verdicts:
         told_ = "and none of its checks expects that: record it with the check that refutes it, as expected='violated'"
@@ -39,7 +39,7 @@ def _of_check(statement: Statement, check: Check) -> Iterator[str]:
         yield str(unknown_name("method", check.method, methods.known()))
         return
     if methods.get(check.method).simulates and statement.sides is None and not check.part:
-        yield "a run is compared with the statement's sides, and it has none: give sides"
+        yield "a run is compared with the statement's sides, and it has no sides: give sides"
     if fault := not_compared(statement, check):
         yield fault
     if told_ := one_of("its expected verdict", check.expected, OF_CHECKS):
@@ -47,9 +47,9 @@ def _of_check(statement: Statement, check: Check) -> Iterator[str]:
     if not callable(check.build) or not takes(check.build, 2):
         yield "its build must take (statement, instance)"
     if not shown(check.name):
-        yield "its name is what evidence calls it: write a line of text"
+        yield "its name is shown in evidence: write a line of text"
     if statement.sides is not None and (check.method, check.name) == ("algebra", UNITS):
-        yield "this is what the check of units is called, which every formula gets: give it another name"
+        yield "this is the name of the check of units, which every formula gets: give it another name"
     part: Any = check.part
     if not isinstance(part, str):
         yield f"its part is {part!r}: say in a sentence which step it decides, or leave it out"
@@ -60,7 +60,7 @@ def _of_check(statement: Statement, check: Check) -> Iterator[str]:
     try:
         size = len(json.dumps(check.instance))
     except (TypeError, ValueError, RecursionError) as error:
-        yield f"its instance is no plain data, for evidence keeps it as JSON: {error}"
+        yield f"its instance is not plain data, and evidence stores it as JSON: {error}"
         return
     if size > LARGEST_INSTANCE:
         yield (

@@ -1,4 +1,4 @@
-"""What must be true of a statement's letters and of its formula, which is built to see it."""
+"""Validation of a statement's symbols and of its formula, which is built for this."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["of_formula", "of_letters"]
 
 
 def of_letters(statement: Statement, lines: Lines) -> Iterator[str]:
-    """Faults of its letters: names, units, domains, observables."""
+    """Faults of its symbols: names, units, domains, observables."""
     names = [letter.name for letter in statement.letters]
     for name, count in Counter(names).items():
         if count > 1:
-            yield f"the letter {name!r} is declared {count} times: give each a name of its own{lines.of(name)}"
+            yield f"the symbol {name!r} is declared {count} times: give each its own name{lines.of(name)}"
     for letter in statement.letters:
         here = lines.of(letter.name)
         if not isinstance(letter.name, str) or not letter.name.isidentifier():
-            yield f"the letter {letter.name!r} is no name: write letters, digits and _, as in Python{here}"
+            yield f"the symbol {letter.name!r} is not a valid name: write letters, digits and _, as in Python{here}"
         if not _is_unit(letter.unit):
             yield f"the unit of {letter.name} is {letter.unit!r}: give the exponents of F and X, as (1, -2){here}"
         if isinstance(letter, Symbol) and (told_ := one_of(f"the domain of {letter.name}", letter.domain, DOMAINS)):
@@ -63,7 +63,7 @@ def _of_expectation(letter: Expected, here: str) -> Iterator[str]:
 
 
 def of_formula(statement: Statement, lines: Lines) -> Iterator[str]:
-    """Faults of its sides and its prescription, built from its letters."""
+    """Faults of its sides and its prescription, built from its symbols."""
     letters = set(letters_of(statement).values())
     used: set[Any] = set()
     for what, function, make in (
@@ -76,12 +76,12 @@ def of_formula(statement: Statement, lines: Lines) -> Iterator[str]:
             for name, value in make(statement).items():
                 term = sp.sympify(value)
                 if foreign := sorted(map(str, term.free_symbols - letters)):
-                    declared = f"declare it, or take it from the letters that {what} is given"
-                    yield f"{what}, {name!r}: {', '.join(foreign)} is no letter of it: {declared}{lines.of(*foreign)}"
+                    declared = f"declare it, or take it from the symbols that {what} is given"
+                    yield f"{what}, {name!r}: {', '.join(foreign)} is not its symbol: {declared}{lines.of(*foreign)}"
                 if not term.is_number or term.is_finite is not False:
                     used |= term.free_symbols
                     continue
-                yield f"{what}, {name!r} is {term}, which is no number{lines.of_function(function)}"
+                yield f"{what}, {name!r} is {term}, which is not a number{lines.of_function(function)}"
         except Exception as error:
             message = error.args[0] if isinstance(error, KeyError) and error.args else told(error)
             yield f"{what}: {message}{lines.of_error(error, function)}"
@@ -90,12 +90,12 @@ def of_formula(statement: Statement, lines: Lines) -> Iterator[str]:
         return
     for letter in statement.expectations:
         if letter.name not in {symbol.name for symbol in used}:
-            told_ = "stands on neither side: use it, or leave it out"
+            told_ = "is on neither side: use it, or leave it out"
             yield f"the expectation {letter.name!r} {told_}{lines.of(letter.name)}"
 
 
 def _terms(statement: Statement) -> dict[str, Any]:
-    """The terms of both sides by name. Raises TypeError and ValueError where these are no sides."""
+    """The terms of both sides by name. Raises TypeError and ValueError where these are not sides."""
     sides = sides_of(statement)
     if not isinstance(sides, Sides):
         raise TypeError(f"it returns {type(sides).__name__}: return Sides(lhs={{name: term}}, rhs={{name: term}})")

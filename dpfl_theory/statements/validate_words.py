@@ -1,4 +1,4 @@
-"""What must be true of a statement's parts and words: their kinds, its id, its names, its hypotheses."""
+"""Validation of a statement's fields and words: their types, its id, its names, its hypotheses."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ _ID = re.compile(r"[\w-]+(\.[\w-]+)*")
 
 
 def one_of(what: str, value: object, known: Collection[str]) -> str | None:
-    """Why a value is none of those that there are; None where it is one."""
+    """Why a value is not one of the known ones; None where it is one."""
     if isinstance(value, str) and value in known:
         return None
     return f"{what} is {value!r}: choose one of {', '.join(known)}"
 
 
 def shown(text: object) -> bool:
-    """Whether it is a line of text that can be written anywhere."""
+    """Whether it is a line of printable text."""
     return isinstance(text, str) and bool(text.strip()) and text.isprintable()
 
 
 def takes(function: Callable[..., Any], count: int) -> bool:
-    """Whether a function can be called with so many arguments."""
+    """Whether a function can be called with this number of arguments."""
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:
         return False
-    except ValueError:  # a built-in function that does not say
+    except ValueError:  # a built-in function without a signature
         return True
     return True
 
@@ -82,7 +82,7 @@ _A: dict[type | UnionType, str] = {
 
 
 def of_kinds(statement: Statement, lines: Lines) -> Iterator[str]:
-    """Faults of what its fields hold."""
+    """Faults of the values of its fields."""
     here = lines.of(statement.id, statement.title)
     source: Any = statement.source
     if not isinstance(source, Source):
@@ -95,23 +95,23 @@ def of_kinds(statement: Statement, lines: Lines) -> Iterator[str]:
             continue
         for one in value:
             if not isinstance(one, kind):
-                yield f"{several} have {one!r} among them: give a tuple of {what} alone{here}"
+                yield f"{several} have {one!r} among them: give a tuple of {what} only{here}"
     for name, wanted in _WANTED.items():
         if not isinstance(value := getattr(statement, name), wanted):
             yield f"its {name} is {value!r}: give {_A[wanted]}{here}"
     for name in ("sides", "prescription"):
         if (function := getattr(statement, name)) is not None and not callable(function):
-            yield f"its {name} is {function!r}: give a function of the letters{here}"
+            yield f"its {name} is {function!r}: give a function of the symbols{here}"
 
 
 def of_words(statement: Statement, lines: Lines, known: Collection[str]) -> Iterator[str]:
     """Faults of its id, its words, its recorded verdict and its hypotheses; ``known``: ids that its proof may name."""
     here = lines.of(statement.id, statement.title)
     if not isinstance(statement.id, str) or not _ID.fullmatch(statement.id):
-        yield f"the id {statement.id!r} is none: write letters, digits, - and _, with dots between{here}"
+        yield f"the id {statement.id!r} is not valid: write letters, digits, - and _, with dots between{here}"
     for what, value in (("title", statement.title), ("text", statement.text), ("source.paper", statement.paper)):
         if not shown(value):
-            yield f"its {what} is {value!r}: write what the report is to show, in one line{here}"
+            yield f"its {what} is {value!r}: write the text for the report, in one line{here}"
     for what, value, choices in (
         ("its kind", statement.kind, KINDS),
         ("its relation", statement.relation, RELATIONS),
@@ -128,13 +128,13 @@ def of_words(statement: Statement, lines: Lines, known: Collection[str]) -> Iter
         elif assumption.test is not by_construction and never_excludes(assumption.test):
             told_ = (
                 "returns None, whatever the values: return a sentence where it is not met, or take by_construction of "
-                "dpfl_theory.statements.model for a test where build makes nothing else"
+                "dpfl_theory.statements.model for a test that every built instance meets"
             )
             yield f"the test of the hypothesis {assumption.text!r} {told_}{_of(assumption, lines)}"
         if not shown(assumption.text):
-            yield f"the text of a hypothesis is {assumption.text!r}: write what it says{_of(assumption, lines)}"
+            yield f"the text of a hypothesis is {assumption.text!r}: write the condition{_of(assumption, lines)}"
 
 
 def _of(assumption: Assumption, lines: Lines) -> str:
-    """Where a hypothesis stands."""
+    """The location of a hypothesis."""
     return lines.of_function(assumption.test) or lines.of(assumption.text)

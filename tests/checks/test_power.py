@@ -92,7 +92,7 @@ def test_where_nothing_reads_the_formula_nothing_is_noticed() -> None:
     blind = dataclasses.replace(STATEMENT, checks=STATEMENT.checks[1:])
     found = measured(blind)
     assert (found.ratio, found.noticed) == (None, None)
-    assert "no change of the right side that was tried is noticed" in found.sentence()
+    assert "no change of the right side that was tried is detected" in found.sentence()
 
 
 @pytest.mark.parametrize(

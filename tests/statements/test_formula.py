@@ -1,4 +1,4 @@
-"""The one evaluator of formulas: every arithmetic gives the same value, and what has no value is refused."""
+"""The one evaluator of formulas: every arithmetic gives the same value, and inputs without a value are rejected."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_letters_are_attributes_and_a_wrong_one_is_named() -> None:
     assert total(statement) == Y + 2 * X
     assert terms_at(statement, "rhs", {"x": 1, "y": Fraction(1, 2), "z": 7}) == {"a": Fraction(1, 2), "b": 2}
     assert at(statement, "rhs", {"x": 1, "y": Fraction(1, 2)}) == Fraction(5, 2)
-    with pytest.raises(KeyError, match=r"my\.one has no letter 'rho'; it has x, y"):
+    with pytest.raises(KeyError, match=r"my\.one has no symbol 'rho'; it has x, y"):
         sides_of(replace(statement, sides=lambda s: Sides({"l": s.rho}, {})))
     assert dict(Symbols({"x": 1}, "it")) == {"x": 1}
 
@@ -87,7 +87,7 @@ def test_what_is_not_there_is_refused() -> None:
 
 
 def test_other_sides_are_evaluated_as_they_are() -> None:
-    """What is kept for a statement is never given to one with other sides."""
+    """Values cached for a statement are never used for one with other sides."""
     statement = get("das2022.eq57")
     values = {"gap_start": Fraction(1), "eta_k": Fraction(1, 2), "sum_gradients_squared": Fraction(1)}
     assert at(statement, "rhs", values) == Fraction(3, 4)
@@ -101,7 +101,7 @@ def test_other_sides_are_evaluated_as_they_are() -> None:
 @pytest.mark.exhaustive(keep=30)
 @pytest.mark.parametrize("statement", [s for s in all_statements() if s.sides is not None], ids=lambda s: s.id)
 def test_the_catalogues_formulas_have_the_same_value_in_every_arithmetic(statement: Statement) -> None:
-    """At one point in the letters' domains, drawn with a fixed seed; where a side is real there."""
+    """At one point in the symbols' domains, drawn with a fixed seed, if a side is real there."""
     draw = random.Random(statement.id)
     names = sorted(letters_of(statement))
     whole = {s.name for s in statement.symbols if s.domain == "integer"}

@@ -52,7 +52,7 @@ def stated(checks: tuple[Check, ...], when: str = "end", observable: str = "dist
 
 
 def checked(iteration: Iteration, method: str, when: str = "end", **changes: Any) -> Any:
-    """What a check of an iteration builds."""
+    """The object that a check of an iteration builds."""
     statement = stated(iteration.checks({"one": {**GIVEN, **changes}}, by=(method,)), when)
     return statement.checks[0].made(statement)
 
@@ -225,7 +225,7 @@ def test_proximal_steps_are_where_they_should_be() -> None:
     [
         ({"eta": "a half"}, "the instance gives eta = 'a half': write a number, or a fraction as text, '1/8'"),
         ({"etta": 1}, "did you mean 'eta'?"),
-        ({"D": 1}, "D is found from the problem, and the instance gives it: leave it out there"),
+        ({"D": 1}, "D is computed from the problem, but the instance gives it: leave it out"),
     ],
 )
 def test_an_instance_that_cannot_be_used_is_told(changes: Mapping[str, Any], told: str) -> None:
@@ -247,7 +247,7 @@ def test_what_a_description_cannot_do_is_told() -> None:
         Iteration(noisy, {"L": "smoothnes"})
     statement = stated(Iteration(noisy, CONSTANTS).checks({"one": {**GIVEN}}, by=("exact",)))
     odd = replace(statement, expectations=(Expected("left", (("snr", 1),), (0, 0), "E", "x"),))
-    with pytest.raises(InputError, match="the observable 'snr' of left is known of runs alone"):
+    with pytest.raises(InputError, match="the observable 'snr' of left is known for runs only"):
         odd.checks[0].made(odd)
 
 

@@ -1,4 +1,4 @@
-"""Noise "by Theorem 1 of Abadi et al.": each refutation and each repaired constant derived anew, with mpmath alone."""
+"""Noise "by Theorem 1 of Abadi et al.": each refutation and each repaired constant derived again, with mpmath only."""
 
 from __future__ import annotations
 
@@ -119,17 +119,18 @@ def test_the_counterexample_of_37_rounds(id_, at, multiplier):
     assert float(true) == pytest.approx(1.316e-5 if id_.startswith("das") else 1.361e-5, rel=5e-4)
     told = statement.erratum.counterexample if statement.erratum is not None else statement.remark.text
     assert ("1.316e-5" if id_.startswith("das") else "1.36") in told
-    assert normal_delta(36, mpmath.sqrt(4 * log) / 36) < mpmath.mpf(10) ** -5  # 36 rounds would do: 37 is the smallest
+    assert normal_delta(36, mpmath.sqrt(4 * log) / 36) < mpmath.mpf(10) ** -5  # 36 rounds are private: 37 is the least
 
 
 @pytest.mark.parametrize(("rounds", "epsilon", "z"), [(2, 0.5, 0.4), (7, 2.0, 0.3), (8, 5.0, 0.2), (40, 12.0, 0.3)])
 def test_the_returned_iterate_shows_at_least_what_is_said(rounds, epsilon, z):
-    """The density of w_k along the client's update, k uniform over the rounds; k = 0 shows nothing and is left out."""
+    """The density of w_k along the client's update, k uniform over the rounds; k = 0 reveals nothing and is left
+    out."""
     k = range(1, rounds)
     exact = positive_part(epsilon, [1 / rounds] * (rounds - 1), k, [math.sqrt(j) * z for j in k])
     bound = noise.returned_sum_delta(epsilon, z, rounds)
     assert bound <= exact * (1 + 1e-5)
-    assert rounds < 8 or bound > 0.4  # the bound says something
+    assert rounds < 8 or bound > 0.4  # the bound is informative
 
 
 @pytest.mark.exhaustive(keep=1)
@@ -280,7 +281,7 @@ MODULES = [
 
 
 def changed(statement, name, change):
-    """The statement with another prescription, and where its right side is the prescription with that there too."""
+    """The statement with another prescription, also in its right side if that is the prescription."""
     old = prescription_of(statement)[name]
     new = change(letters_of(statement), old)
     planted = replace(statement, prescription=lambda _: {name: new})
@@ -293,7 +294,7 @@ def changed(statement, name, change):
 
 @pytest.mark.parametrize(("module", "which", "name", "noise_name"), MODULES)
 def test_a_noise_that_is_enough_is_not_refuted(module, which, name, noise_name, monkeypatch):
-    """The refutation reads the printed formula: with (1 + epsilon/ln(1/delta)) times the variance, 1/q^2 times where
+    """The refutation reads the printed formula. With (1 + epsilon/ln(1/delta)) times the variance, 1/q^2 times where
     clients are sampled, no pair with a sufficient constant escapes."""
     import sympy as sp
 
@@ -315,7 +316,7 @@ def test_a_noise_that_is_enough_is_not_refuted(module, which, name, noise_name, 
 
 
 def test_as_many_rounds_as_there_are_iterations_are_not_refuted(monkeypatch):
-    """The second refutation of hou2023.lemma1 rests on pT: with T in its place no sufficient constant escapes."""
+    """The second refutation of hou2023.lemma1 depends on pT: with T in its place no sufficient constant escapes."""
     _, check = the_check("hou2023.lemma1", "no constants, one round")
     monkeypatch.setattr(lemma1, "LEMMA1", changed(lemma1.LEMMA1, "noise_variance", lambda s, printed: printed / s["p"]))
     instance = {**check.instance, "u": [1.0], "v": [4.0], "needed": []}
@@ -333,7 +334,7 @@ def test_as_many_rounds_as_there_are_iterations_are_not_refuted(monkeypatch):
     [(theorem3, "REPAIRED"), (theorem3_2, "EVERY_T"), (lemma1, "REPAIRED"), (alpha_norm_ec, "REPAIRED")],
 )
 def test_a_repaired_constant_that_is_too_small_is_found(module, which, monkeypatch):
-    """3.7 in place of 4: it fails at delta = 1e-1000, and the exponent's check sees any other constant."""
+    """3.7 in place of 4: it fails at delta = 1e-1000, and the exponent's check detects any other constant."""
     statement = getattr(module, which)
     (name,) = prescription_of(statement)
 
@@ -401,7 +402,8 @@ def test_hypotheses_name_what_fails():
     ("rounds", "epsilon", "enough"), [(1, "3.3", "4.33"), (4, "3.3", "2.55"), (1, "0.5", "2.56"), (4, "0.5", "1.6")]
 )
 def test_lemma1_at_the_budgets_of_the_experiments(rounds: int, epsilon: str, enough: str) -> None:
-    """T = 400, delta = 1e-5, zero-out: the constants that the erratum tells, within a hundredth of what is needed."""
+    """T = 400, delta = 1e-5, zero-out: the constants that the erratum gives, within a hundredth of the required
+    ones."""
     p, log = mpmath.mpf(rounds) / 400, mpmath.log(10**5)
     for v, private in ((mpmath.mpf(enough), True), (mpmath.mpf(enough) - mpmath.mpf("0.01"), False)):
         squared = v * rounds * log / mpmath.mpf(epsilon) ** 2

@@ -1,6 +1,7 @@
 """Privacy numbers of errata by a second method: the characteristic function of the losses, inverted; no grid of losses.
 
-A release is (1 - s) N(0, z^2) + s N(1, z^2) over N(0, z^2). A round is seen to have it with some probability.
+A release is (1 - s) N(0, z^2) + s N(1, z^2) over N(0, z^2). A round has it, as seen by the observer, with some
+probability.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ def _losses(share: float, z: float) -> tuple[Any, Any]:
 
 
 def _characteristic(releases: Iterable[Release], steps: int, rounds: int, width: float) -> tuple[Any, Any]:
-    """Of all rounds' loss at the multiples of 2 pi/width, up to where it vanishes; runs in which nothing is released,
-    and the loss is 0, are left out."""
+    """The characteristic function of all rounds' loss at the multiples of 2 pi/width, up to where it vanishes. Runs
+    without a release, whose loss is 0, are left out."""
     releases, found = list(releases), []
     nothing = max(0.0, 1 - sum(chance for chance, _, _ in releases)) ** rounds
     for start in range(0, 1 << 14, 128):
@@ -157,7 +158,7 @@ def test_one_user_of_many(users: int, printed: str) -> None:
 
 
 def _above(p: Any, q: Any, epsilon: float, cell: float) -> float:
-    """The delta of two densities on a grid: what the best test shows."""
+    """The delta of two densities on a grid, by the best test."""
     return float(np.maximum(p - math.exp(epsilon) * q, 0).sum() * cell)
 
 

@@ -1,4 +1,4 @@
-"""What the proofs rest on: no circle, and nothing that is unknown."""
+"""The dependencies of proofs: without cycles and without unknown statements."""
 
 from __future__ import annotations
 

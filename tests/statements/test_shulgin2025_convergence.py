@@ -1,4 +1,4 @@
-"""shulgin2025 Theorems 1 and 2, Corollary 2: second transcriptions, and a plain alpha-NormEC that runs against them."""
+"""shulgin2025 Theorems 1 and 2, Corollary 2: second transcriptions, and runs of a plain alpha-NormEC against them."""
 
 from __future__ import annotations
 

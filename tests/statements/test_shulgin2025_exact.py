@@ -73,7 +73,7 @@ def test_rational_runs_are_algorithm_1() -> None:
 
 def test_the_limits_with_noise_enclose_a_simulation() -> None:
     """min_k E|f'(x^k)| of 20000 lanes, whose standard error is at most that of the spread of the last slope; and for
-    more noise, which turns signs, the limits are wide but still right."""
+    more noise, which changes signs, the limits are wide but still right."""
     rng = np.random.default_rng(5)
     instance = theorem1.LONG
     for sigma in (Fraction(1, 20), Fraction(1, 2)):
@@ -94,7 +94,7 @@ def test_the_limits_with_noise_enclose_a_simulation() -> None:
 @pytest.mark.parametrize(("id_", "name"), WHOLE)
 @pytest.mark.parametrize("factor", [0, -1], ids=["still", "away"])
 def test_whole_runs_need_the_step(id_: str, name: str, factor: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To stand still, or to walk away from the minimiser, breaks the bounds."""
+    """An algorithm that never moves, or moves away from the minimiser, breaks the bounds."""
     assert run(id_, name).verdict == "holds"
     monkeypatch.setattr(error_feedback, "normalised_step", steps(factor))
     assert run(id_, name).verdict == "violated"
@@ -113,15 +113,15 @@ def test_no_whole_run_is_left_out() -> None:
 
 @pytest.mark.parametrize(("id_", "name"), RESIDUALS)
 def test_residuals_need_the_limit_of_the_step(id_: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps twice as long as the letters say: the memories do not keep up."""
+    """Steps twice as long as the symbols say: the memories do not keep up."""
     assert run(id_, name).verdict == "holds"
     monkeypatch.setattr(error_feedback, "normalised_step", steps(2))
     assert run(id_, name).verdict == "violated"
 
 
 def test_noise_plays_a_part_in_the_whole_runs() -> None:
-    """By the last round it has turned a sign with visible probability, and it makes up a fifth of a bound that is below
-    |f'(x^0)|."""
+    """By the last round the noise has changed a sign with visible probability. It makes up a fifth of a bound that is
+    below |f'(x^0)|."""
     statement = get("shulgin2025.theorem2")
     (check,) = (c for c in statement.checks if (c.method, c.name) == ("exact", "whole runs on the line"))
     sigma = Fraction(check.instance["sigma"])
@@ -211,7 +211,7 @@ def times(statement: Statement, factor: Any) -> Statement:
 @pytest.mark.parametrize(("id_", "name"), sorted(ENTERED))
 @pytest.mark.parametrize("factor", [Fraction(101, 100), 3])
 def test_algebra_is_about_the_entered_formula(id_: str, name: str, factor: Any) -> None:
-    """One hundredth more on every term of the right side, or three times as much, and the check that rests on it
+    """One hundredth more on every term of the right side, or three times as much, and the check that depends on it
     fails."""
     assert run(id_, name, algebra).verdict == "holds"
     assert run(id_, name, algebra, lambda statement: times(statement, factor)).verdict == "violated"
@@ -251,7 +251,7 @@ def test_algebra_is_about_the_restored_form_that_it_is_compared_with(
     ],
 )
 def test_algebra_is_about_the_prescription(id_: str, letter: str, name: str) -> None:
-    """A third of one prescribed letter: the true verdict is not found again."""
+    """A third of one prescribed symbol: the true verdict is not found again."""
 
     def planted(statement: Statement) -> Statement:
         chosen = prescription_of(statement)
@@ -263,7 +263,7 @@ def test_algebra_is_about_the_prescription(id_: str, letter: str, name: str) -> 
 
 @pytest.mark.parametrize(("roots", "residual"), [(("1/4", "1"), "3/16"), (("0", "1/2"), "1"), (("2", "2"), "1")])
 def test_what_an_update_leaves_is_attained(roots: tuple[str, str], residual: str) -> None:
-    """A is left by a residual of sqrt(alpha beta) - alpha, or by R itself."""
+    """A is the result of a residual of sqrt(alpha beta) - alpha, or of R itself."""
     from dpfl_theory.statements.shulgin2025._line import left_over, residual_after_update
 
     alpha, beta = (Fraction(t) ** 2 for t in roots)

@@ -1,4 +1,4 @@
-"""Planted faults in shulgin2025's statements: their checks must notice a wrong constant, sign or hypothesis."""
+"""Planted faults in shulgin2025's statements: their checks must detect a wrong constant, sign or hypothesis."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def exact_checks() -> list[tuple[str, str]]:
 
 
 LOOSE = {"shulgin2025.theorem1", "shulgin2025.theorem2"}
-"""Whose bounds are at least twice the gradient while gamma L_max < R: see `test_theorem_1_is_loose`."""
+"""Statements whose bounds are at least twice the gradient while gamma L_max < R: see `test_theorem_1_is_loose`."""
 
 
 FACTORS = {
@@ -96,7 +96,7 @@ FACTORS = {
     ("shulgin2025.corollary2", "memories that lead away from the optimum"): Fraction(116, 1000),
     ("shulgin2025.eq12.repaired", "a memory that leads away from the optimum"): Fraction(18, 100),
 }
-"""Where the bound is farther from what it bounds; just below this factor the check turns."""
+"""Checks whose bound is farther from its left side; just below this factor the verdict changes."""
 
 
 @pytest.mark.exhaustive
@@ -194,7 +194,7 @@ STILL = {
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("id_", "name"), [(id_, name) for id_, names in STILL.items() for name in names])
 def test_runs_that_an_algorithm_which_stands_still_breaks(id_: str, name: str) -> None:
-    """With the letters of the true run, and steps of nearly no length."""
+    """With the symbols of the true run, and steps of nearly no length."""
     statement = get(f"shulgin2025.{id_}")
     (check,) = (c for c in statement.checks if (c.method, c.name) == ("monte-carlo", name))
     e = check.made(statement)

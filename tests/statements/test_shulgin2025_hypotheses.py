@@ -1,4 +1,4 @@
-"""shulgin2025's hypotheses decide on what a run does: a run that breaks one of them is not-applicable."""
+"""shulgin2025's hypotheses test the actual run: a run that violates one of them is not-applicable."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def verdict(statement: Statement, check: Any, experiment: Experiment) -> Any:
 
 
 def another_algorithm(e: Experiment, **fields: Any) -> Experiment:
-    """The run with other hyper-parameters, its letters read off it again; R and the like stay what is claimed."""
+    """The run with other hyper-parameters, its symbols taken from it again; R and similar symbols keep the claimed
+    values."""
     algorithm = replace(e.algorithm, **fields)  # type: ignore[type-var]
     claimed = {k: v for k, v in e.values.items() if k not in ("gamma", "alpha", "beta", "sigma", "residual_0")}
     return replace(e, algorithm=algorithm, values={**measured(e.problem, algorithm, e.start, e.rounds - 1), **claimed})
@@ -163,8 +164,8 @@ def test_clip21(id_: str) -> None:
 
 @pytest.mark.slow
 def test_every_run_says_how_far_off_its_memories_are() -> None:
-    """Where no residual is given R is believed: no run of the catalogue is let off in this way. Each run's letters are
-    its algorithm's own, but for those that are stated otherwise to be just outside."""
+    """Without a residual R is taken as given: no run of the catalogue is exempt in this way. Each run's symbols are its
+    algorithm's own, except those with other stated values that put it just outside."""
     for statement in all_statements():
         if statement.paper != "shulgin2025" or statement.id == "shulgin2025.example1":
             continue

@@ -1,4 +1,4 @@
-"""shulgin2025 Corollaries 1 and 2: the exponents of runs of DP-alpha-NormEC, what they are held to, and faults."""
+"""shulgin2025 Corollaries 1 and 2: the exponents of runs of DP-alpha-NormEC, their references, and faults."""
 
 from __future__ import annotations
 

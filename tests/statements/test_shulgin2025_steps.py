@@ -108,7 +108,7 @@ def test_twelve_fails_for_accurate_memories_and_holds_with_the_repaired_weights(
     lengths, _, after, _ = normec(q, 0 * q, x, q * x - most * away, weight, weight, gamma, K)
     assert lengths.min() <= bound
     assert after.max() <= D / root * (1 + 1e-9)
-    assert after.max() > 0.9 * D / root, "the repaired weights waste nothing"
+    assert after.max() > 0.9 * D / root, "the repaired weights have no slack"
 
 
 def test_no_choice_of_weights_lets_corollary_1_have_the_step_of_twelve() -> None:
@@ -125,7 +125,7 @@ def test_no_choice_of_weights_lets_corollary_1_have_the_step_of_twelve() -> None
 
 @pytest.mark.parametrize("alpha", [0.01, 1.0, 2.5, 40.0])
 def test_the_limit_of_example_1(alpha: float) -> None:
-    """From far off on either side, with a short step, in floating point."""
+    """From far away on either side, with a short step, in floating point."""
     far = 1.5 * (math.sqrt(alpha**2 + 2 * alpha + 9) - 1 - alpha)
     statement = get("shulgin2025.example1")
     assert linearise(statement, {"m": 3.0, "L": 1.0, "alpha": alpha})[0].total()[0] == pytest.approx(far, rel=1e-12)

@@ -23,7 +23,7 @@ SETTINGS = Settings(device="cpu")
 
 
 def anywhere(gradient: Any, estimate: Any, error: Any) -> Any:
-    """A wrong algorithm: steps that have nothing to do with the gradients."""
+    """A wrong algorithm: steps that do not depend on the gradients."""
     return None
 
 
@@ -53,7 +53,7 @@ def solved(id_: str, build: Callable[..., Any], *arguments: Any, **right: Any) -
 
 
 def several_rounds(id_: str) -> list[Any]:
-    """The worst-case checks whose rounds are more than the first, which no direction of the step changes."""
+    """The worst-case checks with more rounds than the first, which no direction of the step changes."""
     found = [c for c in get(f"shulgin2025.{id_}").checks if c.method == "worst-case"]
     return [c for c in found if len(c.instance["estimates"]) > 1]
 
@@ -122,7 +122,7 @@ def checks_of(id_: str, words: str) -> list[Mapping[str, Any]]:
 def test_each_half_of_8_needs_the_right_alpha(instance: Mapping[str, Any]) -> None:
     """An operator with alpha raised, or lowered, by 1/8 breaks the half that it must."""
     alpha, beta = float(Fraction(instance["alpha"])), float(Fraction(instance["beta"]))
-    longer = (beta > alpha + 1) != (instance["half"] == "<=")  # which way leaves more, or less, than (8) has
+    longer = (beta > alpha + 1) != (instance["half"] == "<=")  # which direction gives more, or less, than (8)
     assert solved("lemma1", worst.normalisation, instance).guarantee <= 1 + 1e-6
     assert solved("lemma1", worst.normalisation, instance, 0.125 if longer else -0.125).refuted is not None
 

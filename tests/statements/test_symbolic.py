@@ -1,4 +1,4 @@
-"""Sides at a point, as fractions, and equality: what is reported is a point of the letters' domains."""
+"""Sides at a point, as fractions, and equality: the reported point lies in the symbols' domains."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dpfl_theory.statements.symbolic import as_fractions, enclosure, equal, side
 
 
 def letter(domain: str, name: str = "a") -> Any:
-    """A letter of a statement, as its formulas have it."""
-    symbols = (Symbol(name, "a letter", (0, 0), domain),)
+    """A symbol of a statement, as in its formulas."""
+    symbols = (Symbol(name, "a symbol", (0, 0), domain),)
     return letters_of(Statement("test.letters", "fact", "", Source("test", ""), "", symbols))[name]
 
 
@@ -53,7 +53,7 @@ def test_a_false_identity_is_refuted_at_a_point_of_the_domain(domain: str, plant
     assert all(within(domain, value) for value in point(found.reason).values()), found.reason
 
 
-ONLY_THERE: dict[str, Any] = {  # true on the domain, false beside it, and beyond what is simplified
+ONLY_THERE: dict[str, Any] = {  # true on the domain, false outside it, and beyond simplification
     "probability": lambda a: (sp.Max(1, 2 * a, a + 1), a + 1),
     "integer": lambda a: (sp.floor(a / 2) + sp.floor((a + 1) / 2), a),
     "positive": lambda a: (sp.Max(a**3, -a), a**3),
@@ -63,7 +63,7 @@ ONLY_THERE: dict[str, Any] = {  # true on the domain, false beside it, and beyon
 
 @pytest.mark.parametrize("domain", ONLY_THERE)
 def test_a_point_outside_the_domain_is_no_counterexample(domain: str) -> None:
-    """Not refuted where it is true, and refuted by the same code for a real letter."""
+    """Not refuted where it is true, and refuted by the same code for a real symbol."""
     assert equal(*ONLY_THERE[domain](letter(domain)), "planted").true is not False
     assert equal(*ONLY_THERE[domain](letter("real")), "planted").true is False
 
@@ -113,7 +113,7 @@ def test_complex_and_infinite_values_refute_nothing() -> None:
 
 def test_what_differs_is_told_before_it_is_simplified(monkeypatch: pytest.MonkeyPatch) -> None:
     def endless(*_: object) -> None:
-        raise TimeoutError("this would take for ever")
+        raise TimeoutError("this would take forever")
 
     monkeypatch.setattr(sp, "simplify", endless)
     a, b = letter("positive"), letter("positive", "b")
@@ -126,7 +126,7 @@ def test_floats_are_compared_to_as_many_digits_as_they_have() -> None:
     assert equal(0.1001 * a, a / 10, "planted").true is False
 
 
-# Fractions that compare as the sides do
+# Fractions that compare in the same way as the sides
 
 
 @pytest.mark.parametrize(("left", "right"), [(sp.sqrt(2), sp.Rational(14142135623730950488, 10**19)), (sp.pi, sp.E)])
@@ -140,7 +140,7 @@ def test_numbers_that_are_not_rational_are_rounded_to_the_safe_side(left: Any, r
 
 def test_numbers_that_no_enclosure_parts_are_refused() -> None:
     one = sp.sin(1) ** 2 + sp.cos(1) ** 2
-    with pytest.raises(ValueError, match="do not part"):
+    with pytest.raises(ValueError, match="do not separate"):
         as_fractions(one, sp.Integer(1))
     assert as_fractions(sp.Rational(1, 3), sp.Rational(1, 3)) == (Fraction(1, 3), Fraction(1, 3))
     near = sp.Integer(1) + sp.Rational(1, 10**40)
@@ -149,7 +149,7 @@ def test_numbers_that_no_enclosure_parts_are_refused() -> None:
 
 @pytest.mark.parametrize("value", [sp.sqrt(-2), sp.zoo, sp.oo, sp.nan, sp.Symbol("x")])
 def test_what_is_no_real_number_is_refused(value: Any) -> None:
-    with pytest.raises(ValueError, match="no real number"):
+    with pytest.raises(ValueError, match="is not a real number"):
         enclosure(value)
 
 

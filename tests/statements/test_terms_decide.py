@@ -1,4 +1,4 @@
-"""Terms of zhang2021's and shulgin2025's bounds, each without which an instance refutes what is left."""
+"""Terms of zhang2021's and shulgin2025's bounds: without each of them an instance refutes the remaining bound."""
 
 from __future__ import annotations
 

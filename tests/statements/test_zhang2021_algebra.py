@@ -52,7 +52,7 @@ CONNECTED = [
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("module", "name"), CONNECTED)
 def test_half_of_any_term_fails_an_algebra_check(module: str, name: str) -> None:
-    """The algebra checks read the entered formula: no term of it can be changed unnoticed."""
+    """The algebra checks read the entered formula: no change of a term remains undetected."""
     home = importlib.import_module(f"dpfl_theory.statements.zhang2021.{module}")
     right: Statement = getattr(home, name)
     checks = [c for c in right.checks if c.method == "algebra"]

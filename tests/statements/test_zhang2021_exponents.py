@@ -1,4 +1,4 @@
-"""zhang2021 Corollary 3.2.1, repaired: the fitted exponents, what they are held to, and planted faults."""
+"""zhang2021 Corollary 3.2.1, repaired: the fitted exponents, their references, and planted faults."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def fitted(regime: dict[str, Any], fault: Callable[[Any, Experiment, Experiment]
 @pytest.mark.parametrize("regime", _rate.REGIMES[:1], ids=lambda r: r["letter"])
 def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
     """Both terms of the bound are attained up to one constant, so that the interval contains the claimed exponent; the
-    step's length relative to 1/L, which changes with the letter, moves it by at most 0.02."""
+    step's length relative to 1/L, which changes with the symbol, moves it by at most 0.02."""
     evidence = decided(regime)
     found, claimed = evidence.notes["exponent"], float(Fraction(regime["claimed"]))
     assert evidence.verdict == "holds"
@@ -72,7 +72,7 @@ FAULTS: dict[str, Callable[[Any, Experiment, Experiment], Any]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("letter", FAULTS)
 def test_the_fit_notices_noise_of_a_wrong_power(letter: str) -> None:
-    """Noise that does not fall with epsilon, falls with sqrt(N) alone, or grows with d: intervals from 0.36 in place of
+    """Noise that does not fall with epsilon, falls only with sqrt(N), or grows with d: intervals from 0.36 in place of
     -1, from -0.24 in place of -1, and from 0.97 in place of 1/2."""
     (regime,) = (r for r in _rate.REGIMES if r["letter"] == letter)
     assert fitted(regime, FAULTS[letter])["refuted"] is True

@@ -1,4 +1,4 @@
-"""zhang2021's simulated runs and worst cases: faults that they must notice."""
+"""zhang2021's simulated runs and worst cases: faults that they must detect."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_constant_that_is_too_small_is_noticed(
 
 
 WRONG = [
-    (THEOREM, "identical clients, what is left of the start", "stands still"),
+    (THEOREM, "identical clients, what is left of the start", "never moves"),
     *(
         (id_, name, fault)
         for id_, name in (
@@ -92,7 +92,7 @@ WRONG = [
             (COROLLARY, "thirty of 300 identical clients, noise dominates"),
             (COROLLARY, "ten of 100 identical clients, noise dominates"),
         )
-        for fault in ("stands still", "five times the noise")
+        for fault in ("never moves", "five times the noise")
     ),
 ]
 
@@ -100,12 +100,12 @@ WRONG = [
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("id_", "name", "fault"), WRONG)
 def test_a_wrong_algorithm_is_noticed(id_: str, name: str, fault: str) -> None:
-    """Five times the noise is what thirty clients send if it is not averaged."""
+    """Thirty clients send five times the noise if it is not averaged."""
     statement = get(id_)
     check = check_of(statement, name)
     experiment = check.made(statement)
     algorithm: Any = experiment.algorithm
-    change = {"global_step": 1e-12} if fault == "stands still" else {"sigma": 5 * algorithm.sigma}
+    change = {"global_step": 1e-12} if fault == "never moves" else {"sigma": 5 * algorithm.sigma}
     faulty = replace(experiment, algorithm=replace(algorithm, **change))
     evidence = monte_carlo.run(statement, replace(check, build=lambda *_: faulty), CPU)
     assert evidence.verdict == "violated", evidence.reason
@@ -182,12 +182,12 @@ RELAXED = {
     "outside c'": ("c_prime", 1.05),
     "just not L-smooth": ("L", 1.011),
 }
-"""Which letter a hypothesis limits, by the name of the check just outside, and what relaxes it by 5% (by 1% for L, as
-the steps read it too)."""
+"""The symbol that a hypothesis limits, by the name of the check just outside. The factor relaxes it by 5% (by 1% for L,
+as the steps read it too)."""
 
 
 def instances_of(statement: Statement, check: Check) -> list[tuple[Mapping[str, Any], Any]]:
-    """The values of the letters, and the problem where there is one, of each instance of a check."""
+    """The values of the symbols, and the problem if it has one, of each instance of a check."""
     if "share" in check.instance:
         given = check.instance
         deltas = [mpmath.mpf(delta) for delta in given["delta"]]
@@ -213,8 +213,8 @@ def test_a_hypothesis_that_is_relaxed_by_a_twentieth_turns_a_verdict(statement: 
 
 
 def test_the_middle_line_measures_the_middle_line() -> None:
-    """Clients far apart, whose drifts cancel in A_1: a right side that is ten times too small is noticed by the middle
-    line, and by nothing where A_1 is measured in its place."""
+    """Clients far apart, whose drifts cancel in A_1: a right side that is ten times too small is detected by the middle
+    line, and is not detected if A_1 is measured in its place."""
     statement = get("zhang2021.eq15.sharpened")
     check = check_of(statement, "the middle line, local steps in two dimensions, clients far apart")
     planted = wrong(statement, **less(10, "noise", "gradient"))

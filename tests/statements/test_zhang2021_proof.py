@@ -1,5 +1,5 @@
 """zhang2021 Theorem 3.1 and its proof: the rational machinery against plain enumeration, the counterexamples computed a
-second time, and faults that the checks must notice."""
+second time, and faults that the checks must detect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ F = Fraction
 
 
 def plain(instance: Mapping[str, Any]) -> dict[str, float]:
-    """E f(x_{t+1}) - f(x_t) and other letters of a round by floating-point enumeration of everything that is random."""
+    """E f(x_{t+1}) - f(x_t) and other symbols of a round by floating-point enumeration of all random choices."""
     q, m = ([float(F(v)) for v in instance[name]] for name in ("q", "m"))
     x, N, P, Q = float(F(instance["x"])), len(q), instance["P"], instance["Q"]
     L = max(map(abs, q))
@@ -87,7 +87,7 @@ def test_a_round_is_what_enumeration_says(name: str, sampling: str) -> None:
 
 @pytest.mark.parametrize("sampling", ["without", "anew", "shared"])
 def test_closed_form_moments_are_those_of_the_paths(sampling: str) -> None:
-    """A threshold that clips nothing makes the round enumerate what it otherwise knows in closed form."""
+    """With a threshold that clips nothing the round enumerates paths instead of using its closed form."""
     instance = {"q": ["2", "-1"], "m": ["1", "4"], "x": "3", "Q": 4, "P": 2, "noise": "3", "eta Q L": "1/10"}
     instance |= {"sampling": sampling}
     assert ScalarRound(instance).values() == ScalarRound({**instance, "c": "1000000"}).values()
@@ -276,7 +276,7 @@ def test_runs_outside_the_limits_are_not_compared() -> None:
 
 
 def test_clipping_in_the_simulated_runs() -> None:
-    """The instances called clipped do clip, so that the bias terms of the bound are at work."""
+    """The instances called clipped do clip, so that the bias terms of the bound are active."""
     statement = get("zhang2021.theorem3.1.repaired")
     name = "Huber, two of six clients, clipped to the median"
     (check,) = (c for c in statement.checks if c.name == name)
@@ -311,7 +311,7 @@ def test_no_reading_of_the_sampling_makes_17_and_18_true() -> None:
 def test_the_counterexample_of_18_with_replacement() -> None:
     """Identical clients x^2/2 at 0, Q = N = P = 2, noise +-1, a run for every draw: by enumeration of the noises."""
     eta = Fraction(1, 20)
-    # From 0 the second gradient is -eta n, n the first noise: the update is eta^2 n, whoever is drawn.
+    # From 0 the second gradient is -eta n, n the first noise: the update is eta^2 n, whichever client is drawn.
     left = sum((eta**2 * (a + b) / 2) ** 2 for a in (-1, 1) for b in (-1, 1)) / 4
     mean = left  # of two independent clients
     right = (2 * eta**4 + 2 * mean) / 4

@@ -1,4 +1,4 @@
-"""zhang2021's simulated runs: what they are handed against plain NumPy, and faults that they must notice."""
+"""zhang2021's simulated runs: their inputs against plain NumPy, and faults that they must detect."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_counterexample_stays_where_all_losses_are_quadratic() -> None:
     """Huber losses with threshold 3, half of N = Q^2 around -1, half around 1, P = Q = 32, T = Q^2, v = 4, epsilon = u
     = 1, delta = 1e-5, in 400 lanes of plain NumPy.
 
-    No lane leaves [-2, 2], no gradient exceeds G = 3, and the mean squared gradient is at least what `escape` says.
+    No lane leaves [-2, 2], no gradient exceeds G = 3, and the mean squared gradient is at least the bound of `escape`.
     """
     Q, lanes, rng = 32, 400, np.random.default_rng(11)
     N, P, T, G, delta, epsilon = Q**2, Q, Q**2, 3.0, 1e-5, 1.0
@@ -105,11 +105,11 @@ def test_the_counterexample_stays_where_all_losses_are_quadratic() -> None:
     assert mean - 5 * error <= variance
 
 
-# What the runs are handed.
+# The inputs of the runs.
 
 
 def plain_problem(description: Mapping[str, Any], experiment: Experiment) -> tuple[Callable[[Array], Array], Any]:
-    """The clients' gradients (n, d) at their own parameters (n, d), and f, from the records alone."""
+    """The clients' gradients (n, d) at their own parameters (n, d), and f, from the records only."""
     problem: Any = experiment.problem
     if description["family"] == "huber-scalar":
         centres, bounds = (np.array(description["parameters"][k]) for k in ("minimisers", "thresholds"))
@@ -248,7 +248,7 @@ def test_the_constants_of_a_tree_of_runs_are_right(name: str) -> None:
     assert float(found["L"]) >= np.abs(q).max()
 
 
-# The letters of a simulated round.
+# The symbols of a simulated round.
 
 
 @pytest.mark.parametrize("P", [1, 2, 3])
@@ -307,7 +307,7 @@ def test_a_simulated_round_has_the_moments_of_its_letters() -> None:
     products = moved @ slope
     error = products.std() / math.sqrt(lanes)
     assert abs(products.mean() - (v["first_bias"] + v["second_bias"] + common)) < 5.8 * error
-    assert abs(v["second_bias"]) > 20 * error  # a lost bias would be seen
+    assert abs(v["second_bias"]) > 20 * error  # a lost bias would be detected
     # (12): the mean square of the cohort's update and of the privacy noise over P
     squares = (moved**2).sum(axis=1)
     due = v["cohort_clipped"] + v["noise_variance"] * v["d"] / v["P"]
@@ -317,7 +317,7 @@ def test_a_simulated_round_has_the_moments_of_its_letters() -> None:
 
 def test_the_local_steps_have_the_moments_of_rational_arithmetic() -> None:
     """One dimension, different curvatures, 8192 lanes: A_1, the middle line of (15) and the sum of the clients' squared
-    updates; false alarm 1e-8 each by the central limit theorem. One of three clients is heard, all are looked at."""
+    updates; false alarm 1e-8 each by the central limit theorem. One of three clients takes part, all are measured."""
     q, m = ["2", "1", "1/2"], ["1", "4", "-3"]
     once = ScalarRound({"q": q, "m": m, "x": "5/3", "Q": 6, "P": 1, "eta Q L": "1/10", "noise": "20"})
     exact = once.values()
@@ -338,7 +338,7 @@ def test_the_local_steps_have_the_moments_of_rational_arithmetic() -> None:
         assert abs(values.mean() - float(exact[letter])) < 5.8 * error
         assert error < 0.03 * float(exact[letter])
     quiet = ScalarRound({"q": q, "m": m, "x": "5/3", "Q": 6, "P": 1, "eta Q L": "1/10"}).values()
-    assert float(exact["drift_square"]) > 1.5 * float(quiet["drift_square"])  # the noise is at work
+    assert float(exact["drift_square"]) > 1.5 * float(quiet["drift_square"])  # the noise has an effect
     for other in (replace(algorithm, threshold=1.0), ScaffNew(0.1, 0.5)):
         with pytest.raises(InputError, match="needs the local steps of TwoSidedFedAvg without a threshold"):
             simulate(other, problem, 1, 1, 3, ["local-drifts"], start=start, device="cpu")

@@ -43,7 +43,7 @@ def log_moment(order: int, q: float, s: float) -> Any:
 @pytest.mark.parametrize("x", [0.01, 0.13, 0.3, 0.5])
 @pytest.mark.parametrize("q", [0.001, 1 / 24, 0.5, 1.0])
 def test_the_proof_bounds_the_exact_moments(log: float, x: float, q: float) -> None:
-    """At the fewest rounds: T rounds of the exact moment, changed to (epsilon, delta), cost no more than is said."""
+    """At the fewest rounds: T rounds of the exact moment, converted to (epsilon, delta), cost no more than claimed."""
     epsilon = x * log
     T = math.ceil(max(80 * log, epsilon / q**2))
     s = epsilon**2 / (4 * q**2 * T * log)
@@ -106,7 +106,7 @@ def test_where_a_data_set_is_replaced_four_is_not_enough_for_all_clients_in_all_
 
 @pytest.mark.slow
 def test_an_observer_who_knows_the_cohorts_learns_more() -> None:
-    """The slip at Theorem 3.2, by another way: the mean over k of releases of multiplier z/sqrt(k)."""
+    """The typo at Theorem 3.2, by another method: the mean over k of releases of multiplier z/sqrt(k)."""
     from scipy import stats
 
     rate, T = 80 / 1920, 1000
@@ -125,7 +125,7 @@ def test_an_observer_who_knows_the_cohorts_learns_more() -> None:
 
 
 def test_every_T_needs_no_rounds() -> None:
-    """The same noise as the repaired theorem's where everybody takes part, and N^2/P^2 times it elsewhere."""
+    """The same noise as the repaired theorem's where every client takes part, and N^2/P^2 times it elsewhere."""
     from dpfl_theory.statements.prescribed_noise import evaluate, noise_of
 
     for P, N in ((8, 8), (8, 24)):

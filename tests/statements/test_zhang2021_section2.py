@@ -1,4 +1,4 @@
-"""zhang2021 Section 2: the claims, eq. (7) and Table 1 computed a second time, and faults that must be noticed."""
+"""zhang2021 Section 2: the claims, eq. (7) and Table 1 computed a second time, and faults that must be detected."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def clip(v: float, c: float) -> float:
 
 
 def end_of(a: list[float], b: list[float], eta: float, Q: int, send: Callable[[float, float], float]) -> float:
-    """Where FedAvg on (a_i x - b_i)^2/2 ends; send(x, x_Q) is a client's share of the next x."""
+    """The end of FedAvg on (a_i x - b_i)^2/2; send(x, x_Q) is a client's share of the next x."""
     x = 0.3
     for _ in range(20_000):
         new = 0.0
@@ -120,7 +120,7 @@ def test_section_2_1_s_reading_gives_the_printed_entries_and_a_wrong_one_is_noti
 
 
 def test_the_clipped_gradient_is_no_gradient_in_two_dimensions() -> None:
-    """The slip at Claim 2.2: the derivatives across of c (x_1, 2 x_2)/||.|| differ."""
+    """The typo at Claim 2.2: the derivatives across of c (x_1, 2 x_2)/||.|| differ."""
     import sympy as sp
 
     x1, x2, c = sp.symbols("x1 x2 c", positive=True)
@@ -133,14 +133,14 @@ def test_the_clipped_gradient_is_no_gradient_in_two_dimensions() -> None:
 
 @pytest.mark.parametrize("Q", [1, 2, 7])
 def test_more_local_steps_reach_the_optimum_where_all_curvatures_are_equal(Q: int) -> None:
-    """The slip at Table 1: nothing is clipped, and Q > 1 does not move the stationary point."""
+    """The typo at Table 1: nothing is clipped, and Q > 1 does not move the stationary point."""
     b = [-0.5, -0.5, 5.0]
     assert end_of([1.0] * 3, b, 0.1, Q, lambda x, y: y) == pytest.approx(sum(b) / 3, abs=1e-9)
     assert abs(end_of(*EIGHT, 0.02, 2, lambda x, y: y)) > 0.01
 
 
 def test_the_factor_over_all_randomness_differs_from_the_drawn_one_without_noise() -> None:
-    """The slip at the bound of |alpha_i - alpha~_i|: one of two clients drawn, Q = 1, round 1."""
+    """The typo at the bound of |alpha_i - alpha~_i|: one of two clients drawn, Q = 1, round 1."""
     a, eta = F(1, 4), F(1, 10)
     c = eta / 2
     drawn = [c / max(c, eta * abs(x - 1)) for x in (a, -a)]
@@ -158,7 +158,7 @@ def test_a_wrong_entry_at_larger_steps_is_noticed() -> None:
 
 
 def test_the_parameters_of_the_proof_fail_on_its_own_problem() -> None:
-    """Q = 1 and eta_l = 1/max |f_i'(x*)| = 1/6 on problem (8): the slip recorded at Claim 2.2."""
+    """Q = 1 and eta_l = 1/max |f_i'(x*)| = 1/6 on problem (8): the typo recorded at Claim 2.2."""
     assert end_of(*EIGHT, 1 / 6, 1, lambda x, y: x + clip(y - x, 0.5)) == pytest.approx(0.5, abs=1e-12)
     (point,) = equation_8().stationary("difference", step="1/6", steps=1, threshold=2)
     assert (point.point, point.stability, point.slopes[0]) == (0, "repelling", F(-23, 18))
@@ -191,7 +191,7 @@ def test_the_derivative_of_the_huberised_loss_is_the_clipped_gradient(name: str,
     y = x = F(5)
     for _ in range(Q):
         y -= eta * a * (a * y - b)
-    sent = clip(float(x - y), float(c))  # what clipping takes off x in a round
+    sent = clip(float(x - y), float(c))  # the decrease of x by clipping in a round
     slope = (loss(x + h) - loss(x - h)) / (2 * h)
     assert bool(np.isclose(float(slope), sent)) == right
 
@@ -262,7 +262,7 @@ def test_every_round_leads_nearer_from_everywhere(seed: int) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [name for name in claim2_2a.RUNS if "just below" not in name])
 def test_a_run_that_stands_still_is_noticed(name: str) -> None:
-    """Also one whose rate is half of what is due; and the runs that start beyond R do clip."""
+    """Also one whose rate is half of the required one; and the runs that start beyond R do clip."""
     statement = get("zhang2021.claim2.2a")
     (check,) = (c for c in statement.checks if c.name == name)
     experiment = check.made(statement)
@@ -274,7 +274,7 @@ def test_a_run_that_stands_still_is_noticed(name: str) -> None:
 
 
 def test_a_step_beyond_the_prescribed_one_is_not_covered() -> None:
-    """With ten times the step the radius falls below 2 G*/mu, and the statement's own hypothesis refuses the run."""
+    """With ten times the step the radius falls below 2 G*/mu, and the statement's own hypothesis rejects the run."""
     statement = get("zhang2021.claim2.2a")
     (check,) = (c for c in statement.checks if c.name == "six quadratics in four dimensions")
     experiment = check.made(statement)

@@ -1,1 +1,1 @@
-"""Figures and tables of Das et al. (2022), and what their scripts share."""
+"""Figures and tables of Das et al. (2022), and shared code of their scripts."""

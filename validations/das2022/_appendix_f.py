@@ -41,8 +41,9 @@ STEPS = {
     "I1": (0.001, 0.002, 0.003),
     "I2": (0.0003, 0.001, 0.003),
 }  # the legend of the paper's Figure 2 is lost; I2 starts 5 times closer
-# A difference at C = 50 and 100 is nearly three times as many standard errors as the claims ask for with the lanes of
-# the full profile, and twice as many with those of the standard one; that there is none at C = 40 needs more.
+# A difference at C = 50 and 100 is nearly three times as many standard errors as the claims require with the lanes of
+# the full profile, and twice as many with those of the standard one. The claim of no difference at C = 40 needs more
+# lanes.
 STANDARD_LANES = {100.0: 8, 50.0: 12, 40.0: 12}
 QUICK_LANES = {100.0: 24, 50.0: 24, 40.0: 64}
 FULL_LANES = dict.fromkeys(THRESHOLDS, 256)
@@ -111,19 +112,19 @@ def run(
 
 
 def lanes_at(context: Context, threshold: float) -> int:
-    """How many noise lanes there are on the first instance."""
+    """The number of noise lanes on the first instance."""
     return context.pick(full=QUICK_LANES, paper=FULL_LANES, standard=STANDARD_LANES)[threshold]
 
 
 def series(context: Context, initialisation: str, threshold: float, method: str) -> dict[str, Any]:
-    """What Figures 1 to 3 show of a method, with all of the initialisation's step sizes, in every round.
+    """The data of Figures 1 to 3 for a method, with all of the initialisation's step sizes, in every round.
 
     "suboptimality" (rounds + 1, steps, lanes) and "snr" (rounds, steps, lanes) on the first instance; "three
     suboptimality" and "three snr" (rounds, steps): the mean of one run on each instance; and for I1 "along", "across"
     and "distance-squared" (rounds + 1, steps, lanes), the coordinates of `plane`.
     """
     one = (threshold,)
-    together = context.pick(full=one, paper=one, standard=THRESHOLDS)  # nearly as quick for all C as for one
+    together = context.pick(full=one, paper=one, standard=THRESHOLDS)  # nearly as fast for all C as for one
     lanes = lanes_at(context, threshold)
     return _series(initialisation, threshold, together, method, lanes, context.seed, context.device)
 
@@ -200,5 +201,5 @@ def _coordinate(name: str, direction: Any, origin: Any) -> Observable:
 
 
 def rounded(values: Any, digits: int = 5) -> list[float]:
-    """A list of floats with that many significant digits, to keep the data files readable."""
+    """A list of floats with this number of significant digits, to keep the data files readable."""
     return [float(f"{v:.{digits}g}") for v in values]

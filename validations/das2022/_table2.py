@@ -34,8 +34,8 @@ STEPS = (1e-3, 2e-3, 4e-3, 8e-3, 1e-2, 2e-2, 4e-2, 8e-2, 1e-1, 2e-1, 4e-1, 8e-1)
 THRESHOLDS = (500.0, 250.0, 125.0, 62.5, 31.25, 15.625)
 SHARDS = 5
 FEATURES = 20
-"""Principal components of the digits: with 251 clients for the paper's 3000, the noise then is about as long, compared
-with C, as on FMNIST."""
+"""Principal components of the digits: with 251 clients instead of the paper's 3000, the noise is then about as long,
+relative to C, as on FMNIST."""
 MOST_CLIENTS = 3000  # the paper's number for FMNIST
 AVERAGED = 5  # the last rounds, over which the accuracy is averaged
 METHODS = {"none": "FedAvg, not private", "clip": "clipping", "normalise": "normalisation"}
@@ -75,7 +75,7 @@ def prepared(context: Context) -> Data:
         raise InputError(
             f"data set {found.name!r} has {count} records: give at least 36, so that 5 clients have 5 each"
         )
-    kept = (count - held - checked) // (SHARDS * clients) * SHARDS * clients  # every client has as many records
+    kept = (count - held - checked) // (SHARDS * clients) * SHARDS * clients  # clients have equal numbers of records
     test, validation, train = records.parted(count, [held, checked, kept], [context.seed, 2])
     x = standardised(found.x, train)
     own = Dataset(found.name, x[train], found.y[train], found.classes)
@@ -107,7 +107,7 @@ def run(
     progress: Callable[[float], None] | None = None,
 ) -> Run:
     """All cells of one method, ``runs`` lanes each (cell by cell), with test and validation accuracy of every round or
-    of the last ones alone. Lanes of the same number have the same cohorts and, scaled, the same noise."""
+    of the last ones only. Lanes of the same number have the same cohorts and, scaled, the same noise."""
     flat = [cell for cell in cells for _ in range(runs)]
     step = [c.step for c in flat]
     private: dict[str, Any] = {}
@@ -140,7 +140,7 @@ def run(
 
 
 def _late(observable: Observable, rounds: int) -> Observable:
-    """The observable where it is needed: its value in the last rounds, and 0 before."""
+    """The observable in the rounds that need it: its value in the last rounds, and 0 before."""
 
     def evaluate(h: Round) -> Any:
         return observable.evaluate(h) if h.k > rounds - AVERAGED else h.context.engine.xp.zeros(h.w.shape[0])

@@ -23,7 +23,7 @@ BUDGET_SECONDS = {"full": 55.0, "paper": 300.0}
 SHARED_RUNS = "das2022 Appendix F"
 
 EVERY = 5  # rounds between the points kept
-CLAIMED_EQUAL = 0.05  # how far apart 'nearly equivalent' may be, and 'appreciably lower' must be
+CLAIMED_EQUAL = 0.05  # the relative difference that 'nearly equivalent' allows, and 'appreciably lower' requires
 
 
 def compute(context: Context) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from . import _appendix_f as setting
 
 TITLE = "Signal-to-noise ratio over rounds: clipping against normalisation"
 CAPTION = (
-    "Length of the average of the bounded updates over the length of the average noise, in the setting of Figure "
-    "2 with one step size for each C. Lines: median, bands: 10% to 90% quantiles, both of the same noise lanes "
-    f"on the first instance ({setting.LANES}); the mean of one run on each of three instances, which the paper "
-    f"draws, is in the data. Both methods see the same noise. {setting.NOISE}"
+    "The ratio of two lengths: the average of the bounded updates over the average noise. The setting is that of "
+    "Figure 2 with one step size for each C. Lines: median, bands: 10% to 90% quantiles, both of the same noise lanes "
+    f"on the first instance ({setting.LANES}); the mean of one run on each of three instances, which the paper draws, "
+    f"is in the data. Both methods see the same noise. {setting.NOISE}"
 )
 SOURCE = {"paper": "das2022", "where": "Figure 3, Appendix F"}
 BUDGET_SECONDS = {"full": 55.0, "paper": 300.0}

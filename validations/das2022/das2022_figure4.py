@@ -18,12 +18,12 @@ from . import _appendix_f as setting
 TITLE = "Trajectories in a plane: clipping against normalisation"
 CAPTION = (
     "Measured in the setting of Appendix F, initialisation I1, all curves from simulation. Top: the trajectories of "
-    "the first run, w_k - w* projected onto the plane through w* that holds most of both methods' trajectories (the "
-    "two leading right singular vectors of all w_k - w*, not centred; the paper does not say its projection), smoothed "
-    "by a moving mean over 25 rounds. The first coordinate of w_0 - w* is made positive. Bottom: the distance ||w_k - "
-    "w*|| in all 200 dimensions; lines are means and bands 10% to 90% quantiles over noise lanes of the first "
-    "instance. Both methods see the same noise. The claims compare the last round on each of three instances. "
-    f"The caption's initialisation reads 'II'; Appendix F says I1. {setting.NOISE}"
+    "the first run, w_k - w* projected onto a plane, smoothed by a moving mean over 25 rounds. It is the plane "
+    "through w* that holds most of both methods' trajectories (the two leading right singular vectors of all w_k - "
+    "w*, not centred; the paper does not state its projection). The first coordinate of w_0 - w* is made positive. "
+    "Bottom: the distance ||w_k - w*|| in all 200 dimensions; lines are means and bands 10% to 90% quantiles over "
+    "noise lanes of the first instance. Both methods see the same noise. The claims compare the last round on each of "
+    f"three instances. The caption's initialisation reads 'II'; Appendix F says I1. {setting.NOISE}"
 )
 SOURCE = {"paper": "das2022", "where": "Figure 4, Appendix F"}
 BUDGET_SECONDS = {"full": 12.0, "paper": 150.0}
@@ -32,7 +32,7 @@ CASES = ((100.0, 0.001), (50.0, 0.003))  # threshold C and step size, left and r
 INITIALISATION = "I1"
 SMOOTH = 25  # rounds
 EVERY = 5  # rounds between the points kept
-SURE = 5.0  # standard errors that a difference must be from 0
+SURE = 5.0  # the least distance of a difference from 0, in standard errors
 
 
 def _coordinates(d: int, origin: Any) -> list[Observable]:

@@ -17,20 +17,21 @@ from ._table2 import Cell
 TITLE = "Private softmax regression: clipping against normalisation"
 CAPTION = (
     "Measured, in the setting of Appendices G and H on the bundled digits (20 principal components) instead of FMNIST "
-    "and CIFAR: 5 records for each client in label-sorted shards, a fifth of the clients in a round, 20 local steps, "
-    "server momentum 0.8, steps that shrink by 0.99 a round, and Theorem 3's noise with q = 1 (what it certifies is in "
-    "the data). Test accuracy, mean of the last 5 rounds. Left: with C and the first step chosen by validation "
-    "accuracy (filled) and, as in the paper, by test accuracy (open), on runs of their own; bars: one standard "
-    "deviation over runs. Middle: runs of the tuning grid against C, each with its best first step by test accuracy. "
-    "Right: accuracy over rounds for the validated choice; bands: 10% to 90% quantiles over runs. Both methods see the "
-    "same cohorts and noise. The paper has no bound on accuracy."
+    "and CIFAR. Each client has 5 records in label-sorted shards; a fifth of the clients take part in a round, with 20 "
+    "local steps. Server momentum is 0.8, steps shrink by 0.99 a round, and the noise is Theorem 3's with q = 1 (its "
+    "certified epsilon is in the data). Test accuracy, mean of the last 5 rounds. Left: with C and the first step "
+    "chosen by validation accuracy (filled) and, as in the paper, by test accuracy (open), on separate runs; bars: one "
+    "standard deviation over runs. Middle: runs of the tuning grid against C, each with its best first step by test "
+    "accuracy. Right: accuracy over rounds for the validated choice; bands: 10% to 90% quantiles over runs. Both "
+    "methods see the same cohorts and noise. The paper has no bound on accuracy."
 )
 SOURCE = {"paper": "das2022", "where": "Table 2, Appendices G and H"}
 BUDGET_SECONDS = {"full": 11.0, "paper": 900.0}
-DATA = "a LIBSVM or NPZ file with at least two classes, which takes the place of the digits"
+DATA = "a LIBSVM or NPZ file with at least two classes, which replaces the digits"
 
 SURE = 5.0
-"""Standard errors that a paired mean must be from 0: one false alarm in about 2000 with 12 runs, less with more."""
+"""The least distance of a paired mean from 0, in standard errors: one false alarm in about 2000 with 12 runs, fewer
+with more."""
 QUICK_STEPS, QUICK_THRESHOLDS = (2e-3, 8e-3, 2e-2, 8e-2), (250.0, 62.5, 15.625)
 """The part of the grid that the full profile takes."""
 PAPER = {
@@ -192,7 +193,7 @@ def _claims(
 
 
 EXPECTED = (*("inconclusive",) * 4, "reproduced", "reproduced", "inconclusive", "inconclusive")
-"""The verdicts that are known, on the digits."""
+"""The known verdicts, on the digits."""
 
 
 def _by_threshold(tuned: list[dict[str, Any]], epsilon: float) -> str:
@@ -239,7 +240,7 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
             right.plot(row["rounds"], 100 * np.array(row["curve"]), color=colour, linestyle=DASHES[row["epsilon"]])
             style.band(right, row["rounds"], 100 * np.array(row["low"]), 100 * np.array(row["high"]), colour)
     lowest = min(100 * row["curve"][-1] for row in data["rows"])
-    right.set_ylim(bottom=max(0.0, lowest - 25.0))  # the first rounds are left out, so that the last can be told apart
+    right.set_ylim(bottom=max(0.0, lowest - 25.0))  # without the first rounds, so that the last can be distinguished
     right.set_xlabel("round k")
     right.set_ylabel("test accuracy in %")
     right.set_title("chosen by validation accuracy")

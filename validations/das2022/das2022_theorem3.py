@@ -14,14 +14,14 @@ from dpfl_theory.validation import Context, main
 
 from .. import _constants as shared
 
-TITLE = "Theorem 3: how large the absolute constant q must be"
+TITLE = "Theorem 3: the required absolute constant q"
 CAPTION = (
     "The smallest q with which the noise of Theorem 3 gives (epsilon, delta). Top left: Appendix F's setting (n = 100, "
     "K = 500, every client in every round), in closed form. Bottom: Appendix G's n = 5000 and r = 1000 for each way to "
-    "draw a cohort and to add the noise; the paper does not say how many rounds it ran, and K = 200 is assumed. The "
+    "draw a cohort and to add the noise; the paper does not state its number of rounds, and K = 200 is assumed. The "
     "computed points on the lines are certified to be enough; nothing below the pale bands is; the standard profile "
     "leaves out delta = 1e-6 there and, but for the diamonds, noise from each client, which nearly coincides with the "
-    "fixed size. Beyond epsilon = 2 log(1/delta), where the shading begins, q outgrows 4 (16 for replace) at full "
+    "fixed size. Beyond epsilon = 2 log(1/delta), where the shading starts, q outgrows 4 (16 for replace) at full "
     "participation and follows the dashed lines. Diamonds: the paper's own epsilon and delta. Top right: along epsilon "
     "= u r^2 K/n^2, which the theorem allows for some u, the q below which nothing is enough grows with the number of "
     "rounds without end."
@@ -42,10 +42,10 @@ SCHEMES: dict[str, dict[str, str]] = {
     EACH: {"sampling": "poisson", "noise": "per-client"},
 }
 OWN_F, OWN_G = (5.0, 1e-6), ((2.0, 1e-5), (5.0, 1e-5))
-"""The paper's own (epsilon, delta). The full profile leaves Appendix G's smaller epsilon out, which needs less."""
+"""The paper's own (epsilon, delta). The full profile leaves out Appendix G's smaller epsilon, which needs less."""
 ENOUGH = {"zero-out": 4.0, "replace": 16.0}
 ROUNDS = (100, 200, 400)
-"""What Appendix G's number of rounds may have been."""
+"""Possible values of Appendix G's number of rounds."""
 LADDERS = (("full", 1.0), ("full", 0.1), (AVERAGE, 1.0))
 """Scheme and u; Poisson sampling with r = n/5 as in Appendix G."""
 RUNGS, LADDER_DELTA = (5.0, 20.0, 80.0, 320.0), 1e-5
@@ -60,7 +60,7 @@ def compute(context: Context) -> dict[str, Any]:
         1e-6: context.pick(full=4, paper=17, standard=0),
     }
     cases = [(scheme, relation) for scheme in SCHEMES for relation in RELATIONS]
-    few = context.pick(full=counts, paper=counts, standard={1e-5: 0, 1e-6: 0})  # where an account takes seconds
+    few = context.pick(full=counts, paper=counts, standard={1e-5: 0, 1e-6: 0})  # where the accounting takes seconds
     points = [
         (*case, d, z)
         for d in DELTAS
@@ -207,7 +207,7 @@ def _claims(data: Mapping[str, Any]) -> list[dict[str, Any]]:
             "claim": "with every client in every round q stays above epsilon/(2 log(1/delta)) and tends to it",
             "verdict": shared.verdict(falling),
             "expected": "reproduced",
-            "paper": "nothing is said of large epsilon",
+            "paper": "no statement on large epsilon",
             "measured": "q over epsilon/(2 log(1/delta)) falls "
             + " and ".join(
                 f"from {r[0][1]:.2f} at epsilon = {r[0][0]:.0f} to {r[-1][1]:.2f} at {r[-1][0]:.0f} (delta = {d:g})"
@@ -292,7 +292,7 @@ def _draw_ladder(ax: Any, data: Mapping[str, Any]) -> None:
             ax.plot(rounds, growth, color=style.NEUTRAL, linestyle="--", linewidth=1.0, zorder=1)
     ax.set_ylabel("smallest valid q")
     ax.set_xlabel("rounds K")
-    ax.set_title(r"No constant serves along $\varepsilon = u\,r^2 K/n^2$ (zero-out, $\delta = 10^{-5}$)")
+    ax.set_title(r"No constant is enough along $\varepsilon = u\,r^2 K/n^2$ (zero-out, $\delta = 10^{-5}$)")
 
 
 def _draw_sampled(ax: Any, data: Mapping[str, Any], relation: str) -> None:

@@ -21,16 +21,12 @@ from dpfl_theory.validation import Context, main
 TITLE = "Theorem 4: bound against reality for clipping and normalisation"
 CAPTION = (
     "Left side of Theorem 4 (points, with confidence limits) and right side (lines) for clipping, part (a), and "
-    "normalisation, "
-    "part (b), on Huber regression (top) and on logistic regression with the breast-cancer data (bottom), as the "
-    "privacy ratio "
-    "rho, alpha, the number of local steps E and the clients' heterogeneity vary. Full participation; gamma = L "
-    "||w_0 - w*|| "
-    "minimises the initialisation term. Grey: the left side of (a) if the server never moved; a bound above it "
-    "is vacuous. The "
-    "weighted left side of (b) is negative where clients are, on average, better off than at w*. The lower axes "
-    "are linear below 0.1 and end at -10. The "
-    "standard profile has fewer points and, in the lower axes but the last, rho = 0.06 where rho does not vary."
+    "normalisation, part (b). Problems: Huber regression (top) and logistic regression with the breast-cancer data "
+    "(bottom). The privacy ratio rho, alpha, the number of local steps E and the clients' heterogeneity vary. Full "
+    "participation; gamma = L ||w_0 - w*|| minimises the initialisation term. Grey: the left side of (a) if the "
+    "server never moved; a bound above it is vacuous. The weighted left side of (b) is negative where clients are, on "
+    "average, better off than at w*. The lower axes are linear below 0.1 and end at -10. The standard profile has "
+    "fewer points and, in the lower axes but the last, rho = 0.06 where rho does not vary."
 )
 SOURCE = {"paper": "das2022", "where": "Theorem 4, Section 4"}
 BUDGET_SECONDS = {"full": 58.0, "paper": 900.0}
@@ -54,7 +50,7 @@ SWEEPS: dict[str, dict[str, tuple[float, ...]]] = {
     },
 }
 # The standard profile's: fewer, without the smallest rho and the largest alpha, which need the most rounds.
-# Logistic regression has a larger rho there, but where heterogeneity varies: (b) stays open at the smaller one alone.
+# Logistic regression has a larger rho there, except where heterogeneity varies: only at the smaller one (b) stays open.
 STANDARD_RHO = 0.06
 STANDARD_SWEEPS: dict[str, dict[str, tuple[float, ...]]] = {
     "huber": {
@@ -93,7 +89,7 @@ def _problem(family: str, heterogeneity: float) -> dict[str, Any]:
 
 
 def _base(context: Context, family: str, sweep: str) -> dict[str, float]:
-    """What is kept while one thing varies."""
+    """The fixed parameters while one parameter varies."""
     fewer = context.profile == "standard" and family == "logistic" and sweep != "heterogeneity"
     return {**BASE[family], "rho": STANDARD_RHO} if fewer else BASE[family]
 

@@ -1,1 +1,1 @@
-"""Figures and tables of Hou et al. (2023), and what their scripts share."""
+"""Figures and tables of Hou et al. (2023), and shared code of their scripts."""

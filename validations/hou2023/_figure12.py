@@ -1,4 +1,4 @@
-"""What Figure 12 of hou2023 makes of its runs: predicted against measured optima, and the verdicts on them."""
+"""Evaluation of the runs of hou2023 Figure 12: predicted against measured optima, and the verdicts on them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from . import _setting as hou
 from ._limits import Limits
 from ._theory import Theory
 
-HIGH_PRECISION = 0.25  # how far the measured T may be from T*, relatively, for 'high precision'
-FACTOR = 2.0  # what the prescription may cost
-CHANGE = 0.1  # what clipping may change for 'minimal effect'
+HIGH_PRECISION = 0.25  # the largest relative distance of the measured T from T* for 'high precision'
+FACTOR = 2.0  # the largest cost of the prescription
+CHANGE = 0.1  # the largest change by clipping for 'minimal effect'
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Everything measured: gap = (f(x_T) - f*)/(f(x_0) - f*) and psi [X^2], each (steps, iterations, epsilons, lanes);
+    """All measurements: gap = (f(x_T) - f*)/(f(x_0) - f*) and psi [X^2], each (steps, iterations, epsilons, lanes);
     at_best is the position of 1/p* among the expected steps, fixed the T at which epsilons are compared."""
 
     steps: tuple[float, ...]
@@ -45,7 +45,7 @@ def interval(samples: Any) -> dict[str, Any]:
 
 
 def at_epsilon(theory: Theory, table: Table, k: int) -> dict[str, Any]:
-    """What is measured and predicted at one epsilon."""
+    """The measurements and predictions at one epsilon."""
     epsilon, at_best, iterations = table.epsilons[k], table.at_best, table.iterations
     nearest = table.nearest(theory, k)
     gap, psi = table.gap[:, :, k], table.psi[:, :, k]
@@ -57,7 +57,7 @@ def at_epsilon(theory: Theory, table: Table, k: int) -> dict[str, Any]:
     everything = gap.reshape(-1, gap.shape[-1])
 
     def best(grid: Sequence[float], samples: Any) -> dict[str, Any]:
-        return vars(limits.optimum(grid, samples, 2 * len(table.epsilons)))  # a claim speaks of two at each epsilon
+        return vars(limits.optimum(grid, samples, 2 * len(table.epsilons)))  # a claim concerns two at each epsilon
 
     return {
         "epsilon": epsilon,
@@ -113,7 +113,7 @@ def unclipped(grid: hou.Grid, theory: Theory, table: Table) -> list[dict[str, An
 def claims(
     per_epsilon: list[dict[str, Any]], theory: Theory, table: Table, bound: dict[str, Any], free: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """All verdicts; which of them are known is for the script to say."""
+    """All verdicts; the script records which of them are known."""
     by_T = [_best_T(per_epsilon, table, *which) for which in (("gap", "f(x_T) - f*"), ("psi", "psi_T"))]
     return [
         _best_steps(per_epsilon, 1.0 / theory.prescribed("p", 1.0)),
@@ -146,7 +146,7 @@ def _best_steps(per_epsilon: list[dict[str, Any]], steps: float) -> dict[str, An
         "claim": "for every epsilon, at T nearest T*, the best of the tested numbers of local steps is 1/p*",
         "verdict": limits.all_in([e["best_steps"]["tied"] for e in per_epsilon], [(steps,)] * len(per_epsilon)),
         "paper": f"Appendix D: the optimal local steps 'align with what the theory suggests', 1/p* = {steps:g}",
-        "measured": f"best 1/p, of those that cannot be told from it: {_sets(per_epsilon, 'best_steps')}",
+        "measured": f"best 1/p, of those that cannot be distinguished from it: {_sets(per_epsilon, 'best_steps')}",
     }
 
 
@@ -156,7 +156,7 @@ def _independent(per_epsilon: list[dict[str, Any]], fixed: int) -> dict[str, Any
         "claim": f"the best number of local steps is the same for every epsilon, at T nearest T* and at T = {fixed}",
         "verdict": limits.all_equal([[e[kind]["tied"] for e in per_epsilon] for kind in kinds]),
         "paper": "Appendix D: 'the optimal value of the local step is independent of the epsilon'",
-        "measured": "best 1/p, of those that cannot be told from it; "
+        "measured": "best 1/p, of those that cannot be distinguished from it; "
         + "; ".join(f"at T {where}: {_sets(per_epsilon, kind)}" for kind, where in kinds.items()),
     }
 
@@ -168,7 +168,7 @@ def _best_T(per_epsilon: list[dict[str, Any]], table: Table, kind: str, name: st
         "claim": f"for every epsilon the tested T that minimises E[{name}] at p* is within {HIGH_PRECISION:.0%} of T*",
         "verdict": limits.all_in([e[what]["tied"] for e in per_epsilon], claimed),
         "paper": "Appendix D: 'our theory is able to predict this value with high precision' (no number)",
-        "measured": "best T, of those that cannot be told from it: "
+        "measured": "best T, of those that cannot be distinguished from it: "
         + _each(per_epsilon, lambda e: f"T* = {e['T']:.0f}, measured {_set(e[what])}"),
     }
 

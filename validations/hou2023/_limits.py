@@ -1,8 +1,9 @@
-"""What samples over lanes settle in the validations of hou2023: where an optimum lies, and ratios of smallest means.
+"""Statistics of samples over lanes in the validations of hou2023: the place of an optimum, and ratios of smallest
+means.
 
-Lanes are paired: what is compared was run with the same noise and the same coins. Samples are positive and skewed, so
-that means are compared by the logarithm of their ratio (delta method). All limits are Student's with Bonferroni's
-correction, asymptotic in the lanes: in one claim they leave out a true value with a probability of at most 1%.
+Lanes are paired: compared runs have the same noise and the same coins. Samples are positive and skewed, so that means
+are compared by the logarithm of their ratio (delta method). All limits are Student's with Bonferroni's correction,
+asymptotic in the lanes: in one claim they leave out a true value with a probability of at most 1%.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ FALSE_ALARM = 0.01  # probability that the limits of a claim leave out a true va
 
 @dataclass(frozen=True)
 class Optimum:
-    """Where the smallest mean on a grid lies.
+    """The place of the smallest mean on a grid.
 
     ``best``: the grid's value with the smallest mean; ``tied``: the confidence set of the truly best, that is all
     values whose means are not significantly larger, from ``low`` to ``high``; ``trivial``: whether it is an end of the
     grid and every value between the ends is worse in these tests, or better in no lane; ``non_trivial``: whether it is
-    better than both ends in tests with 1% on each grid, since the claim that all optima of several grids are so is
-    wrong only if it is wrong for a certain one of them; ``value`` and ``error``: its mean and standard error.
+    better than both ends in tests with 1% on each grid. That is enough, since the claim that all optima of several
+    grids are so is wrong only if it is wrong for a certain one of them; ``value`` and ``error``: its mean and standard
+    error.
     """
 
     best: float
@@ -50,7 +52,7 @@ def _log_ratios(upper: Array, lower: Array) -> tuple[Array, Array]:
 
 
 def _critical(lanes: int, probability: float) -> float:
-    """What Student's t exceeds with this probability."""
+    """The value that Student's t exceeds with this probability."""
     return float(stats.t.isf(probability, lanes - 1))
 
 
@@ -68,7 +70,7 @@ def worse(samples: Array, sets: int) -> Any:
 
 
 def optimum(grid: Sequence[float], samples: Array, grids: int = 1) -> Optimum:
-    """The optimum of samples (len(grid), lanes), where one claim speaks of so many grids."""
+    """The optimum of samples (len(grid), lanes), where one claim concerns this number of grids."""
     means, out, alone = samples.mean(axis=1), worse(samples, grids), worse(samples, 1)
     best = int(np.argmin(means))
     tied = tuple(g for g, beaten in zip(grid, out) if not beaten)
@@ -86,7 +88,7 @@ def optimum(grid: Sequence[float], samples: Array, grids: int = 1) -> Optimum:
 
 
 def resampled_best(grid: Sequence[float], samples: Array, count: int) -> Array:
-    """The best value in so many bootstrap resamples of the lanes, always the same resamples."""
+    """The best value in this number of bootstrap resamples of the lanes, always the same resamples."""
     lanes = samples.shape[1]
     weights = np.random.default_rng(0).multinomial(lanes, np.full(lanes, 1.0 / lanes), size=count)
     values: Array = np.asarray(grid, dtype=np.float64)[np.argmin(weights @ samples.T, axis=1)]
@@ -116,14 +118,15 @@ def largest(found: Sequence[Limits]) -> Limits:
 
 
 def mean(samples: Array, cases: int) -> Limits:
-    """The mean of samples (lanes,), one of so many cases of one claim."""
+    """The mean of samples (lanes,), one of this number of cases of one claim."""
     critical = _critical(len(samples), FALSE_ALARM / (2 * cases))
     estimate, half = float(samples.mean()), critical * float(samples.std(ddof=1)) / math.sqrt(len(samples))
     return Limits(estimate, estimate - half, estimate + half)
 
 
 def ratio(upper: Array, lower: Array, cases: int) -> Limits:
-    """The smallest mean of ``upper`` (k, lanes) over the smallest of ``lower`` (m, lanes), in so many cases of a claim.
+    """The smallest mean of ``upper`` (k, lanes) over the smallest of ``lower`` (m, lanes), for this number of cases of
+    a claim.
 
     Whichever row i of ``upper`` is the smallest, the ratio is at least mean_i/mean_j for every j, and i is one of those
     not `worse`: the lower limit is the smallest over such i of the largest lower limit over j, of m ratios at once. The
@@ -157,7 +160,7 @@ def difference_at_best(first: tuple[Array, Array], second: tuple[Array, Array], 
 
 
 def settle(certain: Iterable[bool], impossible: Iterable[bool]) -> str:
-    """The verdict on a claim about all cases, of each of which it is known whether it is certain or impossible."""
+    """The verdict on a claim about all cases, each of which is certain, impossible, or neither."""
     return "not-reproduced" if any(impossible) else "reproduced" if all(certain) else "inconclusive"
 
 
@@ -169,7 +172,7 @@ def all_within(found: Sequence[Limits], low: float, high: float) -> str:
 def all_in(found: Sequence[Collection[float]], claimed: Sequence[Collection[float]]) -> str:
     """The verdict on the claim that each optimum, of which a confidence set was found, is one of the claimed values.
 
-    Where no claimed value was tested nothing is settled.
+    Where no claimed value was tested, nothing is decided.
     """
     pairs = [(set(f), set(c)) for f, c in zip(found, claimed, strict=True)]
     return settle((f <= c for f, c in pairs), (bool(c) and not f & c for f, c in pairs))

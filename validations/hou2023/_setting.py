@@ -1,4 +1,4 @@
-"""What the validations of hou2023 share: convex problems, noise, and runs of both algorithms.
+"""Shared code of the validations of hou2023: convex problems, noise, and runs of both algorithms.
 
 Algorithm 1 (DP-FedAvg) makes tau local steps in each of T/tau rounds. Algorithm 2 (DP-ScaffNew) communicates with
 probability p = 1/tau in each of T iterations: tau local steps are expected. Both take full gradients and eta = 1/L.
@@ -33,13 +33,13 @@ PAPER_EPSILONS = (0.5, 1.0, 2.0, 3.3)
 CONDITION = 50.0
 PROBLEMS = "convex problems, a quadratic with 40 clients and logistic regression with 5, for the paper's networks"
 DIFFERS = f"{PROBLEMS}, and f(x_T) - f* for its test error rate"
-"""How the observations' runs differ from the paper's."""
-INFINITE = "inf"  # what stands for epsilon = infinity in the data files, where numbers are finite
+"""The differences of the observations' runs from the paper's."""
+INFINITE = "inf"  # the text for epsilon = infinity in the data files, where numbers are finite
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """A problem with a starting point, and held-out records (features and labels -1, +1) where there are any."""
+    """A problem with a starting point, and held-out records (features and labels -1, +1) if it has any."""
 
     name: str
     problem: Problem
@@ -60,7 +60,7 @@ class Setting:
 
     @cached_property
     def gap(self) -> float:
-        """f(x_0) - f* [F]: a private run that ends above it is worse than none."""
+        """f(x_0) - f* [F]: a private run that ends above it is worse than no run."""
         return self.problem.value(self.start) - self.problem.constants.f_star
 
     def test_error(self, final: Array) -> Array:
@@ -88,7 +88,7 @@ class Setting:
 
 
 def quadratic(seed: int, clients: int = 40) -> Setting:
-    """A strongly convex quadratic problem: every client has condition number 50, and a centre of its own."""
+    """A strongly convex quadratic problem: every client has condition number 50, and its own centre."""
     problem = random_quadratic(clients=clients, dimension=5, condition=CONDITION, heterogeneity=0.1, seed=seed)
     w_star = problem.constants.w_star
     assert w_star is not None
@@ -122,13 +122,13 @@ def settings(seed: int) -> list[Setting]:
 
 
 def printed_sigma(threshold: float, rounds: float, epsilon: float) -> float:
-    """Lemma 1's standard deviation of one message's noise [X] with v = 4, for so many (expected) rounds: pT."""
+    """Lemma 1's standard deviation of one message's noise [X] with v = 4, for this (expected) number of rounds: pT."""
     return threshold * math.sqrt(V * rounds * math.log(1.0 / DELTA)) / epsilon
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Runs of one algorithm: so many lanes for each epsilon, all of them in one batch."""
+    """Runs of one algorithm: ``lanes`` replicates for each epsilon, all of them in one batch."""
 
     setting: Setting
     algorithm: str
@@ -148,7 +148,7 @@ class Grid:
         """T = iterations with (expected) tau local steps; lanes in order of sigmas [X]. Only the start and the end are
         observed: a value of the objective costs as much as a step.
 
-        Each sigma has its own lanes; what is run with the same number of sigmas shares its noise and its coins.
+        Each sigma has its own lanes; runs with the same number of sigmas share their noise and their coins.
         """
         s, lanes = self.setting, self.lanes * len(sigmas)
         sigma = np.repeat(np.asarray(sigmas, dtype=np.float64), self.lanes).tolist()
@@ -176,7 +176,7 @@ class Grid:
 
 
 def label(epsilon: float) -> str:
-    """How an epsilon is written in data files."""
+    """The form of an epsilon in data files."""
     return INFINITE if math.isinf(epsilon) else f"{epsilon:g}"
 
 
@@ -184,7 +184,7 @@ def certified_factors(pairs: Sequence[tuple[int, int, float]], algorithm: str) -
     """sigma/C of one message that dpfl_theory.privacy certifies, for each (tau, T, epsilon) at delta = 1e-5.
 
     All messages and all coins are seen (local privacy), neighbours differ in one client (zero-out). Of DP-FedAvg's
-    fixed number of rounds only the square root counts; of DP-ScaffNew's random one the whole distribution.
+    fixed number of rounds only the square root matters; of DP-ScaffNew's random number the whole distribution matters.
     """
 
     dp_fedavg: Any = get("dp-fedavg")
@@ -198,7 +198,7 @@ def certified_factors(pairs: Sequence[tuple[int, int, float]], algorithm: str) -
         run = dp_scaffnew(rounds=T, communication_probability=1.0 / tau)
         return calibrate(run, epsilon=epsilon, delta=DELTA, start=6.0 * math.sqrt(T / tau) / epsilon)
 
-    with ThreadPoolExecutor(min(2, threads.available())) as pool:  # convolutions leave the interpreter's lock
+    with ThreadPoolExecutor(min(2, threads.available())) as pool:  # convolutions release the interpreter's lock
         return dict(zip(pairs, pool.map(job, pairs), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Where the optimum of a hyper-parameter lies in runs of hou2023's algorithms, and what to say of it."""
+"""The optimum of a hyper-parameter in runs of hou2023's algorithms, and the claims on it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sweep(
     """Runs at (tau, T) points, all epsilons in one batch, and the optimum along the axis for each epsilon.
 
     Suboptimality is relative to f(x_0) - f*; below 1e-12 of that it counts as 1e-12: rounding errors are not compared.
-    ``grids``: of how many optima one claim speaks. ``samples`` and ``tests`` (test errors) are (axis, lanes).
+    ``grids``: the number of optima that one claim concerns. ``samples`` and ``tests`` (test errors) are (axis, lanes).
     """
     gaps, errors = [], []
     for tau, T in points:
@@ -65,13 +65,13 @@ def sweep(
 
 
 def stored(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The entries as data files have them, without the single lanes."""
+    """The entries in the form of data files, without the single lanes."""
     return [{k: v for k, v in entry.items() if k not in ("samples", "tests")} for entry in entries]
 
 
 def each(context: Context, work: Mapping[str, partial[Any]]) -> list[Any]:
-    """What these calls give, lists of entries or of such lists, as points that are kept and that several processes
-    make; the names say what each is about."""
+    """The results of these calls, lists of entries or of such lists, as points. Points are cached, and several
+    processes compute them; the names describe them."""
 
     def read(found: Any) -> Any:
         if not isinstance(found, dict):
@@ -125,23 +125,23 @@ def tuned_sweep(
 
 
 def counts(context: Context) -> tuple[int, ...]:
-    """Of how many rounds the runs of a sweep over iterations are."""
+    """The numbers of rounds of the runs of a sweep over iterations."""
     return context.pick(full=ROUND_COUNTS, paper=ROUND_COUNTS, standard=POWERS_OF_TWO)
 
 
 def significant(values: Any, digits: int = 4) -> list[float]:
-    """Numbers with that many digits, to keep the data files readable."""
+    """Numbers with this number of digits, to keep the data files readable."""
     return [float(f"{v:.{digits}g}") for v in values]
 
 
 def describe(entries: Sequence[dict[str, Any]], by: str = "epsilon") -> str:
-    """One line on optima: epsilon (or what else they belong to), best and interval."""
+    """One line on optima: epsilon (or another name of each), best and interval."""
     found = [(e[by], e["optimum"]) for e in entries]
     return ", ".join(f"{name}: {o['best']:g} ({o['low']:g} to {o['high']:g})" for name, o in found)
 
 
 def bars(ax: Any, x: Any, entries: Sequence[dict[str, Any]], **look: Any) -> None:
-    """Optima with the intervals of values that cannot be told from them."""
+    """Optima with the intervals of values that cannot be distinguished from them."""
     best = np.array([e["optimum"]["best"] for e in entries], dtype=float)
     low, high = (np.array([e["optimum"][side] for e in entries], dtype=float) for side in ("low", "high"))
     ax.errorbar(x, best, [best - low, high - best], capsize=3, linestyle="none", **look)
@@ -178,7 +178,7 @@ def trend(
 def existence(claim: str, entries: Sequence[dict[str, Any]], paper: str, expected: str | None = None) -> dict[str, Any]:
     """The claim that all these optima are non-trivial.
 
-    Not reproduced where an end of its grid is the best, as far as the tests see; inconclusive where they cannot say.
+    Not reproduced where an end of its grid is the best by the tests; inconclusive where they do not decide.
     """
     trivial = any(e["optimum"]["trivial"] for e in entries)
     clear = all(e["optimum"]["non_trivial"] for e in entries)
@@ -211,7 +211,7 @@ def curves(ax: Any, entries: Sequence[dict[str, Any]]) -> None:
 
 
 def crosses(ax: Any, entries: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]]) -> None:
-    """What other noise gives at some of the epsilons, in the same colours."""
+    """The results with other noise at some of the epsilons, in the same colours."""
     shades = colours(entries)
     for entry in others:
         ax.plot(

@@ -1,4 +1,4 @@
-"""Corollary 1 and Theorem 1 of hou2023, as the catalogue has them, for one problem."""
+"""Corollary 1 and Theorem 1 of hou2023, from the catalogue, for one problem."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._setting import DELTA, Setting, V
 
 
 class Theory:
-    """Corollary 1 and Theorem 1 as the catalogue has them, for one problem."""
+    """Corollary 1 and Theorem 1 from the catalogue, for one problem."""
 
     def __init__(self, setting: Setting) -> None:
         problem, c = setting.problem, setting.problem.constants

@@ -22,15 +22,15 @@ from ._theory import Theory
 
 TITLE = "Local steps and iterations of DP-ScaffNew: Corollary 1 against measurement"
 CAPTION = (
-    "DP-ScaffNew on ridge logistic regression with L/mu = 25, records split equally at random over N = 5 clients, "
-    "eta = 1/L, x_0 = h_0 = 0, clipping at C = D = ||x_0 - x*||, noise of Lemma 1 with v = 4 and delta = 1e-5 for "
-    "each (p, T). Appendix D uses the mushroom data (give the LIBSVM file with --data); breast-cancer otherwise. The "
-    "paper prints no N, ridge, C, v or range of epsilon: they are chosen here so that T* is positive, which takes "
-    "epsilon of hundreds, where v = 4 is not enough for privacy (it is up to epsilon = 23, for a fixed number of "
-    "rounds). Theory: dashed lines, Corollary 1's 1/p* and T* and Theorem 1's bound. Measurement: solid lines, means "
-    "over lanes; bands are 95% confidence intervals; vertical bars span the grid values that paired t tests cannot "
-    "tell from the best (1% false alarms in all, asymptotic). A failure here does not refute Figure 12, whose data "
-    "and range differ."
+    "DP-ScaffNew on ridge logistic regression with L/mu = 25, records split equally at random over N = 5 clients, eta "
+    "= 1/L, x_0 = h_0 = 0. Clipping is at C = D = ||x_0 - x*||, and the noise is that of Lemma 1 with v = 4 and delta "
+    "= 1e-5 for each (p, T). Appendix D uses the mushroom data (give the LIBSVM file with --data); breast-cancer "
+    "otherwise. The paper prints no N, ridge, C, v or range of epsilon: they are chosen here so that T* is positive, "
+    "which requires epsilon of hundreds. There v = 4 is not enough for privacy (it is enough up to epsilon = 23, for a "
+    "fixed number of rounds). Theory: dashed lines, Corollary 1's 1/p* and T* and Theorem 1's bound. Measurement: "
+    "solid lines, means over lanes; bands are 95% confidence intervals; vertical bars span the grid values that paired "
+    "t tests cannot distinguish from the best (1% false alarms in all, asymptotic). A failure here does not refute "
+    "Figure 12, whose data and range differ."
 )
 SOURCE = {"paper": "hou2023", "where": "Figure 12, Appendix D (Corollary 1, Theorem 1)"}
 BUDGET_SECONDS = {"full": 25.0, "paper": 900.0}
@@ -108,9 +108,9 @@ def compute(context: Context) -> dict[str, Any]:
     }
 
 
-# Verdicts on the bundled data, by the claim's place; on the user's they are what they are.
+# Verdicts on the bundled data, by the claim's place; on the user's data they are not known.
 KNOWN = {0: "not-reproduced", 2: "not-reproduced", 3: "not-reproduced", 6: "not-reproduced"}
-OURS = (5, 6)  # what the paper does not claim
+OURS = (5, 6)  # claims that are not the paper's
 THEOREM = 4
 RANGE = (
     f"epsilon from {min(EPSILONS):g} to {max(EPSILONS):g}, N = {CLIENTS}, L/mu = {CONDITION:g}, C = ||x_0 - x*|| and v "
@@ -119,10 +119,10 @@ RANGE = (
 
 
 def _claims(made: list[dict[str, Any]], found: str, known: bool) -> list[dict[str, Any]]:
-    """The claims with what is on record, each as the paper's in another setting or as a question of our own."""
+    """The claims with their recorded verdicts, each as the paper's in another setting or as our own question."""
     told = [{**claim, "expected": KNOWN[i]} if known and i in KNOWN else claim for i, claim in enumerate(made)]
     data = f"{found} for the mushroom data; {RANGE}" if known else RANGE
-    differs = {THEOREM: "clipping is in force, and Theorem 1 supposes that it never acts"}
+    differs = {THEOREM: "clipping is active, and Theorem 1 assumes that it never acts"}
     return [ours(c) if i in OURS else elsewhere(c, differs.get(i, data)) for i, c in enumerate(told)]
 
 

@@ -38,10 +38,10 @@ SHARE = 0.25  # C over ||x_0 - x*||
 LARGE = (10.0, 30.0, 100.0, 300.0)
 EPSILONS = (math.inf, *sorted((*LARGE, 0.5, 3.3), reverse=True))
 CERTIFIED = (300.0, 10.0)
-# Calibrating to a random number of rounds takes about a second each.
+# Calibration to a random number of rounds takes about a second each.
 CERTIFIED_TAUS, STANDARD_CERTIFIED_TAUS = (1, 4, 12, 30, 60, 240), (1, 12, 60, 240)
-GRIDS = 4 * len(LARGE)  # optima that a claim speaks of: two problems, two algorithms
-POINT = 0.01  # of test error: what 'almost comparable' means here
+GRIDS = 4 * len(LARGE)  # optima that a claim concerns: two problems, two algorithms
+POINT = 0.01  # of test error: the meaning of 'almost comparable' here
 
 
 def _runs(

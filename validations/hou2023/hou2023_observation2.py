@@ -35,9 +35,9 @@ CHOICE = 240  # the T at which the number of local steps is chosen
 MOST = {"full": 960, "paper": 3840}
 SHARE = 0.25
 EPSILONS = (math.inf, 300.0, 30.0, 10.0)
-GROWTH = 1.1  # what counts as getting worse without noise
+GROWTH = 1.1  # the least ratio that counts as getting worse without noise
 UNCLIPPED = (math.inf, 300.0, 10.0)
-GRIDS = 4 * (len(EPSILONS) - 1)  # optima that a claim speaks of: two problems, two algorithms
+GRIDS = 4 * (len(EPSILONS) - 1)  # optima that a claim concerns: two problems, two algorithms
 
 
 def _runs(grid: hou.Grid, clipping: bool, taus: Sequence[int], most: int, counts: Sequence[int]) -> Any:

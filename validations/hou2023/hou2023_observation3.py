@@ -1,4 +1,4 @@
-"""hou2023 Observation 3: how the optimal numbers of local steps and of iterations move with the privacy budget."""
+"""hou2023 Observation 3: the optimal numbers of local steps and of iterations as functions of the privacy budget."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import _sweeps as sweeps
 TITLE = "The best numbers of local steps and of iterations against the privacy budget"
 CAPTION = (
     "All points are measured: the grid value with the smallest mean of f(x_T) - f*; bars span the values that paired t "
-    "tests cannot tell from it (1% false alarms in all, asymptotic). Left: best number of local steps (for "
+    "tests cannot distinguish from it (1% false alarms in all, asymptotic). Left: best number of local steps (for "
     "DP-ScaffNew expected, 1/p) at T = 240; dashed: 1/p* of Corollary 1, which does not depend on epsilon (theory). "
     "Middle: best T with the local steps that are best for each epsilon, as in the paper. Right: best T with 20 local "
     "steps for all. Problems, C, eta and noise as for Observation 1: L/mu = 50, Lemma 1 with v = 4 and delta = 1e-5."
@@ -34,7 +34,7 @@ COMMON = 20
 MOST = {"full": 640, "paper": 3840}
 SHARE = 0.25
 EPSILONS = (3.3, 10.0, 30.0, 100.0, 300.0)
-GRIDS = 4 * len(EPSILONS)  # optima that a claim speaks of: two problems, two algorithms
+GRIDS = 4 * len(EPSILONS)  # optima that a claim concerns: two problems, two algorithms
 
 
 def _runs(grid: hou.Grid, taus: Sequence[int], most: int, counts: Sequence[int]) -> Any:

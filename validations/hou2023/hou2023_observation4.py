@@ -1,4 +1,4 @@
-"""hou2023 Observation 4: the clipping threshold moves the optimal number of local steps, and what that costs."""
+"""hou2023 Observation 4: the clipping threshold moves the optimal number of local steps, and the cost of that."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from . import _setting as hou
 from . import _sweeps as sweeps
 from ._limits import Limits
 
-TITLE = "The best number of local steps, and what it attains, against the clipping threshold"
+TITLE = "The best number of local steps, and the suboptimality that it attains, against the clipping threshold"
 CAPTION = (
     "All points are measured, T = 240, noise in proportion to C (Lemma 1 with v = 4 and delta = 1e-5). Left and "
     "second: best number of local steps (for DP-ScaffNew expected, 1/p) against C over ||x_0 - x*||; bars span the "
-    "values that paired t tests cannot tell from it (1% false alarms in all, asymptotic); dotted: in proportion "
+    "values that paired t tests cannot distinguish from it (1% false alarms in all, asymptotic); dotted: in proportion "
     "to C and to its square root, as the paper fits for DP-ScaffNew and DP-FedAvg. Corollary 1's 1/p* (theory, dashed) "
     "does not depend on C. Third and last: the mean suboptimality that the best number attains. Problems and eta as "
     "for Observation 1; the paper's thresholds differ by the factor 10, these by 8."
@@ -39,10 +39,10 @@ SHARES = (0.125, 0.25, 0.5, 1.0)  # C over ||x_0 - x*||
 UNCLIPPED = (0.25, 1.0)  # the C whose noise is also run without clipping
 EPSILONS = (300.0, 30.0, 10.0)
 RESAMPLES = 4000
-FACTOR, POINTS = 2.0, 0.02  # what 'does not significantly impact' means here
+FACTOR, POINTS = 2.0, 0.02  # the meaning of 'does not significantly impact' here
 POWERS = {"fedavg": 0.5, "scaffnew": 1.0}
-NEAR = 0.25  # how far an exponent may be from its power: half the way to the other one
-GRIDS = 4 * len(EPSILONS) * len(SHARES)  # optima that a claim speaks of: two problems, two algorithms
+NEAR = 0.25  # the largest distance of an exponent from its power: half the distance to the other one
+GRIDS = 4 * len(EPSILONS) * len(SHARES)  # optima that a claim concerns: two problems, two algorithms
 
 
 def _runs(grid: hou.Grid, taus: Sequence[int], share: float) -> Any:
@@ -181,7 +181,7 @@ def _grows(cases: Any) -> dict[str, Any]:
 
 
 def _costs(cases: dict[tuple[str, str, str], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Suboptimality, which is a question of our own, and test error at the best tau, over the thresholds."""
+    """Suboptimality, which is our own question, and test error at the best tau, over the thresholds."""
     pairs = len(SHARES) * (len(SHARES) - 1)  # in both orders
     ratios = {
         key: limits.largest(

@@ -12,7 +12,7 @@ from dpfl_theory.privacy import account, get
 from dpfl_theory.privacy.noble2022 import epsilon_recipe
 
 RATES: dict[str, Any] = {"user_rate": 0.2, "record_rate": 0.2}
-# Users M, training records R (80 % of a user's, Section 5) and sigma_g as the paper has them, whatever is run here.
+# Users M, training records R (80 % of a user's, Section 5) and sigma_g as in the paper, whatever is run here.
 SYNTHETIC: dict[str, Any] = {"users": 100, "records": 4000, "noise_multiplier": 60.0}
 FEMNIST: dict[str, Any] = {"users": 40, "records": 2000, "noise_multiplier": 30.0}
 MNIST: dict[str, Any] = {"users": 60, "records": 800, "noise_multiplier": 30.0}
@@ -41,7 +41,7 @@ def caption(printed: str, setting: dict[str, Any], steps: Sequence[int], rounds:
     }
 
 
-@functools.cache  # several captions speak of one setting
+@functools.cache  # several captions concern one setting
 def _certified(delta: float, **told: Any) -> float:
     return account(get("dp-scaffold")(**told), delta=delta).epsilon.high
 

@@ -30,7 +30,7 @@ SCALE = (
     "quarter of all. "
     + FEDSGD
     + " The full profile has 40 users with 250 records, 40 rounds and the paper's noise in each local step. The "
-    "standard one has 24 rounds and shows the lowest and the highest heterogeneity alone. The paper profile has 100 "
+    "standard one has 24 rounds and shows only the lowest and the highest heterogeneity. The paper profile has 100 "
     "users with 5000 records and 400 rounds. The data hold the epsilon of each, were the threshold fixed. "
     + noble.PUBLISHED_CODE
 )
@@ -44,7 +44,7 @@ REAL_SCALE = (
 
 @dataclass(frozen=True)
 class Metric:
-    """What is plotted: its key in the runs, its axis label, and whether more is better."""
+    """A plotted quantity: its key in the runs, its axis label, and whether more is better."""
 
     key: str
     label: str
@@ -119,8 +119,8 @@ def _panels(
 ) -> list[dict[str, Any]]:
     """All algorithms on all data and numbers of local steps.
 
-    eta_0 is tuned on the first of the data (the lowest heterogeneity) with the first number of local steps, in the
-    full profile on half the rounds, and kept, as in D.1.
+    eta_0 is tuned on the first of the data (the lowest heterogeneity) with the first number of local steps, and kept,
+    as in D.1. In the full profile it is tuned on half the rounds.
     """
     folds = context.pick(full=1, paper=noble.FOLDS)
     tuning = {**base, "rounds": context.pick(full=base["rounds"] // 2, paper=base["rounds"])}
@@ -169,7 +169,7 @@ def images(context: Context, steps: Sequence[int], metric: Metric) -> dict[str, 
 
 
 def superiority_on_images(panels: Sequence[Mapping[str, Any]], paper: str) -> dict[str, Any]:
-    """What is claimed of accuracy on image data: better where users differ."""
+    """The claims on accuracy on image data: better where users differ."""
     return superiority([p for p in panels if p["heterogeneity"][0] < 100.0], ACCURACY, paper)
 
 
@@ -183,7 +183,7 @@ def _rounded(values: Any) -> list[float]:
 
 
 def lead(panel: Mapping[str, Any], rival: str, metric: Metric) -> np.ndarray:
-    """How much DP-SCAFFOLD-warm is better than a rival at the end, by run; both runs of a pair share their noise."""
+    """The lead of DP-SCAFFOLD-warm over a rival at the end, by run; both runs of a pair share their noise."""
     sign = 1.0 if metric.more_is_better else -1.0
     mine, other = (np.asarray(panel["ends"][name]) for name in (PRIVATE, rival))
     return np.asarray(sign * (mine - other))
@@ -230,7 +230,7 @@ def nearer(panels: Sequence[Mapping[str, Any]], paper: str, expected: str | None
         "verdict": noble.all_within(gaps),
         **noble.on_record(expected),
         "paper": paper,
-        "measured": f"how much nearer, in decades, {LIMITS}: {said}",
+        "measured": f"decrease of the distance, in decades, {LIMITS}: {said}",
     }
 
 
@@ -257,7 +257,7 @@ def growing_gap(
 def sometimes_beats_fedavg(
     panels: Sequence[Mapping[str, Any]], metric: Metric, expected: str | None = None
 ) -> dict[str, Any]:
-    """There is a panel in which DP-SCAFFOLD ends better than FedAvg without privacy."""
+    """In some panel DP-SCAFFOLD ends better than FedAvg without privacy."""
     gaps = noble.simultaneous({f"{p['name']}, K = {p['K']}": lead(p, "FedAvg", metric) for p in panels})
     best = max(gaps, key=lambda name: gaps[name][1])
     mean, low, high = gaps[best]
@@ -303,5 +303,5 @@ def draw(data: Mapping[str, Any], metric: Metric, log: bool = False) -> dict[str
 
 
 def _numbers(values: Sequence[float | None]) -> list[float]:
-    """What is not finite is null in the data, and a gap in the curve."""
+    """A value that is not finite is null in the data, and a gap in the curve."""
     return [math.nan if x is None else x for x in values]

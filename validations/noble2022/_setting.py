@@ -1,13 +1,13 @@
 """The experiments of noble2022 Section 5 and Appendix D.3, shared by the scripts of its figures and tables.
 
-The full profile keeps what shapes a run and shrinks the data: fewer users, a twentieth of the records, and a twentieth
-of the noise multiplier, so that the noise of one local step, 2C sigma_g/(sR), is the paper's. The privacy that goes
-with it is another, and is reported. The paper profile is at the paper's scale; there the step size is tuned on the
-first `TUNING_ROUNDS` rounds.
+The full profile keeps the dynamics of a run and shrinks the data: fewer users, a twentieth of the records, and a
+twentieth of the noise multiplier. So the noise of one local step, 2C sigma_g/(sR), is the paper's. Its privacy differs
+from the paper's, and is reported. The paper profile is at the paper's scale; there the step size is tuned on the first
+`TUNING_ROUNDS` rounds.
 
-What the paper's FedSGD is stays open: Section 2 calls it "a single local update", Section 5 "FedAvg with Ks = 1" beside
-s = 0.2 "for all of the datasets", and the published code runs 1/s local steps. ``FedSGD`` is the latter, K = 1/s at
-the share s; ``FedSGD-one-step`` takes K = 1 step on all records, s = 1.
+The paper does not define FedSGD uniquely: Section 2 calls it "a single local update", Section 5 "FedAvg with Ks = 1"
+together with s = 0.2 "for all of the datasets", and the published code runs 1/s local steps. ``FedSGD`` is the latter,
+K = 1/s at the share s; ``FedSGD-one-step`` takes K = 1 step on all records, s = 1.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from dpfl_theory.validation import Context, elsewhere
 
 ONE_STEP = "DP-FedSGD-one-step"
 ALGORITHMS = ("FedAvg", "FedSGD", "SCAFFOLD-warm", "DP-FedAvg", "DP-FedSGD", ONE_STEP, "DP-SCAFFOLD-warm")
-SHOWN_ALONE = ("FedSGD", "SCAFFOLD-warm")  # no claim speaks of them: two runs are shown, one in the standard profile
+SHOWN_ALONE = ("FedSGD", "SCAFFOLD-warm")  # no claim concerns them: two runs are shown, one in the standard profile
 COLOURS = {
     "FedAvg": style.PALETTE[0],
     "FedSGD": style.PALETTE[4],
@@ -117,11 +117,11 @@ class Setting:
 
 
 class Train(LinearModel):
-    """Training records of which only the minimum of f is asked: no client's own minimum is found."""
+    """Training records of which only the minimum of f is needed: no client's own minimum is computed."""
 
     @functools.cached_property
     def constants(self) -> Constants:
-        """The minimum of f and the curvatures; what is not known is not a number."""
+        """The minimum of f and the curvatures; unknown values are NaN."""
         with threads.single_blas():
             curvature = spectral(self.data)
             best = minimise(global_risk(self.data), curvature.mu_f)
@@ -150,15 +150,15 @@ def split_of(data: Data, seed: int) -> Split:
 
 
 def points(context: Context, calls: Mapping[Name, partial[Any]], part: int, of: int) -> dict[Name, Any]:
-    """What these calls give, by name, as one of so many parts of a script's work: points, which are kept, and which
-    several processes make."""
+    """The results of these calls, by name, as one of several parts of a script's work. They are points: they are
+    cached, and several processes compute them."""
     own = replace(context, progress=context.part(part, of))
     about = [", ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in calls]
     return dict(zip(calls, own.each(list(calls.values()), about), strict=True))
 
 
 def ends(context: Context, values: Sequence[Name]) -> Sequence[Name]:
-    """The values of what a figure varies; in the standard profile the lowest and the highest heterogeneity alone."""
+    """The values that a figure varies; in the standard profile only the lowest and the highest heterogeneity."""
     return context.pick(full=values, paper=values, standard=(values[0], values[-1]))
 
 
@@ -179,17 +179,17 @@ def real(context: Context, gamma: float) -> Data:
 def judged(
     context: Context, claims: Sequence[Mapping[str, Any]], *, synthetic: str = "", images: bool = False, more: str = ""
 ) -> list[dict[str, Any]]:
-    """The paper's claims on accuracy or loss, with what differs from the paper's setting where something does.
+    """The paper's claims on accuracy or loss, with any differences from the paper's setting.
 
     synthetic: the full profile's scale in words, where the claims concern synthetic data, of which the standard one
     differs in the number of rounds; images: whether they concern
-    image data; more: what differs in every profile.
+    image data; more: the differences of every profile.
     """
     differs = [more] if more else []
     if synthetic:
         differs += context.pick(full=[synthetic], paper=[], standard=[synthetic.replace("40 rounds", "24 rounds")])
     if images and context.data is None:
-        differs.append("scikit-learn's digits (1797 images of 10 classes) take the place of FEMNIST (47 classes)")
+        differs.append("scikit-learn's digits (1797 images of 10 classes) replace FEMNIST (47 classes)")
     elif images:
         differs.append("the data are those named with --data, which may not be the paper's FEMNIST")
     return [elsewhere(claim, "; ".join(differs)) if differs else dict(claim) for claim in claims]
@@ -255,7 +255,7 @@ def tuned(
     tried: range | None = None,
 ) -> dict[str, Any]:
     """eta_0 by cross-validation on the training records (D.1): the grid's values are the lanes of one run, which ends
-    after ``most`` rounds. ``tried``: which of them are tried, by default all; each has the same noise either way.
+    after ``most`` rounds. ``tried``: the values that are tried, by default all; each has the same noise in both cases.
 
     The best mean accuracy on held-out folds over the last tenth of the rounds; in a tie the smallest step.
     """
@@ -299,7 +299,7 @@ def measured(
 def accuracies(
     name: str, setting: Setting, eta_0: float, seed: int, device: str, warm: int | None = None
 ) -> np.ndarray:
-    """The test accuracy alone (observed rounds, lanes), which needs neither the minimum nor clients' gradients."""
+    """Only the test accuracy (observed rounds, lanes), which needs neither the minimum nor clients' gradients."""
     return _series(name, setting, eta_0, seed, device, warm, ())["test-accuracy"]
 
 
@@ -329,7 +329,7 @@ def observed_rounds(setting: Setting) -> list[int]:
 
 def privacy(setting: Setting, training: float) -> dict[str, Any]:
     """Epsilon towards a third party at delta = 1/(MR): the paper's recipe, and certified."""
-    # Heterogeneity costs no privacy: data that differ in it alone share one accounting.
+    # Heterogeneity costs no privacy: data that differ only in it share one accounting.
     return _spent(replace(setting, data=replace(setting.data, heterogeneity=()), lanes=1, every=1), int(training))
 
 
@@ -391,7 +391,7 @@ def joined(verdicts: Sequence[str]) -> str:
 
 
 def on_record(expected: str | None) -> dict[str, str]:
-    """The verdict a claim is known to get, where the runs settle it."""
+    """The known verdict of a claim, where the runs decide it."""
     return {} if expected is None else {"expected": expected}
 
 
@@ -401,7 +401,7 @@ def at_end(series: np.ndarray) -> np.ndarray:
 
 
 def records_of(data: Data, seed: int) -> float:
-    """How many records a user has, held-out ones included."""
+    """The number of a user's records, held-out ones included."""
     if data.records is not None:
         return float(data.records)
     split = split_of(data, seed)

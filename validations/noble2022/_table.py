@@ -21,7 +21,7 @@ NOISE = (10.0, 20.0, 40.0, 80.0, 160.0)
 RATES: dict[str, Any] = {"user_rate": 0.05, "record_rate": 0.2}
 EPSILON = 3.0
 USERS, RECORDS = 100, 5000
-RUNS = 5  # the paper's 3 would leave limits that decide nothing
+RUNS = 5  # with the paper's 3 the limits would decide nothing
 LIMITS = "simultaneous 95% limits over runs"
 QUICK = "250 records of a user, where the paper has 5000"
 WARM, COLD = "DP-SCAFFOLD-warm", "DP-SCAFFOLD"
@@ -96,7 +96,7 @@ def compute(
 def _setting(
     first: noble.Setting, data: noble.Data, scale: float, sigma: float, local_steps: int, delta: float
 ) -> noble.Setting:
-    """A cell's setting, with as many rounds as the recipe affords."""
+    """A cell's setting, with the number of rounds that the recipe affords."""
     told: dict[str, Any] = {"users": USERS, "records": int(0.8 * RECORDS), **RATES, "local_steps": local_steps}
     rounds = rounds_recipe(**told, noise_multiplier=sigma, epsilon=EPSILON, delta=delta)
     noise, every = scale * sigma, max(1, rounds // 50)
@@ -104,7 +104,7 @@ def _setting(
 
 
 def warm_rounds(rounds: int) -> int:
-    """Section 3.3: typically 4/l rounds set control variates; where that leaves fewer than 8 rounds, all but 8 do."""
+    """Section 3.3: typically 4/l rounds set control variates; if that leaves fewer than 8 rounds, all but 8 do."""
     return min(round(4.0 / float(RATES["user_rate"])), rounds - 8)
 
 

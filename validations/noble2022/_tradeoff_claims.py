@@ -1,4 +1,4 @@
-"""What noble2022 D.3.3 says of Figures 9 and 10, as predicates on their panels."""
+"""The claims of noble2022 D.3.3 on Figures 9 and 10, as predicates on their panels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def lead(panel: Mapping[str, Any]) -> np.ndarray:
 
 
 def heterogeneous(panels: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """All but those of i.i.d. users."""
+    """The panels without those of i.i.d. users."""
     return [p for p in panels if p["row"] == "synthetic" or p["heterogeneity"][0] < 100.0]
 
 

@@ -1,4 +1,4 @@
-"""Accuracy against a sampling rate when the number of rounds is what a budget affords: noble2022 Figures 9 and 10."""
+"""Accuracy against a sampling rate with the number of rounds that a budget affords: noble2022 Figures 9 and 10."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from . import _setting as noble
 EPSILON, LOCAL_STEPS = 5.0, 10
 ALGORITHMS = ("DP-FedAvg", "DP-SCAFFOLD-warm")
 LIMITS = "simultaneous 95% limits over paired runs"
-# The paper does not print sigma_g for these figures; Section 5's values serve. Users M and training records R as there.
+# The paper does not print sigma_g for these figures; Section 5's values are used. Users M and training records R as
+# there.
 SYNTHETIC: dict[str, Any] = {"users": 100, "records": 4000, "noise_multiplier": 60.0}
 IMAGES: dict[str, Any] = {"users": 40, "records": 2000, "noise_multiplier": 30.0}
 ASSUMED = "the paper prints no sigma_g for this figure: that of Section 5 is assumed"
 QUICK = "50 users with 250 records in the first row, where the paper has 100 with 5000"
-# With 50 users the rates l = 0.08, 0.1 and 0.12 pick different numbers of them, as they do of the paper's 100.
+# With 50 users the rates l = 0.08, 0.1 and 0.12 pick different numbers of them, as with the paper's 100.
 QUICK_USERS = 50
-# A local step adds noise eta_0 2C sigma_g/(s^2 R K): small s needs smaller steps than the other figures' grid has.
+# A local step adds noise eta_0 2C sigma_g/(s^2 R K): small s needs smaller steps than those of the other figures' grid.
 STEP_GRID = tuple(float(x) for x in np.geomspace(0.002, 4.0, 10))
 QUICK_STEPS, STANDARD_STEPS = 5, 3
 
@@ -75,7 +76,7 @@ def compute(
 
 @functools.cache
 def _affordable(**rates: Any) -> tuple[int, dict[str, float]]:
-    """T for the budget by the paper's recipe, and what T rounds certifiably spend."""
+    """T for the budget by the paper's recipe, and the certified epsilon of T rounds."""
     told: dict[str, Any] = {**rates, "local_steps": LOCAL_STEPS}
     delta = 1.0 / (told["users"] * told["records"])
     rounds = rounds_recipe(**told, epsilon=EPSILON, delta=delta)
@@ -83,7 +84,7 @@ def _affordable(**rates: Any) -> tuple[int, dict[str, float]]:
 
 
 def _around(record_rate: float, count: int = QUICK_STEPS) -> range:
-    """Those values of the grid which give a local step's noise about the same size for every s: eta_0 about 4 s^2.
+    """The values of the grid with about the same size of a local step's noise for every s: eta_0 about 4 s^2.
 
     >>> [round(STEP_GRID[i], 4) for i in _around(0.2)]
     [0.0252, 0.0586, 0.1364, 0.3175, 0.7388]
@@ -120,7 +121,7 @@ class _Panel:
             every=max(1, rounds // 40),
         )
         # Each rate has its own step size, so that none is favoured; as in D.1 it is kept for higher heterogeneity.
-        # Tuning runs all rounds or half: in the first 100 the warm start takes a larger share, which calls for larger
+        # Tuning runs all rounds or half: in the first 100 the warm start takes a larger share, which favours larger
         # steps.
         self.first = replace(self.setting, data=lowest, lanes=1, every=1)
 
@@ -139,7 +140,7 @@ class _Panel:
         }
 
     def runs(self, tuned: Mapping[Any, Any]) -> dict[tuple[str, noble.Setting], partial[Any]]:
-        """The runs with those."""
+        """The runs with these step sizes."""
         c = self.context
         return {
             (name, self.setting): partial(
@@ -149,7 +150,7 @@ class _Panel:
         }
 
     def data(self, tuned: Mapping[Any, Any], series: Mapping[Any, Any]) -> dict[str, Any]:
-        """What is shown."""
+        """The shown panels."""
         setting, curves, ends, steps = self.setting, {}, {}, {}
         for name in ALGORITHMS:
             choice, run = tuned[f"eta_0 of {name}", self.first], np.asarray(series[name, setting])

@@ -13,8 +13,8 @@ from . import _setting as noble
 
 TITLE = "Figure 1: train loss on synthetic data, DP-SCAFFOLD against DP-FedAvg and DP-FedSGD"
 CAPTION = (
-    "Train loss over the rounds on the synthetic data of Appendix D.2, by level of heterogeneity (columns), for "
-    "K = 50 and 100 local steps (rows), softmax regression with ridge 5e-3. Solid: with privacy noise of multiplier "
+    "Train loss over the rounds on the synthetic data of Appendix D.2, for softmax regression with ridge 5e-3. "
+    "Columns: level of heterogeneity; rows: K = 50 and 100 local steps. Solid: with privacy noise of multiplier "
     "sigma_g in every local step and gradients clipped at the median of their lengths, as in the paper; dashed: "
     "without either. Bands: smallest to largest of the runs. " + panels.SCALE
 )

@@ -21,11 +21,11 @@ CAPTION = (
     "(vertical lines) that the recipe of Appendix B affords for epsilon = 5, delta = 1/(MR) and the paper's M, R and "
     "sigma_g. Bands: smallest to largest of the runs. Step sizes are tuned for each s and algorithm, at the lowest "
     "heterogeneity, on all T rounds (half in the standard profile). Gradients are clipped at the median of their "
-    "lengths, as in the paper. By default the second row shows digits over 20 users. The standard profile leaves out "
-    "s = 0.1, (0, 0) and gamma = 0%. Below the paper profile there are 50 users with 250 records each in the first "
-    "row, with the paper's noise in each local step. The paper's third row, a neural network, is not a "
-    "convex problem and is left out. The digits take the place of the paper's FEMNIST, and the paper prints no sigma_g "
-    "for this figure, so that Section 5's is assumed: a claim that fails here does not carry over here, and is not "
+    "lengths, as in the paper. By default the second row shows digits over 20 users. The standard profile leaves out s "
+    "= 0.1, (0, 0) and gamma = 0%. Below the paper profile the first row has 50 users with 250 records each, with the "
+    "paper's noise in each local step. The paper's third row, a neural network, is not a convex problem and is left "
+    "out. The digits replace the paper's FEMNIST, and the paper prints no sigma_g for this figure, so that Section 5's "
+    "is assumed: a claim that fails here does not carry over here, and is not "
     "refuted. " + noble.PUBLISHED_CODE
 )
 SOURCE = {"paper": "noble2022", "where": "Figure 10, Appendix D.3.3"}

@@ -13,8 +13,8 @@ from . import _setting as noble
 
 TITLE = "Figure 2: test accuracy on image data by similarity of the users"
 CAPTION = (
-    "Test accuracy over the rounds for softmax regression on image data, of which gamma % are distributed at random "
-    "and the rest sorted by label (columns), with K = 50 local steps. Solid: with privacy noise and clipping at the "
+    "Test accuracy over the rounds for softmax regression on image data, with K = 50 local steps. Columns: gamma % of "
+    "the data are distributed at random and the rest sorted by label. Solid: with privacy noise and clipping at the "
     "median; dashed: without. Bands: smallest to largest of the runs. The paper's second row, a neural network on "
     "MNIST, is not a convex problem and is left out. " + panels.REAL_SCALE
 )

@@ -80,7 +80,7 @@ def _spread(shown: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _ratio(above: Any, below: Any, confidence: float) -> noble.Limits:
     """The ratio of two samples' standard deviations, and its limits by the F distribution. Runs of a pair share their
-    noise; what correlation that brings makes the ratio vary less, so that the limits are cautious."""
+    noise; the resulting correlation makes the ratio vary less, so that the limits are conservative."""
     ratio = float(np.var(above, ddof=1) / np.var(below, ddof=1))
     factor = float(f.ppf(0.5 + confidence / 2.0, len(above) - 1, len(below) - 1))
     return ratio**0.5, (ratio / factor) ** 0.5, (ratio * factor) ** 0.5

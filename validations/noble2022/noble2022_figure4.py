@@ -13,9 +13,10 @@ from . import _setting as noble
 
 TITLE = "Figure 4: gradient dissimilarity on synthetic data"
 CAPTION = (
-    "How much the users' gradients differ at the server's model, (1/M) sum ||grad F_i||^2 - ||grad F||^2, in the runs "
-    "of Figure 1. It does not vanish at the optimum, where it is the heterogeneity of the data (dotted); a model that "
-    "has drifted to other users' optima shows more. Solid: with privacy noise and clipping at the median; dashed: "
+    "The dissimilarity of the users' gradients at the server's model, (1/M) sum ||grad F_i||^2 - ||grad F||^2, in the "
+    "runs of Figure 1. It does not vanish at the optimum, where it is the heterogeneity of the data (dotted); a model "
+    "that has drifted to other users' optima has a larger one. Solid: with privacy noise and clipping at the median; "
+    "dashed: "
     "without. " + panels.SCALE
 )
 SOURCE = {"paper": "noble2022", "where": "Figure 4, Appendix D.3.1"}

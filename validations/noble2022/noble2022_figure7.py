@@ -13,8 +13,8 @@ from . import _setting as noble
 
 TITLE = "Figure 7: test accuracy on image data by similarity of the users"
 CAPTION = (
-    "Test accuracy over the rounds for softmax regression on image data, of which gamma % are distributed at random "
-    "and the rest sorted by label (columns), with K = 50 and 100 local steps (rows). Solid: with privacy noise and "
+    "Test accuracy over the rounds for softmax regression on image data. Columns: gamma % of the data are distributed "
+    "at random and the rest sorted by label; rows: K = 50 and 100 local steps. Solid: with privacy noise and "
     "clipping at the median; dashed: without. Bands: smallest to largest of the runs. " + panels.REAL_SCALE
 )
 SOURCE = {"paper": "noble2022", "where": "Figure 7, Appendix D.3.1"}

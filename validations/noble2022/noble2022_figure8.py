@@ -13,8 +13,8 @@ from . import _setting as noble
 
 TITLE = "Figure 8: gradient dissimilarity on image data by similarity of the users"
 CAPTION = (
-    "Gradient dissimilarity over the rounds for softmax regression on image data, of which gamma % are distributed at "
-    "random and the rest sorted by label (columns), with K = 50 and 100 local steps (rows). Dotted: at the optimum. "
+    "Gradient dissimilarity over the rounds for softmax regression on image data. Columns: gamma % of the data are "
+    "distributed at random and the rest sorted by label; rows: K = 50 and 100 local steps. Dotted: at the optimum. "
     "Solid: with privacy noise and clipping at the median; dashed: without. Bands: smallest to largest of the runs. "
     + panels.REAL_SCALE
 )

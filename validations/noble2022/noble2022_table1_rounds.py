@@ -10,15 +10,15 @@ from dpfl_theory.privacy.noble2022 import epsilon_recipe, epsilon_theorem, round
 from dpfl_theory.report import style
 from dpfl_theory.validation import Context, main
 
-TITLE = "How many rounds a budget affords: the T columns of Tables 1 and 4, and the captions' epsilons"
+TITLE = "The number of rounds that a budget affords: the T columns of Tables 1 and 4, and the captions' epsilons"
 CAPTION = (
     "Left: the largest number of rounds T with epsilon = 3 for sigma_g = 10 in the setting of Tables 1 and 4 (M = 100 "
     "users, R = 4000 training records each, l = 0.05, s = 0.2, delta = 1/(MR)): printed; by the recipe of Appendix B's "
     "Implementation paragraph; by the three steps of Theorem 4.1's proof without approximation (0 from K = 20 on, not "
-    "shown); and certified for DP-SCAFFOLD by a privacy loss distribution. Middle: certified epsilon of the printed "
-    "T, for each sigma_g (10 and 160 in the standard profile). Right: the figure captions' epsilons. The recipe pays "
-    "for a term of Lemma B.7 that does not vanish as the noise grows; certified accounting does not, although it "
-    "counts on less: neither users' sampling nor the other users' noise hides a record there."
+    "shown); and certified for DP-SCAFFOLD by a privacy loss distribution. Middle: certified epsilon of the printed T, "
+    "for each sigma_g (10 and 160 in the standard profile). Right: the figure captions' epsilons. The recipe pays for "
+    "a term of Lemma B.7 that does not vanish as the noise grows; certified accounting does not, although it relies on "
+    "less: neither users' sampling nor the other users' noise hides a record there."
 )
 SOURCE = {"paper": "noble2022", "where": "Tables 1 and 4, Figures 1-8, Appendices B and D.3"}
 BUDGET_SECONDS = {"full": 12.0, "paper": 900.0}

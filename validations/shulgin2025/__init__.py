@@ -1,1 +1,1 @@
-"""Figures and tables of Shulgin et al. (2025), and what their scripts share."""
+"""Figures and tables of Shulgin et al. (2025), and shared code of their scripts."""

@@ -47,8 +47,8 @@ def step(task: setting.Task, case: Case) -> float:
 
 
 def terms(task: setting.Task, case: Case, noise: float) -> dict[str, float]:
-    """The terms of the right side [F/X] as the statements have them: Theorem 1's, and with noise Theorem 2's. Every
-    hypothesis of the theorem is tested."""
+    """The terms of the right side [F/X] from the statements: Theorem 1's, and with noise Theorem 2's. Every hypothesis
+    of the theorem is tested."""
     theorem = get("shulgin2025.theorem2" if noise else "shulgin2025.theorem1")
     values = _letters(task, case, noise)
     for assumption in theorem.assumptions:
@@ -138,7 +138,7 @@ def compare(
 
 
 def claim(theorem: str, title: str, points: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """That the bound holds at every point."""
+    """The claim that the bound holds at every point."""
     ratios = [p["measured"] / p["bound"] for p in points]
     above = [p for p in points if p["measured"] - runs.SURE * p["error"] > p["bound"]]
     below = all(p["measured"] + runs.SURE * p["error"] <= p["bound"] for p in points)
@@ -154,7 +154,7 @@ def claim(theorem: str, title: str, points: Sequence[dict[str, Any]]) -> dict[st
 
 
 def draw_start(ax: Any, points: Sequence[dict[str, Any]]) -> None:
-    """The gradient's length at the start: a bound above it says nothing."""
+    """The gradient's length at the start: a bound above it is vacuous."""
     ax.axhline(points[0]["start"], color=style.NEUTRAL, linewidth=1.0, linestyle="--", zorder=1)
     ax.set_yscale("log")
     ax.set_xscale("log")

@@ -41,7 +41,7 @@ def over(ax: Any, what: str, points: Sequence[Mapping[str, Any]], colour: str, d
 
 
 def power(values: Any) -> Any:
-    """10 to the values; None, which stands for a run that overflowed, is left out of the drawing."""
+    """10 to the values; None, the value of a run that overflowed, is left out of the drawing."""
     return 10.0 ** np.array([np.nan if v is None else v for v in values], dtype=float)
 
 

@@ -21,18 +21,19 @@ BETAS = (0.001, *setting.BETAS)
 EPSILON, DELTA = 8.0, 1e-5
 """The private setting's numbers are lost in the text: these are an assumption."""
 ASSUMED = "the budget (8, 1e-5) and 100 clients are assumed, the paper's budget being lost and its workers 10"
-"""What is not the paper's in the private setting."""
+"""The differences of the private setting from the paper's."""
 
 
 def counts(context: Context) -> tuple[int, int]:
-    """How many lanes measure a configuration and how many tune its step, the same in all figures: they share runs."""
+    """The numbers of lanes that measure a configuration and that tune its step, the same in all figures: they share
+    runs."""
     return context.pick(full=12, paper=64), context.pick(full=2, paper=4)
 
 
 @functools.cache
 def tasks(seed: int) -> list[setting.Task]:
-    """With noise: 100 clients, fewer features and full gradients. With 10 clients the noise that hides a client drowns
-    what these problems have to say."""
+    """With noise: 100 clients, fewer features and full gradients. With 10 clients the noise that hides a client hides
+    all differences on these problems."""
     split = similarity_split("digits", clients=100, percent=100.0, features=5, ridge=1e-3, test_share=0.1, seed=seed)
     quadratic = make("quadratic", clients=100, dimension=20, condition=10.0, heterogeneity=1.0, seed=seed)
     return [
@@ -42,7 +43,7 @@ def tasks(seed: int) -> list[setting.Task]:
 
 
 def describe(context: Context, problems: Sequence[setting.Task], **more: Any) -> dict[str, Any]:
-    """What a figure with noise was made with, as plain data."""
+    """The configuration of a figure with noise, as plain data."""
     clients = problems[0].problem.n
     noise = sigma(clients)
     return {
@@ -63,8 +64,8 @@ def describe(context: Context, problems: Sequence[setting.Task], **more: Any) ->
         },
         "step grid": runs.steps(context),
         "unit of beta, tau and alpha": "G_0, the mean length of the clients' gradients at the start",
-        "unit of the step": "1/L_f, or G_0/L_f with server normalisation; chosen by the final training loss on lanes "
-        "of its own",
+        "unit of the step": "1/L_f, or G_0/L_f with server normalisation; chosen by the final training "
+        "loss on separate lanes",
         "problems": {task.key: task.describe() for task in problems},
         "standard errors for a verdict": runs.SURE,
         **more,

@@ -1,4 +1,4 @@
-"""Runs of shulgin2025's methods: steps tuned on a grid, measurements on fresh lanes, and what to say of them."""
+"""Runs of shulgin2025's methods: steps tuned on a grid, measurements on fresh lanes, and statistics of them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from . import _setting as setting
 
 EVERY = 5
 FLOOR = -6.0
-"""log10 of the relative suboptimality below which a problem counts as solved: what lies below is set to it."""
+"""log10 of the relative suboptimality below which a problem counts as solved: values below it are set to it."""
 SURE = 5.0
-"""Standard errors that a paired mean must be from 0: one false alarm in about 10^4 with 16 lanes."""
+"""The least distance of a paired mean from 0, in standard errors: one false alarm in about 10^4 with 16 lanes."""
 
 
 def steps(context: Context) -> list[float]:
@@ -41,8 +41,10 @@ class Config:
 
 @dataclass(frozen=True)
 class Tuning:
-    """Scores of one configuration over the grid of steps, means over lanes of log10 of f(x_k) - f* over f(x_0) - f*, no
-    lower than FLOOR, +inf where a run overflows: ``final`` after the last round, ``average`` over the rounds."""
+    """Scores of one configuration over the grid of steps: ``final`` after the last round, ``average`` over the rounds.
+
+    A score is a mean over lanes of log10 of f(x_k) - f* over f(x_0) - f*, no lower than FLOOR, +inf where a run
+    overflows."""
 
     config: Config
     grid: Sequence[float]
@@ -81,7 +83,7 @@ def tune(
     return [found[c] for c in configs]
 
 
-@functools.cache  # a figure may show what another one has tuned
+@functools.cache  # a figure may show results that another one has tuned
 def _tuned(
     task: setting.Task,
     own: tuple[Config, ...],
@@ -111,7 +113,7 @@ def _tuned(
 
 
 def _logs(values: Array, first: Array) -> Array:
-    """log10 of values/first, no lower than FLOOR; what is not finite counts as +inf."""
+    """log10 of values/first, no lower than FLOOR; values that are not finite count as +inf."""
     ratio = np.where(np.isfinite(values), values, np.inf) / first
     return np.asarray(np.log10(np.maximum(ratio, 10.0**FLOOR)))
 
@@ -150,7 +152,7 @@ def _measured(
 
 
 def summary(measured: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of a measurement: mean and standard error of the final value, and the curve with its range."""
+    """The stored summary of a measurement: mean and standard error of the final value, and the curve with its range."""
     logs = measured["logs"]
     out = {
         "curve": rounded(logs.mean(axis=1)),
@@ -172,15 +174,15 @@ OBSERVED = [*range(0, setting.ROUNDS, EVERY), setting.ROUNDS]
 
 
 def standard_error(x: Array) -> float:
-    """Of the mean over lanes."""
+    """The standard error of the mean over lanes."""
     return float(np.std(x, ddof=1) / len(x) ** 0.5)
 
 
 def paired(lower: Array, higher: Array) -> float:
-    """How many standard errors the mean over lanes of ``higher - lower`` is above 0."""
+    """The mean over lanes of ``higher - lower``, in standard errors."""
     with np.errstate(invalid="ignore"):
         difference = np.asarray(higher) - np.asarray(lower)
-    if not np.isfinite(difference).all():  # a run overflowed: who overflows in more lanes is behind
+    if not np.isfinite(difference).all():  # a run overflowed: the method that overflows in more lanes is worse
         ahead = float(np.sign(difference[np.isinf(difference)]).sum())
         return math.copysign(math.inf, ahead) if ahead else 0.0
     spread = standard_error(difference)
@@ -189,12 +191,12 @@ def paired(lower: Array, higher: Array) -> float:
 
 
 def verdict(scores: Sequence[float]) -> str:
-    """Of "all of these are above 0", each given in standard errors."""
+    """The verdict on "all of these are above 0", each given in standard errors."""
     if any(z < -SURE for z in scores):
         return "not-reproduced"
     return "reproduced" if all(z > SURE for z in scores) else "inconclusive"
 
 
 def rounded(values: Any, digits: int = 4) -> list[float]:
-    """A list of floats with that many significant digits, to keep the data files readable."""
+    """A list of floats with this number of significant digits, to keep the data files readable."""
     return [float(f"{v:.{digits}g}") for v in values]

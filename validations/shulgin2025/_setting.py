@@ -1,8 +1,8 @@
 """The setting of shulgin2025 Section 6 and Appendix I on convex problems, shared by the scripts of its figures.
 
 The paper trains ResNet20 on CIFAR-10 with 10 workers for 300 rounds. Here: softmax regression on the bundled digits,
-and heterogeneous quadratics. beta, tau and alpha have the unit of a gradient, and the paper does not report how long
-its gradients are: the printed numbers are read as multiples of G_0, the mean length of the clients' gradients at the
+and heterogeneous quadratics. beta, tau and alpha have the unit of a gradient, and the paper does not report the length
+of its gradients. The printed numbers are read as multiples of G_0, the mean length of the clients' gradients at the
 start. Step sizes are multiples of 1/L_f, or of G_0/L_f where the server normalises, and are tuned.
 """
 
@@ -36,7 +36,7 @@ DIFFERS = (
     "softmax regression on digits and heterogeneous quadratics in place of ResNet20 on CIFAR-10; the loss in place of "
     "the test accuracy; beta and alpha in units of the first gradients' length"
 )
-"""What is not the paper's in the experiments here."""
+"""The differences of the experiments here from the paper's."""
 ROUNDS = 300
 BETAS = (0.01, 0.1, 1.0, 10.0)
 ALPHAS = (0.01, 0.1, 1.0, 10.0)
@@ -59,9 +59,9 @@ COLOURS = {
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A problem with its start and what the clients compute in a round.
+    """A problem with its start and the clients' computation in a round.
 
-    radius: a lane starts this far from w*, in a direction of its own; None for the origin in every lane.
+    radius: a lane starts at this distance from w*, in its own direction; None for the origin in every lane.
     """
 
     key: str
@@ -96,7 +96,7 @@ class Task:
         return np.stack([self.problem.client_gradient(i, w) for i in range(self.problem.n)])
 
     def describe(self) -> dict[str, Any]:
-        """What was solved, as plain data."""
+        """The solved problem, as plain data."""
         c = self.problem.constants
         return {
             "problem": self.problem.name,
@@ -125,14 +125,14 @@ def tasks(seed: int) -> list[Task]:
 
 
 def algorithm(task: Task, method: str, beta: Any, alpha: Any, step: Any, noise: float = 0.0) -> Algorithm:
-    """The method with beta (or tau) and alpha in units of G_0, the step in its natural unit, and the noise in units of
-    the message's largest length; numbers, or one for each lane."""
+    """The method with beta (or tau) and alpha in units of G_0, and the step in its natural unit. The noise is in units
+    of the message's largest length; numbers, or one for each lane."""
     scale, L = task.scale, task.problem.constants.L_f
     beta, alpha, gamma = (np.asarray(x, dtype=float) for x in (beta, alpha, step))
     tau, smoothing = plain(beta * scale), plain(alpha * scale)
     if method == "clip21":
         return clip21(plain(gamma / L), tau, sigma=plain(noise * beta * scale), gradient=task.gradient)
-    if method == "dp-sgd":  # beta times the normalised gradient: beta only stretches the step
+    if method == "dp-sgd":  # beta times the normalised gradient: beta only scales the step
         spread = noise / task.problem.n**0.5
         return DPSGD(plain(gamma * beta * scale / L), SmoothedNormalise(smoothing), spread, gradient=task.gradient)
     server = method == "ec-server"

@@ -1,4 +1,4 @@
-"""shulgin2025 Figures 1 and 2: how the result of alpha-NormEC depends on alpha and beta, and Theorem 1's bound."""
+"""shulgin2025 Figures 1 and 2: the dependence of alpha-NormEC on alpha and beta, and Theorem 1's bound."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CAPTION = (
     "alpha-NormEC without noise, on softmax regression with digits shuffled over 10 workers, batches of 32 (top) and "
     "10 heterogeneous quadratics with full gradients (bottom). Left and middle: measured; log10 of the relative "
     "suboptimality after 300 rounds (and test accuracy) with the step tuned in each cell, without and with server "
-    "normalisation; what lies below 1e-6 counts as 1e-6. alpha and beta are in units of G_0, the mean length of the "
+    "normalisation; values below 1e-6 count as 1e-6. alpha and beta are in units of G_0, the mean length of the "
     "clients' gradients at the start. Right: Theorem 1 (server normalisation, full gradients, the largest step it "
     "allows, alpha = 0.01) over the memories' residual R, for beta a share 0.9 and 0.1 of alpha + R; points are "
     "measured, lines are theory, the thin ones the terms for the share 0.9. Above the dashed line, the gradient's "
-    "length at the start, a bound says nothing."
+    "length at the start, a bound is vacuous."
 )
 SOURCE = {"paper": "shulgin2025", "where": "Figures 1, 2 and 7, Section 6.1, Appendix I.2.1; Theorem 1"}
 BUDGET_SECONDS = {"full": 41.0, "paper": 240.0}
@@ -36,13 +36,13 @@ SHARES = (0.9, 0.1)
 BEST, SMALLEST, LARGEST = 0.1, 0.01, 10.0
 """The paper's best beta, and its extremes."""
 FACTOR = 0.3
-"""Decades, a factor of 2: what varies by less is called stable."""
+"""Decades, a factor of 2: a smaller variation is called stable."""
 MODERATE = tuple(a for a in setting.ALPHAS if a <= 1.0)
 
 
 def compute(context: Context) -> dict[str, Any]:
     lanes, trials = context.pick(full=16, paper=64, standard=12), context.pick(full=1, paper=3)
-    at_best = max(lanes, 16)  # what is claimed of the best beta needs more
+    at_best = max(lanes, 16)  # the claims on the best beta need more
     tasks = setting.tasks(context.seed)
     configs = [Config(m, b, a) for m in METHODS for b in setting.BETAS for a in setting.ALPHAS]
     kept, claims = [], []
@@ -73,8 +73,8 @@ def compute(context: Context) -> dict[str, Any]:
             "alpha": setting.ALPHAS,
             "step grid": runs.steps(context),
             "unit of beta and alpha": "G_0, the mean length of the clients' gradients at the start",
-            "unit of the step": "1/L_f, or G_0/L_f with server normalisation; chosen by the final training loss on "
-            "lanes of its own",
+            "unit of the step": "1/L_f, or G_0/L_f with server normalisation; chosen by the final training "
+            "loss on separate lanes",
             "lanes": lanes,
             "tuning lanes": trials,
             "problems": {task.key: task.describe() for task in tasks},
@@ -159,7 +159,7 @@ EXPECTED: dict[str, dict[tuple[str, str], tuple[str, str, str]]] = {
         ("quadratic", "ec-server"): ("reproduced", "inconclusive", "inconclusive"),
     },
 }
-"""The verdicts that are known; below the paper profile the grid of steps is half as fine, and some hang on it."""
+"""The known verdicts; below the paper profile the grid of steps is half as fine, and some depend on it."""
 
 
 def _accuracy(found: dict[str, Any]) -> str:

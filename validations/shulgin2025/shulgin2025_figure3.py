@@ -15,16 +15,16 @@ from ._runs import Config
 
 TITLE = "Error compensation against none: alpha-NormEC and DP-SGD with smoothed normalisation"
 CAPTION = (
-    "Measured, without noise for privacy: alpha-NormEC without server normalisation (solid) against DP-SGD with "
-    "beta times the smoothed normalisation (dashed). Top: softmax regression on digits shuffled over 10 workers, "
-    "batches of 32. Bottom: 10 heterogeneous quadratics, full gradients, random starts. beta and alpha are in units "
-    "of G_0, the mean length of the clients' gradients at the start. The step size is tuned for each method, beta "
-    "and alpha on one grid, which ends about one decade above the best steps of alpha-NormEC, as the paper's does. "
-    "Left: suboptimality for each beta at alpha = 0.01, where dashed lines coincide if the grid has the same "
-    "product of beta and step; bands: 10% to 90% quantiles over lanes. Middle: after 300 rounds, against beta; "
-    "dotted: DP-SGD when its grid is wide enough, which is the same for every beta, since only the product of beta "
-    "and step enters. Right: after 300 rounds with beta = 0.1, against alpha. Bars: two standard errors. What lies "
-    "below 1e-6 of the start counts as 1e-6. The paper has no bound for either method as they are run here."
+    "Measured, without noise for privacy: alpha-NormEC without server normalisation (solid) against DP-SGD with beta "
+    "times the smoothed normalisation (dashed). Top: softmax regression on digits shuffled over 10 workers, batches of "
+    "32. Bottom: 10 heterogeneous quadratics, full gradients, random starts. beta and alpha are in units of G_0, the "
+    "mean length of the clients' gradients at the start. The step size is tuned for each method, beta and alpha on one "
+    "grid. It ends about one decade above the best steps of alpha-NormEC, as the paper's does. Left: suboptimality for "
+    "each beta at alpha = 0.01, where dashed lines coincide if the grid has the same product of beta and step; bands: "
+    "10% to 90% quantiles over lanes. Middle: after 300 rounds, against beta; dotted: DP-SGD when its grid is wide "
+    "enough, which is the same for every beta, since only the product of beta and step enters. Right: after 300 rounds "
+    "with beta = 0.1, against alpha. Bars: two standard errors. Values below 1e-6 of the start count as 1e-6. The "
+    "paper has no bound for either method as they are run here."
 )
 SOURCE = {"paper": "shulgin2025", "where": "Figure 3, Section 6.1, Appendix I.2.2 and its table (Figure 8)"}
 BUDGET_SECONDS = {"full": 20.0, "paper": 240.0}
@@ -47,7 +47,7 @@ def compute(context: Context) -> dict[str, Any]:
             "alpha": setting.ALPHAS,
             "step grid": grid,
             "unit of beta and alpha": "G_0, the mean length of the clients' gradients at the start",
-            "unit of the step": "1/L_f; the step is chosen by the final training loss on lanes of its own",
+            "unit of the step": "1/L_f; the step is chosen by the final training loss on separate lanes",
             "lanes": lanes,
             "tuning lanes": trials,
             "problems": {task.key: task.describe() for task in tasks},
@@ -162,7 +162,7 @@ EXPECTED = {
         "quadratic": ("reproduced", "reproduced", "reproduced", "not-reproduced", "reproduced"),
     },
 }
-"""The verdicts that are known; below the paper profile the grid of steps is half as fine, and some hang on it."""
+"""The known verdicts; below the paper profile the grid of steps is half as fine, and some depend on it."""
 
 
 def _list(values: Any) -> str:

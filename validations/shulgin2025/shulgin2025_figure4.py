@@ -19,16 +19,16 @@ from ._runs import Config
 TITLE = "Private training: alpha-NormEC with and without server normalisation"
 CAPTION = (
     "Private alpha-NormEC at alpha = 0.01 on softmax regression with digits (top) and heterogeneous quadratics "
-    "(bottom), 100 clients, 300 rounds. (epsilon, delta) = (8, 1e-5) and the 100 clients are assumed: the copy at "
-    "hand lost the paper's budget, and its experiments have 10 workers. The noise of one message is certified to give "
-    "the assumed budget to a client (zero-out) against those who see sums. beta is in units of G_0, the mean length "
-    "of the clients' gradients at the start; steps are tuned on one grid. Left and middle: measured; left, "
-    "suboptimality over rounds (bands: 10% to 90% quantiles over lanes), middle, after the last round (bars: two "
-    "standard errors). Right: Theorem 2 for server normalisation with the largest step it allows and the memories' R "
-    "that makes its bound smallest: points are measured, lines are theory. The runs of the right panels start with "
-    "memories that hold a share of the true first gradients, as large as R asks; no noise hides it, so that these "
-    "runs are not private. All others start with zero memories. Above the dashed line, the gradient's length at the "
-    "start, a bound says nothing. Suboptimality has no bound in the paper."
+    "(bottom), 100 clients, 300 rounds. (epsilon, delta) = (8, 1e-5) and the 100 clients are assumed: the available "
+    "copy lost the paper's budget, and its experiments have 10 workers. The noise of one message is certified to give "
+    "the assumed budget to a client (zero-out) against those who see sums. beta is in units of G_0, the mean length of "
+    "the clients' gradients at the start; steps are tuned on one grid. Left and middle: measured; left, suboptimality "
+    "over rounds (bands: 10% to 90% quantiles over lanes), middle, after the last round (bars: two standard errors). "
+    "Right: Theorem 2 for server normalisation with the largest step it allows and the memories' R that makes its "
+    "bound smallest: points are measured, lines are theory. The runs of the right panels start with memories that hold "
+    "a share of the true first gradients, as large as R requires; no noise hides it, so that these runs are not "
+    "private. All others start with zero memories. Above the dashed line, the gradient's length at the start, a bound "
+    "is vacuous. Suboptimality has no bound in the paper."
 )
 SOURCE = {"paper": "shulgin2025", "where": "Figure 4, Section 6.2; Theorem 2"}
 BUDGET_SECONDS = {"full": 32.0, "paper": 240.0}
@@ -43,7 +43,7 @@ BOUND_ALPHA = 0.01
 
 def compute(context: Context) -> dict[str, Any]:
     lanes, trials = private.counts(context)
-    at_bound = context.pick(full=lanes, paper=lanes, standard=6)  # the bounds are far above what is measured
+    at_bound = context.pick(full=lanes, paper=lanes, standard=6)  # the bounds are far above the measured values
     tasks = private.tasks(context.seed)
     noise = private.sigma(tasks[0].problem.n)
     configs = [Config(m, b, setting.ALPHA) for m in PAIR for b in private.BETAS]
@@ -123,7 +123,7 @@ EXPECTED = {
     "full": {"digits": ("reproduced", "reproduced"), "quadratic": ("reproduced", "inconclusive")},
     "paper": {"digits": ("reproduced", "reproduced"), "quadratic": ("reproduced", "reproduced")},
 }
-"""The verdicts that are known."""
+"""The known verdicts."""
 
 
 def _accuracy(found: dict[str, Any]) -> str:

@@ -18,15 +18,15 @@ from ._runs import Config
 TITLE = "Private training: alpha-NormEC against DP-Clip21"
 CAPTION = (
     "Measured, in the private setting of Figure 4 (100 clients, 300 rounds, alpha = 0.01). (epsilon, delta) = (8, "
-    "1e-5) and the 100 clients are assumed: the copy at hand lost the paper's budget, and its experiments have 10 "
-    "workers. The noise of one message is certified to give the assumed budget against those who see sums. Compared "
-    "are private alpha-NormEC with and without server normalisation and DP-Clip21 with tau = beta, so that messages "
-    "are equally long and noise and guarantee are the same. Top: softmax regression on digits; bottom: heterogeneous "
+    "1e-5) and the 100 clients are assumed: the available copy lost the paper's budget, and its experiments have 10 "
+    "workers. The noise of one message is certified to give the assumed budget against those who see sums. The figure "
+    "compares private alpha-NormEC with and without server normalisation and DP-Clip21. With tau = beta, messages are "
+    "equally long, and noise and guarantee are the same. Top: softmax regression on digits; bottom: heterogeneous "
     "quadratics. Steps are tuned on one grid. Left: suboptimality over rounds of alpha-NormEC without server "
     "normalisation (solid) and DP-Clip21 (dashed); bands: 10% to 90% quantiles over lanes. Middle: after the last "
-    "round. Right: how many decades of f - f* alpha-NormEC without server normalisation is below DP-Clip21, after the "
-    "last round and in the mean over rounds, each with the steps that are best for it and with common noise. Bars: "
-    "two standard errors. The paper has no bound for DP-Clip21; that of alpha-NormEC is in Figure 4."
+    "round. Right: the decades of f - f* by which alpha-NormEC without server normalisation is below DP-Clip21, after "
+    "the last round and in the mean over rounds. Each has the steps that are best for it, with common noise. Bars: two "
+    "standard errors. The paper has no bound for DP-Clip21; that of alpha-NormEC is in Figure 4."
 )
 SOURCE = {"paper": "shulgin2025", "where": "Figures 5 and 6, Section 6.2"}
 BUDGET_SECONDS = {"full": 32.0, "paper": 240.0}
@@ -35,7 +35,7 @@ SHARED_RUNS = "shulgin2025 runs with noise"
 METHODS = ("ec", "clip21", "ec-server")
 COLOURS = dict(zip(private.BETAS, panels.COLOURS))
 MARGIN = 0.05
-"""Decades of f - f*, 12%: what is less counts as no difference. The paper gives no number for "significantly"."""
+"""Decades of f - f*, 12%: less counts as no difference. The paper gives no number for "significantly"."""
 
 
 def compute(context: Context) -> dict[str, Any]:
@@ -166,7 +166,7 @@ EXPECTED = {
         "quadratic": ("not-reproduced", "reproduced", "not-reproduced", "not-reproduced"),
     },
 }
-"""The verdicts that are known."""
+"""The known verdicts."""
 
 
 def draw(data: dict[str, Any]) -> dict[str, Any]:

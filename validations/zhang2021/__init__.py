@@ -1,1 +1,1 @@
-"""Figures and tables of Zhang et al. (2021), and what their scripts share."""
+"""Figures and tables of Zhang et al. (2021), and shared code of their scripts."""

@@ -1,4 +1,4 @@
-"""What the validations of zhang2021 Section 2.1 share: exact stationary points, and the algorithms run to their end."""
+"""Shared code of the validations of zhang2021 Section 2.1: exact stationary points, and runs of the algorithms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpfl_theory.problems.piecewise import FixedPoint
 from dpfl_theory.problems.scalar import ScalarQuadratics
 
 STARTS = np.linspace(-10.0, 10.0, 41)
-"""Where the runs start [X]."""
+"""The starting points of the runs [X]."""
 
 
 def algorithm(clipping: str, step: Fraction, steps: int, threshold: Fraction | None) -> Algorithm:
@@ -48,7 +48,8 @@ def ends(
     device: str,
     starts: Sequence[float] | np.ndarray = STARTS,
 ) -> np.ndarray:
-    """Where runs from these starting points are after so many rounds (starts,) [X]; nan where they diverged."""
+    """The points of runs from these starting points after this number of rounds, (starts,) [X]; nan where they
+    diverged."""
     problem: Problem = records(clients) if clipping == "gradient" else clients.problem()
     begin = np.asarray(starts, dtype=np.float64)[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -75,7 +76,7 @@ def ended(
     exact: Sequence[Fraction],
     device: str,
 ) -> dict[str, Any]:
-    """The runs of one setting as plain data: where they end, and how far from the exact point where it is unique."""
+    """The runs of one setting as plain data: their ends, and the distance from the exact point where it is unique."""
     found = ends(clients, clipping, step, steps, threshold, rounds, device)
     settled = found[np.isfinite(found)]
     return {

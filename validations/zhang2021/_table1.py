@@ -1,4 +1,5 @@
-"""Stationary points of FedAvg on problem (8) of zhang2021, for each thing that can be clipped: exact, and by runs."""
+"""Stationary points of FedAvg on problem (8) of zhang2021, for each quantity that can be clipped: exact, and by
+runs."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ ENDLESS_BELOW = F(1, 18)
 """Endless local steps reach the clients' minimisers below 2/36."""
 MANY = (1, 2, 3, 5, 7, 10, 14, 20, 30, 50, 70, 100, 200)
 ENDLESS = 1000
-"""After so many local steps of 1/50 every client is at its minimiser to 1e-8: Q = infinity when running."""
+"""After this number of local steps of 1/50 every client is at its minimiser to 1e-8: Q = infinity in runs."""
 SHOWN = F(1, 50)
 
 
@@ -83,7 +84,7 @@ def over_local_steps(clients: ScalarQuadratics, context: Context) -> list[dict[s
 
 
 def runs(clients: ScalarQuadratics, context: Context) -> list[dict[str, Any]]:
-    """The algorithms, from many starts: where they end, and how far from the exact point."""
+    """The algorithms, from many starts: their ends, and the distance from the exact point."""
     slow = context.pick(full=(), paper=STEPS[:2])
     # Clipped gradients move x by at most c eta a round: the smallest steps take many rounds to run from 10 away.
     one = [(r, s, 1) for r in ("none", "gradient", "difference", "model") for s in (*slow, *STEPS[2:], *LARGE)]

@@ -1,4 +1,4 @@
-"""Records over i.i.d. and non-i.i.d. clients, and what zhang2021 Figure 1 shows of their local updates."""
+"""Records over i.i.d. and non-i.i.d. clients, and the data of zhang2021 Figure 1 on their local updates."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ PARTITIONS = {
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """One random draw of what a measurement hangs on: the records, those that are held out, and, by ``seed``, how the
-    others are split over clients."""
+    """One random draw of a measurement's data: the records, those that are held out, and, by ``seed``, the split of the
+    others over clients."""
 
     key: str
     pool: Dataset
@@ -63,8 +63,8 @@ def _digits() -> Dataset:
 
 
 def draws(seed: int, number: int) -> dict[str, Draw]:
-    """Draw ``number`` (below 1000): digits, and new synthetic records with as many features and classes; a fifth of
-    each is held out."""
+    """Draw ``number`` (below 1000): digits, and new synthetic records with the same numbers of features and classes; a
+    fifth of each is held out."""
     own = 1000 * seed + number
     x, y, _ = synthetic_classes(1, 20, 2000, 10, 0.0, 0.1, own)
     return {
@@ -82,7 +82,7 @@ def _draw(key: str, found: Dataset, seed: int) -> Draw:
 
 
 class Updates:
-    """Keeps what Figure 1 shows: lengths and angles of the local updates in round SHOWN, and those of their average.
+    """Keeps the data of Figure 1: lengths and angles of the local updates in round SHOWN, and those of their average.
 
     lengths, angles: (cohort, lanes);  average: (2, lanes), length and angle; angles in degrees.
     """

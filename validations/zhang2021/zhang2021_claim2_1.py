@@ -1,4 +1,4 @@
-"""zhang2021 Claim 2.1: FedAvg with model clipping misses the optimum, exactly and by running it."""
+"""zhang2021 Claim 2.1: FedAvg with model clipping misses the optimum, exactly and by runs."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from . import _setting as shared
 TITLE = "Claim 2.1: model clipping stops short of the optimum"
 CAPTION = (
     "FedAvg with clipped models on f_i = (x - b_i)^2/2, b = (-c/2, -c/2, kc), against lambda = (1 - eta)^Q. Lines: the "
-    "stationary point, exact, in units of c. Dots: where the algorithm ends from 41 starting points for several (eta, "
+    "stationary point, exact, in units of c. Dots: the ends of the algorithm from 41 starting points for several (eta, "
     "Q); they agree. Left: k = 5 as in the claim (k > 4), where the printed formula lambda c/(3 - 2 lambda) is right "
     "for every lambda in (0, 1); clipping updates to the same c instead reaches the optimum once lambda is large "
-    "enough. Right: for k <= 4 the stationary point follows the formula only while k (3 - 2 lambda) >= 3 + lambda; "
-    "for k = 2 it meets the optimum from lambda = 3/5 on, so the claim needs a large k."
+    "enough. Right: for k <= 4 the stationary point follows the formula only while k (3 - 2 lambda) >= 3 + lambda; for "
+    "k = 2 it meets the optimum from lambda = 3/5 on, so the claim needs a large k."
 )
 SOURCE = {"paper": "zhang2021", "where": "Claim 2.1, Section 2.1"}
 BUDGET_SECONDS = {"full": 3.0, "paper": 40.0}
 
 F = Fraction
 FACTORS = (F(9, 2), F(5), F(10), F(100))
-"""k > 4, as the proof asks."""
+"""k > 4, as the proof requires."""
 SMALL_FACTORS = (F(2), F(3), F(4))
 THRESHOLDS = (F(1, 10), F(1), F(10))
 STEPS = (F(1, 100), F(1, 10), F(1, 2), F(9, 10), F(1))

@@ -1,4 +1,4 @@
-"""zhang2021 Figures 1 and 2 and Table 2: local updates of i.i.d. and non-i.i.d. clients, and what clipping costs."""
+"""zhang2021 Figures 1 and 2 and Table 2: local updates of i.i.d. and non-i.i.d. clients, and the cost of clipping."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ TITLE = "Distribution of local updates, i.i.d. and not, and the accuracy that cl
 CAPTION = (
     "Measured, on softmax regression instead of networks: digits (top) and synthetic records with 10% wrong labels "
     "(bottom), 40 clients of which 20 take part in a round, 16 local steps with mini-batches of a quarter of a "
-    "client's records. Left and middle: length of each local update in round 16 and its angle to the global update "
-    "of round 15 (Section 2.2's formula), for i.i.d. clients and for two label-sorted shards each; small dots are "
-    "clients of four independent partitions, the large ones the averaged updates. Right: how much test accuracy is "
-    "lost, on average over the last 5 of 48 rounds, when updates are clipped at half of their mean length, against the "
-    "standard deviation of the lengths in round 16, for five kinds of partition; bars: two standard errors over "
-    "independent partitions, each with held-out records, a run and, of the synthetic data, records of its own. Runs "
-    "with and without clipping share mini-batches and clients. No curve here is theory."
+    "client's records. Left and middle: length of each local update in round 16 and its angle to the global update of "
+    "round 15 (Section 2.2's formula), for i.i.d. clients and for two label-sorted shards each; small dots are clients "
+    "of four independent partitions, the large ones the averaged updates. Right: the test accuracy that is lost when "
+    "updates are clipped at half of their mean length, on average over the last 5 of 48 rounds. It is plotted against "
+    "the standard deviation of the lengths in round 16, for five kinds of partition. Bars: two standard errors over "
+    "independent partitions, each with its own held-out records, run and, of the synthetic data, records. Runs with "
+    "and without clipping share mini-batches and clients. No curve here is theory."
 )
 SOURCE = {"paper": "zhang2021", "where": "Figures 1 and 2, Table 2, Section 2.2"}
 BUDGET_SECONDS = {"full": 22.0, "paper": 130.0}
@@ -44,7 +44,7 @@ where a claim has several; asymptotic in the partitions)."""
 PLOTTED = 4
 
 Samples = dict[tuple[str, str], dict[str, list[float]]]
-"""(data set, kind of partition) -> what was measured -> a number for each independent partition."""
+"""(data set, kind of partition) -> name of the measurement -> a number for each independent partition."""
 
 
 def compute(context: Context) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _dots(key: str, kind: str, updates: list[Updates]) -> dict[str, Any]:
 
 
 def _point(key: str, kind: str, values: dict[str, list[float]]) -> dict[str, Any]:
-    """Means over partitions and their standard errors, and the numbers that the claims are about."""
+    """Means over partitions and their standard errors, and the numbers that the claims concern."""
     told = {what: [float(np.mean(x)), float(np.std(x, ddof=1) / math.sqrt(len(x)))] for what, x in values.items()}
     every = {what: np.round(values[what], 6) for what in ("drop", "deviation", "spread")}
     return {"data": key, "partition": kind, **told, "every partition": every}
@@ -159,7 +159,7 @@ def _interval(values: Any, family: int = 1) -> tuple[float, float, float]:
 
 
 def _verdict(low: float, high: float) -> str:
-    """Of "this is above 0"."""
+    """The verdict on "this is above 0"."""
     return "reproduced" if low > 0.0 else "not-reproduced" if high < 0.0 else "inconclusive"
 
 
@@ -189,7 +189,7 @@ def _claims(samples: Samples, context: Context) -> list[dict[str, Any]]:
 DIFFERS = (
     "softmax regression on digits and synthetic records, with 40 clients, in place of networks on EMNIST and Cifar-10"
 )
-"""What is not the paper's."""
+"""The differences from the paper."""
 
 
 CONCENTRATED = "the local update magnitudes are more concentrated on IID data than on Non-IID data"
@@ -217,12 +217,12 @@ COMPARED = (
         " points",
     ),
 )
-"""What is compared between i.i.d. clients and the paper's kind of non-i.i.d. ones: what was measured, the claim, what
-the paper says, and the unit."""
+"""The comparisons of i.i.d. clients with the paper's kind of non-i.i.d. ones: the measurement, the claim, the paper's
+words, and the unit."""
 
 
 def _correlation(samples: Samples, what: str, meaning: str) -> dict[str, Any]:
-    """That the drop grows with how far the lengths are apart, over all data sets and kinds of partition."""
+    """The claim that the drop grows with the spread of the lengths, over all data sets and kinds of partition."""
     keys = list(dict.fromkeys(key for key, _ in samples))
     groups = [list(samples), *([case for case in samples if case[0] == key] for key in keys)]
     found = [np.clip(_interval(_ranks(samples, cases, what), len(groups)), -1.0, 1.0) for cases in groups]
@@ -240,7 +240,7 @@ def _correlation(samples: Samples, what: str, meaning: str) -> dict[str, Any]:
 
 
 def _ranks(samples: Samples, cases: list[tuple[str, str]], what: str) -> list[float]:
-    """Spearman's rank correlation of the drop with what was measured over these settings, for each partition."""
+    """Spearman's rank correlation of the drop with a measurement over these settings, for each partition."""
     drop, value = (np.array([samples[case][name] for case in cases]) for name in ("drop", what))
     return [float(stats.spearmanr(value[:, j], drop[:, j]).statistic) for j in range(drop.shape[1])]
 
@@ -255,7 +255,7 @@ EXPECTED = {
         "synthetic": ("reproduced", "reproduced", "reproduced"),
     },
 }
-"""The verdicts that are known."""
+"""The known verdicts."""
 KNOWN = {"deviation": "reproduced", "spread": "inconclusive"}
 
 MARKERS = dict(zip(PARTITIONS, ("o", "D", "^", "s", "v")))

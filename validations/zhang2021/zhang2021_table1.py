@@ -1,4 +1,4 @@
-"""zhang2021 Table 1: the stationary points of FedAvg on problem (8), in rational arithmetic and by running it."""
+"""zhang2021 Table 1: the stationary points of FedAvg on problem (8), in rational arithmetic and by runs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dpfl_theory.validation import Context, main, ours
 from . import _setting as shared
 from . import _table1 as table
 
-TITLE = "Table 1: the stationary points of FedAvg on problem (8), for each thing that can be clipped"
+TITLE = "Table 1: the stationary points of FedAvg on problem (8), for each quantity that can be clipped"
 CAPTION = (
-    "Stationary points of FedAvg on f_1 = (x-4)^2/2, f_2 = (2x-1)^2/2, f_3 = (6x+1)^2/2 with optimum 0 and threshold "
-    "c = 1, for each thing that can be clipped. Lines: exact, from the piecewise-linear equation of one round in "
-    "rational arithmetic; where one is missing, no stationary point attracts. Dots: where the algorithm ends from 41 "
+    "Stationary points of FedAvg on f_1 = (x-4)^2/2, f_2 = (2x-1)^2/2, f_3 = (6x+1)^2/2 with optimum 0 and threshold c "
+    "= 1, for each quantity that can be clipped. Lines: exact, from the piecewise-linear equation of one round in "
+    "rational arithmetic; where one is missing, no stationary point attracts. Dots: the ends of the algorithm from 41 "
     "starting points in [-10, 10], which agree. Stars: the entries that Table 1 prints. Left: one local step, against "
     "the local step size; beyond 6/41 the unclipped method diverges. Section 2.1 says that for Q = 1 clipping updates "
     "is clipping gradients; with it all four printed entries are right. Right: local step size 1/50, against the "

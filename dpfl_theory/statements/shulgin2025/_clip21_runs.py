@@ -1,4 +1,4 @@
-"""How shulgin2025's statements on Clip21 are run, and Clip21 on the line in rational numbers.
+"""Runs for shulgin2025's statements on Clip21, and Clip21 on the line in rational numbers.
 
 Imported to list the catalogue: NumPy and the algorithms are imported where they are used.
 """
@@ -99,7 +99,8 @@ INACTIVE: dict[str, dict[str, Any]] = {
 
 
 def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
-    """K + 1 rounds; of the first one ||grad f(x^0)||, ||v^1|| and ||v^1 - grad f(x^0)|| apart from the engine."""
+    """K + 1 rounds; ||grad f(x^0)||, ||v^1|| and ||v^1 - grad f(x^0)|| of the first one are computed without the
+    engine."""
     import numpy as np
 
     from dpfl_theory.algorithms import clip21
@@ -156,4 +157,4 @@ NOT_QUITE = {
     "residual": _stated(_FIRST_RUN, *list(_STATED)[1:]),
     "inactive": _stated(next(iter(INACTIVE.values())), *list(_STATED)[:3], *list(_STATED)[4:]),
 }
-"""Runs just outside the hypotheses of each statement, by letters that are stated otherwise."""
+"""Runs just outside the hypotheses of each statement, by symbols with other stated values."""

@@ -1,7 +1,7 @@
-"""How shulgin2025's statements on alpha-NormEC are run: with server normalisation, memories a share of first gradients.
+"""Runs for shulgin2025's statements on alpha-NormEC: with server normalisation, memories a share of first gradients.
 
-A run's letters are read off the algorithm and the problem (`measured`), so that the hypotheses decide on what runs. The
-catalogue imports this module to list its statements, so NumPy and the algorithms are imported where they are used.
+A run's symbols are taken from the algorithm and the problem (`measured`), so that the hypotheses test the actual run.
+The catalogue imports this module to list its statements, so NumPy and the algorithms are imported where they are used.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _share(R: float, first: float) -> float:
 
 
 def measured(problem: Problem, algorithm: EF21, start: Array, K: int) -> dict[str, float]:
-    """The letters of K + 1 rounds, as the problem and the algorithm have them, and the largest first residual."""
+    """The symbols of K + 1 rounds, with the values of the problem and the algorithm, and the largest first residual."""
     c, own = problem.constants, algorithm.describe()
     values = {
         "gap": problem.value(start) - c.f_star,
@@ -86,7 +86,7 @@ def _run_of(
     sigma: float | None = None,
     **more: float,
 ) -> Experiment:
-    """``more``: letters that no run has of its own, R among them."""
+    """``more``: symbols that a run does not determine, R among them."""
     from dpfl_theory.algorithms import alpha_norm_ec
     from dpfl_theory.algorithms.observables import Reach
 
@@ -155,8 +155,8 @@ def accurate_private(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
 
 def flat(_: Statement, instance: Mapping[str, Any]) -> Experiment:
-    """Corollary 2 on Huber's function of the first of d coordinates, whose slope t = (d log(1/delta)/(n
-    epsilon^2))^(1/4) lasts for longer than the run; gap = L = c = 1, R = alpha = t, beta_0 = 1/t."""
+    """Corollary 2 on Huber's function of the first of d coordinates. Its slope t = (d log(1/delta)/(n epsilon^2))^(1/4)
+    lasts longer than the run; gap = L = c = 1, R = alpha = t, beta_0 = 1/t."""
     n, d, K, t, delta = (instance[name] for name in ("n", "d", "K", "t", "delta"))
     epsilon = math.sqrt(d * math.log(1 / delta) / n) / t**2
     problem, start = _lasting(n, d, t)
@@ -188,7 +188,7 @@ def _lasting(n: int, d: int, t: float) -> tuple[Problem, Array]:
 
 
 def first_round(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-    """One round, of which ||grad f(x^0)|| and ||grad f(x^0) - v^1|| are computed apart from the engine."""
+    """One round, of which ||grad f(x^0)|| and ||grad f(x^0) - v^1|| are computed without the engine."""
     import numpy as np
 
     found = experiment(statement, {**instance, "K": 0})

@@ -1,7 +1,7 @@
 """The runs of alpha-NormEC that shulgin2025's statements are checked on, at the edges of their hypotheses.
 
 The memories start at a share of the first gradients, so that R = |1 - share| max_i ||grad f_i(x_0)||. With share 0 the
-bound is at least 2R >= 2 ||grad f(x_0)||: it promises less than doing nothing does.
+bound is at least 2R >= 2 ||grad f(x_0)||: it guarantees less than an algorithm that never moves does.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ NOISY: dict[str, dict[str, Any]] = {
     ),
 }
 """In the last two the bound is less than half of ||grad f(x^0)||, and noise a large share of it; in most others it is
-above ||grad f(x^0)||, so that they would hold for an algorithm that stands still."""
+above ||grad f(x^0)||, so that they would hold for an algorithm that never moves."""
 NOISY_EDGES: dict[str, dict[str, Any]] = {
     "100 clients in 200 dimensions, condition 1000": _run(_corner(100, heterogeneity=0.01), 0.95, 90, 0.002, lanes=8),
     "two clients, f of condition 20000": _run(_STRETCHED, 0.95, 400, 0.002, lanes=256),
@@ -161,7 +161,7 @@ CLOSER: dict[str, dict[str, Any]] = {
     "condition 1000, D = M/20, R = D/sqrt(K + 1)": {**SMALL["condition 1000, D = M/20"][0], "R": "as restored"},
     "one quadratic, D = M/20, R = D/sqrt(K + 1)": _run(_line(), 0.0, 100, D=0.05, step=0, R="as restored"),
 }
-"""The repaired (12) with first memories as near as the restored form has them."""
+"""The repaired (12) with first memories as near as in the restored form."""
 PRIVATE: dict[str, dict[str, Any]] = {
     "Huber, epsilon = 8": _run(_huber(), 0.9, 20, epsilon=8.0, delta=1e-5, c=2.0, beta=0.5),
     "quadratics, epsilon = 1": _run(quadratics(), 0.5, 30, epsilon=1.0, delta=1e-6, c=2.0, lanes=512),
@@ -169,8 +169,8 @@ PRIVATE: dict[str, dict[str, Any]] = {
         _cancer(**_SORTED), 0.9, 40, epsilon=8.0, delta=1e-5, c=2.0, distance=0.0, lanes=512
     ),
 }
-"""Corollary 2 with the constant of the repaired noise. The bounds are above ||grad f(x^0)||: `ACCURATE_PRIVATE` are
-those that an algorithm which stands still would break."""
+"""Corollary 2 with the constant of the repaired noise. The bounds are above ||grad f(x^0)||: an algorithm that never
+moves would break only those of `ACCURATE_PRIVATE`."""
 ACCURATE_PRIVATE: dict[str, dict[str, Any]] = {
     f"||x||^2/2, {what}": {"problem": _isotropic(n, d), "t": t, "K": K, "c": 2.0, "delta": 1e-5, "distance": way}
     for t, what, n, d, K, way in (
@@ -196,7 +196,7 @@ FLAT: dict[str, dict[str, Any]] = {
 }
 """Corollary 2 where its order is attained: min_k E||grad f(x^k)|| is t itself, whatever the noise."""
 ONE_CLIENT: dict[str, Any] = _run(_line(), 0.5, 3, 1.0)
-"""Noise on the line, where Lemma 3 gives away the most: a factor sqrt(2/pi)."""
+"""Noise on the line, where Lemma 3 has the most slack: a factor sqrt(2/pi)."""
 _EVEN = {"alpha": 100.0, "beta": 100.0 / 101.0}
 SHARP: dict[str, dict[str, Any]] = {
     "one quadratic, zero memories, alpha = beta = 100 R, first round": _run(_line(), 0.0, 0, **_EVEN),

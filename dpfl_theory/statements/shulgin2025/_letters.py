@@ -1,10 +1,10 @@
-"""The letters of shulgin2025's convergence analysis, each mapped once to its meaning, unit and domain.
+"""The symbols of shulgin2025's convergence analysis, each mapped once to its meaning, unit and domain.
 
 With server normalisation the step gamma is a length. L is a smoothness constant of f (here L_f), L_max the largest one
-of the f_i; alpha, beta and the memories v_i have the gradient's unit, and the noise none.
+of the f_i; alpha, beta and the memories v_i have the gradient's unit, and the noise has no unit.
 
-Hypotheses are tested on what a run does: its values are read off the algorithm and the problem, and ``residual_0``,
-which is no letter, is its max_i ||grad f_i(x^0) - v_i^0||. Where no run is at hand (a recommendation) R is believed.
+Hypotheses are tested on the actual run: its values are taken from the algorithm and the problem. ``residual_0``, which
+is not a symbol, is its max_i ||grad f_i(x^0) - v_i^0||. Without a run (a recommendation) R is taken as given.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ E_LEAST = _least("E_least", r"\min_k \mathbb{E}\|\nabla f(x^k)\|", "min_k E||gra
 
 
 def next_residual(radius: str) -> Expected:
-    """Lemma 2's left side, after a round that began with residuals of at most this radius."""
+    """Lemma 2's left side, after a round that started with residuals of at most this radius."""
     return Expected(
         "residual",
         (("largest-residual", 1),),
         (1, -1),
         r"\max_i \|\nabla f_i(x^{k+1}) - v_i^{k+1}\|",
-        f"the largest residual after a round that began with residuals of at most {radius}",
+        f"the largest residual after a round that started with residuals of at most {radius}",
         when="end",
     )
 
@@ -75,7 +75,7 @@ def shown(value: Any) -> str:
 
 
 def letters(*names: str) -> tuple[Symbol, ...]:
-    """These letters, in this order."""
+    """These symbols, in this order."""
     return tuple(LETTERS[name] for name in names)
 
 
@@ -99,7 +99,7 @@ def whole_rounds(problem: Problem | None, values: Mapping[str, Any]) -> str | No
 
 
 def too_small(problem: Problem | None, values: Mapping[str, Any], *names: str) -> str | None:
-    """Why L or L_max is not a smoothness constant of the problem, None where it is."""
+    """Why L or L_max is not a smoothness constant of the problem, None if it is."""
     if problem is None:
         return None
     least = {"L": problem.constants.L_f, "L_max": problem.constants.L_max}
@@ -157,7 +157,7 @@ def _quiet(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 def _noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     if not (values["sigma"] >= 0 and math.isfinite(values["sigma"])):
-        return f"sigma = {values['sigma']} is no standard deviation"
+        return f"sigma = {values['sigma']} is not a standard deviation"
     for name in ("n", "d"):
         if problem is not None and values[name] != getattr(problem, name):
             return f"{name} = {shown(values[name])}, while the problem has {getattr(problem, name)}"

@@ -33,7 +33,7 @@ class LineRound:
 
 @dataclass(frozen=True)
 class Run:
-    """A run's rounds and the letters of Theorem 1, but for K."""
+    """A run's rounds and the symbols of Theorem 1, except K."""
 
     letters: Mapping[str, Fraction]
     rounds: Sequence[LineRound]
@@ -70,7 +70,7 @@ def alpha_norm_ec(
 
 def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[Run]:
     """instance: ``clients``, each (curvatures, centres); ``runs``: (x^0, root of alpha, root of beta, gamma over its
-    limit, residuals of the clients in turn, of which the first is 1 or -1 and no other is longer); ``rounds``."""
+    limit, residuals of the clients in turn). The first residual is 1 or -1, and no other is longer; ``rounds``."""
     for texts in instance["clients"]:
         curvatures, centres = ([Fraction(t) for t in row] for row in texts)
         n = len(curvatures)
@@ -100,18 +100,18 @@ def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[Run]:
 
 
 def _tail(squared: Fraction) -> Fraction:
-    """Not below P(Z > t) for a standard normal Z and t^2 = ``squared``: exp(-t^2/2)/2, rounded up."""
+    """An upper bound of P(Z > t) for a standard normal Z and t^2 = ``squared``: exp(-t^2/2)/2, rounded up."""
     with mpmath.workdps(60):
         value = mpmath.exp(-mpmath.mpf(squared.numerator) / squared.denominator / 2) / 2
         return Fraction(int(mpmath.ceil(value * 10**40)) + 1, 10**40)
 
 
 def least_with_noise(run: Run, K: int, moments: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
-    """Limits of min_k E|f'(x^k)| over k = 0..K where the server's estimate has Gaussian noise of variance moments[k] in
+    """Limits of min_k E|f'(x^k)| over k = 0..K with Gaussian noise of variance moments[k] in the server's estimate of
     round k.
 
-    The sign of v^{k+1} decides the step, and the memories do not see the noise: until it turns a sign the run is the
-    one without noise, afterwards |f'(x^k)| is at most |f'(x^0)| + L gamma k.
+    The sign of v^{k+1} decides the step, and the memories do not see the noise. Until the noise changes a sign, the run
+    is the one without noise; afterwards |f'(x^k)| is at most |f'(x^0)| + L gamma k.
     """
     most, least, turned = [], [], Fraction(0)
     for k in range(K + 1):
@@ -152,8 +152,8 @@ def residual_after_update(r: Fraction, alpha: Fraction, beta: Fraction) -> Fract
 
 
 def left_over(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
-    """A = max(R - beta R/(alpha + R), (sqrt beta - sqrt alpha)^2): the most that an update of the memories leaves, for
-    alpha and beta that are squares of fractions.
+    """A = max(R - beta R/(alpha + R), (sqrt beta - sqrt alpha)^2): the largest residual after an update of the
+    memories, for alpha and beta that are squares of fractions.
 
     >>> str(left_over(Fraction(1), Fraction(1, 16), Fraction(1)))
     '9/16'
@@ -162,7 +162,7 @@ def left_over(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
 
 
 def most_left_over(s: Mapping[str, Any]) -> Any:
-    """A of `left_over` in a statement's letters."""
+    """A of `left_over` in a statement's symbols."""
     over = sp.Max(0, sp.sqrt(s["beta"]) - sp.sqrt(s["alpha"])) ** 2
     return sp.Max(s["R"] - s["beta"] * s["R"] / (s["alpha"] + s["R"]), over)
 
@@ -186,9 +186,9 @@ def one_step(r: Fraction, R: Fraction, alpha: Fraction, beta: Fraction) -> Fract
 
 
 def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:
-    """The first gradient, K = 0, of f = L x^2/2 in one client, by all letters of the theorems and corollaries.
+    """The first gradient, K = 0, of f = L x^2/2 in one client, with all symbols of the theorems and corollaries.
 
-    instance: letters; ``beta share``: beta over alpha + R, ``step``: gamma over its limit. A delta with the rational
+    instance: symbols; ``beta share``: beta over alpha + R, ``step``: gamma over its limit. A delta with the rational
     ln(1/delta) = ``log``.
     """
     given = {k: Fraction(v) for k, v in instance.items()}
@@ -218,7 +218,7 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:
 
 
 def edges(inside: Mapping[str, str], outside: Mapping[str, Mapping[str, str]]) -> tuple[Check, ...]:
-    """`one_round` just inside of a statement's hypotheses, and just outside of each one that is named."""
+    """`one_round` just inside a statement's hypotheses, and just outside each of those that are named."""
     found = {"one round, just inside the hypotheses": inside}
     beyond = {f"just outside {words}": {**inside, **change} for words, change in outside.items()}
     return checks("exact", one_round, {**found, **beyond}, dict.fromkeys(beyond, "not-applicable"))
@@ -232,7 +232,7 @@ OUTSIDE = {
     "K >= 0": {"K": "-1/50"},
     "R as the largest residual": {"residual_0": "101/10000"},
 }
-"""Theorem 1's and what others have of them."""
+"""Changes just outside Theorem 1's hypotheses, which other statements share in part."""
 NO_NOISE = {"messages without noise": {"sigma": "1/50"}}
 TWELVE = {"L": "1", "slope": "1", "R": "51/50", "alpha": "0", "beta share": "99/100", "gamma": "1"}
 WEIGHTED = {"L": "1", "slope": "1", "R": "2", "D": "1", "alpha": "2", "beta": "2", "gamma": "1"}
@@ -257,7 +257,7 @@ BEYOND_WEIGHTED = {
     "beta as prescribed": {"beta": "101/50"},
     "R <= (D + M)/sqrt(K + 1)": {"R": "51/25"},
 }
-"""Of (12), and of its repaired form."""
+"""Changes just outside the hypotheses of (12), and of its repaired form."""
 
 RESIDUALS = {"points": 40, "roots": [["0", "3/10"], ["1/2", "1/2"], ["1", "1/2"], ["2", "2"], ["0", "7/10"]]}
 """With beta <= alpha, or beta <= R/2 and alpha = 0 (R = 1): Lemma 2 holds."""

@@ -1,11 +1,12 @@
-"""Worst cases of many rounds of alpha-NormEC, given how far the estimates are off, over all smooth functions.
+"""Worst cases of many rounds of alpha-NormEC, given the estimates' errors, over all smooth functions.
 
-The unit of a round is its step, gamma = ||s^k||. Equal steps would leave a counterexample no room, so their squares may
-differ by a hundredth, and each round has its own gamma in the sums. Instances are such that steps in any direction, or
-away from the estimate, would break the inequality: K + 1 rounds must gain more than a gradient says of f(x^0) - f_inf.
+The unit of a round is its step, gamma = ||s^k||. Equal steps would leave no interior for a counterexample. So their
+squares may differ by a hundredth, and each round has its own gamma in the sums. Instances are such that steps in any
+direction, or away from the estimate, would break the inequality: K + 1 rounds must gain more than a gradient implies
+for f(x^0) - f_inf.
 
-Of the round (`semantics.rounds.error_feedback`) only the server's step is run: the memories' update bounds the distance
-of the estimate from the gradient (Lemma 2), and a message of unknown length is no linear form. The world is given
+Only the server's step of the round (`semantics.rounds.error_feedback`) is run. The memories' update bounds the distance
+of the estimate from the gradient (Lemma 2), and a message of unknown length is not a linear form. The world is given
 the estimates' lengths.
 """
 
@@ -28,10 +29,10 @@ from dpfl_theory.statements.shulgin2025._worst_cases import GAMMA, Objective
 __all__ = ["Tie", "by_angles", "near_estimate", "rounds", "smallest_gradient"]
 
 Tie = Callable[[Any, Any, Any], Any]
-"""(gradient, estimate, squared error) -> the condition that ties them, None where nothing does; PEPit objects."""
+"""(gradient, estimate, squared error) -> the condition that ties them, or None; PEPit objects."""
 
 _SPREAD = 1 / 128
-"""By how much a squared step may be shorter than the first one, relative to it."""
+"""The relative amount by which a squared step may be shorter than the first one."""
 
 
 def near_estimate(gradient: Any, estimate: Any, error: Any) -> Any:
@@ -68,7 +69,7 @@ def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> t
 
 
 def _letters(instance: Mapping[str, Any], slope: float) -> dict[str, Any]:
-    """The letters in a unit in which gamma is `GAMMA`; alpha and beta are such that the step is allowed for R > L
+    """The symbols in a unit in which gamma is `GAMMA`; alpha and beta are such that the step is allowed for R > L
     gamma."""
     L, count = number(instance, "L"), len(instance["estimates"])
     root, R = sp.sqrt(count), Fraction(number(instance, "error") * L * GAMMA)
@@ -78,7 +79,7 @@ def _letters(instance: Mapping[str, Any], slope: float) -> dict[str, Any]:
 
 
 def _case(f: Objective, before: Any, total: Any, letters: Mapping[str, Any], what: str, **more: Any) -> WorstCase:
-    """With the mean of the squared steps for gamma^2."""
+    """The values with the mean of the squared steps for gamma^2."""
     unit = total / ((letters["K"] + 1) * GAMMA**2)
     return WorstCase(f.problem, {**letters, "gap": before}, what, unit=unit, **more)
 
@@ -87,7 +88,7 @@ def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) 
     """min_k ||grad f|| for estimates within R of the gradients; the smallest gradient is added to both sides.
 
     instance: class, L, and in units of L gamma: ``gradient`` = min ||grad f||, ``error`` = R, ``estimates`` =
-    ||v^{k+1}||, one for each of the K + 1 rounds. tie: what a step has to do with the gradient.
+    ||v^{k+1}||, one for each of the K + 1 rounds. tie: the condition between a step and the gradient.
     """
     slope, error = number(instance, "gradient"), number(instance, "error")
     f, before, total = _run(instance, slope, error, tie)
@@ -98,7 +99,7 @@ def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) 
 
 
 def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
-    """As `rounds`, for estimates within A of the gradients, and solved for f(x^0) - f_inf; what the curvature loses is
+    """As `rounds`, for estimates within A of the gradients, and solved for f(x^0) - f_inf; the loss by curvature is
     added to both sides. ``error`` = A, which is R/(a + 1) for alpha = beta = a R; a is so large that the step is
     allowed."""
     slope, error = number(instance, "gradient"), number(instance, "error")

@@ -1,4 +1,4 @@
-"""The decimals of shulgin2025's remarks and slips that no check reports."""
+"""The decimals of shulgin2025's remarks and typos that no check reports."""
 
 from __future__ import annotations
 

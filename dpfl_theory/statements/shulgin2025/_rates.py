@@ -1,10 +1,10 @@
 """The exponents of Corollaries 1 and 2: runs over geometric grids with every term but the curvature's of one order.
 
-With R and alpha multiples of t = (d log(1/delta)/(n epsilon^2))^(1/4) and the best beta_0 the other three terms of
-Corollary 2 are multiples of t, and those of Corollary 1 of 1/sqrt(K + 1), where R, c and D are fixed. A check holds the
-far end of its grid to the bound itself, which has no free constant, and fits the slope of ln(min_k E||grad f(x^k)||)
-over ln(letter) with a confidence interval. Too little decrease alone would refute the order: functions with the same
-letters, whose slope lasts, have exactly the claimed exponents, and others may fall faster.
+Let R and alpha be multiples of t = (d log(1/delta)/(n epsilon^2))^(1/4), with the best beta_0. Then the other three
+terms of Corollary 2 are multiples of t. Those of Corollary 1 are multiples of 1/sqrt(K + 1), where R, c and D are
+fixed. A check compares the far end of its grid with the bound itself, which has no free constant. It fits the slope of
+ln(min_k E||grad f(x^k)||) over ln(symbol) with a confidence interval. Only too little decrease would refute the order:
+functions with the same symbols, whose slope lasts, have exactly the claimed exponents, and others may fall faster.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from dpfl_theory.statements.shulgin2025._instances import quadratics
 __all__ = ["REGIMES", "at", "build_one", "fits", "fitted", "without_noise"]
 
 SEED = 2025
-"""Of the fitted runs, which is no check's."""
+"""The seed of the fitted runs, which no check uses."""
 _CHOOSING = 3
-"""One lane in so many chooses the round whose expectation the others estimate."""
+"""One lane in this number chooses the round whose expectation the others estimate."""
 _ORDER = "order t: initialisation, memory and privacy noise"
 
 
@@ -59,13 +59,13 @@ REGIMES: dict[str, tuple[dict[str, Any], ...]] = {
         _regime("slopes that last", "K + 1", "0", [21, 41, 81]),
     ),
 }
-"""Along every grid t falls, or stays: the order is claimed for small t, where d is small and the other letters large.
-R of the isotropic quadratics is in units of t, so that noise makes up nearly all of what is left; D of the quadratics
-in units of M, as `accurate` has it."""
+"""Along every grid t falls, or stays: the order is claimed for small t, where d is small and the other symbols large. R
+of the isotropic quadratics is in units of t, so that noise makes up nearly all of the remaining gradient. D of the
+quadratics is in units of M, as in `accurate`."""
 
 
 def at(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
-    """The instance with its letter at this value."""
+    """The instance with its symbol at this value."""
     letter = instance["letter"]
     return {**instance, "K": value - 1} if letter == "K + 1" else {**instance, letter: value}
 
@@ -128,14 +128,16 @@ def _least(run: Experiment) -> Any:
 
 
 def without_noise(run: Experiment) -> Experiment:
-    """The same steps, and messages that the server receives as they are."""
+    """The same steps, and messages that the server receives without noise."""
     known: Any = run.algorithm
     return replace(run, algorithm=replace(known, sigma=0.0), random=False)
 
 
 def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:
-    """The slope over the grid with its interval, the bound's own, the named terms' least share of the bound, the least
-    share of what is left that vanishes with the noise (where it makes some), and the least constant of each bound."""
+    """Notes on one grid: the slope with its interval, the bound's own slope, and the least constant of each bound.
+
+    Also the named terms' least share of the bound, and the least share of the remaining gradient that vanishes with the
+    noise (where noise contributes)."""
     import numpy as np
 
     letters, samples, bounds, shares, vanishing = [], [], [], [], []

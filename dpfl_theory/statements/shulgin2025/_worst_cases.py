@@ -5,11 +5,11 @@ normalisation, or a residual e. Where a side is monotone in a norm, the norm is 
 Functions are bounded from below: f_inf = 0 and ||grad f||^2 <= 2 L f at every point. Where a statement takes the
 estimate v as it is, only the server's step of the round is run.
 
-Of the operators alone, smoothed normalisation and clipping, one property at a time is looked at, over all vectors.
-An operator enters as a vector h that is not known to be a multiple of g, only to lie in a set that Norm_alpha(g) or
-Clip_tau(g) touches from within. Each half of the equalities (8) and max(0, ||g|| - tau) rests on one such set: a ball
-||h|| <= kappa ||g||, a half-space <g, h> >= kappa ||g||^2, or the ball over the diameter from kappa g to another
-multiple of g. Lengths are in units of ||g|| = r: kappa is 1/(alpha + r) or min(1, tau/r).
+For the operators by themselves, smoothed normalisation and clipping, one property at a time is checked, over all
+vectors. An operator enters as a vector h that is not known to be a multiple of g. It is only known to lie in a set that
+Norm_alpha(g) or Clip_tau(g) touches from within. Each half of the equalities (8) and max(0, ||g|| - tau) depends on one
+such set: a ball ||h|| <= kappa ||g||, a half-space <g, h> >= kappa ||g||^2, or the ball over the diameter from kappa g
+to another multiple of g. Lengths are in units of ||g|| = r: kappa is 1/(alpha + r) or min(1, tau/r).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GAMMA = 0.5
 
 
 class Objective:
-    """A smooth function of a class with infimum 0, asked for gradients and values at points."""
+    """A smooth function of a class with infimum 0, which gives gradients and values at points."""
 
     def __init__(self, instance: Mapping[str, Any], smoothness: float, problem: Any = None, bounded: bool = True):
         from PEPit import PEP
@@ -52,10 +52,10 @@ class Objective:
 def descent(
     _: Statement, instance: Mapping[str, Any], shift: Callable[[float, float], float] | None = None
 ) -> WorstCase:
-    """One step of length gamma; what the gradient gains is added to both sides.
+    """One step of length gamma; the gain by the gradient is added to both sides.
 
     instance: class, L, and in units of L gamma: ``gradient`` = ||grad f||, ``error`` = ||grad f - v||, ``estimate`` =
-    ||v||. shift: what is added, from gradient and error; the gradient where it is None.
+    ||v||. shift: the added term, from gradient and error; None for the gradient.
     """
     from PEPit import Point
 
@@ -74,7 +74,7 @@ def descent(
     return WorstCase(
         f.problem,
         {**values, "gap": before, "gap_after": after},
-        "the descent step, with what the gradient gains on the left",
+        "the descent step, with the gain by the gradient on the left",
         left=("gap_after",),
         shift=(slope if shift is None else shift(slope, error)) * L * s**2,
         unit=s**2 / GAMMA**2,
@@ -91,7 +91,7 @@ def track(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
     instance: class, L, and in units of R: ``alpha``, ``beta`` < alpha + 1, ``residual`` = ||grad f_i(x^k) - v_i^k||.
     ``clients`` = 1: the only client, whose memory is the direction of the step, of length ``estimate`` over gamma L;
-    otherwise the step goes anywhere. ``step``: gamma over its limit, 1 but outside of the hypotheses.
+    otherwise the step has any direction. ``step``: gamma over its limit, 1 except outside the hypotheses.
     """
     from PEPit import Point
 
@@ -151,10 +151,10 @@ def clip21_residual(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
 def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """The next residual of a client while the memories equal the gradients, R = 0, for the least threshold that the
-    hypotheses allow, tau = gamma L_max sqrt(2 L (f(x) - f_inf)). The class is told that f >= f_inf at x - grad f/L, not
-    Fact 1.
+    hypotheses allow, tau = gamma L_max sqrt(2 L (f(x) - f_inf)). The class has the condition f >= f_inf at x - grad
+    f/L, not Fact 1.
 
-    instance: class, smoothness: L_i of the clients, of which the first is looked at; ``gamma L``.
+    instance: class, smoothness: L_i of the clients, of which the first is checked; ``gamma L``.
     """
     from PEPit import PEP, Expression
 
@@ -193,7 +193,7 @@ def _words(value: Any) -> str:
 
 
 RADIUS = 2.0
-"""The length r in the unit of the letters' numbers: 1 would hide a wrong power."""
+"""The length r in the unit of the symbols' numbers: 1 would hide a wrong power."""
 
 
 def _pair() -> tuple[Any, Any, Any]:
@@ -206,7 +206,7 @@ def _pair() -> tuple[Any, Any, Any]:
 def bounded(_: Statement, instance: Mapping[str, Any], sign: float = 1.0) -> Performance:
     """(7), ||h|| <= 1 for h = Norm_alpha(g), as ||p|| <= ||g|| for p = ||g|| h: h is parallel to p, g = alpha h + p.
 
-    Only <h, p> >= 0 is told. instance: ``alpha``. sign: of alpha.
+    The only condition is <h, p> >= 0. instance: ``alpha``. sign: of alpha.
     """
     problem, h, p = _pair()
     g = sign * number(instance, "alpha") * h + p
@@ -217,7 +217,7 @@ def bounded(_: Statement, instance: Mapping[str, Any], sign: float = 1.0) -> Per
 def normalisation(_: Statement, instance: Mapping[str, Any], shift: float = 0.0) -> WorstCase:
     """One half of (8), of ||g - beta h||^2 for h = kappa g with kappa = 1/(alpha + r).
 
-    instance: ``alpha``, ``beta`` in units of r; ``half`` "<=" or ">=". shift: added to alpha in the operator alone.
+    instance: ``alpha``, ``beta`` in units of r; ``half`` "<=" or ">=". shift: added to alpha in the operator only.
     """
     alpha, beta = number(instance, "alpha"), number(instance, "beta")
     size = alpha + shift + 1  # 1/kappa; multiplied with it the conditions have dyadic numbers
@@ -231,7 +231,7 @@ def normalisation(_: Statement, instance: Mapping[str, Any], shift: float = 0.0)
     else:
         problem.add_constraint(size * (g * h) >= g**2)
     values = {"rest^2": (g - beta * h) ** 2, "alpha": RADIUS * alpha, "beta": RADIUS * beta, "r": RADIUS}
-    what = f"||g - beta Norm_alpha(g)||^2 {instance['half']} what (8) has"
+    what = f"||g - beta Norm_alpha(g)||^2 {instance['half']} the right side of (8)"
     return WorstCase(problem, values, what, direction=instance["half"], unit=g**2 / RADIUS**2)
 
 
@@ -239,7 +239,7 @@ def clipping(_: Statement, instance: Mapping[str, Any], factor: float = 1.0) -> 
     """One half of ||h - g|| = max(0, r - tau), h the projection of g to the ball of radius tau.
 
     "<=": h is nearer to g than any other point of the ball, so that <g - h, y - h> <= 0 for y = kappa g, or g itself;
-    ">=": h lies in the ball. instance: ``tau`` in units of r, ``half``. factor: times tau in the operator alone.
+    ">=": h lies in the ball. instance: ``tau`` in units of r, ``half``. factor: times tau in the operator only.
     """
     tau = number(instance, "tau")
     kappa = min(1.0, factor * tau)

@@ -67,7 +67,7 @@ def _induction(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _recursion_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
-    """The lengths of the vectors against the recursion of the lengths alone, but for 0/0."""
+    """The lengths of the vectors against the recursion of only the lengths, except for 0/0."""
     cases = []
     for start, goal in instance["vectors"]:
         v, target = (tuple(Fraction(x) for x in vector) for vector in (start, goal))
@@ -81,8 +81,8 @@ def _recursion_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
 
 
 def _reached_cases(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """For beta < 2 alpha the distance is below q^k r_0, q = max(|1 - beta/alpha|, |1 - beta/(alpha + r_0)|) < 1: what
-    exceeds it is 0. For beta = 2 alpha it decreases all the same."""
+    """For beta < 2 alpha the distance is below q^k r_0, q = max(|1 - beta/alpha|, |1 - beta/(alpha + r_0)|) < 1: the
+    excess is 0. For beta = 2 alpha it decreases all the same."""
     cases = []
     for a, b, r_0 in ((Fraction(x) for x in texts) for texts in instance["runs"]):
         q = max(abs(1 - b / a), abs(1 - b / (a + r_0)))
@@ -98,7 +98,7 @@ def _reached_cases(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
 
 
 def _stuck_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
-    """For beta > 2 alpha the distance beta/2 - alpha is kept for ever: v^k goes to and fro."""
+    """For beta > 2 alpha the distance beta/2 - alpha is kept forever: v^k oscillates."""
     cases = []
     for a, b in ((Fraction(x) for x in texts) for texts in instance["pairs"]):
         r = b / 2 - a
@@ -117,9 +117,9 @@ def _condition(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     kept = total(statement).subs({s.alpha: a, s.beta: b, s.r_k: r}, simultaneous=True) / r
     gain = 1 - kept**2
     return all_equal(
-        (gain, b * (2 * a + 2 * r - b) / (a + r) ** 2, "what an update gains"),
-        (gain.subs(r, b / 2 - a), 0, "what it gains at beta/2 - alpha"),
-        (gain.subs(b, 2 * a), 4 * a * r / (a + r) ** 2, "what it gains for beta = 2 alpha"),
+        (gain, b * (2 * a + 2 * r - b) / (a + r) ** 2, "the gain of an update"),
+        (gain.subs(r, b / 2 - a), 0, "its gain at beta/2 - alpha"),
+        (gain.subs(b, 2 * a), 4 * a * r / (a + r) ** 2, "its gain for beta = 2 alpha"),
     )
 
 

@@ -22,7 +22,7 @@ __all__ = ["DESCENT", "INACTIVE_CLIPPING", "RESIDUAL", "STATEMENTS"]
 
 _WHERE = "Appendix F, in place of Theorem 5.6 of Khirirat et al. (2023)"
 _DERIVED = (
-    "Appendix F cites that theorem, whose display is lost in the text at hand; this is a usable part of such an "
+    "Appendix F cites that theorem, whose display is lost in the available text; this is a usable part of such an "
     "analysis, and ours"
 )
 _GAMMA = Symbol("gamma", "step size, without server normalisation", (-1, 2), "positive", r"\gamma")
@@ -114,7 +114,7 @@ def _moved(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     inside = {L: 1 / (gamma + more)}  # gamma <= 1/L
     gain = gamma * g**2 - L / 2 * gamma**2 * g**2
     rest = gamma * g**2 * (gamma + 2 * more) / (2 * (gamma + more))
-    return equal(gain.subs(inside), rest, "what a step of gradient descent gains for gamma <= 1/L")
+    return equal(gain.subs(inside), rest, "the gain of a step of gradient descent for gamma <= 1/L")
 
 
 def _steps_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -143,8 +143,8 @@ def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Va
 def _still_runs(
     statement: Statement, instance: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, Any], Any, dict[str, Any]]]:
-    """The clients, the path and the letters of the runs inside of the hypotheses; ``outside``: of all of them. On the
-    line sqrt(2 L (f(x^0) - f_inf)) = |f'(x^0)| for quadratics."""
+    """The clients, the path and the symbols of the runs inside the hypotheses; ``outside``: of all runs. On the line
+    sqrt(2 L (f(x^0) - f_inf)) = |f'(x^0)| for quadratics."""
     for values, steps, tau, gamma in paths(instance):
         q, c, x = (values[name] for name in ("curvatures", "centres", "x"))
         L, R = sum(q) / len(q), max(map(abs, steps[0][1]))
@@ -176,8 +176,8 @@ def _gradient_descent(statement: Statement, instance: Mapping[str, Any]) -> list
 
 
 _LOWERS = (
-    "It decides that gradient descent lowers f, so that the limit of gamma at x^0 serves for all rounds; that a "
-    "residual then stays at most tau, the other checks decide."
+    "It decides that gradient descent lowers f, so that the limit of gamma at x^0 is valid for all rounds; the other "
+    "checks decide that a residual then stays at most tau."
 )
 _SAME = (
     "It decides the second half of the text, that the runs are those of gradient descent; the two sides are the first."
@@ -209,7 +209,7 @@ _EDGES: dict[str, dict[str, Any]] = {
 DESCENT: Statement = Statement(
     id="shulgin2025.clip21.descent",
     kind="step",
-    title="Clip21: what one step gains",
+    title="Clip21: the descent of one step",
     source=Source(
         shu.PAPER,
         _WHERE,
@@ -288,14 +288,14 @@ INACTIVE_CLIPPING: Statement = Statement(
         shu.PAPER,
         _WHERE,
         note=(
-            f"{_DERIVED}. What the text says of the trade-off stands on it: 'is required to achieve the descent "
+            f"{_DERIVED}. The text's statement on the trade-off depends on it: 'is required to achieve the descent "
             "inequality', of a threshold that is large enough"
         ),
         provenance="derived",
     ),
     text=(
-        "If f is L-smooth, each f_i is L_max-smooth, gamma <= 1/L, all residuals are at most tau and gamma L_max "
-        "sqrt(2 L (f(x^0) - f_inf)) <= tau, then the residuals stay at most tau and Clip21 is gradient descent."
+        "Let f be L-smooth, each f_i L_max-smooth, gamma <= 1/L, all residuals at most tau and gamma L_max sqrt(2 L "
+        "(f(x^0) - f_inf)) <= tau. Then the residuals stay at most tau and Clip21 is gradient descent."
     ),
     symbols=(_R, _GAMMA, *shu.letters("gap", "tau", "L", "L_max")),
     expectations=(_RESIDUAL,),

@@ -64,7 +64,8 @@ def _exponent(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _flat(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """One client with Huber's function, L = gap = D = alpha = beta = 1, c = 1/2, zero memories: it keeps its slope t =
-    1/sqrt(K + 1) for all the way gamma (K + 1), so that min_k |f'(x^k)| = t, beside a bound of 17/4 t."""
+    1/sqrt(K + 1) over the whole distance gamma (K + 1), so that min_k |f'(x^k)| = t, compared with a bound of 17/4
+    t."""
     found = []
     for m in map(Fraction, instance["roots"]):  # of K + 1
         t, way, x = 1 / m, m / 2, m + 1 / (2 * m)  # f(x) = t x - t^2/2 = 1
@@ -107,7 +108,7 @@ _BEYOND = {
     "R = D/sqrt(K + 1)": {"D": "101/10000"},
     "c = gamma sqrt(K + 1)": {"c": "51/5000"},
 }
-_ALLOWED = "It decides that Theorem 1 allows this step, so that its bound is to be had; the two sides are that bound's."
+_ALLOWED = "It decides that Theorem 1 allows this step, so that its bound is available; the two sides are that bound's."
 _SHARP_ROOTS = {"roots": [1, 2, 10, 99]}
 
 
@@ -125,8 +126,8 @@ _RATES = (
     {"L": "1", "gradient": "5", "error": "33/32", "estimates": ["5", "6", "5", "4", "5", "6"]},
     {"L": "1", "gradient": "6", "error": "5/4", "estimates": ["6", "5", "6", "7", "6", "5", "6", "7"]},
 )
-"""As `theorem1` has them: the estimates within R of gradients that are all longer than ``gradient``; R > L gamma, since
-D > L_max gamma sqrt(K + 1)."""
+"""As in `theorem1`: the estimates are within R of gradients that are all longer than ``gradient``; R > L gamma, since D
+> L_max gamma sqrt(K + 1)."""
 
 COROLLARY1: Statement = Statement(
     id="shulgin2025.corollary1",

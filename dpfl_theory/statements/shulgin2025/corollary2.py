@@ -59,7 +59,7 @@ def _sides(s: Symbols) -> Sides:
 
 
 def best_beta_0(s: Mapping[str, Any]) -> Any:
-    """The beta_0 that minimises the bound as K grows, in the statement's letters."""
+    """The beta_0 that minimises the bound as K grows, in the statement's symbols."""
     return sp.sqrt(s["gap"] * s["L_max"] * (s["alpha"] + s["R"]) / (2 * s["c"] * s["R"] * _ratio(s)))
 
 
@@ -72,13 +72,13 @@ def _from_theorem2(statement: Statement, instance: Mapping[str, Any]) -> Outcome
 
 
 def _many_rounds(statement: Statement) -> tuple[Symbols, Any]:
-    """The letters, and the bound as K grows."""
+    """The symbols, and the bound as K grows."""
     terms = sides_of(statement).rhs
     return letters_of(statement), sum(terms[name] for name in ("initialisation", "memory", "privacy noise"))
 
 
 def _at_the_best_beta_0(statement: Statement) -> tuple[Symbols, Any, Any]:
-    """The letters, the bound as K grows at its best beta_0, and its letter t, t^4 = d log(1/delta)/(n epsilon^2)."""
+    """The symbols, the bound as K grows at its best beta_0, and its symbol t, t^4 = d log(1/delta)/(n epsilon^2)."""
     s, bound = _many_rounds(statement)
     t, log = sp.symbols("t log", positive=True)
     chosen = bound.subs(s.beta_0, best_beta_0(s)).subs(s.delta, sp.exp(-log))
@@ -145,9 +145,9 @@ def _exponents(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 
 def _flat_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
-    """f = Huber's function of x in every client, L = gap = c = 1, whose slope t it keeps for all the way that beta_0 =
-    1/t allows, whatever the noise: min_k E|f'(x^k)| = t at t^4 = d log(1/delta)/(n epsilon^2), R = alpha = t, beside a
-    bound of 6 t to 7 t. So the order of the bound is attained on its class, with its exponents."""
+    """f = Huber's function of x in every client, L = gap = c = 1. It keeps its slope t over the whole distance that
+    beta_0 = 1/t allows, whatever the noise. So min_k E|f'(x^k)| = t at t^4 = d log(1/delta)/(n epsilon^2), R = alpha =
+    t, compared with a bound of 6 t to 7 t. The order of the bound is attained on its class, with its exponents."""
     found = []
     for K, n, d, log, epsilon in instance["runs"]:
         letters = {k: Fraction(v) for k, v in (("K", K), ("n", n), ("d", d), ("epsilon", epsilon), ("L", 1))}
@@ -228,14 +228,15 @@ _FLAT_RUNS = {
 
 _OBSERVED = (
     "The order of the restored bound is that of the worst case: with the best beta_0 (1/t here) and R = alpha = t, a "
-    "function whose slope is chosen as t keeps it, noise or not, as the way gamma (K + 1) = beta_0 R/((alpha + R) "
-    "L_max) does not grow with K. On isotropic quadratics, where noise makes up nearly all of it, min_k E||grad "
-    "f(x^k)|| falls with t faster: with the exponents -0.71 [-0.80, -0.63] in epsilon, -0.36 [-0.45, -0.27] in n, 0.39 "
-    "[0.32, 0.46] in d and 0.01 [-0.08, 0.10] in K + 1 (limits at error probability 1e-6 each). The privacy guarantee "
-    "is that of the messages: R of the required order needs v_i^0 near grad f_i(x^0), and vhat^0 = (1/n) sum_i v_i^0 "
-    "is not among them; memories that do not depend on the data, v_i^0 = 0, make 2R at least 2 ||grad f(x^0)||"
+    "function whose slope is chosen as t keeps it, noise or not. The reason is that the distance gamma (K + 1) = "
+    "beta_0 R/((alpha + R) L_max) does not grow with K. On isotropic quadratics, where noise makes up nearly all of "
+    "it, min_k E||grad f(x^k)|| falls with t faster: with the exponents -0.71 [-0.80, -0.63] in epsilon, -0.36 [-0.45, "
+    "-0.27] in n, 0.39 [0.32, 0.46] in d and 0.01 [-0.08, 0.10] in K + 1 (limits at error probability 1e-6 each). The "
+    "privacy guarantee is that of the messages: R of the required order needs v_i^0 near grad f_i(x^0), and vhat^0 = "
+    "(1/n) sum_i v_i^0 is not among them; memories that do not depend on the data, v_i^0 = 0, make 2R at least 2 "
+    "||grad f(x^0)||"
 )
-"""What was measured on this form, and what its hypotheses mean."""
+"""Measurements on this form, and the meaning of its hypotheses."""
 
 COROLLARY2: Statement = Statement(
     id="shulgin2025.corollary2",
@@ -245,7 +246,7 @@ COROLLARY2: Statement = Statement(
         shu.PAPER,
         "Corollary 2, Section 5",
         note=(
-            "beta_0 is free; the one that minimises the bound as K grows is used where a number is wanted. With t = "
+            "beta_0 is free; the one that minimises the bound as K grows is used where a number is needed. With t = "
             "(d log(1/delta)/(n epsilon^2))^(1/4), the order that is claimed, alpha has to be of that order as well "
             "as R: with gap = L_max = c = 1 and R = t, the bound as K grows is 6 t for alpha = R; for alpha = 1 it is "
             "30 t at t = 1/100 and 285 t at t = 1/10000, of the order of the eighth root. That sigma gives (epsilon, "
@@ -256,16 +257,16 @@ COROLLARY2: Statement = Statement(
         provenance="restored",
         restoration=(
             "from Appendix H and 'setting the standard deviation of the DP noise according to Theorem 1 of Abadi et "
-            "al. (2016)': the choices of sigma, beta and gamma and the order are, as we judge, pinned by the words, "
-            "the constants are derived by putting the choices into Theorem 2. Appendix H has two conditions, both "
-            "lost; that they are on R and on alpha is a judgement"
+            "al. (2016)': as we judge, the words pin the choices of sigma, beta and gamma and the order; the constants "
+            "are derived by putting the choices into Theorem 2. Appendix H has two conditions, both lost; that they "
+            "are on R and on alpha is a judgement"
         ),
     ),
     text=(
         "With sigma = O(sqrt((K + 1) log(1/delta))/epsilon), beta = beta_0/(K + 1) < alpha + R and gamma = beta "
-        "R/((alpha + R) L_max), alpha-NormEC satisfies the bound, which is O((d log(1/delta)/(n epsilon^2))^(1/4)) "
-        "once R and alpha are of that order. For fixed alpha it is of the order of the eighth root or, with the best "
-        "R, of the sixth."
+        "R/((alpha + R) L_max), alpha-NormEC satisfies the bound. It is O((d log(1/delta)/(n epsilon^2))^(1/4)) once R "
+        "and alpha are of that order. For fixed alpha it is of the order of the eighth root or, with the best R, of "
+        "the sixth."
     ),
     symbols=shu.letters(
         *("gap", "gamma", "K", "R", "alpha", "beta", "beta_0", "L", "L_max", "n", "d", "sigma", "c"),

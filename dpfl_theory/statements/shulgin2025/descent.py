@@ -1,4 +1,4 @@
-"""shulgin2025, Appendix D, step 3: what one normalised step gains, as restored and for accurate estimates."""
+"""shulgin2025, Appendix D, step 3: the descent of one normalised step, as restored and for accurate estimates."""
 
 from __future__ import annotations
 
@@ -139,14 +139,14 @@ _NOT_QUITE = {
 DESCENT: Statement = Statement(
     id="shulgin2025.descent",
     kind="step",
-    title="What one normalised step gains",
+    title="The descent of one normalised step",
     source=Source(
         shu.PAPER,
         "Appendix D, proof of Theorem 1, step 3",
         note=(
-            "with noise it is the same for the server's estimate; the runs, in which v^{k+1} is computed apart, have "
-            "none. For v^{k+1} = 0 the direction is 0, the point stays, and the bound is still true: ||grad f|| is "
-            "then "
+            "with noise it is the same for the server's estimate; the runs, in which v^{k+1} is computed separately, "
+            "have no noise. For v^{k+1} = 0 the direction is 0, the point stays, and the bound is still true: ||grad "
+            "f|| is then "
             f"the error. {INTERPOLATION}"
         ),
         provenance="restored",
@@ -183,7 +183,7 @@ def _nearer(problem: Any, values: Mapping[str, Any]) -> str | None:
 SHARPENED: Statement = replace(
     DESCENT,
     id="shulgin2025.descent.sharpened",
-    title="What one normalised step gains when its direction is not far off",
+    title="The descent of one normalised step when its direction is not far off",
     source=Source(
         shu.PAPER,
         "Appendix D, proof of Theorem 1, step 3",

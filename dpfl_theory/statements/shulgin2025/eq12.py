@@ -86,9 +86,9 @@ def _least_accuracy(statement: Statement, instance: Mapping[str, Any]) -> Outcom
 
 
 def _kept(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-    """With alpha = beta a step leaves g(r) = r^2/(alpha + r), which grows with r, of a residual r. Where gamma L_max =
-    m, rho = D/sqrt(K + 1) and alpha = m + m^2/rho: g(rho + m) = rho. So residuals of at most rho + m leave at most rho,
-    and the step then adds at most m."""
+    """With alpha = beta a step reduces a residual r to g(r) = r^2/(alpha + r), which grows with r. Where gamma L_max =
+    m, rho = D/sqrt(K + 1) and alpha = m + m^2/rho: g(rho + m) = rho. So residuals of at most rho + m are reduced to at
+    most rho, and the step then adds at most m."""
     s, chosen = letters_of(statement), prescription_of(statement)
     rho, m = s.D / sp.sqrt(s.K + 1), chosen["gamma"] * s.L_max
     r, a = sp.Symbol("r", positive=True), s.alpha
@@ -96,9 +96,9 @@ def _kept(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     return all_equal(
         (chosen["beta"], chosen["alpha"], "beta and alpha"),
         (chosen["R"], rho + m, "the prescribed R and rho + m"),
-        (left, r**2 / (a + r), "what a step leaves"),
+        (left, r**2 / (a + r), "the residual after a step"),
         (sp.diff(left, r), r * (2 * a + r) / (a + r) ** 2, "its derivative"),
-        (left.subs(a, chosen["alpha"]).subs(r, chosen["R"]), rho, "what is left of rho + m"),
+        (left.subs(a, chosen["alpha"]).subs(r, chosen["R"]), rho, "the residual rho + m after a step"),
     )
 
 
@@ -151,7 +151,8 @@ def _weights(problem: Any, values: Mapping[str, Any]) -> str | None:
 
 
 _TWELVE = ({"L": "1", "error": "33/32", "estimates": ["3", "13/4", "3", "11/4", "3", "13/4", "3", "7/2", "3", "3"]},)
-"""R >= L gamma, where Corollary 1 allows the step: ten rounds, as fewer could not tell arbitrary steps from these."""
+"""R >= L gamma, where Corollary 1 allows the step: ten rounds, as fewer could not distinguish arbitrary steps from
+these."""
 
 _NEARER = (
     {"L": "1", "error": "1/16", "estimates": ["9/8", "19/16"]},
@@ -169,12 +170,8 @@ def _limit(problem: Any, values: Mapping[str, Any]) -> str | None:
     return f"gamma sqrt(K + 1) = {shu.shown(length)} exceeds D beta/((alpha + D) L_max) = {shu.shown(most)}"
 
 
-_ARBITRARY = (
-    "It decides that D is not arbitrary: below a certain D no parameters are left; what the bound is then, runs say."
-)
-_KEPT = (
-    "It decides that residuals after the memories' update stay at most rho; the descent is left to the other checks."
-)
+_ARBITRARY = "It decides that D is not arbitrary: below a certain D no parameters are left; runs decide the bound then."
+_KEPT = "It decides that residuals after the memories' update stay at most rho; the other checks decide the descent."
 _CHOICE = Assumption("gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1)))", _twelve_step)
 
 EQ12: Statement = Statement(
@@ -187,18 +184,18 @@ EQ12: Statement = Statement(
         "12",
         note=(
             "'the associated convergence bound from Corollary 1 becomes' (12): so Corollary 1's limit of the step "
-            "applies, by the paper's words. As beta < alpha + R, it allows the step of (12) for D > L_max sqrt(2 "
-            "(f(x^0) - f_inf)/L) alone, with alpha and beta large beside D. The restored step contains f(x^0) - f_inf; "
-            "Clip21's step, says Section 4, 'depends on the inaccessible values of' what is lost. No run on a "
-            "quadratic was found above a sixth of a bound that is below ||grad f(x^0)||: they end at gradients of "
+            "applies, by the paper's words. As beta < alpha + R, it allows the step of (12) only for D > L_max sqrt(2 "
+            "(f(x^0) - f_inf)/L), with alpha and beta large compared with D. The restored step contains f(x^0) - "
+            "f_inf; Clip21's step, says Section 4, 'depends on the inaccessible values of' text that is lost. No run "
+            "on a quadratic was found above a sixth of a bound that is below ||grad f(x^0)||: they end at gradients of "
             "about L gamma/2, and the bound is above 3 L gamma"
         ),
         provenance="restored",
         restoration=(
-            "its first term from 'the convergence bound obtained by classical gradient descent', its second one, which "
-            "'comes from the initialized memory vectors', from Theorem 1, so that its constant is derived. The step is "
-            "the one that the first term pins. A choice in 'By further choosing' and what the step 'ensures' are lost "
-            "beside it; that the latter is Corollary 1's limit of the step is a judgement"
+            "its first term from 'the convergence bound obtained by classical gradient descent'. Its second one, which "
+            "'comes from the initialized memory vectors', is from Theorem 1, so that its constant is derived. The step "
+            "is the one that the first term pins. A choice in 'By further choosing' and what the step 'ensures' are "
+            "lost next to it; that the latter is Corollary 1's limit of the step is a judgement"
         ),
     ),
     text=(
@@ -221,15 +218,15 @@ EQ12: Statement = Statement(
         *runs(LARGE, accurate),
     ),
     remark=Remark(
-        "If the words of Section 4 and Appendix F, by which what starts the memories can be chosen so that the second "
-        "term is arbitrarily small while the step stays, are meant without Corollary 1's limit of the step, then the "
-        "restored bound fails for some alpha and beta: D and gamma cannot be chosen apart, since the limit keeps "
-        "gamma L_max below R. One client, f = (x_1^2 + 0.3 x_2^2)/2 from (1, 1), D = L_max sqrt(2 (f(x^0) - "
-        "f_inf)/L)/20, K = 1000, v^0 shorter than grad f(x^0) by R and parallel to it, alpha = R/10, beta = 0.999 "
-        "(alpha + R): min_k ||grad f(x^k)|| = 0.2078, the restored bound is 0.0396 (the factor 2 of its second term "
-        "is ours; 95 in its place would not be enough). Within the limit the restored bound is more than three times "
-        "its first term, so that it does not approach gradient descent's. With large alpha = beta it does hold for "
-        "every D: the form named below.",
+        "By the words of Section 4 and Appendix F the start of the memories can make the second term arbitrarily small "
+        "while the step stays. If these words are meant without Corollary 1's limit of the step, then the restored "
+        "bound fails for some alpha and beta: D and gamma cannot be chosen separately, since the limit keeps gamma "
+        "L_max below R. One client, f = (x_1^2 + 0.3 x_2^2)/2 from (1, 1), D = L_max sqrt(2 (f(x^0) - f_inf)/L)/20, K "
+        "= 1000, v^0 shorter than grad f(x^0) by R and parallel to it, alpha = R/10, beta = 0.999 (alpha + R): min_k "
+        "||grad f(x^k)|| = 0.2078, the restored bound is 0.0396 (the factor 2 of its second term is ours; 95 in its "
+        "place would not be enough). Within the limit the restored bound is more than three times its first term, so "
+        "that it does not approach gradient descent's. With large alpha = beta it does hold for every D: the form "
+        "named below.",
         shown_by="shulgin2025.eq12.any-D",
         repaired="shulgin2025.eq12.repaired",
     ),
@@ -240,9 +237,9 @@ EQ12: Statement = Statement(
             where="Section 4, Comparison",
         ),
         Typo(
-            "'There is no differentially private distributed method for smooth, non-convex optimization problems' and "
-            "'the first differentially private distributed optimization algorithm with provable convergence "
-            "guarantees' need the restriction of Section 1.1, without bounded gradient norms. The abstract's next "
+            "'There is no differentially private distributed method for smooth, non-convex optimization problems' "
+            "needs the restriction of Section 1.1, without bounded gradient norms. So does 'the first differentially "
+            "private distributed optimization algorithm with provable convergence guarantees'. The abstract's next "
             "sentences hint at it, and Section 2 cites methods with guarantees under that assumption.",
             where="Abstract",
         ),
@@ -265,7 +262,7 @@ ANY_D: Statement = replace(
     id="shulgin2025.eq12.any-D",
     title="alpha-NormEC without noise: a bound that approaches gradient descent's",
     text=(
-        "With R = D/sqrt(K + 1), where D is as small as one likes, and gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1))), "
+        "With R = D/sqrt(K + 1), where D is arbitrarily small, and gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1))), "
         "alpha-NormEC satisfies the bound for every alpha and beta with beta/(alpha + R) < 1."
     ),
     assumptions=(*(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE), _CHOICE),
@@ -277,7 +274,7 @@ ANY_D: Statement = replace(
     ),
     expected="violated",
     remark=None,
-    reading="D may be as small as one likes with this step, whatever alpha and beta are, without Corollary 1's limit.",
+    reading="D may be arbitrarily small with this step, whatever alpha and beta are, without Corollary 1's limit.",
     reading_of="shulgin2025.eq12",
     slips=(),
 )
@@ -292,7 +289,7 @@ REPAIRED: Statement = replace(
         "12",
         note=(
             "repaired: alpha and beta are prescribed. With alpha = beta large the messages are nearly proportional to "
-            "what is missing, and the memories follow whatever the step; the memories may start D + M away, M = L_max "
+            "the residuals, and the memories follow whatever the step; the memories may start D + M away, M = L_max "
             "sqrt(2 (f(x^0) - f_inf)/L), instead of D. In the private form the noise grows with that beta"
         ),
     ),

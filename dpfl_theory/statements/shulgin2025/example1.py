@@ -85,21 +85,21 @@ def _misses(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
 
 
 _LEFT = (
-    "It decides that the limit is kept and that runs from the optimum leave it towards the limit; the two sides are "
-    "about runs that start above the limit."
+    "It decides that the limit is kept and that runs from the optimum leave it towards the limit; the two sides "
+    "concern runs that start above the limit."
 )
 _MONOTONE = (
-    "It decides that no run from above a stationary point passes it; where that point is, the first check decides."
+    "It decides that no run from above a stationary point passes it; the first check decides the place of that point."
 )
 _EDGE = {"alpha": ["5/2", "27/4"], "gamma over alpha": "1", "rounds": 5}
 
 
 def _stationary(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Between -2m and m, with a = L (m - x) and A = alpha: 2a/(A + a) = (3Lm - a)/(A + 3Lm - a) has the roots of a^2 -
-    3 (L m + A) a + 3 A L m, and the smaller one is the limit; it is the optimum, a = L m, for no A."""
+    3 (L m + A) a + 3 A L m, and the smaller one is the limit; for no A it is the optimum, a = L m."""
     s = letters_of(statement)
     m, L, A, a = s.m, s.L, s.alpha, sp.Symbol("a", positive=True)
-    far = 3 * L * m - a  # the way to the minimiser of f_3, times L
+    far = 3 * L * m - a  # the distance to the minimiser of f_3, times L
     quadratic = a**2 - 3 * (L * m + A) * a + 3 * A * L * m
     mean = 2 * a / (A + a) - far / (A + far)
     (least,) = sp.solve(total(statement, "rhs") - total(statement, "lhs"), s.end)  # the shortest gradient allowed
@@ -120,7 +120,7 @@ def _monotone(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 
 def _limits(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-    """alpha = 0: x = m, the minority is not heard; alpha -> oo: x -> 0, as messages become proportional."""
+    """alpha = 0: x = m, the minority is ignored; alpha -> oo: x -> 0, as messages become proportional."""
     s, far = letters_of(statement), total(statement, "lhs")
     return all_equal(
         (far.subs(s.alpha, 0), s.L * s.m, "the limit at alpha = 0"),
@@ -136,7 +136,7 @@ def _sides(s: Symbols) -> Sides:
 
 
 def _experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
-    """From x^0 = 10 m, above the limit, to x^K, with L = 2 and m = 3/2; where that is, a loop over numbers says."""
+    """From x^0 = 10 m, above the limit, to x^K, with L = 2 and m = 3/2; a loop over numbers computes it."""
     import numpy as np
 
     from dpfl_theory.algorithms import DPSGD
@@ -174,7 +174,7 @@ EXAMPLE1: Statement = Statement(
         shu.PAPER,
         "Example 1, Section 3.4",
         note=(
-            "the example's own instance is lost in the text at hand; a natural one is taken, f_1 = f_2 = (L/2)(x - "
+            "the example's own instance is lost in the available text; a natural one is taken, f_1 = f_2 = (L/2)(x - "
             "m)^2 and f_3 = (L/2)(x + 2m)^2, whose optimum is 0, and its limit as a function of alpha derived. The "
             "claim is the words': smoothed normalization 'cannot address this convergence issue'. L = 1 and m = 3 in "
             "exact arithmetic. In this instance smoothing helps: the limit's distance from the optimum falls from m at "

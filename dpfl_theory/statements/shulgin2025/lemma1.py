@@ -1,4 +1,4 @@
-"""shulgin2025 Lemma 1 and Table 1 (Section 3): what smoothed normalisation, clipping and compressors do to a vector."""
+"""shulgin2025 Lemma 1 and Table 1 (Section 3): properties of smoothed normalisation, clipping and compressors."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _clipping(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
 
 
 def _compressors(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """Top-k is contractive with eta = k/d: what ||C(g) - g||^2 exceeds (1 - k/d)||g||^2 by is 0."""
+    """Top-k is contractive with eta = k/d: the excess of ||C(g) - g||^2 over (1 - k/d)||g||^2 is 0."""
     cases = []
     for g in _vectors(instance):
         for k in range(1, len(g) + 1):
@@ -150,8 +150,8 @@ def _shortened(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     s, more = letters_of(statement), sp.Symbol("more", positive=True)
     entered, r = total(statement), s.tau + more
     return all_equal(
-        (entered.subs(s.r, r), (1 - s.tau / r) * r, "what clipping takes from a longer vector"),
-        (entered.subs(s.r, s.tau - more), 0, "what clipping takes from a shorter vector"),
+        (entered.subs(s.r, r), (1 - s.tau / r) * r, "the decrease by clipping of a longer vector"),
+        (entered.subs(s.r, s.tau - more), 0, "the decrease by clipping of a shorter vector"),
     )
 
 
@@ -168,9 +168,9 @@ def _no_common_factor(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 _VECTORS = [["3", "4"], ["-3/10", "2/5", "0"], ["1/1000"], ["2", "-3", "6"], ["1", "2", "2"]]
 _ALPHA, _BETA = ["0", "1/100", "1", "7"], ["1/100", "1", "5", "40"]
-_SEVENTH = "It decides (7), ||Norm_alpha(g)|| <= 1, which the statement has beside (8); the two sides are those of (8)."
+_SEVENTH = "It decides (7), ||Norm_alpha(g)|| <= 1, which the statement also has; the two sides are those of (8)."
 _COMMON = "It decides that neither operator has one eta > 0 for all vectors; the two sides are those of the second row."
-_TOP = "It decides the first row for Top-k, up to what it exceeds by; the two sides are those of the second row."
+_TOP = "It decides the first row for Top-k, as an excess of 0; the two sides are those of the second row."
 _THIRD = "It decides the third row, the two sides of shulgin2025.lemma1; those here are of the second row."
 _OF_LEMMA1 = {"g": _VECTORS, "alpha": _ALPHA, "beta": _BETA}
 _RATIOS = (("0", "1/2"), ("0", "3"), ("1", "1"), ("1/8", "1"), ("4", "1/4"))
@@ -184,15 +184,15 @@ LEMMA1: Statement = Statement(
         "Lemma 1, Section 3.3",
         "7, 8",
         note=(
-            "(7) is ||Norm_alpha(g)|| <= 1; (8) stands here. For alpha = 0 and g = 0 it has 0/0 and says nothing. The "
-            "factor of (8), which 'improves the contraction factor, compared to standard normalization' for short "
-            "vectors, is below 1 exactly for beta < 2 (alpha + ||g||), near g = 0 for beta < 2 alpha"
+            "(7) is ||Norm_alpha(g)|| <= 1; the formula here is (8). For alpha = 0 and g = 0 it has 0/0 and claims "
+            "nothing. The factor of (8), which 'improves the contraction factor, compared to standard normalization' "
+            "for short vectors, is below 1 exactly for beta < 2 (alpha + ||g||), near g = 0 for beta < 2 alpha"
         ),
         provenance="restored",
         restoration=(
-            "(7) from 'the norm of the normalized vector is bounded above', (8) from 'the distance between the true "
-            "vector and a', which 'is bounded by a function of' letters that are lost, and from Appendix B. That (8) "
-            "is an equality of squares, with alpha >= 0 and beta > 0 arbitrary, is a judgement"
+            "(7) is from 'the norm of the normalized vector is bounded above'. (8) is from 'the distance between the "
+            "true vector and a', which 'is bounded by a function of' symbols that are lost, and from Appendix B. That "
+            "(8) is an equality of squares, with alpha >= 0 and beta > 0 arbitrary, is a judgement"
         ),
     ),
     text="For any alpha >= 0, beta > 0 and g, ||Norm_alpha(g)|| <= 1, and (8) is an equality.",
@@ -238,12 +238,12 @@ TABLE1: Statement = Statement(
         shu.PAPER,
         "Table 1, Section 3.4",
         note=(
-            "E||C(g) - g||^2 <= (1 - eta)||g||^2; ||Clip_tau(g) - g|| = max(0, ||g|| - tau), which stands here; (8), "
+            "E||C(g) - g||^2 <= (1 - eta)||g||^2; ||Clip_tau(g) - g|| = max(0, ||g|| - tau), the formula here; (8), "
             "which is shulgin2025.lemma1. Of the first row, a definition, Top-k with eta = k/d is tested. That it "
-            "'behaves similarly to a contractive compressor', as clipping does not, is read of how (8) scales with "
-            "||g||: with a fixed beta neither operator has one eta > 0 for all vectors; for all vectors of length at "
-            "most R clipping has one (1 - (1 - tau/R)^2 for R > tau, else 1), and smoothed normalisation exactly if "
-            "beta < 2 alpha"
+            "'behaves similarly to a contractive compressor', as clipping does not, is read as a claim on how (8) "
+            "scales with ||g||: with a fixed beta neither operator has one eta > 0 for all vectors; for all vectors of "
+            "length at most R clipping has one (1 - (1 - tau/R)^2 for R > tau, else 1), and smoothed normalisation "
+            "exactly if beta < 2 alpha"
         ),
         provenance="restored",
         restoration=(

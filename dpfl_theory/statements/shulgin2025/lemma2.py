@@ -48,7 +48,7 @@ def _steps(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
 
 
 def _leavings(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """What an update leaves of a residual, that of the largest overshoot among them, against A."""
+    """Residuals after an update, that of the largest overshoot among them, against A."""
     cases, R = [], Fraction(1)
     for alpha, beta, residuals in _swept(statement, instance):
         for r in (*residuals, max(Fraction(0), line.root(alpha) * line.root(beta) - alpha), R):
@@ -75,7 +75,11 @@ def _without_overshoot(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     radius = total(statement).subs({s.alpha: a, s.beta: a, s.R: 3 * a}, simultaneous=True)
     return all_equal(
         (sp.diff(g, r), ((a + r) ** 2 - a * b) / (a + r) ** 2, "the derivative of the residual that is left"),
-        (g.subs(r, R) + b * R / (a + R), R, "what is left of R, plus the largest change of a gradient"),
+        (
+            g.subs(r, R) + b * R / (a + R),
+            R,
+            "the residual after an update from R, plus the largest change of a gradient",
+        ),
         (radius, 3 * a, "the radius at beta = alpha, R = 3 alpha"),
     )
 
@@ -167,12 +171,12 @@ LEMMA2: Statement = Statement(
         "Lemma 2, Appendix D",
         note=(
             "several rounds apply it one after another. The tables of Appendix I have values up to 10 in a column "
-            "whose head is lost; if that is beta, and alpha is small, the form with beta < alpha + R is true for R of "
-            "about 20 or more only, while its hypothesis asks for R of about 10"
+            "whose head is lost; if that is beta, and alpha is small, the form with beta < alpha + R is true only for "
+            "R of about 20 or more. Its hypothesis requires R of about 10"
         ),
         provenance="restored",
         restoration=(
-            "from its proof, of which 'From the definition of the Euclidean norm' and 'when' are left, and from its "
+            "from its proof, of which 'From the definition of the Euclidean norm' and 'when' are left; also from its "
             "use in steps 1 of the proofs of Theorems 1 and 2, an induction over the rounds. That residuals stay "
             "bounded by one number and that the step is limited is, as we judge, pinned by these; the condition on "
             "beta is a judgement"
@@ -200,9 +204,9 @@ LEMMA2: Statement = Statement(
         "alpha is negative and for alpha = 0 has no bound as r gets short. n = 1, f = x^2/2, R = 1, alpha = 0, beta = "
         "gamma = 9/10, x^0 = 5, v^0 = 49/10: the residual 1/10 becomes -8/10 at v^1 = 58/10, and -17/10 at x^1 = "
         "41/10. With every gamma up to its limit it then holds exactly where (sqrt(beta) - sqrt(alpha))^2 <= R (alpha "
-        "+ R - beta)/(alpha + R) or beta <= alpha; otherwise residuals stay below 2R, which they approach for alpha "
-        "near 0 and beta near R alone. The restored Theorems 1 and 2 survive: what they need is a residual of at most "
-        "R after the memories' update, and that is true for every beta < alpha + R.",
+        "+ R - beta)/(alpha + R) or beta <= alpha; otherwise residuals stay below 2R, which they approach only for "
+        "alpha near 0 and beta near R. The restored Theorems 1 and 2 survive: they need a residual of at most R after "
+        "the memories' update, and that is true for every beta < alpha + R.",
         shown_by="shulgin2025.lemma2.larger-beta",
         repaired="shulgin2025.lemma2.repaired",
     ),
@@ -250,8 +254,8 @@ REPAIRED: Statement = replace(
         ),
     ),
     text=(
-        "If max_i ||grad f_i(x^k) - v_i^k|| <= rho = max(R, q + beta R/(alpha + R)), beta/(alpha + R) < 1 and 0 < "
-        "gamma <= beta R/((alpha + R) L_max), then max_i ||grad f_i(x^{k+1}) - v_i^{k+1}|| <= rho, and max_i ||grad "
+        "Let max_i ||grad f_i(x^k) - v_i^k|| <= rho = max(R, q + beta R/(alpha + R)), beta/(alpha + R) < 1 and 0 < "
+        "gamma <= beta R/((alpha + R) L_max). Then max_i ||grad f_i(x^{k+1}) - v_i^{k+1}|| <= rho, and max_i ||grad "
         "f_i(x^k) - v_i^{k+1}|| <= A = max(R - beta R/(alpha + R), q) <= R in between."
     ),
     symbols=(shu.SCALE, *shu.letters("gamma", "alpha", "beta", "L_max")),

@@ -36,8 +36,8 @@ _NOISE = Expected(
 def second_moment(K: int, n: int, d: int, sigma: Fraction, beta: Fraction, message: Fraction = Fraction(1)) -> Fraction:
     """E||vhat^{K+1} - v^{K+1}||^2 after K + 1 rounds.
 
-    The messages Delta_i may be random in any way, as they depend on the noise so far: here a coordinate of each has the
-    second moment ``message``, and they leave the difference.
+    The messages Delta_i may be random in any way, as they depend on the noise so far. Here a coordinate of each has the
+    second moment ``message``, and they cancel in the difference.
 
     >>> second_moment(2, 4, 3, Fraction(1), Fraction(2))
     Fraction(9, 1)
@@ -84,7 +84,7 @@ _SQUARES = (
 
 
 def _gaussian_length(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-    """What Jensen's inequality gives away: E||z|| = sqrt(2) Gamma((d+1)/2)/Gamma(d/2) for z ~ N(0, I_d), which is
+    """The slack of Jensen's inequality: E||z|| = sqrt(2) Gamma((d+1)/2)/Gamma(d/2) for z ~ N(0, I_d), which is
     sqrt(2/pi) = 0.798 for d = 1 and within 1/(4d) of sqrt(d) for large d."""
     s = letters_of(statement)
     d = s.d
@@ -126,7 +126,7 @@ LEMMA3: Statement = Statement(
         provenance="restored",
         restoration=(
             "from its proof, 'By applying the equation recursively', the triangle inequality and Jensen's inequality "
-            "over independent noises; that vhat^0 is the mean of the v_i^0, and each letter, is a judgement"
+            "over independent noises; that vhat^0 is the mean of the v_i^0, and each symbol, is a judgement"
         ),
     ),
     text=(

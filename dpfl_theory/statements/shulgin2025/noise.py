@@ -38,7 +38,7 @@ ROUNDS = Assumption("every client sends in each of the K + 1 rounds", whole_roun
 
 
 def _squared(s: Mapping[str, Any], variance: Any) -> Any:
-    """Of K + 1 messages, each of which has norm at most 1."""
+    """The squared noise multiplier of K + 1 messages, each of which has norm at most 1."""
     return variance / (s["K"] + 1)
 
 
@@ -92,11 +92,11 @@ NOISE: Statement = Statement(
         PAPER,
         "Utility guarantees, Section 5",
         note=(
-            "a range of epsilon and delta stands in Section 3.3, 'To obtain reasonable DP guarantees, we usually "
-            "choose', whose values are lost; the second one speaks of 'the number of data points', and delta <= 1/N is "
-            "at most e^-5 from N = 149 on. The theorem of Abadi et al. has a range of its own. Every client in every "
-            "round. Zero-out: a client's message is replaced by noise only; each client's messages are seen. Where "
-            "only their sum over n clients is seen, the case of one client is the same"
+            "Section 3.3 has a range of epsilon and delta, 'To obtain reasonable DP guarantees, we usually choose', "
+            "whose values are lost; the second one mentions 'the number of data points', and delta <= 1/N is at most "
+            "e^-5 from N = 149 on. The theorem of Abadi et al. has a range of its own. Every client in every round. "
+            "Zero-out: a client's message is replaced by noise only; each client's messages are seen. Where only their "
+            "sum over n clients is seen, the case of one client is the same"
         ),
         provenance="restored",
         restoration=(
@@ -125,13 +125,13 @@ NOISE: Statement = Statement(
         "If no range of epsilon is meant but that of Theorem 1 of Abadi et al., epsilon <= u (K + 1), then no constant "
         "is enough: for every u and v, with s^2 = v log(1/delta) >= 1 and epsilon = 4 s^2, the true delta exceeds "
         "Phi(s) - phi(s)/(3 s) > 0.76 once K + 1 >= epsilon/u, as every client takes part in every round. The true "
-        "delta is the least for all messages of norm up to 1, where one client's are replaced by noise alone. In "
+        "delta is the least for all messages of norm up to 1, where one client's are replaced by noise only. In "
         "numbers: v = 4, which is enough for epsilon <= 10, is not for delta = 1e-5 and epsilon = 37: whatever K is "
         "(sigma = 1.116 for K + 1 = 37), the true delta is 1.361e-5.",
         shown_by="shulgin2025.noise.any-epsilon",
         repaired="shulgin2025.noise.repaired",
     ),
-    reading="The range that Section 3.3 speaks of, its values lost, is read as epsilon <= 10 and delta <= e^-5.",
+    reading="The range that Section 3.3 mentions, its values lost, is read as epsilon <= 10 and delta <= e^-5.",
     universal=False,
 )
 
@@ -140,9 +140,9 @@ ANY_EPSILON: Statement = replace(
     id="shulgin2025.noise.any-epsilon",
     title="noise that makes alpha-NormEC differentially private, for every epsilon",
     text=(
-        "Constants u and v exist such that, for every epsilon <= u (K + 1) and delta, noise of standard deviation "
-        "sqrt(v (K + 1) log(1/delta))/epsilon on every client's normalised message makes alpha-NormEC (epsilon, "
-        "delta)-differentially private."
+        "Constants u and v exist with the following property for every epsilon <= u (K + 1) and delta. Noise of "
+        "standard deviation sqrt(v (K + 1) log(1/delta))/epsilon on every client's normalised message makes "
+        "alpha-NormEC (epsilon, delta)-differentially private."
     ),
     symbols=(*_LETTERS, _OF_RANGE, _CONSTANT),
     assumptions=(Assumption("0 < epsilon <= u (K + 1)", _range), ROUNDS, shared.DELTA),
@@ -175,7 +175,7 @@ REPAIRED: Statement = Statement(
         note="repaired: 0 < epsilon <= 2 log(1/delta), and the constant is 2; 4 with replacement instead of zero-out",
     ),
     text=(
-        "For any delta in (0, 1) and 0 < epsilon <= 2 log(1/delta), with noise of standard deviation sigma = 2 sqrt((K "
+        "Let delta be in (0, 1) and 0 < epsilon <= 2 log(1/delta). With noise of standard deviation sigma = 2 sqrt((K "
         "+ 1) log(1/delta))/epsilon on every client's normalised message, alpha-NormEC is (epsilon, "
         "delta)-differentially private."
     ),

@@ -59,7 +59,7 @@ def _runs_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Values]
 
 
 def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """What every update leaves of the residuals against R: what the proof needs instead of Lemma 2."""
+    """The residuals after every update against R: the proof needs this instead of Lemma 2."""
     return [
         Case({**run.letters, "round": K + 1, "client": "the farthest"}, found.after, run.letters["R"])
         for run in runs_on_the_line(instance)
@@ -67,10 +67,10 @@ def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Ca
     ]
 
 
-_AFTER = "It decides that residuals after the memories' update stay at most R; the descent is left to the other checks."
+_AFTER = "It decides that residuals after the memories' update stay at most R; the other checks decide the descent."
 _RESIDUALS = (
-    "It decides what the proof needs of the memories, that each update leaves residuals of at most R; the bound itself "
-    "is decided by the other checks."
+    "It decides the proof's condition on the memories, that each update leaves residuals of at most R; the bound "
+    "itself is decided by the other checks."
 )
 
 LINE: dict[str, Any] = {
@@ -101,14 +101,14 @@ LONG: dict[str, Any] = {
     "runs": [["10", "0", "3/4", "1", ["1"]], ["-11", "0", "3/4", "1", ["-1"]], ["15", "0", "9/10", "1", ["1", "-1/2"]]],
     "rounds": 16,
 }
-"""So long that to stand still, or to walk away, would break the bound."""
+"""Runs so long that an algorithm that never moves, or moves away, would break the bound."""
 
 _ROUNDS = (
     {"L": "1", "gradient": "5", "error": "9/8", "estimates": ["4", "5", "6", "5", "4", "5"]},
     {"L": "4", "gradient": "5", "error": "17/16", "estimates": ["5", "6", "5", "4", "5", "6"]},
     {"L": "1", "gradient": "4", "error": "65/64", "estimates": ["4", "5", "4", "7/2", "4", "9/2", "4", "7/2"]},
 )
-"""R >= L gamma, as the limit of gamma has it, and gradients so long that arbitrary steps would break the bound."""
+"""R >= L gamma, as the limit of gamma implies, and gradients so long that arbitrary steps would break the bound."""
 
 THEOREM1: Statement = Statement(
     id="shulgin2025.theorem1",
@@ -118,12 +118,12 @@ THEOREM1: Statement = Statement(
         shu.PAPER,
         "Theorem 1, Section 4",
         note=(
-            "the proof rests on Lemma 2, residuals before the update stay at most R; for beta above alpha that can "
+            "the proof depends on Lemma 2, residuals before the update stay at most R; for beta above alpha that can "
             "fail (see there). The theorem does not need it: by the repaired Lemma 2 the residuals after the update "
-            "stay at most R. With zero memories R is at least ||grad f(x^0)||, so that the restored term 2R alone "
-            "exceeds what doing nothing guarantees; the sharpened bound can be below it, for alpha = beta much larger "
-            "than R. The curvature term decides nowhere: with A <= R, G = (f(x^0) - f_inf)/(gamma (K + 1)) and L "
-            "gamma < R the sharpened bound is at most sqrt(R^2 + (G + R/2)^2), which is below G + 2R"
+            "stay at most R. With zero memories R is at least ||grad f(x^0)||, so that the restored term 2R by itself "
+            "exceeds the guarantee of an algorithm that never moves; the sharpened bound can be below it, for alpha = "
+            "beta much larger than R. The curvature term decides nowhere: with A <= R, G = (f(x^0) - f_inf)/(gamma (K "
+            "+ 1)) and L gamma < R the sharpened bound is at most sqrt(R^2 + (G + R/2)^2), which is below G + 2R"
         ),
         provenance="restored",
         restoration=(
@@ -133,8 +133,9 @@ THEOREM1: Statement = Statement(
         ),
     ),
     text=(
-        "If f is L-smooth and bounded from below and each f_i is L_i-smooth, then Algorithm 1 with R = max_i ||grad "
-        "f_i(x^0) - v_i^0||, beta/(alpha + R) < 1 and 0 < gamma <= beta R/((alpha + R) L_max) satisfies the bound."
+        "Let f be L-smooth and bounded from below, and let each f_i be L_i-smooth. Then Algorithm 1 with R = max_i "
+        "||grad f_i(x^0) - v_i^0||, beta/(alpha + R) < 1 and 0 < gamma <= beta R/((alpha + R) L_max) satisfies the "
+        "bound."
     ),
     symbols=shu.letters("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max"),
     expectations=(shu.LEAST,),
@@ -182,7 +183,7 @@ def _below_printed(statement: Statement, instance: Mapping[str, Any]) -> Outcome
 
 
 def _leavings_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """What the updates leave against A."""
+    """The residuals after the updates against A."""
     cases = []
     for run in runs_on_the_line(instance):
         most = left_over(run.letters["R"], run.letters["alpha"], run.letters["beta"])
@@ -205,8 +206,8 @@ _NEAREST = ["1", "10", "10", "1", ["1"]]
 """One client, alpha = beta = 100: the first gradient is 0.9999 of its bound."""
 
 _LEAVINGS = (
-    "It decides what the proof needs of the memories, that each update leaves residuals of at most A; the bound itself "
-    "is decided by the other checks."
+    "It decides the proof's condition on the memories, that each update leaves residuals of at most A; the bound "
+    "itself is decided by the other checks."
 )
 
 SHARPENED: Statement = replace(
@@ -219,7 +220,7 @@ SHARPENED: Statement = replace(
         note=(
             "derived: the sharpened descent inequality with A = max(R - beta R/(alpha + R), q), q = max(0, sqrt(beta) "
             "- sqrt(alpha))^2, in place of R. By induction on the residuals: those before an update are at most max(R, "
-            "q + beta R/(alpha + R)), so what it leaves is at most A, and the step adds at most beta R/(alpha + R). A "
+            "q + beta R/(alpha + R)), so those after it are at most A, and the step adds at most beta R/(alpha + R). A "
             "enters as a leg of a right-angled triangle instead of twice R in a sum. A < R, and A falls to 0 where "
             "alpha = beta grows; then also zero memories give a bound that can be below ||grad f(x^0)||"
         ),

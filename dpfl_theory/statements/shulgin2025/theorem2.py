@@ -69,7 +69,7 @@ def _first_rounds(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
 
 
 def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """2 beta sqrt((K + 1) d sigma^2/n) squared against 4 times what the server adds up."""
+    """2 beta sqrt((K + 1) d sigma^2/n) squared against 4 times the second moment that the server accumulates."""
     cases = []
     for K, n, d, sigma, beta in instance["noise"]:
         letters = {"K": K, "n": n, "d": d, "sigma": Fraction(sigma), "beta": Fraction(beta)}
@@ -81,7 +81,7 @@ def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> list[Case
 
 def _noisy_runs(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """Whole runs on the line: the limits of min_k E|f'(x^k)| against the bound, after numbers of rounds for which it is
-    rational. The upper limit stands for the expectation where it is at most the bound, else the lower one."""
+    rational. The upper limit replaces the expectation where it is at most the bound, else the lower one."""
     found, sigma = [], Fraction(instance["sigma"])
     for run in runs_on_the_line(instance):
         n, beta = run.letters["n"], run.letters["beta"]
@@ -114,8 +114,8 @@ _EXACT: dict[str, Any] = {
 }
 
 _NOISY_RUNS = {**LONG, "sigma": "2/5"}
-"""The bounds are below |f'(x^0)| with up to a fifth for noise, which turns a sign with a probability of up to 9% by the
-last round; the upper limit is then 2.37 where the run without noise has 1.56."""
+"""The bounds are below |f'(x^0)| with up to a fifth for noise, which changes a sign with a probability of up to 9% by
+the last round; the upper limit is then 2.37 where the run without noise has 1.56."""
 
 THEOREM2: Statement = Statement(
     id="shulgin2025.theorem2",
@@ -127,10 +127,10 @@ THEOREM2: Statement = Statement(
         note=(
             "the memories use the messages without noise, so that Theorem 1's note on Lemma 2 applies unchanged. No "
             "run comes near a bound that is below ||grad f(x^0)||: without the noise term the bound fails in one run "
-            "only, where it is far above the first gradient. The term's constant rests on the exact moments. No "
-            "instance is known in which the curvature term decides; without noise there is none (Theorem 1). Lemma 3 "
-            "needs vhat^0 = (1/n) sum_i v_i^0, so the server knows the mean of the first memories; memories near the "
-            "clients' gradients, which a small R asks for, tell it the first gradient without noise"
+            "only, where it is far above the first gradient. The term's constant depends on the exact moments. No "
+            "instance is known in which the curvature term decides; without noise no such instance exists (Theorem 1). "
+            "Lemma 3 needs vhat^0 = (1/n) sum_i v_i^0, so the server knows the mean of the first memories; memories "
+            "near the clients' gradients, which a small R requires, reveal to it the first gradient without noise"
         ),
         provenance="restored",
         restoration=(

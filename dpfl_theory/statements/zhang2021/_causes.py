@@ -1,4 +1,4 @@
-"""Why printed statements of zhang2021 fail, each cause told once, to the paper's authors."""
+"""The causes for which printed statements of zhang2021 fail, each described once, for the paper's authors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SAMPLED_CLIENTS = Cause(
     "term arises, with identically distributed clients sigma_g = 0, and P = 1 is a corner where the limit P/(6QL(P - "
     "1)) is empty.",
     "The theorem is stated for every P and with explicit constants, and no constant helps: with sigma_l = 0 the third "
-    "term is 0 and the second falls with eta_l^2 alone. P = 1 is only the smallest instance: two draws of two clients, "
+    "term is 0 and the second falls with eta_l^2 only. P = 1 is only the smallest instance: two draws of two clients, "
     "with replacement, exceed the bound too. The abstract of Yang et al. gives O(sqrt(Q)/sqrt(PT) + 1/T) for partial "
     "participation, which is the rate that the missing term leads to. With full participation of N different clients, "
     "and the L that (20) lost restored, the theorem is not refuted.",
@@ -50,8 +50,8 @@ LOST_L = Cause(
     "L may be scaled to 1, as constants are not the point of the proof; and for P >= 2 the other limit of the steps, "
     "P/(6QL(P - 1)), has its L.",
     "The other terms keep their L, and the theorem's constants are explicit. For P >= 2 the other limit keeps the "
-    "method stable, so that the example of the limit is one for P = 1 alone. With objectives scaled to L = "
-    "1 the two terms of (20) have held in every round that was tried; the loss is one of units, not of the argument.",
+    "method stable, so that the example of the limit is one for P = 1 only. With objectives scaled to L = 1 the two "
+    "terms of (20) have held in every round that was tried; the loss is one of units, not of the argument.",
 )
 
 CAUCHY_FACTOR = Cause(
@@ -72,19 +72,19 @@ LOST_SIGN = Cause(
     "zhang2021.lost-sign",
     "The sign of the updates in (14)",
     "The Delta_i are -eta_l alpha times sums of gradients, so the square that completes <grad f, Delta> has a plus "
-    "sign. (15) begins with the right square, sqrt(Q) grad f less the mean of the local gradients.",
+    "sign. (15) starts with the right square, sqrt(Q) grad f less the mean of the local gradients.",
     "f = x^2/2, x_t = 1, one client, one local step of 1/10, no noise, no clipping: the left side of (14) is -1/10, "
     "the right side 1/10.",
     "A misprint: (15) bounds the right quantity.",
-    "Agreed; nothing that follows suffers. It is listed because an equality that fails stands in the proof.",
+    "Agreed; nothing that follows is affected. It is listed because an equality that fails is in the proof.",
 )
 
 HUBER_PART = Cause(
     "zhang2021.huber-part",
     "The linear part of the Huber loss in (7)",
-    "In the second line of (7) the loss (Lambda_i/A_i) f_i stands where (A_i x - b_i)/A_i should, and the offset c^2/2 "
-    "is that of a quadratic of curvature 1, not Lambda_i A_i^2. The derivative of the line is then not the clipped "
-    "gradient of (6), and the two lines do not meet.",
+    "In the second line of (7) the loss (Lambda_i/A_i) f_i is printed in place of (A_i x - b_i)/A_i. And the offset "
+    "c^2/2 is that of a quadratic of curvature 1, not Lambda_i A_i^2. The derivative of the line is then not the "
+    "clipped gradient of (6), and the two lines do not meet.",
     "A = Lambda = c = 1, b = 0, x = 3: (7) has 4, the integral of the clipped gradient is 5/2; the printed derivative "
     "is 3, the clipped gradient 1.",
     "A misprint: (6) has the gradient that is meant, and the text says 'Huberized loss'.",
@@ -120,20 +120,19 @@ TWO_METHODS = Cause(
 
 MOMENT_ORDER = Cause(
     "zhang2021.moment-order",
-    "A range of epsilon beside ln(1/delta) is missing",
+    "A range of epsilon relative to ln(1/delta) is missing",
     "For any constants u and v choose delta <= 1/2 so that s^2 = v ln(1/delta) >= 1, and let epsilon = 4 s^2 and T >= "
     "epsilon/u rounds with every client in each (q = 1). All rounds together are one Gaussian release, and its true "
-    "delta exceeds Phi(s) - phi(s)/(3 s), so that no pair of constants serves. The theorem is rephrased from Theorem "
-    "1 of Abadi et al., whose proof chooses a moment of order ln(1/delta)/epsilon; that has to be at least 1, and "
-    "needs a sampling probability below 1/(16 z), z being a round's noise multiplier. Neither condition is stated in "
-    "that theorem, nor here.",
+    "delta exceeds Phi(s) - phi(s)/(3 s), so that no pair of constants is enough. The theorem is rephrased from "
+    "Theorem 1 of Abadi et al., whose proof chooses a moment of order ln(1/delta)/epsilon; that has to be at least 1, "
+    "and needs a sampling probability below 1/(16 z), z being a round's noise multiplier. Neither condition is stated "
+    "in that theorem, nor here.",
     "For every u and v some true delta is above 0.7607. With v = 4, u = 1, delta = 1e-05, P = N and T = epsilon = 37 "
     "it is 1.361e-05. At P = N and epsilon = 2 the noise with v = 4 has the true delta 6.463e-13 for zero-out "
     "neighbours, and 0.0001373 where a client's data set is replaced.",
-    "It is a known theorem, cited as such, and nobody uses it with epsilon far above ln(1/delta) or with P = N.",
-    "Agreed for its use: at delta = 1e-5, N = 1920 and P = 80 the noise with v = 4 keeps epsilon = 1.5 for zero-out "
-    "neighbours (certified at most 0.964 for T = 1000, cohorts of fixed size), and with v = 16 where a client's data "
-    "set is replaced. The words 'for any epsilon <= u q^2 T' and 'any delta > 0' go "
-    "further, for P < N too (80 of 1920 clients, epsilon = 64 s^2 and many rounds); the grade says that they are "
-    "inherited.",
+    "It is a known theorem, cited as such, and no one uses it with epsilon far above ln(1/delta) or with P = N.",
+    "Agreed for its use. At delta = 1e-5, N = 1920 and P = 80 the noise with v = 4 keeps epsilon = 1.5 for zero-out "
+    "neighbours (certified at most 0.964 for T = 1000, cohorts of fixed size). The noise with v = 16 does so where a "
+    "client's data set is replaced. The words 'for any epsilon <= u q^2 T' and 'any delta > 0' go further, for P < N "
+    "too (80 of 1920 clients, epsilon = 64 s^2 and many rounds); the grade says that they are inherited.",
 )

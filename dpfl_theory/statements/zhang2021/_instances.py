@@ -52,7 +52,7 @@ PLAIN: Instances = {
     "concave clients, full participation": quadratics("-1 -1", "0 2", 3, 2, noise="1/2"),
     "many steps": quadratics("1 3", "0 1", 30, 1, noise="1"),
 }
-"""Without clipping: nothing looks at the noises, so that Q may be large."""
+"""Without clipping: no quantity depends on the noises' paths, so that Q may be large."""
 
 CLIPPED: Instances = {
     "clipped, two clients far apart": quadratics("1 1", "-50 50", 2, 1, c="1/2", noise="1"),
@@ -75,7 +75,7 @@ def exact(
     title: str = "",
     **more: Any,
 ) -> tuple[Check, ...]:
-    """An exact check on every instance above, see `dpfl_theory.statements.model.checks`; title: what is put before the
+    """An exact check on every instance above, see `dpfl_theory.statements.model.checks`; title: a prefix of the
     instances' names."""
     found = {title + name: {**_STEP, **(step or {}), **i, **more} for name, i in {**PLAIN, **CLIPPED}.items()}
     return checks("exact", build, found, expected)
@@ -149,7 +149,7 @@ EVERYBODY: Instances = {
         quadratics("1 1/2 1/10", "-1 2 30", 4, 3, samplings=["without"]), "5", "129/4000", "1/8", 12
     ),
 }
-"""Inside the printed hypotheses, where nothing is sampled, with L = 1, so that no lost L matters."""
+"""Inside the printed hypotheses, without sampling and with L = 1, so that no lost L matters."""
 
 ALLOWED: Instances = {
     "one of two clients, from the optimum": _tree(_APART, "0", "1/1000", "8", 4),
@@ -180,7 +180,8 @@ AT_REST: Instances = {
         "T": 10**8,
     }
 }
-"""eta_l QL = 0.09: the drift of the local steps keeps the gradient, and neither start nor sampling allows it."""
+"""eta_l QL = 0.09: the drift of the local steps maintains the gradient, and neither the start nor the sampling term
+allows it."""
 
 ONE_ROUND: dict[str, Any] = {"x": "1", "T": 1}
 
@@ -194,8 +195,8 @@ LONG: Instances = {
     "the paper's own steps, Q = 64, T = 1e8": _long(64, 10**8, "1/640000", "8"),
     "the other reading of the paper's own steps, Q = 64, T = 1e8": _long(64, 10**8, "1/80000", "8"),
 }
-"""eta_g = sqrt(QP) and eta_l = 1/(sqrt(T) Q L), Section 3.1, with P = 1 and L = 1; in the last 1/sqrt(TQL), as the text
-at hand has it."""
+"""eta_g = sqrt(QP) and eta_l = 1/(sqrt(T) Q L), Section 3.1, with P = 1 and L = 1; in the last 1/sqrt(TQL), as in the
+available text."""
 
 
 # Simulated runs.
@@ -236,7 +237,7 @@ _FINE = {"eta Q L": "1/1000"}
 _SAME = {**_FINE, "sigma_g": 0.0}
 
 SIMULATED: Instances = {
-    # a term each that makes up most of the bound; how near the run comes to it the planted faults in the tests tell
+    # in each, one term makes up most of the bound; planted faults in the tests show how near the run comes to it
     "identical clients, what is left of the start": _run(_equal(2), 2, 2, 600, lanes=2, **_SAME),
     "identical clients, privacy noise": _run(_equal(2), 2, 1, 8000, c=3.0, sigma=1.2, distance=1.5, lanes=256, **_SAME),
     "two clients apart, one takes part": _run(_SCALAR, 1, 2, 2000, distance=0.0, lanes=256, sigma_g=0.5, **_FINE),

@@ -1,5 +1,5 @@
-"""The letters of zhang2021, each mapped once to its meaning, unit and domain, and the limits that Theorem 3.1 sets to
-the steps: as printed, and as numbers that proofs, texts and runs read.
+"""The symbols of zhang2021, each mapped once to its meaning, unit and domain, and Theorem 3.1's limits of the steps.
+The limits are given as printed, and as numbers that proofs, texts and runs read.
 
 Equation (1) prints f as the sum of the f_i, Appendix A.1 uses their mean (the step to (15) writes grad f as (1/N) sum
 grad f_i): here f is the mean throughout. x_t is the server's parameter, P_t the clients of round t, Delta_i an update.
@@ -26,13 +26,13 @@ PROOF = f"Appendix A.1, proof of Theorem 3.1 ({VERSION})"
 
 
 def _cohort_square(name: str, of: str, sent: str) -> Symbol:
-    """E||(1/P) sum over the cohort||^2 of what is sent, in words and in LaTeX."""
+    """E||(1/P) sum over the cohort||^2 of the messages, in words and in LaTeX."""
     latex = rf"\mathbb{{E}}\|\frac{{1}}{{P}}\sum_{{i \in P_t}} {sent}\|^2"
     return Symbol(name, f"E||(1/P) sum_{{i in P_t}} {of}", (0, 2), "nonnegative", latex)
 
 
 def _product(name: str, of: str, sent: str) -> Symbol:
-    """<grad f(x_t), E (1/N) sum over the clients> of what is sent."""
+    """<grad f(x_t), E (1/N) sum over the clients> of the messages."""
     latex = rf"\langle \nabla f(x_t), \mathbb{{E}}[\frac{{1}}{{N}}\sum_i {sent}] \rangle"
     return Symbol(name, f"<grad f(x_t), E (1/N) sum_i {of}>", (1, 0), "real", latex)
 
@@ -152,7 +152,7 @@ EXPECTED = {
             (0, 0),
             r"\frac{1}{T}\sum_t \mathbb{E}[\frac{1}{N}\sum_i (|\alpha_i^t - \tilde{\alpha}_i^t| + "
             r"|\tilde{\alpha}_i^t - \bar{\alpha}^t|)]",
-            "how much the clipping factors differ; runs with full gradients have alpha_i = alpha~_i",
+            "deviation of the clipping factors; runs with full gradients have alpha_i = alpha~_i",
         ),
         _seen(
             "E_square_deviation",
@@ -209,7 +209,7 @@ EXPECTED |= {
 
 
 def letters(*names: str) -> tuple[Symbol, ...]:
-    """The paper's letters with these names."""
+    """The paper's symbols with these names."""
     return tuple(LETTERS[name] for name in names)
 
 
@@ -219,7 +219,7 @@ def expected(*names: str) -> tuple[Expected, ...]:
 
 
 def sides_with(statement: Statement, **values: Any) -> tuple[Any, Any]:
-    """Both sides of the statement with these expressions for the letters of these names.
+    """Both sides of the statement with these expressions for the symbols of these names.
 
     >>> from dpfl_theory.statements import get
     >>> sides_with(get("zhang2021.eq16"), cohort_clipped=9, first_spread=1, second_spread=1, cohort_common=1)
@@ -294,7 +294,8 @@ def steps(limits: StepLimits) -> Assumption:
 
 
 def hypotheses(limits: StepLimits, smooth_by_construction: str = "") -> tuple[Assumption, ...]:
-    """Those of Theorem 3.1, with these limits of the steps, and why every instance is smooth where none is not."""
+    """The hypotheses of Theorem 3.1, with these limits of the steps. ``smooth_by_construction``: why every instance is
+    smooth, if no instance violates it."""
 
     def cohort(problem: Any, v: Mapping[str, Any]) -> str | None:
         return None if 1 <= v["P"] <= v["N"] else f"P = {v['P']} is not a number of clients between 1 and N"

@@ -34,14 +34,14 @@ def _one_update_for_each() -> float:
 
 
 def _noise_factor(Q: int) -> float:
-    """The ratio of (19)'s sides for one client at its maximum, f = -x^2/2, eta_l Q L = 129/1000, with its noise
-    alone."""
+    """The ratio of (19)'s sides for one client at its maximum, f = -x^2/2, eta_l Q L = 129/1000, with only its
+    noise."""
     (found,) = noise_alone(EQ19, {**CONCAVE, "Q": [Q]})
     return float(at(EQ19, "lhs", found.letters) / at(EQ19, "rhs", found.letters))
 
 
 def _reached() -> float:
-    """The epsilon that is certainly spent where 5 is asked for: P of N = 80 of 1920, T = 1000, v = 4, delta = 1e-5."""
+    """The epsilon that is certainly spent where 5 is requested: P of N = 80 of 1920, T = 1000, v = 4, delta = 1e-5."""
     from dpfl_theory.privacy.events import Repeated
     from dpfl_theory.privacy.pld import epsilon_low
     from dpfl_theory.privacy.sampling import fixed_size

@@ -1,15 +1,15 @@
-"""The rate of zhang2021's Corollary 3.2.1, (9): where its terms come from, its best value, why no constant makes it
-true, and the exponents of its repaired form, by simulation.
+"""The rate of zhang2021's Corollary 3.2.1, (9): the source of its terms, its best value, and the proof that no constant
+makes it true; and the exponents of its repaired form, by simulation.
 
 In (9) the O hides L, G, c', sigma_l, sigma_g, v and f(x^0) - f*; N, P, Q, T, d, epsilon, delta and the steps are
 displayed.
 
-The exponents are those of runs over geometric grids at the way that makes the repaired bound least. With identical
-clients and full gradients sigma_l = sigma_g = 0, so that of the bound the initialisation, 4 gap/S, and the privacy
-term, of order S d log(1/delta)/(N epsilon)^2, are left, S = eta_g eta_l Q T: at the best S each is half of it, and the
-bound is a multiple of sqrt(d log(1/delta))/(N epsilon). A check holds the far end of its grid to the bound itself,
-which has no free constant, and fits the slope of ln(mean squared gradient) over ln(letter) with a confidence interval.
-Too little decrease alone would refute the rate.
+The exponents are those of runs over geometric grids. The total step size S = eta_g eta_l Q T minimises the repaired
+bound. With identical clients and full gradients sigma_l = sigma_g = 0. Two terms of the bound are then left: the
+initialisation, 4 gap/S, and the privacy term, of order S d log(1/delta)/(N epsilon)^2. At the best S each is half of
+the bound, which is a multiple of sqrt(d log(1/delta))/(N epsilon). A check compares the far end of its grid with the
+bound itself, which has no free constant. It fits the slope of ln(mean squared gradient) over ln(symbol) with a
+confidence interval. Only too little decrease would refute the rate.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def letters() -> dict[str, Any]:
-    """The letters of (9) and of what it hides, and ln(1/delta)."""
+    """The symbols of (9) and of its hidden constants, and ln(1/delta)."""
     names = "eta_g eta_l Q T P N d epsilon delta L G c_prime v gap sigma_l sigma_g rounds"
     found = {name: sp.Symbol(name, positive=True) for name in names.split()}
     return {**found, "log": sp.log(1 / found["delta"])}
@@ -91,7 +91,7 @@ def best_repaired_rate(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     rest = sp.limit(sp.limit(at, s.eta_l, 0), s.T, sp.oo)
     log = sp.Symbol("log", positive=True)
     rest = rest.subs(sp.log(1 / s.delta), log).subs(sp.log(s.delta), -log)
-    gap = sp.Symbol("gap_", positive=True)  # at a gap of 0 there is nothing to balance
+    gap = sp.Symbol("gap_", positive=True)  # at a gap of 0 no terms are balanced
     rest = rest.subs(s.gap, gap)
     (best,) = sp.solve(sp.diff(rest, S), S)
     least = sp.simplify(rest.subs(S, best))
@@ -112,7 +112,7 @@ def escape(s: Mapping[str, Any]) -> tuple[Any, Any]:
     in [-1, 1], has the second moment V (1 - (1 - a)^(2t)), V = (a/(2 - a)) E m^2, E m^2 = (N - P)/(P (N - 1)); w_t, the
     noises' sum, is Gaussian and independent of it, with mean 0 and a variance of at most s^2 = eta_g^2 sigma^2/(P a).
     The run stays within [-2, 2] unless some |w_t| exceeds 1, which has at most the probability p = 2 T exp(-1/(2 s^2));
-    by Cauchy-Schwarz what is lost there is at most sqrt(8 (1 + 3 s^4) p), since (y + w)^4 <= 8 (1 + w^4).
+    by Cauchy-Schwarz the loss there is at most sqrt(8 (1 + 3 s^4) p), since (y + w)^4 <= 8 (1 + w^4).
     """
     Q, T = s["Q"], s["rounds"] * s["Q"] ** 2
     family = {s["eta_l"]: 1 / Q**2, s["eta_g"]: Q / 48, s["T"]: T, s["P"]: Q, s["N"]: Q**2, s["d"]: 1}
@@ -147,7 +147,7 @@ def no_constant(_: Statement, __: Mapping[str, Any]) -> Outcome:
 # The exponents.
 
 SEED = 2021
-"""Of the fitted runs, which is no check's."""
+"""The seed of the fitted runs, which no check uses."""
 _THRESHOLD = 4.0
 
 
@@ -166,7 +166,7 @@ REGIMES: tuple[dict[str, Any], ...] = (
 
 
 def at(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
-    """The instance with its letter at this value."""
+    """The instance with its symbol at this value."""
     return {**instance, {"d": "dimension", "N": "clients"}.get(instance["letter"], instance["letter"]): value}
 
 
@@ -205,7 +205,7 @@ def best_way(statement: Statement, values: Mapping[str, float]) -> float:
 
 
 def runs_of(instance: Mapping[str, Any], statement: Statement) -> list[Experiment]:
-    """The run of each point of a grid, at the best way S."""
+    """The run of each point of a grid, at the best total step size S."""
     found = []
     for value in instance["grid"]:
         one = at(instance, value)
@@ -233,8 +233,10 @@ def _squares(run: Experiment) -> Any:
 
 
 def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:
-    """The slope over the grid with its interval, the bound's own, the least share of the bound that its two terms have,
-    the least share of what is left that vanishes with the noise, and the least constant of each bound."""
+    """Notes on one grid: the slope with its interval, the bound's own slope, and the least constant of each bound.
+
+    Also the least share of the bound that its two terms have, and the least share of the remaining gradient that
+    vanishes with the noise."""
     import numpy as np
 
     letters, samples, bounds, shares, vanishing = [], [], [], [], []

@@ -1,8 +1,8 @@
-"""One round of DP-FedAvg in a world: everything that the steps of zhang2021's proof speak of.
+"""One round of DP-FedAvg in a world: all quantities in the steps of zhang2021's proof.
 
-`Phases` are the local phases of all clients, by what they send: given x_t clients run independently of each other, so
-that a phase counts by the mean and the variance of its message, and the cohort is drawn among these. The world says
-what a client is: a scalar quadratic in rational arithmetic (`ScalarRound`), or any smooth function
+`Phases` are the local phases of all clients, represented by their messages. Given x_t, clients run independently of
+each other. So only the mean and the variance of a phase's message matter, and the cohort is drawn among these. The
+world defines a client: a scalar quadratic in rational arithmetic (`ScalarRound`), or any smooth function
 (`_worst_cases`).
 """
 
@@ -28,7 +28,7 @@ _SQUARED = ("clipped", "common", "local", "first", "second")
 
 
 class Phases:
-    """Every client's local phase of Q steps from x, by what it sends.
+    """Every client's local phase of Q steps from x, represented by its messages.
 
     The kinds are ``clipped`` Delta, ``known`` Delta~ (times alpha~), ``common`` (times alpha-bar), ``local`` (alpha-bar
     times the gradients without noise), ``first`` Delta - Delta~, ``second`` Delta~ - common, ``sum`` (the gradients
@@ -79,7 +79,7 @@ class Phases:
         return {k: v.known for k, v in sent.items()} | {f"{k}, squared": world.square(v) for k, v in sent.items()}
 
     def message(self, kind: str, i: int, run: int = 0) -> Vector:
-        """What client i sends in one of its runs, by its mean and its variance."""
+        """The message of client i in one of its runs, by its mean and its variance."""
         return self._sent[kind][i] + self.world.error(kind, i, run=run)
 
     def mean(self, kind: str) -> Vector:
@@ -97,7 +97,7 @@ class Phases:
         return expected(world, heard)
 
     def letters(self, P: int, sampling: str) -> dict[str, Any]:
-        """The letters of the proof (`_letters.LETTERS`) in a round with this cohort."""
+        """The symbols of the proof (`_letters.LETTERS`) in a round with this cohort."""
         world, Q, everyone = self.world, self.Q, range(self.world.clients)
         squares = {kind: self.cohort(kind, P, sampling) for kind in _SQUARED}
 
@@ -129,7 +129,7 @@ class ScalarRound:
 
     instance: q, m (one each per client, as texts), x, Q, ``eta Q L`` or eta_l, eta_g, P, sampling, c (absent: no
     clipping), noise s, law (``even``, or ``skew``), sigma (deviation of the privacy noise), L (absent: the largest
-    |q_i|). A noise of its own is added in every local step, with mean 0 and variance s^2.
+    |q_i|). Independent noise is added in every local step, with mean 0 and variance s^2.
     """
 
     def __init__(self, instance: Mapping[str, Any]) -> None:
@@ -137,7 +137,7 @@ class ScalarRound:
         self.x, self.Q, self.P, self.N = F(instance["x"]), int(instance["Q"]), int(instance["P"]), len(q)
         self.L = F(instance.get("L", max(map(abs, q))))
         if any(abs(h) > self.L for h in q) or not 1 <= self.P <= self.N:
-            raise ValueError("L is no smoothness constant of every client, or P is not a number of clients")
+            raise ValueError("L is not a smoothness constant of every client, or P is not a number of clients")
         self.eta = F(instance["eta_l"]) if "eta_l" in instance else F(instance["eta Q L"]) / (self.Q * self.L)
         self.eta_g = F(instance.get("eta_g", 1))
         self.sampling = str(instance.get("sampling", "without"))
@@ -146,7 +146,7 @@ class ScalarRound:
         shape = {"even": EVEN, "skew": SKEWED}[str(instance.get("law", "even"))]
         self.world = Quadratics(q, [h * at for h, at in zip(q, m, strict=True)], {"error": self.s**2}, shape)
         ends = [local_phase(self.world, i, Vector(self.x), self.eta, self.Q)[-1].known for i in range(self.N)]
-        # Without clipping nothing looks at the errors, and no path is enumerated, however many there are.
+        # Without clipping no message depends on the errors' paths, and none is enumerated.
         self.phases = Phases(
             self.world,
             Vector(self.x),
@@ -188,8 +188,8 @@ class ScalarRound:
         return found
 
     def outcomes(self) -> tuple[dict[Fraction, Fraction], Fraction]:
-        """x_{t+1} -> its probability, without privacy noise, and the length of the longest stochastic gradient that
-        may be met on the way."""
+        """x_{t+1} -> its probability, without privacy noise, and the length of the longest stochastic gradient that may
+        occur."""
         world, ends, lengths = self.world, dict[Fraction, Fraction](), [F(0)]
 
         def run() -> dict[str, Fraction]:
@@ -209,8 +209,8 @@ class ScalarRound:
         return ends, max(lengths)
 
     def values(self, sampling: str | None = None) -> dict[str, Fraction]:
-        """The letters of the proof (`_letters.LETTERS`) in this round, or one with another sampling; values of f are
-        counted from f(x_t)."""
+        """The symbols of the proof (`_letters.LETTERS`) in this round, or one with another sampling; values of f are
+        relative to f(x_t)."""
         found = self.phases.letters(self.P, sampling or self.sampling)
         curvature, noise = sum(self.world.curvatures, F(0)) / self.N, self.sigma**2 / self.P
         return {
@@ -232,7 +232,7 @@ _SHOWN = ("N", "P", "Q", "L", "eta_l", "eta_g", "sigma_l", "sigma_g", "square", 
 def rounds(_: Statement, instance: Mapping[str, Any], instead: Mapping[str, str] | None = None) -> list[Values]:
     """One round from every point x, for every sampling, of the instance.
 
-    instead: letters that stand for another quantity of `ScalarRound.values`, by its name.
+    instead: symbols that take another quantity of `ScalarRound.values`, by its name.
     """
     found = []
     once = {x: ScalarRound({**instance, "x": x}) for x in instance["x"]}

@@ -1,14 +1,14 @@
-"""One simulated round of DP-FedAvg in many lanes, for the steps (16) to (18), (20) and (21) of zhang2021's proof.
+"""One simulated round of DP-FedAvg in many replicates, for the steps (16) to (18), (20) and (21) of zhang2021's proof.
 
-No round has stochastic gradients and clipping together: the clipping factors would be random, and (13), (16), (20) and
-(21) have letters for that, first_bias and first_spread, which are 0 in every simulated round. These letters are at work
-in the exact rounds of `_instances.CLIPPED` and in the worst cases of `_worst_cases` only.
+No round has stochastic gradients and clipping together, since the clipping factors would be random. (13), (16), (20)
+and (21) have symbols for that, first_bias and first_spread, which are 0 in every simulated round. Only the exact rounds
+of `_instances.CLIPPED` and the worst cases of `_worst_cases` have other values of them.
 
-One letter of a step is an expectation over the lanes: the squared distance from x* after a round that starts there,
-with eta_g = 1, which is the mean square of the cohort's update; or f after the round. The other letters are computed:
-the second moment of a cohort's mean has a closed form, and Gaussian stochastic gradients run on quadratics that are not
-clipped, whose local phases are linear in the noise. The catalogue imports this module, so NumPy is imported where it is
-used.
+One symbol of a step is an expectation over the replicates. It is f after the round, or the squared distance from x*
+after a round that starts there with eta_g = 1. That distance is the mean square of the cohort's update. The other
+symbols are computed. The second moment of a cohort's mean has a closed form. Gaussian stochastic gradients run on
+quadratics that are not clipped, whose local phases are linear in the noise. The catalogue imports this module, so NumPy
+is imported where it is used.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Instances = dict[str, dict[str, Any]]
 def letters_of(
     problem: Any, x: Any, eta: float, Q: int, c: float, P: int, deviation: float, sampling: str = "without"
 ) -> dict[str, float]:
-    """The letters of a round from x (d,), without replacement or, for the sampling ``anew``, with it and a run for
-    every draw: threshold c [X], inf for none; the gradients' noise has this deviation [F/X] in each coordinate. sigma_g
-    is the deviation at x, all that a step given x_t may use of it."""
+    """The symbols of a round from x (d,), without replacement or, for the sampling ``anew``, with it and a run for
+    every draw. Threshold c [X], inf for none; the gradients' noise has this deviation [F/X] in each coordinate. sigma_g
+    is the deviation at x: a step given x_t may use no more of it."""
     import math
 
     import numpy as np
@@ -157,7 +157,7 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 def local_phase(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """All clients' local steps in one round from ``distance`` away from x*, with stochastic gradients and no clipping.
 
-    instance: problem; Q; ``eta Q L``; deviation of the stochastic gradients; distance; middle: the letter of A_1 is
+    instance: problem; Q; ``eta Q L``; deviation of the stochastic gradients; distance; middle: the symbol A_1 is
     measured by the middle line of (15).
     """
     from dpfl_theory.algorithms import NoisyGradient, TwoSidedFedAvg

@@ -1,7 +1,7 @@
 """Runs of DP-FedAvg for zhang2021's Theorem 3.1: several rounds in rational arithmetic, and in simulation.
 
 A run of a few rounds is a tree: from every x the cohorts and the noises of the stochastic gradients lead to finitely
-many next ones. Without clipping, with clients of one curvature, the second moment of x has a recursion, for any T.
+many next points. Without clipping, with clients of one curvature, the second moment of x has a recursion, for any T.
 The catalogue imports this module to list its statements, so NumPy and the algorithms are imported where they are used.
 """
 
@@ -27,7 +27,8 @@ _SUMMED = ("first_bias", "second_bias", "first_spread", "second_spread")
 
 
 def run_values(instance: Mapping[str, Any]) -> dict[str, Fraction]:
-    """All letters of (22) and of Theorem 3.1 for T rounds from x; G is the longest stochastic gradient met."""
+    """All symbols of (22) and of Theorem 3.1 for T rounds from x; G is the length of the longest stochastic gradient
+    that occurs."""
     T, states = int(instance["T"]), {F(instance["x"]): F(1)}
     totals: dict[str, Fraction] = {}
     values: dict[str, Fraction] = {}
@@ -88,8 +89,8 @@ def long_run(_: Statement, instance: Mapping[str, Any], below: bool = False) -> 
     """Many rounds: two clients h(x +- m)^2/2, one of which takes part, from x^0 = x*.
 
     With a = eta_g (1 - (1 - eta_l h)^Q) the second moment V_t of x^t follows V_{t+1} = (1 - a)^2 V_t + a^2 m^2, so its
-    mean over T rounds lies between V (1 - 1/(T (1 - (1 - a)^2))) and V, V = a m^2/(2 - a). below: which of the two
-    stands for it, so that a violation, or the inequality, is certain.
+    mean over T rounds lies between V (1 - 1/(T (1 - (1 - a)^2))) and V, V = a m^2/(2 - a). below: which of the two is
+    used, so that a violation, or the inequality, is certain.
     """
     h, m, T, Q = F(instance["h"]), F(instance["m"]), int(instance["T"]), int(instance["Q"])
     eta, eta_g = F(instance["eta_l"]), F(instance["eta_g"])
@@ -106,8 +107,8 @@ def long_run(_: Statement, instance: Mapping[str, Any], below: bool = False) -> 
 
 
 def at_rest(_: Statement, instance: Mapping[str, Any]) -> Values:
-    """T rounds that start where a round without noise and clipping ends where it began: full participation, clients of
-    different curvatures, whose local steps drift. T may be as large as one likes.
+    """T rounds from a point that a round without noise and clipping does not change: full participation, clients of
+    different curvatures, whose local steps drift. T may be arbitrarily large.
 
     instance: q, m, Q, eta_l, eta_g, T.
     """
@@ -117,14 +118,15 @@ def at_rest(_: Statement, instance: Mapping[str, Any]) -> Values:
     T, P = int(instance["T"]), len(curvatures)
     once = run_values({**instance, "P": P, "x": str(x), "T": 1, "sampling": "without"})
     if once["E_next"] != once["f_now"]:
-        raise ValueError("the round does not end where it began")
+        raise ValueError("the round does not end where it started")
     values = {**once, "T": F(T)}
     return Values(values, {name: values[name] for name in ("N", "P", "Q", "T", "L", "eta_l", "eta_g", "sigma_g")})
 
 
 def problem_of(described: Mapping[str, Any]) -> Problem:
-    """A problem of the catalogue, or ``huber-axes``: identical clients with the mean of the Huber losses of d scaled
-    coordinates, ||x||^2/2 for |x_j| <= threshold/sqrt(d), whose gradients are at most as long as the threshold."""
+    """A problem of the catalogue, or ``huber-axes``. The latter has identical clients with the mean of the Huber losses
+    of d scaled coordinates, ||x||^2/2 for |x_j| <= threshold/sqrt(d). Its gradients are at most as long as the
+    threshold."""
     import numpy as np
 
     from dpfl_theory.problems import make
@@ -141,13 +143,13 @@ def problem_of(described: Mapping[str, Any]) -> Problem:
 
 
 def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Experiment]:
-    """What a Monte-Carlo check builds: Algorithm 3 with full local gradients, clipped updates and privacy noise.
+    """The experiment of a Monte-Carlo check: Algorithm 3 with full local gradients, clipped updates and privacy noise.
 
     `FedAvg` with the step sizes eta_l and eta_g eta_l, threshold c/eta_l and noise sigma/(eta_l sqrt(P)) on the average
     is Algorithm 3. instance: problem; P; Q; T; sampling, ``anew`` for P draws with replacement, each of them a run;
     ``eta Q L`` (eta_l QL); ``product``, the share of the largest product eta_g eta_l that is allowed; c over the median
     length of the first updates; sigma over c; distance from x*, or the start; sigma_g where it is known better than
-    `sigma_global` says; smoothness: the letter L over the largest constant of the clients.
+    `sigma_global` says; smoothness: the symbol L over the largest constant of the clients.
     """
 
     def build(_: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -175,7 +177,7 @@ def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Ex
         C = float(instance["c"]) * Q * float(np.median(lengths))
         sigma = float(instance["sigma"]) * C
         cohort = Cohort() if problem.n == P else Cohort("fixed", P)
-        if instance.get("sampling") == "anew":  # full gradients: two runs of one client are alike
+        if instance.get("sampling") == "anew":  # full gradients: two runs of one client are the same
             cohort = Cohort("with-replacement", P)
         algorithm = FedAvg(eta, Q, eta_g * eta, Clip(C), cohort, sigma / math.sqrt(P), "average")
         values = {
@@ -201,7 +203,7 @@ def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Ex
 
 
 def runs(limits: StepLimits, found: Mapping[str, Mapping[str, Any]], expected: str = "holds") -> tuple[Check, ...]:
-    """A Monte-Carlo check on each named instance, and one whose clients are less smooth than L says, the last one."""
+    """A Monte-Carlo check on each named instance, and a last one whose clients are less smooth than L claims."""
     rough = {"every f_i just not L-smooth": {**list(found.values())[-1], "smoothness": 0.99, "product": 0.9}}
     build = simulated(limits)
     return (

@@ -1,5 +1,5 @@
-"""zhang2021 Theorem 3.2 with v = 4 and u = 1: why the noise that counts on sampling is enough for
-zero-out neighbours, and certified points.
+"""zhang2021 Theorem 3.2 with v = 4 and u = 1: the proof that the noise that relies on sampling is enough for zero-out
+neighbours, and certified points.
 
 With L = ln(1/delta), x = epsilon/L in (0, 1/2] and z a round's noise multiplier, 1/z^2 = epsilon^2/(4 q^2 T L) = s. Let
 every client take part independently with probability q. For a whole number alpha a round has the Renyi moment
@@ -35,9 +35,9 @@ from dpfl_theory.statements.symbolic import equal
 __all__ = ["CHECKS", "LONG", "RANGE", "share"]
 
 _MOST = 0.5
-"""Of epsilon/ln(1/delta)."""
+"""The range of epsilon/ln(1/delta)."""
 _ROUNDS = 80
-"""Rounds over ln(1/delta), at least."""
+"""The least number of rounds over ln(1/delta)."""
 
 
 def _log(values: Mapping[str, Any]) -> float:
@@ -64,7 +64,7 @@ LONG = Assumption("T >= 80 ln(1/delta)", _long)
 
 
 def share(x: float, a: float, widest: float | None = None) -> float:
-    """F (a + x)/8 + 1/a, with F at ``widest`` >= x: what the T rounds cost, over epsilon.
+    """F (a + x)/8 + 1/a, with F at ``widest`` >= x: the cost of the T rounds, over epsilon.
 
     >>> round(share(0.5, math.sqrt(8)), 3), round(share(0.5, math.sqrt(8) + 0.5), 3)
     (0.956, 0.993)
@@ -114,7 +114,7 @@ def _certified(
             letters = {"N": N, "P": P, "T": T, "c": 1, "epsilon": epsilon, "delta": float(instance["delta"])}
             scheme, times = getattr(schemes, sampling), int(instance.get("times", 1))
             z = math.sqrt(P * at(statement, "rhs", letters))
-            if times > 1:  # for comparison: what the prescribed noise itself gives, at least
+            if times > 1:  # for comparison: a lower limit for the prescribed noise itself
                 letters["epsilon without the factor, at least"] = epsilon_low(
                     Repeated(scheme(P / N, z, replace), T), letters["delta"]
                 )
@@ -151,8 +151,8 @@ _OUTSIDE = {
 """ln(1/delta) = 11.513."""
 
 _FEWER: dict[str, Any] = {**_POINTS, "N, P, T, epsilon": _POINTS["N, P, T, epsilon"][-1:], "stated": {"N": "-1"}}
-_REPLACED = "It certifies v = 16 for the other neighbours, at these points; the statement is of zero-out with v = 4."
-_MOMENTS = "It decides that T rounds cost less than epsilon at the noise that another check reads off the right side."
+_REPLACED = "It certifies v = 16 for the other neighbours, at these points; the statement concerns zero-out with v = 4."
+_MOMENTS = "It decides that T rounds cost less than epsilon at the noise that another check takes from the right side."
 CHECKS = (
     Check("algebra", "T rounds at the prescribed noise", _composed),
     Check("algebra", "room for the moments", _room, {"cells": 2000}, part=_MOMENTS),
@@ -176,4 +176,4 @@ CHECKS = (
     ),
     Check("privacy", "just outside P <= N", partial(_certified, proof=_PROOF), _FEWER, "not-applicable"),
 )
-"""Of a statement with v = 4 and u = 1."""
+"""The checks of a statement with v = 4 and u = 1."""

@@ -1,9 +1,9 @@
 """Worst cases of zhang2021's proof: any dimension, all smooth functions, noise and client sampling as finite sums.
 
 `performance` is for the steps (13), (14) and (16) to (18). The noise of every stochastic gradient takes the values n
-and -n with equal probability, n a vector of its own for each client and local step, so that a step is one inequality
-between quadratic forms; clipping factors are numbers of the instance. `one_round` is for (21) and what follows from
-it: a whole round without noise and clipping, one inequality between linear forms in function values and inner products.
+and -n with equal probability, n being a separate vector for each client and local step. So a step is one inequality
+between quadratic forms; clipping factors are numbers of the instance. `one_round` is for (21) and its consequences: a
+whole round without noise and clipping, one inequality between linear forms in function values and inner products.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from dpfl_theory.statements.zhang2021._round import Phases
 __all__ = ["PHASES", "at_limit", "one_round", "performance", "round_checks", "step_checks"]
 
 _SHIFT = 2
-"""Times a bound of the inner products: what is added to both sides of an equality between them, so that they are
-positive."""
+"""A factor of a bound of the inner products. The product is added to both sides of an equality between them, so that
+they are positive."""
 
 
 def performance(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -47,8 +47,8 @@ def performance(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     products = bool({"cohort_product", "common_product"} & letters)
     variance: Any = 0.0
     if noisy:
-        # sigma_l^2, at least every noise's square. The steps that do not speak of it hold for noises of any size; a
-        # scalar that is in no side would only trouble the solver.
+        # sigma_l^2, at least every noise's square. The steps without it hold for noises of any size; a scalar that is
+        # on no side would only burden the solver.
         first, *rest = noises.values()
         spoken = products or "sigma_l" in letters
         variance = Expression() if spoken else first**2
@@ -80,7 +80,7 @@ PHASES: dict[str, dict[str, Any]] = {
     "both clients, Q = 2, noise": {"N": 2, "P": 2, "Q": 2, "noisy": True, "eta Q L": "1/20"},
 }
 CLIPPED = {"factors": ["1", "1/2", "1/10"], "known": ["1", "1/3", "1/2"]}
-"""Factors that no function gives at once, perhaps: the steps hold for all."""
+"""Factors that perhaps no single function gives: the steps hold for all of them."""
 
 
 def step_checks(
@@ -89,7 +89,7 @@ def step_checks(
     directions: Sequence[str] = ("<=",),
     clipped: bool = False,
 ) -> tuple[Check, ...]:
-    """A worst-case check for every phase, sampling and direction; verdict tells what is known of each."""
+    """A worst-case check for every phase, sampling and direction; ``verdict`` gives the known verdict of each."""
     found, known = {}, {}
     for (name, phase), sampling, direction in itertools.product(PHASES.items(), samplings, directions):
         instance: dict[str, Any] = {**phase, "sampling": sampling, "direction": direction}
@@ -108,8 +108,9 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     noise and clipping.
 
     instance: P (1 or 2, without replacement), Q, ``eta Q L``, eta_g, class (``convex`` or ``non-convex``). A minimiser
-    of f is the origin, where the gradients sum to zero; values of f are counted from there. In the theorem f(x^0) -
-    E f(x^1) stands for f(x^0) - f*, which is more, and what it may be below zero by is added to both sides.
+    of f is the origin, where the gradients sum to zero; values of f are relative to the value there. In the theorem
+    f(x^0) - E f(x^1) replaces f(x^0) - f*, which is larger, and the amount by which it may be below zero is added to
+    both sides.
     """
     from PEPit import PEP, Expression
     from PEPit.functions import SmoothConvexFunction, SmoothFunction
@@ -125,7 +126,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     least = (world.value(0, origin) + world.value(1, origin)) / 2
 
     def excess(y: Vector) -> Any:
-        """f(y) - f*. Functions that are not convex need to be told that f does not go below f*."""
+        """f(y) - f*. Functions that are not convex need the condition that f is not below f*."""
         above = (world.value(0, y) + world.value(1, y)) / 2 - least
         if instance["class"] != "convex":
             problem.add_constraint(world.square(average([world.gradient(i, y) for i in range(2)])) / 2 <= above)

@@ -92,8 +92,8 @@ def _third_is_clipped(_: Statement, __: Mapping[str, Any]) -> Outcome:
     sent = lam * stationary_point(lam, 1) + (1 - lam) * k  # of c
     least = (3 + lam) / (3 - 2 * lam)
     return all_equal(
-        (sent - 1, (1 - lam) * (k - least), "what the third client sends beyond c"),
-        (4 - least, 9 * (1 - lam) / (3 - 2 * lam), "4 less the k that is needed"),
+        (sent - 1, (1 - lam) * (k - least), "the third client's message less c"),
+        (4 - least, 9 * (1 - lam) / (3 - 2 * lam), "4 less the required k"),
     )
 
 
@@ -102,8 +102,8 @@ def _first_are_not(_: Statement, __: Mapping[str, Any]) -> Outcome:
     lam = sp.Symbol("lambda", positive=True)
     sent = lam * stationary_point(lam, 1) - (1 - lam) / 2  # of c
     return all_equal(
-        (sent + 1, (3 + lam) / (2 * (3 - 2 * lam)), "what they send above -c"),
-        (1 - sent, 9 * (1 - lam) / (2 * (3 - 2 * lam)), "what they send below c"),
+        (sent + 1, (3 + lam) / (2 * (3 - 2 * lam)), "their message less -c"),
+        (1 - sent, 9 * (1 - lam) / (2 * (3 - 2 * lam)), "c less their message"),
     )
 
 
@@ -117,7 +117,7 @@ def _bounded(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-    """Where a run without noise ends, a loop over numbers says."""
+    """A run without noise against a loop over numbers."""
     import numpy as np
 
     from dpfl_theory.algorithms import ModelClippedFedAvg, NoisyGradient
@@ -162,8 +162,8 @@ _RUNS: dict[str, dict[str, Any]] = {
 }
 
 _POINT = (
-    "It decides a step of the proof that the printed point is stationary; that every iterate misses the optimum is "
-    "left to the other checks."
+    "It decides a step of the proof that the printed point is stationary; the other checks decide that every iterate "
+    "misses the optimum."
 )
 
 CLAIM: Statement = Statement(
@@ -197,8 +197,8 @@ CLAIM: Statement = Statement(
             formula_cases,
             {**_GRID, "eta_l": _SHORT},
             part=(
-                "The printed stationary point is compared with the one that is found, of which there is no other; that "
-                "it misses the optimum is left to the checks of all stationary points."
+                "The printed stationary point is compared with the computed one, which is the only one; the checks of "
+                "all stationary points decide that it misses the optimum."
             ),
         ),
         *checks("monte-carlo", _experiment, _RUNS),

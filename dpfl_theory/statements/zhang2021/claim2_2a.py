@@ -1,10 +1,11 @@
 """zhang2021 Claim 2.2, first sentence: with difference clipping FedAvg can reach the optimum of every linear
 regression, from every start.
 
-With Q = 1 a round is x - eta_l mean_i clip(grad f_i(x), C), C = c/eta_l. Let e = x - x*, x* the solution nearest to the
-start (nothing moves along directions in which f is constant), G* = max_i ||grad f_i(x*)||, L the largest smoothness
-constant and mu the smallest positive eigenvalue of f's Hessian. Nothing is clipped where ||e|| <= R = (C - G*)/L: there
-the run is gradient descent. Where ||e|| >= R the factors are at least C/(G* + L ||e||), so that
+With Q = 1 a round is x - eta_l mean_i clip(grad f_i(x), C), C = c/eta_l. Let e = x - x*, where x* is the solution
+nearest to the start (x does not move along directions in which f is constant). Let G* = max_i ||grad f_i(x*)||, let L
+be the largest smoothness constant and mu the smallest positive eigenvalue of f's Hessian. Nothing is clipped where
+||e|| <= R = (C - G*)/L: there the run is gradient descent. Where ||e|| >= R the factors are at least C/(G* + L ||e||),
+so that
 
     <e, mean_i clip(grad f_i(x), C)> >= ||e|| (C mu ||e||/(G* + L ||e||) - G*) >= ||e|| m,   m = mu R - G*,
 
@@ -47,8 +48,8 @@ def witness(clients: ScalarQuadratics, c: Fraction) -> Fraction:
 
 
 def off_optimum(clients: ScalarQuadratics, once: PiecewiseLinear) -> Fraction:
-    """0 if every iteration of the map ends at the optimum, otherwise how far the farthest stationary point is from it
-    (1 where only the slopes are wrong).
+    """0 if every iteration of the map ends at the optimum. Otherwise the distance of the farthest stationary point from
+    it (1 where only the slopes are wrong).
 
     A map with all slopes in [0, 1] and a single fixed point brings every x nearer to it without passing it.
     """
@@ -123,11 +124,11 @@ def _within(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     due = sp.Max(2 * s.G_star, 3 * s.c * s.L) / s.mu
     # Gradient descent within R: every eigenvalue h of f's Hessian in [mu, L] has |1 - eta h| <= 1 - eta mu.
     h, eta = sp.symbols("h eta", positive=True)
-    near = {s.G_star: 0, s.c: 2 * eta * s.L * s.D, s.eta_l: eta, s.T: 2}  # D = R/2, and a round is left
+    near = {s.G_star: 0, s.c: 2 * eta * s.L * s.D, s.eta_l: eta, s.T: 2}  # D = R/2, and one round is left
     slack = total(statement).subs(near, simultaneous=True) / s.D**2 - (1 - eta * h) ** 2
     return all_equal(
         (sp.expand(R), sp.expand(due), "R at the prescribed step"),
-        (slack, eta * (h - s.mu) * (2 - eta * (h + s.mu)), "what a step takes off along an eigenvector"),
+        (slack, eta * (h - s.mu) * (2 - eta * (h + s.mu)), "the decrease of a step along an eigenvector"),
     )
 
 
@@ -149,7 +150,7 @@ def _outside(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         (m, mu * R * (1 - p / 2), "m in these terms"),
         (sp.expand(R * m - c * C), sp.expand(slack), "R m - c C against terms that are not negative"),
         (pull.subs(r, R), m, "the pull at R against m"),
-        (pull.diff(r), C * mu * G / (G + L * r) ** 2, "how the pull grows"),
+        (pull.diff(r), C * mu * G / (G + L * r) ** 2, "the derivative of the pull"),
     )
 
 
@@ -217,10 +218,10 @@ RUNS: dict[str, dict[str, Any]] = {
     "just below the rounds that it takes": _of(_SIX, 0.5, 3.0, 435),
 }
 
-_STATIONARY = "It decides that the optimum is stationary, not that a run ends there, which is left to the other checks."
+_STATIONARY = "It decides that the optimum is stationary; the other checks decide that a run ends there."
 _BEYOND = (
-    "It decides that every round from beyond R leads nearer by eta_l m/2 or more; the rate within R is left to another "
-    "check."
+    "It decides that every round from beyond R leads nearer by eta_l m/2 or more; the rate within R is decided by "
+    "another check."
 )
 
 REACHED: Statement = Statement(
@@ -262,7 +263,7 @@ REACHED: Statement = Statement(
             {f"{name}, from everywhere": {**i, "c": ["1/100", "1/2", "1", "7"]} for name, i in _PROBLEMS.items()},
             part=(
                 "In one dimension the optimum is the only stationary point at the prescribed step, and every iteration "
-                "ends there; how fast, and more dimensions, are left to the algebra and to the runs."
+                "ends there; the algebra and the runs decide the rate and more dimensions."
             ),
         ),
         *checks("monte-carlo", _run, RUNS, {"just below the rounds that it takes": "not-applicable"}),
@@ -278,8 +279,8 @@ REACHED: Statement = Statement(
         "of its first entry in x_2 is -4 c x_1 x_2/r^3, that of the second in x_1 is -2 c x_1 x_2/r^3. So the problems "
         "f_i', which 'in general it is hard to write down', need not exist. And Remark 1's 'FedAvg algorithm with "
         "difference clipping optimizes the sum of the Huberzied re-weighted local loss functions' is shown for scalars "
-        "only; it also speaks of a learning rate for each local loss, while the algorithm has one eta_l for all. "
-        "The first sentence of Claim 2.2 does not depend on it.",
+        "only; it also mentions a learning rate for each local loss, while the algorithm has one eta_l for all. The "
+        "first sentence of Claim 2.2 does not depend on it.",
         "The printed Lambda_i needs A_i^T A_i to be invertible; eta_l sum_{q < Q} (I - eta_l A_i^T A_i)^q is always "
         "defined.",
     ),

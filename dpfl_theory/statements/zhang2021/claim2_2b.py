@@ -1,8 +1,8 @@
-"""zhang2021 Claim 2.2, second sentence: clipping updates can end nearer to the optimum than not clipping; and eq. (7)
+"""zhang2021 Claim 2.2, second sentence: clipping updates can end nearer to the optimum than not clipping. Also eq. (7)
 of its proof, the loss that clipping optimises in one dimension, as printed and repaired.
 
-With Lambda = (1 - (1 - eta a^2)^Q)/a^2 a client's update in one round is -Lambda grad f_i(x), and clipping it to c
-takes a step of gradient descent on a loss whose derivative is clip(Lambda grad f_i(x), c), eq. (6).
+With Lambda = (1 - (1 - eta a^2)^Q)/a^2 a client's update in one round is -Lambda grad f_i(x). Clipping it to c takes a
+step of gradient descent on a loss whose derivative is clip(Lambda grad f_i(x), c), by (6).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def unclipped(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
 
 
 def _loss(statement: Statement) -> Any:
-    """The clipped part of the loss as the two sides have it: what the integral would have to be."""
+    """The clipped part of the loss as the two sides have it: the value that the integral would need."""
     (loss,) = sp.solve(total(statement, "rhs") - total(statement, "lhs"), letters_of(statement).potential)
     return loss
 
@@ -117,7 +117,7 @@ _SIMPLE = {"a": ["1"], "b": "0", "c": "1", "eta_l": "1", "Q": 1, "way/reach": ["
 
 _PART = (
     "The loss where the update is not clipped, Lambda_i f_i(x), is compared with the integral of the gradient; the "
-    "formula of the sides is that of the clipped part, which is left to the other checks."
+    "formula of the sides is that of the clipped part, which the other checks decide."
 )
 
 EQ7: Statement = Statement(
@@ -128,8 +128,8 @@ EQ7: Statement = Statement(
         zhang.PAPER,
         f"proof of Claim 2.2, Section 2.1 ({zhang.VERSION})",
         "7",
-        "the second part; both sides are what the loss grows by from its minimiser, 0 there. Lambda_i f_i has the unit "
-        "of a squared parameter; A_i is counted as a pure number, so that only c, x and b_i carry a unit",
+        "the second part; both sides are the increase of the loss from its minimiser, 0 there. Lambda_i f_i has the "
+        "unit of a squared parameter; A_i is counted as a pure number, so that only c, x and b_i carry a unit",
     ),
     text=(
         "When x is a scalar, f_i'(x) is the Huberized loss of Lambda_i f_i(x): Lambda_i f_i(x) if |Lambda_i A_i (A_i x "

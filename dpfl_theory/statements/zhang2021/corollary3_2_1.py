@@ -89,13 +89,13 @@ COROLLARY: Statement = Statement(
         ),
         printed="eta_g eta_l/P as the third term of (9)",
         true=(
-            "the third term is eta_g eta_l Q/P where sigma_g > 0 and P < N. The other three terms stand, and so does "
-            "the best rate sqrt(d ln(1/delta))/(N epsilon): the third term vanishes as T grows with eta_g eta_l Q T "
-            "fixed, and the conditions of the repaired Theorem 3.2 hold there"
+            "the third term is eta_g eta_l Q/P where sigma_g > 0 and P < N. The other three terms remain valid, and so "
+            "does the best rate sqrt(d ln(1/delta))/(N epsilon): the third term vanishes as T grows with eta_g eta_l Q "
+            "T fixed, and the conditions of the repaired Theorem 3.2 hold there"
         ),
         why=(
-            "Q stands in (9) and is one of the letters that the rate is optimised over, so that no O hides it, and "
-            "epsilon may be fixed: the counterexample needs no large one"
+            "Q is displayed in (9) and is one of the symbols that the rate is optimised over, so that no O hides it, "
+            "and epsilon may be fixed: the counterexample needs no large one"
         ),
         counterexample=(
             "epsilon and delta fixed, half of N = Q^2 clients Huber losses with threshold 3 around -1, half around 1 "
@@ -123,14 +123,14 @@ REPAIRED: Statement = Statement(
         (
             "repaired: Q in the third term, with the repaired Theorems 3.1 and 3.2 and with constants, so T >= 80 "
             "ln(1/delta) and epsilon <= min{(P/N)^2 T, ln(1/delta)/2}. The bound is for cohorts of P different "
-            "clients, or P draws with replacement; for what cohorts this noise is private the repaired Theorem 3.2 "
-            "says. Drift and sampling are those of the repaired Theorem 3.1, where instances decide them"
+            "clients, or P draws with replacement; the repaired Theorem 3.2 says for which cohorts this noise is "
+            "private. Drift and sampling are those of the repaired Theorem 3.1, where instances decide them"
         ),
     ),
     text=(
-        "For c = eta_l Q c' with c' >= G, sigma^2 = 4 c^2 P T ln(1/delta)/(N^2 epsilon^2), the conditions of the "
-        "repaired Theorem 3.2 and the steps of the repaired Theorem 3.1, DP-FedAvg satisfies the bound, whose least "
-        "value over the steps and T is of order sqrt(d ln(1/delta))/(N epsilon)."
+        "Let c = eta_l Q c' with c' >= G and sigma^2 = 4 c^2 P T ln(1/delta)/(N^2 epsilon^2). Under the conditions of "
+        "the repaired Theorem 3.2 and with the steps of the repaired Theorem 3.1, DP-FedAvg satisfies the bound. Its "
+        "least value over the steps and T is of order sqrt(d ln(1/delta))/(N epsilon)."
     ),
     symbols=_REPAIRED_LETTERS,
     expectations=zhang.expected("E_gradient"),

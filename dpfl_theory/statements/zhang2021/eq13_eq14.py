@@ -31,10 +31,10 @@ def _eq13_sides(s: Symbols) -> Sides:
 
 
 def _telescoping(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """Two of three clients, with arbitrary factors alpha_i and alpha~_i: both sides of (13) in their letters.
+    """Two of three clients, with arbitrary factors alpha_i and alpha~_i: both sides of (13) in their symbols.
 
     All are scalars: inner products with grad f are linear. alpha_i and the sum g_i of the stochastic gradients may be
-    random, since both sides are linear in alpha_i g_i and g_i; alpha~_i need only be the same for all of it.
+    random, since both sides are linear in alpha_i g_i and g_i; alpha~_i need only be the same in all outcomes.
     """
     import itertools
 
@@ -94,8 +94,8 @@ def _polarisation(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def record_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """TwoSidedFedAvg, one round of one local step from ``distance`` away from x*; no update is clipped.
 
-    instance: problem, with one output; P; share: of a client's records, drawn anew by every client; ``eta L``; clipped:
-    how many of all records have a gradient longer than the threshold; distance.
+    instance: problem, with one output; P; share: of a client's records, drawn independently by every client; ``eta L``;
+    clipped: the number of records whose gradient is longer than the threshold; distance.
     """
     import math
 
@@ -148,7 +148,7 @@ RECORDS: dict[str, dict[str, Any]] = {
 _SIMPLE = {"q": ["1"], "m": ["0"], "x": ["1"], "Q": 1, "P": 1, "eta_l": "1/10", "sampling": "without"}
 
 
-_SHARE = "It decides the probability P/N of taking part; the equality of the products is left to the other checks."
+_SHARE = "It decides the probability P/N of taking part; the other checks decide the equality of the products."
 
 EQ13: Statement = zhang.proof_step(
     "zhang2021.eq13",
@@ -209,10 +209,10 @@ EQ14: Statement = zhang.proof_step(
         repaired="zhang2021.eq14.repaired",
         survives={
             "zhang2021.eq20": "It takes A_1 as (15) defines and bounds it, which is the right square.",
-            "zhang2021.eq21": "It rests on (14) through (20) alone, which has the right square.",
-            "zhang2021.eq22": "It rests on (14) through (20) alone, which has the right square.",
-            "zhang2021.theorem3.1": "It rests on (14) through (20) alone, which has the right square.",
-            "zhang2021.corollary3.2.1": "It rests on (14) through (20) alone, which has the right square.",
+            "zhang2021.eq21": "It depends on (14) only through (20), which has the right square.",
+            "zhang2021.eq22": "It depends on (14) only through (20), which has the right square.",
+            "zhang2021.theorem3.1": "It depends on (14) only through (20), which has the right square.",
+            "zhang2021.corollary3.2.1": "It depends on (14) only through (20), which has the right square.",
         },
     ),
 )

@@ -1,7 +1,7 @@
-"""zhang2021 eq. (15): how far the local gradients drift from those at the round's start, as printed and sharpened.
+"""zhang2021 eq. (15): the drift of the local gradients from those at the round's start, as printed and sharpened.
 
-(15) is a chain: A_1, the square of the clients' mean drift, is at most its middle line, the mean of the clients'
-squared drifts, and the right side bounds that as well. (14) takes A_1 from it, (19) and the sharpened
+(15) is a chain. A_1, the square of the clients' mean drift, is at most its middle line, the mean of the clients'
+squared drifts. The right side bounds that as well. (14) takes A_1 from it, (19) and the sharpened
 theorem the middle line.
 """
 
@@ -76,7 +76,7 @@ def _eq15_sides(s: Symbols) -> Sides:
 
 
 def _lemma3(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """The lemma of Reddi et al. asks for eta_l <= 1/(8QL); the theorem allows 1/(sqrt(60) QL), which is more.
+    """The lemma of Reddi et al. requires eta_l <= 1/(8QL); the theorem allows 1/(sqrt(60) QL), which is more.
 
     Its recursion multiplies by 1 + 1/(2Q-1) + 6 Q L^2 eta^2 each step, which must not exceed 1 + 1/(Q-1): at the
     theorem's limit the room is Q/((Q-1)(2Q-1)) - 1/(10 Q) > 0 for Q >= 2, so the lemma holds there as well. A step adds
@@ -106,11 +106,11 @@ def _sharpened_sides(s: Symbols) -> Sides:
 
 
 def _growth(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """With a_q = sqrt(E||x_q - x_t||^2), Minkowski gives a_q <= b_q + eta L sum_{j<q} a_j, b_q = eta (sqrt(q) sigma_l +
-    q ||grad f_i(x_t)||), so a_q <= exp(eta L Q) b_q and b_q^2 <= 2 eta^2 (q sigma_l^2 + q^2 ||grad f_i(x_t)||^2).
+    """Let a_q = sqrt(E||x_q - x_t||^2) and b_q = eta (sqrt(q) sigma_l + q ||grad f_i(x_t)||). Minkowski gives a_q <=
+    b_q + eta L sum_{j<q} a_j. So a_q <= exp(eta L Q) b_q and b_q^2 <= 2 eta^2 (q sigma_l^2 + q^2 ||grad f_i(x_t)||^2).
 
-    That is of one client; the mean over the clients of ||grad f_i(x_t)||^2 is at most ||grad f(x_t)||^2 + sigma_g^2, so
-    the middle line of (15) is bounded, and with it A_1.
+    That is for one client. The mean over the clients of ||grad f_i(x_t)||^2 is at most ||grad f(x_t)||^2 + sigma_g^2.
+    So the middle line of (15) is bounded, and with it A_1.
 
     L^2 times the sum over q < Q has the coefficients 2 sum q <= Q^2 and 2 sum q^2 <= (2/3) Q^3 times exp(2/sqrt(60)).
     """
@@ -125,7 +125,7 @@ def _growth(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     growth = sp.exp(2 / sp.sqrt(60))
     sums = [sp.simplify(2 * sp.summation(q**power, (q, 0, s.Q - 1))) for power in (1, 2)]
     tops = [sp.limit(found / s.Q ** (power + 1), s.Q, sp.oo) for power, found in ((1, sums[0]), (2, sums[1]))]
-    # Both sums are below their leading terms: what is missing is Q, and Q^2 - Q/3.
+    # Both sums are below their leading terms: the differences are Q, and Q^2 - Q/3.
     missing = [sp.expand(top * s.Q**n - found) for top, n, found in zip(tops, (2, 3), sums)]
     below = [sp.expand(m - want) == 0 for m, want in zip(missing, (s.Q, s.Q**2 - s.Q / 3))]
     fits = [bool(growth * top <= k / s.Q**n) for top, k, n in zip(tops, kept, (2, 3))]
@@ -148,7 +148,7 @@ _middle = partial(rounds, instead={"drift_square": "drift_mean"})
 
 
 def _checks() -> tuple[Check, ...]:
-    """Of A_1, and of the middle line, which is larger where the clients' gradients point apart."""
+    """Checks of A_1, and of the middle line, which is larger where the clients' gradients point apart."""
     worst = {}
     for Q, clients, noisy in _DRIFTS:
         for product in ("129/1000", "1/100"):
@@ -169,13 +169,13 @@ def _checks() -> tuple[Check, ...]:
 
 EQ15: Statement = zhang.proof_step(
     "zhang2021.eq15",
-    "How far the local gradients drift",
+    "Drift of the local gradients",
     "15",
     (
         "for eta_l <= 1/(sqrt(60) QL); the last inequality is Lemma 3 of Reddi et al. (2021). Worst cases are over "
-        "smooth functions that need not be convex. The letter A_1 stands for the left end of the chain; the checks "
-        "called 'the middle line' put the third line of (15), (1/N) sum_i sum_q E||grad f_i(x_t) - grad "
-        "f_i(x_i^{t,q})||^2, in its place"
+        "smooth functions that need not be convex. The symbol A_1 is the left end of the chain; the checks called 'the "
+        "middle line' put the third line of (15), (1/N) sum_i sum_q E||grad f_i(x_t) - grad f_i(x_i^{t,q})||^2, in its "
+        "place"
     ),
     (
         "A_1 = Q E||grad f(x_t) - (1/(QN)) sum_i sum_q grad f_i(x_i^{t,q})||^2 <= (1/N) sum_i sum_q E||grad f_i(x_t) - "
@@ -193,7 +193,7 @@ EQ15: Statement = zhang.proof_step(
     smoke=("2 clients, Q = 1, eta_l Q L = 129/1000",),
     slips=(
         "The lemma of Reddi et al. is stated for eta_l <= 1/(8QL), the theorem allows 1/(7.75 QL); the lemma's proof "
-        "goes through there too.",
+        "is valid there too.",
         "Equation (1) defines f as the sum of the f_i; this step, and the bound on ||grad f_i - grad f||, need their "
         "mean.",
     ),
@@ -201,7 +201,7 @@ EQ15: Statement = zhang.proof_step(
 
 SHARPENED: Statement = zhang.proof_step(
     "zhang2021.eq15.sharpened",
-    "How far the local gradients drift, with smaller constants",
+    "Drift of the local gradients, with smaller constants",
     "15",
     (
         "sharpened: 4/3 and 1 in place of 5 and 30, by Minkowski's inequality over the steps; of "

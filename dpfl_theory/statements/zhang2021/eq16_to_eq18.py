@@ -47,8 +47,9 @@ def _eq17_sides(s: Symbols) -> Sides:
 
 
 def _two_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """With the cohort's mean a of the updates without noise and b of the noises, whose mean square is that of P Q
-    uncorrelated noises over P^2 where every draw is a run of its own, (17)'s sides differ by (a - b)^2."""
+    """(17)'s sides differ by (a - b)^2, with the cohort's mean a of the updates without noise and b of the noises.
+
+    The mean square of b is that of P Q uncorrelated noises over P^2 where every draw is a separate run."""
     a, b = sp.symbols("a b", real=True)
     s = letters_of(statement)
     left, right = zhang.sides_with(statement, cohort_common=(a + b) ** 2, cohort_local=a**2)
@@ -66,17 +67,19 @@ def _products(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With the cohort's mean a of the updates without noise and b of the noises, E||a + b||^2 = E||a||^2 + E||b||^2 +
     2 E<a, b>, where E||b||^2 is at most V = eta^2 alpha^2 Q sigma_l^2/P.
 
-    Different draws have runs of their own, so only a draw's gradients and noises matter: P of P^2 products. Without the
-    noise of step p the point before step q > p moves by at most eta (1 + h)^(q-p-1) times its length, h = eta L; what
-    does not depend on that noise has the product 0 with it. So 2 E<a, b> is at most 2/Q times the sum over p < q of h
-    (1 + h)^(q-p-1), times V. The sum is ((1 + h)^Q - 1)/h - Q, and at h = x/Q at most Q ((e^x - 1)/x - 1), which
-    increases with x, a power series with positive coefficients; its value at x = 1/sqrt(60) is enough.
+    Different draws have separate runs, so only products of one draw's gradients and noises matter: P of P^2 products.
+    Without the noise of step p the point before step q > p moves by at most eta (1 + h)^(q-p-1) times its length, h =
+    eta L; terms that do not depend on that noise have the product 0 with it. So 2 E<a, b> is at most 2/Q times the sum
+    over p < q of h (1 + h)^(q-p-1), times V. The sum is ((1 + h)^Q - 1)/h - Q, and at h = x/Q at most Q ((e^x - 1)/x -
+    1), which increases with x, a power series with positive coefficients; its value at x = 1/sqrt(60) is enough.
     """
     h, Q, x, m = sp.symbols("h Q x m", positive=True)
     added = ((1 + h) ** Q - 1) / h - Q
     first = equal(added.subs(Q, 1), 0, "the sum for Q = 1")
     # With Q + 1 in place of Q the pairs with q = Q come in: the sum over p of h (1 + h)^(Q-p-1) is (1 + h)^Q - 1.
-    more = equal(sp.expand(added.subs(Q, Q + 1) - added), sp.expand((1 + h) ** Q - 1), "what one step more adds")
+    more = equal(
+        sp.expand(added.subs(Q, Q + 1) - added), sp.expand((1 + h) ** Q - 1), "the contribution of one more step"
+    )
     series = equal(sp.summation(x**m / sp.factorial(m + 1), (m, 1, sp.oo)), (sp.exp(x) - 1) / x - 1, "the series in x")
     most = 2 * ((sp.exp(x) - 1) / x - 1).subs(x, 1 / sp.sqrt(60))
     s = letters_of(statement)
@@ -100,15 +103,15 @@ def _eq18_sides(s: Symbols) -> Sides:
 
 def _slack(sampling: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        """How far the left side of (18) falls short of the right one, never negative.
+        """The slack of (18), right side less left side, never negative.
 
-        Let S be the mean of the clients' mean squares, m the square of the mean of their means and v the mean of their
-        variances, so that the clients' mean has the mean square m + v/N <= S. A pair of different clients is drawn
-        without replacement with probability P(P-1)/(N(N-1)), and what is missing is ((P-1)/(P(N-1))) (S - m - v/N); it
+        Let S be the mean of the clients' mean squares. Let m be the square of the mean of their means and v the mean of
+        their variances, so that the clients' mean has the mean square m + v/N <= S. A pair of different clients is
+        drawn without replacement with probability P(P-1)/(N(N-1)), and the slack is ((P-1)/(P(N-1))) (S - m - v/N). It
         is ((P-1)/P) v/N with replacement and a run for every draw, and 0 with one run for each client.
         """
         (P, M), (S, m, v) = sp.symbols("P M", integer=True, positive=True), sp.symbols("S m v", positive=True)
-        N = 1 + M  # with one client there is no pair
+        N = 1 + M  # with one client no pair exists
         square = m + v / N  # E||(1/N) sum_i Delta_i||^2 of independent clients
         means = S - v  # mean over the clients of their means' squares
         # E||sum over different clients||^2 over the pairs i != j, whose runs are independent: sum of <means>.
@@ -157,8 +160,8 @@ EQ17: Statement = zhang.proof_step(
     "The noise of the stochastic gradients split off",
     "17",
     (
-        "without replacement as Algorithm 3 prints it (P_t is a subset of [N]), or with "
-        "replacement where every draw is a local run of its own; alpha-bar^2 in the last term is (alpha-bar^t)^2"
+        "without replacement as Algorithm 3 prints it (P_t is a subset of [N]), or with replacement where every draw "
+        "is a separate local run; alpha-bar^2 in the last term is (alpha-bar^t)^2"
     ),
     (
         "E||(1/P) sum_{P_t} Delta-bar||^2 <= 2 E||(1/P) sum_{P_t} Delta-breve||^2 + (2/P) eta_l^2 alpha-bar^2 Q "
@@ -175,7 +178,7 @@ EQ17: Statement = zhang.proof_step(
     ),
     slips=(
         "The middle line has grad f where the clients' own gradients grad f_i are meant, as its two ends do.",
-        "Inconsistent sampling: the factor 1/P needs a run of its own for every draw, the equality (18) one update for "
+        "Inconsistent sampling: the factor 1/P needs a separate run for every draw, the equality (18) one update for "
         "each client. Where one update serves both, (17) can fail with P near N and clients that are concave near x_t: "
         "f_i = -x^2/2 there, x_t = 0, N = P = 10, Q = 5, eta_l Q L = 0.129 gives 1.046 times the right side.",
         "The steps' noises must be uncorrelated given the past, which 'E g = grad f_i(x_i^{t,q})' means only if it is "
@@ -188,7 +191,7 @@ _NOISIEST = (
     "four of eight clients in 200 dimensions, stochastic gradients",
     "one of two clients, f of condition 20000",
 )
-"""Where the gradients make most of it the bound is nearly an equality, which samples cannot decide."""
+"""Where the gradients contribute most, the bound is nearly an equality, which samples cannot decide."""
 
 EQ17_SHARPENED: Statement = replace(
     EQ17,
@@ -199,7 +202,7 @@ EQ17_SHARPENED: Statement = replace(
         zhang.PROOF,
         "17",
         "sharpened: 1 and 8/7 in place of 2 and 2, for the steps that the theorem allows: the noises of earlier steps "
-        "move the later gradients little. Without replacement, or with it where every draw is a local run of its own",
+        "move the later gradients little. Without replacement, or with it where every draw is a separate local run",
     ),
     text=(
         "For eta_l <= 1/(sqrt(60) QL), E||(1/P) sum_{P_t} Delta-bar||^2 <= E||(1/P) sum_{P_t} Delta-breve||^2 + "
@@ -230,15 +233,15 @@ _TWICE = {
     "noise": "1",
     "sampling": "anew",
 }
-"""Identical clients with noise of their own in every run."""
+"""Identical clients with independent noise in every run."""
 _SAMPLINGS = ("without", "anew", "shared")
 _EVERYONE = "everyone takes part, opposite updates"
 _DRAWN = "two draws of two identical clients, a run for every draw"
 
 
 def _equality(direction: str, instance: Mapping[str, Any]) -> str:
-    """(18) falls short on the left where two clients are drawn, unless a client that is drawn twice runs once; with a
-    run for every draw only through the noise."""
+    """The left side of (18) is smaller where two clients are drawn, unless a client that is drawn twice runs once. With
+    a run for every draw it is smaller only through the noise."""
     short = instance["P"] > 1 and (instance["sampling"] == "without" or instance["noisy"])
     return "violated" if direction == ">=" and short and instance["sampling"] != "shared" else "holds"
 
@@ -263,8 +266,9 @@ EQ18: Statement = zhang.proof_step(
         *simulated.runs(simulated.DRAWN),
     ),
     remark=Remark(
-        "If the cohort is a set of P clients, as Algorithm 3 draws it, or if every draw is a local run of its own, as "
-        "the factor 1/P of (17) needs, then (18) holds with <= in place of =, which is all that the proof uses.",
+        "The cohort may be a set of P clients, as Algorithm 3 draws it. Or every draw may be a separate local run, as "
+        "the factor 1/P of (17) needs. In both cases (18) holds with <= in place of =, which is all that the proof "
+        "uses.",
         shown_by="zhang2021.eq18.algorithm3",
         repaired="zhang2021.eq18.repaired",
     ),
@@ -294,8 +298,8 @@ EQ18_SETS: Statement = zhang.proof_step(
     ),
     expected="violated",
     reading=(
-        "The cohort is a subset of [N], as Algorithm 3 prints it, or P draws with replacement, each of them a local "
-        "run of its own."
+        "The cohort is a subset of [N], as Algorithm 3 prints it, or P draws with replacement, each of them a separate "
+        "local run."
     ),
     reading_of="zhang2021.eq18",
 )

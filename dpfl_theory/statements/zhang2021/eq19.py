@@ -1,4 +1,4 @@
-"""zhang2021 eq. (19): how large the clients' squared updates are, as printed and repaired."""
+"""zhang2021 eq. (19): the size of the clients' squared updates, as printed and repaired."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def _from_eq15(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """||sum_q a_q||^2 <= Q sum_q ||a_q||^2 once, the middle line of (15), and ||grad f_i||^2 on average at
     most ||grad f||^2 + sigma_g^2.
 
-    N times 2 eta^2 alpha^2 (Q (15) + Q^2 (||grad f||^2 + sigma_g^2)) is the repaired right side less what the factor 2
-    of the second part gives away.
+    N times 2 eta^2 alpha^2 (Q (15) + Q^2 (||grad f||^2 + sigma_g^2)) is the repaired right side less the slack of the
+    factor 2 in the second part.
     """
     s = letters_of(statement)
     eta, Q, alpha = (s[name] for name in ("eta_l", "Q", "alpha"))
@@ -104,7 +104,7 @@ def _young(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     slack = sp.expand(sp.Rational(3, 2) * u**2 + 3 * v**2 - (u + v) ** 2)
     return all_equal(
         (slack, sp.expand((u - 2 * v) ** 2 / 2), "the slack of Young's inequality against a square"),
-        (sp.expand(proved), sp.expand(total(statement)), "what follows from (15), sharpened"),
+        (sp.expand(proved), sp.expand(total(statement)), "the consequence of (15), sharpened"),
     )
 
 

@@ -44,7 +44,8 @@ NEXT = zhang.expected("E_next")
 
 
 def shared_terms(s: Symbols) -> dict[str, Any]:
-    """What every version of the inequality has: f(x_t), the biases and spreads of clipping, and the privacy noise."""
+    """The common terms of all versions of the inequality: f(x_t), the biases and spreads of clipping, and the privacy
+    noise."""
     return {
         "now": s.f_now,
         "clipping bias": s.eta_g * (s.first_bias + s.second_bias),
@@ -88,8 +89,8 @@ def _eq20_repaired_sides(s: Symbols) -> Sides:
 
 
 def assembled(drift: Any, squares: Any) -> Any:
-    """What (12) with (13), (14), (16), (17) and (18) allows E f(x_{t+1}), with these bounds of A_1 and of the clients'
-    squared updates."""
+    """The bound of E f(x_{t+1}) by (12) with (13), (14), (16), (17) and (18), with these bounds of A_1 and of the
+    clients' squared updates."""
     s = letters_of(EQ20_REPAIRED)
     _, product = zhang.sides_with(eq13_eq14.EQ14_REPAIRED, drift_square=drift)
     _, first = zhang.sides_with(eq13_eq14.EQ13, common_product=product)
@@ -152,7 +153,7 @@ EQ20: Statement = zhang.proof_step(
         effect=Effect(
             0.0,
             "At P = 80, N = 1920, Q = 32 the counterexample's clients need L above 800, in the units in which the "
-            "parameters happen to be counted, and P/(6QL(P - 1)), which has its L, is the smaller limit of the steps "
+            "parameters happen to be counted. And P/(6QL(P - 1)), which has its L, is the smaller limit of the steps "
             "for L above 8/79 = 0.101.",
         ),
         printed="... + (30/P) eta_l^4 eta_g^2 alpha L^2 Q^2 sigma_l^2 + (12/P) eta_l^2 eta_g^2 alpha Q^3 (...)(...)",

@@ -53,7 +53,7 @@ def _eq21_repaired_sides(s: Symbols) -> Sides:
 
 
 def _dropped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """From (20) to (21) the terms in sigma_g^2 must not become smaller: (21) less (20) at their common letters."""
+    """From (20) to (21) the terms in sigma_g^2 must not become smaller: (21) less (20) at their common symbols."""
     s = letters_of(statement)
     gap = (total(statement) - zhang.sides_with(EQ20, local_square=0)[1]).subs({s.sigma_l: 0, s.square: 0})
     left = -12 / s.P * s.eta_g**2 * s.eta_l**2 * s.alpha * s.Q**3 * s.sigma_g**2
@@ -71,7 +71,7 @@ def _dropped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(21) repaired less (20) repaired, at their worst: with u = eta_l^2 Q^2 L^2 <= 1/120 and v = L eta_g eta_l Q/P <=
-    1/120, alpha <= 1, the coefficients of all letters are nonnegative."""
+    1/120, alpha <= 1, the coefficients of all symbols are nonnegative."""
     s = letters_of(statement)
     eta, eta_g, Q, L, P, alpha = (s[name] for name in ("eta_l", "eta_g", "Q", "L", "P", "alpha"))
     gap = sp.expand(total(statement) - zhang.sides_with(EQ20_REPAIRED, local_square=0)[1])
@@ -118,8 +118,8 @@ EQ21: Statement = zhang.proof_step(
     (
         "for eta_l <= 1/(sqrt(60) QL) and eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))}, as in the theorem; the proof "
         "prints sqrt(P)/sqrt(48QQ) for P/(48Q), and 3L/N. It may be sqrt(P)/(sqrt(48) Q), whose second Q slipped under "
-        "the root in the copy at hand. What (20) as printed asks for is P/(48QQ). The counterexamples have P = Q = 1, "
-        "where these limits are 1/48, 1/sqrt(48), 1/sqrt(48) and 1/48, and are inside them all"
+        "the root in the available copy. (20) as printed requires P/(48QQ). The counterexamples have P = Q = 1, where "
+        "these limits are 1/48, 1/sqrt(48), 1/sqrt(48) and 1/48, and are inside them all"
     ),
     (
         "E f(x_{t+1}) <= f(x_t) - (eta_g eta_l alpha Q/4) ||grad f||^2 + (5/2) eta_g eta_l^3 alpha (1 + 12 eta_l "
@@ -156,8 +156,8 @@ EQ21: Statement = zhang.proof_step(
         ),
         why=(
             "of (12/P) eta_l^2 eta_g^2 alpha Q^3 (15 L^2 eta_l^2 + 1) sigma_g^2 only the smaller part, with 15 L^2 "
-            "eta_l^2, was kept; at eta_l = 1/(sqrt(60) QL) the drift alone uses up what the term in ||grad f||^2 can "
-            "give; 3L/N should be 3L/P; the limit, P/(48Q) in the theorem, has lost its L with (20). The "
+            "eta_l^2, was kept; at eta_l = 1/(sqrt(60) QL) the drift by itself uses up what the term in ||grad f||^2 "
+            "can give; 3L/N should be 3L/P; the limit, P/(48Q) in the theorem, has lost its L with (20). The "
             "counterexample is within both, however the root is read"
         ),
         counterexample=(

@@ -1,4 +1,5 @@
-"""zhang2021 Table 1: the stationary points of problem (8), for each reading of what is clipped, printed and true."""
+"""zhang2021 Table 1: the stationary points of problem (8), printed and true, for each reading of the clipped
+quantity."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def one_step(eta: Fraction) -> Fraction:
 
 
 def entry_cases(_: Statement, instance: Mapping[str, Any], table: Mapping[Cell, Fraction] = PRINTED) -> list[Case]:
-    """The stationary point of one entry at each local step, against the table's.
+    """The stationary point of one entry at each local step, compared with the table's.
 
     instance: clipping, ``gradient`` or ``difference``; c and Q, None for infinity; eta_l, local steps. With Q = inf the
     local steps end at the clients' minimisers, whatever the step. The point must be unique and attract.
@@ -86,7 +87,8 @@ def longer_cases(
 
 
 def endless_cases(_: Statement, instance: Mapping[str, Any], table: Mapping[Cell, Fraction] = PRINTED) -> list[Case]:
-    """With c = 1 and endless local steps: where the runs with Q = 1000 steps stand still, rounded to six digits.
+    """With c = 1 and endless local steps: the point where the runs with Q = 1000 steps become stationary, rounded to
+    six digits.
 
     Local gradients are clipped, which does not keep a client from its minimiser: (4 + 1/2 - 1/6)/3 = 13/9.
     """
@@ -99,7 +101,7 @@ def endless_cases(_: Statement, instance: Mapping[str, Any], table: Mapping[Cell
         for _step in range(Q):
             g = q * (x - m)
             x -= step * max(Fraction(-1), min(Fraction(1), g))
-            x = Fraction(round(x * 10**15), 10**15)  # six digits are asked for: long fractions would only cost time
+            x = Fraction(round(x * 10**15), 10**15)  # six digits are requested: long fractions would only cost time
         total += x
     return [Case({"Q": Q, "eta_l": step, "from x": instance["x"]}, round(total / 3, 6), round(table["1", None], 6))]
 

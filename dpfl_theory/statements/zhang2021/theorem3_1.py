@@ -30,7 +30,7 @@ _EXPECTATIONS = zhang.expected("E_aligned", "gamma_1", "gamma_2", "E_deviation",
 
 
 def clipping(s: Symbols, over: str) -> dict[str, Any]:
-    """over: what the square deviations are divided by, P as printed or N."""
+    """over: the divisor of the square deviations, P as printed or N."""
     return {
         "clipping bias": 4 * s.G**2 * s.E_deviation,
         "clipping spread": 6 * s.eta_g * s.eta_l * s.L * s.Q * s.G**2 * s.N / s[over] * s.E_square_deviation,
@@ -122,19 +122,19 @@ _TEXT = (
 _NOTE = (
     "the sum over t = 1..T is read over the T rounds' starting points x^0, ..., x^{T-1}, as in its proof; E_deviation "
     "joins the two terms of each bracket. f is the mean of the f_i (equation (1) prints their sum, the proof the "
-    "mean); alpha~_i is taken given x^t. The steps of Section 3.1 are printed eta_l = 1/sqrt(TQL) in the text at hand, "
-    "which is no step size by its unit; read as 1/(sqrt(T) Q L), like the limit 1/(sqrt(60) QL), with which the rate "
-    "O(1/sqrt(PQT) + 1/T) is that of the standard terms. The verdict is the same for both"
+    "mean); alpha~_i is taken given x^t. The steps of Section 3.1 are printed eta_l = 1/sqrt(TQL) in the available "
+    "text, which is not a step size by its unit; read as 1/(sqrt(T) Q L), like the limit 1/(sqrt(60) QL), with which "
+    "the rate O(1/sqrt(PQT) + 1/T) is that of the standard terms. The verdict is the same for both"
 )
 
 _REACH = (
     "With the paper's P = 80, Q = 32 those steps meet the theorem's limit P/(6QL(P-1)) only from T = 89871 rounds on. "
-    "The left side is at most G^2 gamma_1; so the bound says something only while the two deviations, E|alpha_i - "
+    "The left side is at most G^2 gamma_1; so the bound is informative only while the two deviations, E|alpha_i - "
     "alpha~_i| + E|alpha~_i - alpha-bar|, are on average below a quarter of gamma_1, the mean clipping factor"
 )
-"""How far the printed bound reaches."""
+"""The range in which the printed bound is informative."""
 
-READINGS = "without replacement, or with it where every draw is a local run of its own; " + _NOTE
+READINGS = "without replacement, or with it where every draw is a separate local run; " + _NOTE
 
 THEOREM: Statement = Statement(
     id="zhang2021.theorem3.1",
@@ -175,14 +175,14 @@ THEOREM: Statement = Statement(
             "sigma_g^2) gamma_1 + (eta_g eta_l L/P)(13 sigma_l^2 + 54 Q sigma_g^2) gamma_2, for eta_g eta_l <= "
             "min{P/(120QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(120) QL). With eta_g = sqrt(QP), eta_l = 1/(sqrt(T) Q "
             "L) and P < N, or P draws with replacement, that is O(sqrt(Q/(PT)) + 1/T), not the stated O(1/sqrt(PQT) + "
-            "1/T), and two clients of which one takes part do reach sqrt(Q/T) sigma_g^2/2, which grows with Q"
+            "1/T). And two clients of which one takes part do reach sqrt(Q/T) sigma_g^2/2, which grows with Q"
         ),
         why=(
-            "refuted are two things. The term in sigma_g^2 is missing wherever clients are sampled. And the limit "
+            "two things are refuted. The term in sigma_g^2 is missing wherever clients are sampled. And the limit "
             "P/(48Q) has lost its L (zhang2021.eq20), so that for P = 1 steps far beyond 2/L are allowed. With full "
             "participation and L restored the theorem is not refuted: the exact runs with P = N and L = 1 all satisfy "
-            "it. Section 3.1 has eta_l = 1/sqrt(TQL) in the copy at hand, which is no step size by its unit; it is "
-            "read as 1/(sqrt(T) Q L), and under the other reading the term in sigma_g^2 is missing too"
+            "it. Section 3.1 has eta_l = 1/sqrt(TQL) in the available copy, which is not a step size by its unit; it "
+            "is read as 1/(sqrt(T) Q L), and under the other reading the term in sigma_g^2 is missing too"
         ),
         counterexample=(
             "f_i = (x +- 1)^2/2, N = 2, P = Q = 1, x^0 = 0, eta_l = 1/1000, eta_g = 20, T = 3, no noise, no clipping: "
@@ -211,8 +211,8 @@ THEOREM: Statement = Statement(
         ),
         Typo(
             "Of Cifar-10 'each client has 50 samples (resp. 5 samples) from each class': in the Non-IID split too a "
-            "client has as many of every class. It differs from the IID split in the number of samples alone, 50 in "
-            "place of 500. The text uses it to explain the drop from clipping by heterogeneous data.",
+            "client has the same number of every class. It differs from the IID split only in the number of samples, "
+            "50 in place of 500. The text uses it to explain the drop from clipping by heterogeneous data.",
             where="Section 2.2, Experiment Setting",
         ),
         Typo(
@@ -232,7 +232,7 @@ REPAIRED: Statement = Statement(
         _WHERE,
         note=(
             "repaired: the sampling's term in sigma_g^2, powers and constants of the second and third term, the limits "
-            "of the steps, and a mean over the clients in the last term; "
+            "of the steps; also a mean over the clients in the last term; "
             + READINGS
             + ". The clipping spread is at most "
             "0.27 times the clipping bias, as factors lie in [0, 1] and L eta_g eta_l Q is at most 0.175; no instance "

@@ -41,9 +41,9 @@ def _sides(s: Symbols) -> Sides:
 def _squared_updates(s: Symbols) -> Any:
     """N eta^2 alpha^2 times a bound of the clients' mean ||sum_q grad f_i(x_q)||^2.
 
-    By Young's inequality it is at most (3/2) Q^2 times the mean ||grad f_i(x_t)||^2, which is at most ||grad f||^2 +
-    sigma_g^2, and 3 Q times what bounds the middle line of (15), the clients' mean of sum_q ||grad f_i(x_q) - grad
-    f_i(x_t)||^2.
+    By Young's inequality this mean is at most the sum of two terms. The first is (3/2) Q^2 times the mean ||grad
+    f_i(x_t)||^2, which is at most ||grad f||^2 + sigma_g^2. The second is 3 Q times the bound of the middle line of
+    (15), the clients' mean of sum_q ||grad f_i(x_q) - grad f_i(x_t)||^2.
     """
     start = sp.Rational(3, 2) * s.Q**2 * (s.square + s.sigma_g**2)
     return s.N * s.eta_l**2 * s.alpha**2 * (start + 3 * s.Q * total(eq15.SHARPENED))
@@ -51,10 +51,11 @@ def _squared_updates(s: Symbols) -> Any:
 
 def _one_round(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(12) with (13), (14), (15) sharpened, (16), (17), (18) and the squares above, times 4/(eta_g eta_l Q): at the
-    limits of the steps it has no more of any letter than one round of the theorem.
+    limits of the steps no symbol has a larger coefficient than in one round of the theorem.
 
-    With u = (eta_l Q L)^2 and v = L eta_g eta_l Q/P the coefficients of the gradient and of the variances only fall as
-    u, v and alpha <= 1 grow, that of the local updates as eta_g and alpha do; so they are evaluated at the limits.
+    Let u = (eta_l Q L)^2 and v = L eta_g eta_l Q/P. The coefficients of the gradient and of the variances only fall as
+    u, v and alpha <= 1 grow. That of the local updates only falls as eta_g and alpha grow; so they are evaluated at the
+    limits.
     """
     s = letters_of(eq20.EQ20_REPAIRED)
     own = letters_of(statement)
@@ -91,7 +92,7 @@ def _one_round(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         longest = {
             eta_g: P / (limits.pairs * Q * L * (P - 1) * eta),
             alpha: 1,
-        }  # P > 1; with P = 1 nothing is taken off
+        }  # P > 1; with P = 1 nothing is subtracted
         least[name] = sp.simplify(want.subs(longest if name == "local_square" else at_limit))
     if sp.expand(rest) != 0:
         return Outcome(False, f"terms are left over: {sp.expand(rest)}")
@@ -100,7 +101,8 @@ def _one_round(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _smaller(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """Every constant is at most that of the repaired theorem, and no step that it allows is forbidden."""
+    """Every constant is at most that of the repaired theorem, and every step that the repaired theorem allows is
+    allowed."""
     s, before = letters_of(statement), letters_of(theorem3_1.REPAIRED)
     gain = sp.expand(total(theorem3_1.REPAIRED).subs({before[k]: s[k] for k in s}) - total(statement))
     factors = [term.as_coeff_Mul()[0] for term in sp.Add.make_args(gain)]

@@ -51,7 +51,8 @@ SHARE = Assumption("1 <= P <= N, where P is the expected number of clients in a 
 
 
 def _squared(s: Mapping[str, Any], variance: Any) -> Any:
-    """Of T sums of P messages, one of which moves the sum by c at most, each with noise of its own."""
+    """The squared noise multiplier of T sums of P messages. One message moves a sum by c at most; each has independent
+    noise."""
     return s["P"] * variance / (s["c"] ** 2 * s["T"])
 
 
@@ -83,7 +84,7 @@ def _every_client(statement: Statement, instance: Mapping[str, Any]) -> Constant
 
 
 def _sampled_clients(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
-    """At the experiments' own participation: P of N clients, drawn anew and uniformly in each round."""
+    """At the experiments' own participation: P of N clients, drawn uniformly in each round."""
     P, N = instance["P"], instance["N"]
 
     def escape(u: Any, v: Any) -> Escape:
@@ -113,12 +114,13 @@ THEOREM3_2: Statement = Statement(
         f"Theorem 3.2, Section 3.2 ({zhang.VERSION})",
         note=(
             "rephrased there from Theorem 1 of Abadi et al. (2016). It says Algorithm 1, which adds no noise and does "
-            "not clip; read as Algorithm 3, DP-FedAvg, the only one with a noise. The sum of a round's messages is "
-            "seen, and P_t is not (Section 3). Neighbours: Section 1.1 has 'the participation of one client' and 'D, "
-            "D' differ by one dataset D_i'. Read as zero-out, where the client's message is replaced by noise only. "
-            "Where D_i is replaced by another data set, the message moves by up to 2c, and four times the constant is "
-            "needed; zero-out is the case of a data set whose update is 0, so that what is refuted here is refuted "
-            "for both. How the P clients are drawn is not said: drawn uniformly and independently in each round"
+            "not clip; read as Algorithm 3, DP-FedAvg, the only one with noise. The sum of a round's messages is seen, "
+            "and P_t is not (Section 3). Neighbours: Section 1.1 has 'the participation of one client' and 'D, D' "
+            "differ by one dataset D_i'. Read as zero-out, where the client's message is replaced by noise only. Where "
+            "D_i is replaced by another data set, the message moves by up to 2c, and four times the constant is "
+            "needed; zero-out is the case of a data set whose update is 0, so that the refutation here is valid for "
+            "both. The paper does not say how the P clients are drawn; here they are drawn uniformly and independently "
+            "in each round"
         ),
     ),
     text=(
@@ -157,9 +159,9 @@ THEOREM3_2: Statement = Statement(
         effect=Effect(
             0.0,
             "At N = 1920, P = 80, delta = 1e-5 and zero-out neighbours the noise with v = 4 gives at most 0.964 where "
-            "1.5 is asked for (T = 1000, cohorts of fixed size, certified) and 3.70 for 5 (T = 10000). Where D_i is "
-            "replaced, v = 4 gives at least 1.73 for 1.5, and v = 16 at most 0.871. For 5 with T = 1000, v = 4 "
-            "gives at least 6.75; the range epsilon <= u (P/N)^2 T excludes that for every u below 2.88.",
+            "1.5 is required (T = 1000, cohorts of fixed size, certified) and 3.70 for 5 (T = 10000). Where D_i is "
+            "replaced, v = 4 gives at least 1.73 for 1.5, and v = 16 at most 0.871. For 5 with T = 1000, v = 4 gives "
+            "at least 6.75; the range epsilon <= u (P/N)^2 T excludes that for every u below 2.88.",
         ),
         printed=(
             "constants u and v exist with which the noise v c^2 P T ln(1/delta)/(N^2 epsilon^2) is enough for every "
@@ -206,19 +208,19 @@ REPAIRED: Statement = Statement(
         note=(
             "repaired: u = 1, v = 4, and two conditions more, epsilon <= ln(1/delta)/2 and T >= 80 ln(1/delta). "
             "Algorithm 3; zero-out neighbours. Proved where every client takes part in each round independently with "
-            "probability P/N, as in Abadi et al., the noise on the sum of the messages having the variance P sigma^2. "
-            "For cohorts of exactly P clients it is certified at the points that are listed, the paper's own settings "
-            "among them: there it was met everywhere, and at delta = 1e-5, P/N = 1/24, T = 1000, epsilon = 5, outside "
-            "the conditions, it was not (6.75 at least). Where a client's data set is replaced by another one, 16 in "
-            "place of 4 is certified at the same points, for both ways of drawing; 4 is not enough there (1.73 at "
-            "least where 1.5 is asked for)"
+            "probability P/N, as in Abadi et al.; there the noise on the sum of the messages has the variance P "
+            "sigma^2. For cohorts of exactly P clients it is certified at the points that are listed, the paper's own "
+            "settings among them: there it was met everywhere, and at delta = 1e-5, P/N = 1/24, T = 1000, epsilon = 5, "
+            "outside the conditions, it was not (6.75 at least). Where a client's data set is replaced by another one, "
+            "16 in place of 4 is certified at the same points, for both ways of drawing; 4 is not enough there (1.73 "
+            "at least where 1.5 is required)"
         ),
     ),
     text=(
-        "For any delta in (0, 1), T >= 80 ln(1/delta) and 0 < epsilon <= min{(P/N)^2 T, ln(1/delta)/2}, Algorithm 3, "
-        "every client taking part in each round independently with probability P/N and the noise on the sum having the "
-        "variance P sigma^2, is (epsilon, delta)-differentially private for zero-out neighbours if sigma^2 >= 4 c^2 P "
-        "T ln(1/delta)/(N^2 epsilon^2)."
+        "Let delta be in (0, 1), T >= 80 ln(1/delta) and 0 < epsilon <= min{(P/N)^2 T, ln(1/delta)/2}. In Algorithm 3 "
+        "let every client take part in each round independently with probability P/N, and let the noise on the sum "
+        "have the variance P sigma^2. Then Algorithm 3 is (epsilon, delta)-differentially private for zero-out "
+        "neighbours if sigma^2 >= 4 c^2 P T ln(1/delta)/(N^2 epsilon^2)."
     ),
     symbols=_LETTERS,
     assumptions=(sampled.RANGE, sampled.LONG, SHARE, noise.DELTA),
@@ -237,16 +239,16 @@ EVERY_T: Statement = Statement(
         f"Theorem 3.2, Section 3.2 ({zhang.VERSION})",
         note=(
             "P in place of N, v = 4 and epsilon <= 2 ln(1/delta): sufficient for every T and every way of drawing the "
-            "cohorts, since it counts on no sampling. For P = N it is the printed noise; where P < N and T is large "
-            "the repaired theorem needs less. Algorithm 3; zero-out neighbours. Where a client's data set is replaced "
-            "by another one, 16 in place of 4"
+            "cohorts, since it does not rely on sampling. For P = N it is the printed noise; where P < N and T is "
+            "large the repaired theorem needs less. Algorithm 3; zero-out neighbours. Where a client's data set is "
+            "replaced by another one, 16 in place of 4"
         ),
         provenance="derived",
     ),
     text=(
-        "For any delta in (0, 1) and 0 < epsilon <= 2 ln(1/delta), Algorithm 3 with |P_t| = P for all t, the cohorts "
-        "drawn independently of the data, is (epsilon, delta)-differentially private for zero-out neighbours if "
-        "sigma^2 >= 4 c^2 T ln(1/delta)/(P epsilon^2)."
+        "Let delta be in (0, 1) and 0 < epsilon <= 2 ln(1/delta). In Algorithm 3 let |P_t| = P for all t, with cohorts "
+        "drawn independently of the data. Then Algorithm 3 is (epsilon, delta)-differentially private for zero-out "
+        "neighbours if sigma^2 >= 4 c^2 T ln(1/delta)/(P epsilon^2)."
     ),
     symbols=_LETTERS,
     assumptions=(BUDGET, COHORT, noise.DELTA),
@@ -255,7 +257,7 @@ EVERY_T: Statement = Statement(
     prescription=_enough,
     checks=repaired_checks(_squared, {"P": 80, "N": 1920, "T": 100, "c": 1}, {"P <= N": {"P": "+1841"}}),
     smoke=("the exponent", "the smallest constant"),
-    reading="T is arbitrary and nothing is known of how the cohorts are drawn, so that no noise may count on sampling.",
+    reading="T is arbitrary and the drawing of the cohorts is unknown, so that the noise may not rely on sampling.",
     reading_of="zhang2021.theorem3.2",
 )
 

@@ -16,7 +16,7 @@ s = sqrt(v * log(1 / delta))  # epsilon times the noise multiplier of all rounds
 true = tail(s - epsilon / (2 * s)) - exp(epsilon) * tail(s + epsilon / (2 * s))
 print(f"true delta {true:.4g}, claimed {delta}")
 
-for move in (1, 2):  # zero-out; a data set is replaced: at P = N, epsilon = 2 the message moves by so many c
+for move in (1, 2):  # zero-out; a data set is replaced: at P = N, epsilon = 2 the message moves by this multiple of c
     mu = 2 * move / s
     moved = tail(2 / mu - mu / 2) - exp(2) * tail(2 / mu + mu / 2)
     print(f"epsilon = 2, v = 4: true delta {moved:.4g}")
