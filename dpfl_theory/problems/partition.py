@@ -21,7 +21,7 @@ PARTITIONS = ("iid", "shards", "similarity")
 
 def _enough(records: int, parts: int, what: str) -> None:
     if parts > records:
-        raise InputError(f"{parts} {what} are more than the {records} records: ask for at most {records}")
+        raise InputError(f"{parts} {what} are more than the {records} records: request at most {records}")
 
 
 def iid(records: int, clients: int, seed: int = 0) -> list[Indices]:
