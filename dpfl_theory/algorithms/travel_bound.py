@@ -1,9 +1,8 @@
 """How far clipped or normalised FedAvg can travel: a radius that holds in all rounds except with a stated probability.
 
 The update of round k moves the server by at most ``beta C |S_k|/r`` plus noise. The total number of participations is
-binomial (Bernstein's inequality), the noise sum is Gaussian (Laurent-Massart for its length), and the largest of its
-partial sums exceeds t with at most twice the probability that the last one does (Levy's inequality).
-"""
+binomial (Bernstein's inequality), and the noise sum is Gaussian (Laurent-Massart for its length). The largest of its
+partial sums exceeds t with at most twice the probability that the last one does (Levy's inequality)."""
 
 from __future__ import annotations
 

@@ -5,9 +5,8 @@
   ``-sum_j a_j loss*(theta_j) <= inf f``. The residuals at w nearly satisfy this; the correction with the smallest
   norm in the metric of the curvatures, which moves interior coordinates only, makes them feasible up to rounding.
 * a logistic or softmax loss without ridge has a minimiser if and only if some feasible theta is strictly inside its
-  domain (Stiemke's theorem of alternatives), so the corrected residuals also prove that the minimum is attained. When
-  they do not, a direction with positive margins proves the contrary, and a linear program decides the rest.
-"""
+  domain (Stiemke's theorem of alternatives). So the corrected residuals also prove that the minimum is attained. When
+  they do not, a direction with positive margins proves the contrary, and a linear program decides the rest."""
 
 from __future__ import annotations
 
@@ -63,10 +62,9 @@ def newton(
 ) -> Array:
     """Damped Newton with a line search, until the gradient norm is at the rounding floor; returns q.
 
-    The damping is proportional to the gradient's norm, which keeps the local convergence superlinear and is safe where
+    The damping is proportional to the gradient's norm. This keeps the local convergence superlinear and is safe where
     the Hessian is singular (Huber losses far from their quadratic part). Near the minimum, where rounding dominates the
-    differences of values, a step is accepted when it shortens the gradient. ``stop(q)`` ends the search early.
-    """
+    differences of values, a step is accepted when it shortens the gradient. ``stop(q)`` ends the search early."""
     q = np.zeros(risk.size) if start is None else start
     value = risk.value(q)
     if value == 0.0 or risk.size == 0:

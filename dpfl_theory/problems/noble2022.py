@@ -126,11 +126,11 @@ def synthetic_split(
     Where the text is incomplete or garbled: the covariance of B_i is printed ``nu I`` and read as beta, which Section 5
     names as its parameter and D.2 does not use otherwise; means and deviations are those of all clients' training
     records together (one client's own would remove v_i, and beta with it); the bias of the model is a column of ones,
-    appended after the scaling, so rows have length sqrt(2). Li et al. 2020a draw one number u_i for each client;
-    here, as printed, every entry has its own. **As printed, alpha does not matter**: (W_i, b_i) is sqrt(1 + alpha)
-    times a standard normal draw, independent over clients, and the largest logit does not depend on that factor, so
-    records and labels have the same distribution for every alpha (nor would one number for all classes change the
-    largest logit). records: per client, before the split; d = classes * (features + 1).
+    appended after the scaling, so rows have length sqrt(2). Li et al. 2020a draw one number u_i for each client; here,
+    as printed, every entry has its own. **As printed, alpha does not matter**: (W_i, b_i) is sqrt(1 + alpha) times a
+    standard normal draw, independent over clients, and the largest logit does not depend on that factor. So records and
+    labels have the same distribution for every alpha (nor would one number for all classes change the largest logit).
+    records: per client, before the split; d = classes * (features + 1).
 
     Raises InputError for counts below one, alpha or beta < 0, and a share that leaves a client without records.
 

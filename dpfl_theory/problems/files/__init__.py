@@ -47,9 +47,8 @@ def read(path: str | Path, label: str | None = None, client: str | None = None) 
     label, client: the names of these columns in a CSV or Parquet file, or of these arrays in an NPZ file. Without them
     ``label``, ``y`` or the last column holds the labels, and ``client``, if it exists, the clients.
 
-    Raises InputError, with column and row, for a file that is missing or malformed, for a value that is not a finite
-    number or loses digits as a double, and for a missing column.
-    """
+    Raises InputError, with column and row, for a file or a column that is missing, and for a malformed file. It is also
+    raised for a value that is not a finite number or loses digits as a double."""
     path = Path(path)
     if path.is_dir():
         raise InputError(f"data file {str(path)!r} is a directory: give the path of a file in it")
