@@ -1,4 +1,4 @@
-"""Lanes that leave every scale: they touch no others, and are told with the round."""
+"""Replicates that diverge: they affect no others, and are reported with the round."""
 
 from __future__ import annotations
 

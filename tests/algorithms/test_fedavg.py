@@ -87,7 +87,7 @@ def test_clipping_and_normalising_share_their_noise() -> None:
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 def test_empty_cohorts_leave_only_what_the_noise_placement_says(engine: Any) -> None:
-    """Per-client noise: nobody, no noise, no step. Noise on the average: N(0, sigma^2 I) whatever the cohort."""
+    """Per-client noise: no client, no noise, no step. Noise on the average: N(0, sigma^2 I) whatever the cohort."""
     problem = problem_of("dense")
     start = starting_points(problem, 4)
     for noise in ("per-client", "average"):

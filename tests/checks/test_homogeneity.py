@@ -1,4 +1,4 @@
-"""worst-case: a problem that scaling changes is refused, wherever its constant stands; the right side's sign counts."""
+"""worst-case: a problem that scaling changes is refused, wherever its constant is; the right side's sign counts."""
 
 from __future__ import annotations
 
