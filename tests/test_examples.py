@@ -112,7 +112,7 @@ def test_a_fault_is_an_exit_code(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert main(["check", "--file", str(planted), "--method", "exact"]) == 1
     out = capsys.readouterr().out
     assert "violated" in out
-    assert "would be noticed" not in out  # nothing is told of what a refuted statement's checks would notice
+    assert "would be detected" not in out  # no power is reported for the checks of a refuted statement
     assert (
         main(["check", "--file", str(EXAMPLES / planted.name.replace(".", "_gradient_descent.")), "--method", "exact"])
         == 0

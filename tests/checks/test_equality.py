@@ -140,4 +140,4 @@ def test_the_power_line_claims_no_more(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(line) in (1, 3)
     out = capsys.readouterr().out
     assert "holds" not in out.split("mine.sharper-rate")[0]
-    assert "would be noticed" not in out
+    assert "would be detected" not in out
