@@ -280,7 +280,7 @@ def test_the_examples_start_in_pepits_usual_words_is_refused(
     assert main(["check", "--file", str(example(tmp_path, "    for _step in", usual))]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "is no cone" in err
+    assert "is not a cone" in err
     assert "Traceback" not in err
 
 
