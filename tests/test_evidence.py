@@ -90,7 +90,7 @@ def test_a_check_that_differs_is_told_where_the_statements_verdict_stays(
 
 
 def test_a_verdict_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="none of"):
+    with pytest.raises(ValueError, match="not one of"):
         evidence(verdict="true")
 
 

@@ -96,7 +96,7 @@ def test_a_bound_that_is_too_loose_to_be_checked_says_so(capsys: pytest.CaptureF
     (statement,) = load_file(file)
     assert main(["check", "--file", str(file), "--method", "exact", "--format", "json"]) == 0
     own = json.loads(capsys.readouterr().out)["own"][statement.id]
-    told = "your bound is 21.2 times larger than any observed value (exact: T = 100): no check here could detect a factor 2"
+    told = "your bound is 21.2 times larger than any observed value (exact: T = 100): no check here could detect "
     assert own["noticed"]["sentence"].startswith(told)
     assert own["noticed"]["notices_a_factor_2"] is False
     power = noticed(statement, verdicts(file, ("exact",)))
@@ -112,7 +112,7 @@ def test_a_fault_is_an_exit_code(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert main(["check", "--file", str(planted), "--method", "exact"]) == 1
     out = capsys.readouterr().out
     assert "violated" in out
-    assert "would be noticed" not in out  # nothing is told of what a refuted statement's checks would notice
+    assert "would be detected" not in out  # no power is reported for the checks of a refuted statement
     assert (
         main(["check", "--file", str(EXAMPLES / planted.name.replace(".", "_gradient_descent.")), "--method", "exact"])
         == 0

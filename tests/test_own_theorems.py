@@ -129,8 +129,8 @@ def evidence(method: str, ratio: float, terms: dict[str, float], name: str = "c"
         ),
         (
             [evidence("exact", 0.5, {"start": 0.25, "noise": 0.75}), evidence("monte-carlo", 0.8, {}, low=0.7)],
-            "a right side smaller by 10 % would be detected (monte-carlo: c); the single term 'noise' smaller by 66.7 %, "
-            "too (exact: c)",
+            "a right side smaller by 10 % would be detected (monte-carlo: c); the single term 'noise' smaller by "
+            "66.7 %, too (exact: c)",
         ),
         (
             [evidence("exact", 0.025, {"start": 0.25, "noise": 0.75}), evidence("worst-case", 0.02, {})],

@@ -350,9 +350,9 @@ BUILDS = {
     "no reason": ("Outcome(None, 3)", "its Outcome has the reason 3: give a sentence"),
     "no plain data": (
         "Outcome(None, 'x', {'a': object()})",
-        "for evidence keeps it as JSON (TypeError: float() argument",
+        "and evidence stores it as JSON (TypeError: float() argument",
     ),
-    "no text": ("Outcome(None, chr(0xd800))", "for evidence keeps it as JSON (UnicodeEncodeError"),
+    "no text": ("Outcome(None, chr(0xd800))", "and evidence stores it as JSON (UnicodeEncodeError"),
     "exit": ("sys.exit(0)", "cannot be run: SystemExit: 0; correct its build"),
     "an interrupt": ("(_ for _ in ()).throw(KeyboardInterrupt)", "cannot be run: KeyboardInterrupt without a message"),
     "long": ("(_ for _ in ()).throw(ValueError('a' * 10**6))", "aaa ...; correct its build"),

@@ -106,7 +106,7 @@ def test_10_numbers_that_cannot_be_are_told() -> None:
         dpfl.algorithms.FedAvg(local_step=0.1, threshold=1.0)  # type: ignore[call-arg]
     quadratic = dpfl.problems.make("quadratic", clients=3, dimension=4, seed=1)
     steep = dpfl.algorithms.FedAvg(local_step=1000 / quadratic.constants.L_max)
-    with pytest.warns(RuntimeWarning, match="diverged in 2 of 2 lanes"):
+    with pytest.warns(RuntimeWarning, match="diverged in 2 of 2 replicates"):
         dpfl.simulate(steep, quadratic, rounds=200, lanes=2, seed=0)
 
 

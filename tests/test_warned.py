@@ -91,7 +91,7 @@ def test_warnings_of_checks_are_in_their_evidence(jobs: str, tmp_path: Path) -> 
     told = json.loads(done.stdout)
     (warned,) = told["evidence"][0]["warnings"]
     assert warned["kind"] == "DivergenceWarning"
-    assert "diverged in 2 of 2 lanes" in warned["text"]
+    assert "diverged in 2 of 2 replicates" in warned["text"]
     assert told["summary"]["counts"]["warnings"] == 1
 
 
@@ -128,7 +128,7 @@ def test_warnings_of_validations_are_in_their_documents(words: list[str], tmp_pa
     assert "1 warning recorded" in done.stderr
     for name in ("first", "second"):
         (warned,) = json.loads((tmp_path / "out" / "evidence" / f"{name}.json").read_text())["warnings"]
-        assert "diverged in 2 of 2 lanes" in warned["text"]
+        assert "diverged in 2 of 2 replicates" in warned["text"]
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Server loops written once over the engines, and the loop that runs them on lanes."""
+"""Server loops written once over the engines, and the loop that runs them on replicates."""
 
 from dpfl_theory.algorithms.average import WeightedAverage
 from dpfl_theory.algorithms.base import Algorithm

@@ -1,4 +1,4 @@
-"""The weighted average of an algorithm's iterates, which is what many convergence theorems speak of.
+"""The weighted average of an algorithm's iterates, which many convergence theorems bound.
 
     xbar_T = sum_{t=1}^T omega_t x_t,   omega_t proportional to ratio^-t
 
@@ -35,8 +35,9 @@ class AverageState:
 class WeightedAverage(Algorithm):
     """An algorithm whose server's vector is replaced by the weighted average of its iterates x_1, ..., x_t.
 
-    The run is the algorithm's own; only what observables see of the server changes. Before the first round the average
-    is the starting point, which has no weight afterwards, unless ``with_start``: then x_0 counts like the others.
+    The run is the algorithm's own; only the server's vector that observables read changes. Before the first round the
+    average is the starting point, which has no weight afterwards, unless ``with_start``: then x_0 counts like the
+    others.
 
     algorithm: any;  ratio: in (0, 1] for weights that grow geometrically, 1 for the plain mean;
     with_start: whether x_0 counts.

@@ -1,4 +1,4 @@
-"""What an algorithm is: a server loop written once over an engine, with its hyper-parameters as fields."""
+"""The interface of an algorithm: a server loop written once over an engine, with its hyper-parameters as fields."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ __all__ = ["Algorithm", "Context", "Memoryless", "Round"]
 
 @dataclass(frozen=True)
 class Context:
-    """Where a run happens: a problem's kernels on an engine, the batch of lanes, and what never changes in a run."""
+    """The setting of a run: a problem's kernels on an engine, the batch of replicates, and data that never change in
+    it."""
 
     engine: Engine
     problem: Problem
     kernels: Kernels
     lanes: Lanes
     batch: slice
-    """Which of the run's lanes this batch holds."""
+    """The run's replicates in this batch."""
     start: Any
-    """The starting point of each lane, (lanes, d) [X]."""
+    """The starting point of each replicate, (lanes, d) [X]."""
 
     def per_lane(self, value: Any) -> Any:
-        """A hyper-parameter as a device array with one entry for each lane of this batch, shape (lanes,)."""
+        """A hyper-parameter as a device array with one entry for each replicate of this batch, shape (lanes,)."""
         array = np.asarray(value, dtype=np.float64)
         chosen = np.full(self.lanes.count, float(array)) if array.ndim == 0 else array[self.batch]
         return self.engine.asarray(chosen)
 
     @cached_property
     def everyone(self) -> Any:
-        """The numbers of all clients in every lane, (n, lanes)."""
+        """The numbers of all clients in every replicate, (n, lanes)."""
         xp = self.engine.xp
         return xp.ascontiguousarray(
             xp.broadcast_to(xp.arange(self.problem.n)[:, None], (self.problem.n, self.lanes.count))
@@ -57,17 +58,18 @@ class Context:
 
 @dataclass
 class Round:
-    """What happened in one round, as far as observables may ask for it. Arrays belong to the device; S lanes, n
-    clients.
+    """The data of one round that observables may read. Arrays belong to the device; S replicates, n clients.
 
-    w (S, d) is the server's vector before the round's update; cohort (S, n) who took part (0 or 1; counts where clients
-    are drawn with replacement); members (A, S) the numbers of the clients that were run and messages (A, S, d) what
-    each sends, before noise; phase all clients' local steps from w, sampled or not, local_steps of them of size
-    local_step (S,), whose ``updates()`` are (n, S, d), at the latest found when an observable asks for them; threshold
-    (S,) the clipping threshold or scaling factor; signal and noise (S, d) the two parts of what the server adds up;
-    difference (S, d) the signal where it is a mean of differences of parameters; state whatever else the algorithm
-    keeps, and after the same when the round is over; algorithm the one that played the round, for observables of what
-    its clients do unseen.
+    * w (S, d): the server's vector before the round's update;
+    * cohort (S, n): who took part (0 or 1; counts where clients are drawn with replacement);
+    * members (A, S): the numbers of the clients that were run; messages (A, S, d): what each sends, before noise;
+    * phase: all clients' local steps from w, sampled or not, local_steps of them of size local_step (S,). Its
+      ``updates()`` are (n, S, d), computed at the latest when an observable needs them;
+    * threshold (S,): the clipping threshold or scaling factor;
+    * signal and noise (S, d): the two parts of the server's sum;
+    * difference (S, d): the signal where it is a mean of differences of parameters;
+    * state: other data that the algorithm keeps, and after: the same when the round is over;
+    * algorithm: the one that ran the round, for observables of steps that its clients do not send.
     """
 
     context: Context
@@ -96,10 +98,10 @@ class Round:
 
 
 class Algorithm(ABC):
-    """A server loop: `begin` makes the state, `round` maps it to the next and says what happened.
+    """A server loop: `begin` makes the state, `round` maps it to the next and returns the round's data.
 
-    The state is the algorithm's own; ``server(state)`` is the server's vector (lanes, d). A round is a function of what
-    it is given, and so is an observable's value: on small problems both are recorded in one round and played for the
+    The state is the algorithm's own; ``server(state)`` is the server's vector (lanes, d). A round is a function of its
+    arguments, and so is an observable's value: on small problems both are recorded in one round and replayed for the
     others (`dpfl_theory.algorithms.tape_run`).
     """
 
@@ -109,14 +111,14 @@ class Algorithm(ABC):
 
     @abstractmethod
     def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
-        """The state after round k, and what happened in it."""
+        """The state after round k, and the data of the round."""
 
     @abstractmethod
     def server(self, state: Any) -> Any:
         """The server's parameters in a state, (lanes, d) [X]."""
 
     def after(self, context: Context, state: Any, rounds: int) -> Round:
-        """What observables of the state alone see after the last round."""
+        """The data for observables of the state only, after the last round."""
         return Round(context, rounds, self.server(state), state=state)
 
     @abstractmethod
@@ -124,7 +126,8 @@ class Algorithm(ABC):
         """The algorithm's name and hyper-parameters as plain JSON data."""
 
     def validate(self, problem: Problem, lanes: int) -> None:
-        """Raise InputError when the hyper-parameters do not fit the problem, or give another number of lanes."""
+        """Raise InputError when the hyper-parameters do not fit the problem, or are for another number of
+        replicates."""
         for name, value in vars(self).items():
             fits_lanes(name, value, lanes)
 

@@ -1,4 +1,4 @@
-"""Bounding operators: what a client does to a vector so that nobody's message is too long.
+"""Bounding operators: maps that a client applies to a vector so that the length of every message is bounded.
 
 One operator is one class that knows its factor for a vector of given length; algorithms take any of them.
 
@@ -28,14 +28,14 @@ class Bounding(ABC):
 
     @abstractmethod
     def factor(self, context: Context, length: Any) -> Any:
-        """The factor for vectors of these lengths (..., lanes); 0 for a zero vector that has no direction."""
+        """The factor for vectors of these lengths (..., lanes); 0 for a zero vector, which has no direction."""
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """The operator's name and parameters as plain JSON data."""
 
     def validate(self, lanes: int) -> None:
-        """Raise InputError when a parameter gives one number for each lane of another number of lanes."""
+        """Raise InputError when a parameter has one number per replicate for another number of replicates."""
         for name, value in vars(self).items():
             fits_lanes(name, value, lanes)
 
@@ -69,7 +69,7 @@ class Unbounded(Bounding):
 
 @dataclass(frozen=True)
 class Clip(Bounding):
-    """``min(1, C/||g||) g``: no longer than C, a number or one for each lane, in the unit of g.
+    """``min(1, C/||g||) g``: no longer than C, a number or one for each replicate, in the unit of g.
 
     >>> Clip(2.0).describe()
     {'bounding': 'clip', 'threshold': 2.0}
@@ -154,7 +154,7 @@ _NAMES: dict[str, Callable[..., Bounding]] = {
 
 
 def bounding_of(name: str, *parameter: PerLane) -> Bounding:
-    """The operator that is described by this name, with its parameter.
+    """The operator of this name, with its parameter.
 
     >>> bounding_of("clip", 2.0)
     Clip(threshold=2.0)
@@ -165,6 +165,6 @@ def bounding_of(name: str, *parameter: PerLane) -> Bounding:
 
 
 def require(bounding: Any) -> None:
-    """Raise InputError for what is no operator."""
+    """Raise InputError for anything but an operator."""
     if not callable(getattr(bounding, "combined", None)):
         raise InputError(f"the bounding operator is {bounding!r}: give Clip(C), Normalise(C) or Unbounded()")

@@ -1,4 +1,4 @@
-"""Client sampling: who takes part in a round."""
+"""Client sampling: the clients that take part in a round."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class Cohort:
 
     def members(self, context: Context, k: int) -> tuple[Any, Any]:
         """Round k's clients, for algorithms that run only those: their numbers (A, lanes), ascending, and how often
-        each takes part (A, lanes). Where that number varies from lane to lane the numbers are None, which stands for
-        all n clients, and an absent one takes part 0 times.
+        each takes part (A, lanes). If their number varies between replicates the numbers are None, which represents all
+        n clients, and an absent one takes part 0 times.
         """
         xp = context.engine.xp
         counts = self.sample(context, k)

@@ -1,4 +1,4 @@
-"""Divergence: which lanes of a run have left every scale, and after which round."""
+"""Divergence: the replicates of a run that diverged, and the rounds after which they did."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from dpfl_theory.problems.base import Array
 __all__ = ["FAR", "NEVER", "DivergenceWarning", "first_rounds", "lost", "told"]
 
 FAR = 1e50
-"""How many times its start, or 1 where that is larger, a server's vector may become before its run has diverged: fourth
-powers, of which errors of squares are made, are then still numbers."""
+"""The factor by which a server's vector may exceed its start, or 1 if that is larger, before its run counts as
+diverged: its fourth powers, which errors of squares contain, are then still finite."""
 NEVER = -1
-"""The round of a lane that did not diverge."""
+"""The round of a replicate that did not diverge."""
 
 
 class DivergenceWarning(RuntimeWarning):
-    """Some lanes of a run diverged: what is observed of them is no measurement. Others are not touched by it."""
+    """Some replicates of a run diverged: their observed values are not measurements. The other replicates are not
+    affected."""
 
 
 def lost(w: Array, start: Array) -> NDArray[np.bool_]:
@@ -38,8 +39,8 @@ def lost(w: Array, start: Array) -> NDArray[np.bool_]:
 
 
 def first_rounds(algorithm: Algorithm, contexts: Sequence[Context], final: Array, rounds: int) -> NDArray[np.int64]:
-    """The first k with w_k lost, for each lane (lanes,), or `NEVER`: blocks in which a lane is lost are played again,
-    as they were, up to that round."""
+    """The first k with w_k lost, for each replicate (lanes,), or `NEVER`: blocks with a lost replicate run again,
+    unchanged, up to that round."""
     found = np.full(len(final), NEVER, dtype=np.int64)
     for context in contexts:
         engine = context.engine
@@ -61,11 +62,15 @@ def first_rounds(algorithm: Algorithm, contexts: Sequence[Context], final: Array
 
 
 def told(diverged: NDArray[np.int64]) -> str:
-    """In how many lanes a run diverged, and after how many rounds the first of them; empty where none did.
+    """The number of replicates that diverged, and the round after which the first did; empty where none did.
 
     >>> import numpy as np
     >>> told(np.array([NEVER, 12, 7])), told(np.array([NEVER]))
-    ('diverged in 2 of 3 lanes, the first after round 7', '')
+    ('diverged in 2 of 3 replicates, the first after round 7', '')
     """
     when = diverged[diverged != NEVER]
-    return f"diverged in {len(when)} of {len(diverged)} lanes, the first after round {when.min()}" if len(when) else ""
+    return (
+        f"diverged in {len(when)} of {len(diverged)} replicates, the first after round {when.min()}"
+        if len(when)
+        else ""
+    )

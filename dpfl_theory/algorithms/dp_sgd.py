@@ -3,8 +3,7 @@
     x_{k+1} = x_k - gamma ((1/B) sum_{i in B_k} Psi(grad f_i(x_k)) + z_k),   z_k ~ N(0, sigma^2 I)
 
 With clipping this is das2022 Algorithm 1 (option (i), E = 1) with noise on the average; with smoothed normalisation it
-is what alpha-NormEC is compared with.
-"""
+is the baseline of alpha-NormEC."""
 
 from __future__ import annotations
 

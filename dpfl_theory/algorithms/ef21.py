@@ -1,7 +1,7 @@
 """The EF21 mechanism with a bounding operator: Clip21 and alpha-NormEC, private or not.
 
-shulgin2025 Algorithm 1 and equations (9) to (11). Every client keeps a memory v_i of what it has sent and sends Psi of
-what is missing:
+shulgin2025 Algorithm 1 and equations (9) to (11). Every client keeps a memory v_i of its messages and sends Psi of the
+remaining difference:
 
     Delta_i = Psi(grad f_i(x_k) - v_i);  v_i = v_i + beta Delta_i                          (clients, in clean numbers)
     vhat    = vhat + (beta/n) sum_i (Delta_i + z_i),   z_i ~ N(0, sigma^2 I)               (server; vhat_0 = mean v_i)

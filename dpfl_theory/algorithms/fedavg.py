@@ -39,15 +39,15 @@ PLACEMENTS = ("per-client", "average")
 class FedAvg(Memoryless):
     """FedAvg with full local gradients, optionally clipped or normalised updates and Gaussian noise.
 
-    local_step: eta_k [X^2/F], a number, one for each lane, a `Schedule`, or `Tabulated` rounds.
+    local_step: eta_k [X^2/F], a number, one for each replicate, a `Schedule`, or `Tabulated` rounds.
     global_step: beta_k [X^2/F], likewise; None means beta_k = eta_k (unbounded and without noise: Algorithm 2).
     local_steps: E >= 1.
-    bounding: what a client does to its update, `Clip` (option (i)), `Normalise` (option (ii); a zero update normalises
-        to zero) or another operator, C in [F/X]; by default nothing.
+    bounding: the operator on a client's update, `Clip` (option (i)), `Normalise` (option (ii); a zero update normalises
+        to zero) or another operator, C in [F/X]; by default none.
     cohort: the client sampling; sums over the cohort are divided by r.
     sigma: standard deviation per coordinate [F/X] of the noise on the average when exactly r clients take part.
-    noise: ``per-client`` as printed (each client adds N(0, r sigma^2 I): a cohort of s clients leaves the average with
-        variance s sigma^2/r, and an empty one with none), or ``average`` (N(0, sigma^2 I) whatever the cohort).
+    noise: ``per-client`` as printed (each client adds N(0, r sigma^2 I): a cohort of s clients gives the average the
+        variance s sigma^2/r, and an empty one gives none), or ``average`` (N(0, sigma^2 I) for any cohort).
 
     >>> from dpfl_theory.algorithms.bounding import Clip
     >>> FedAvg(local_step=0.1, local_steps=5, bounding=Clip(1.0), sigma=0.5).describe()["bounding"]

@@ -54,10 +54,10 @@ def local_models(
 
 
 def average(context: Context, sent: Any, counts: Any, sigma: PerLane, k: int) -> tuple[Any, Any]:
-    """The mean of round k's messages (A, lanes, d), and of the noise on them; both are zero where nobody takes part.
+    """The mean of round k's messages (A, lanes, d), and of the noise on them; both are zero if no client takes part.
 
     counts (A, lanes): how often each client takes part. Of s independent noises with standard deviation sigma the mean
-    has sigma/sqrt(s), which is what is drawn.
+    has sigma/sqrt(s); that mean is drawn directly.
     """
     engine = context.engine
     xp = engine.xp
@@ -76,15 +76,15 @@ def average(context: Context, sent: Any, counts: Any, sigma: PerLane, k: int) ->
 class TwoSidedFedAvg(Memoryless):
     """zhang2021 Algorithms 1 to 3: FedAvg with local and global step size, difference clipping and noise.
 
-    local_step: eta_l [X^2/F];  global_step: eta_g, without unit: numbers, one for each lane, a `Schedule`, or
+    local_step: eta_l [X^2/F];  global_step: eta_g, without unit: numbers, one for each replicate, a `Schedule`, or
         `Tabulated` rounds.
     local_steps: Q >= 1.
     threshold: c [X], to which the difference x_{i,Q} - x is clipped; None for no clipping.
     sigma: standard deviation per coordinate [X] of the noise that each client adds; a client that is drawn twice (with
-        replacement) adds two. The server sees only the average, which is what is drawn.
-    cohort: the client sampling; averages are over the |P_t| clients that take part, as printed, and the server stays
-        where it is when there are none.
-    gradient: what a local step uses: `FullGradient`, `NoisyGradient` or `RecordGradient`.
+        replacement) adds two. The server sees only the average, so only its noise is drawn.
+    cohort: the client sampling; averages are over the |P_t| clients that take part, as printed, and the server does not
+        move when there are none.
+    gradient: the gradient of a local step: `FullGradient`, `NoisyGradient` or `RecordGradient`.
 
     >>> TwoSidedFedAvg(0.1, 2.0, local_steps=5, threshold=1.0, sigma=0.5).describe()["threshold"]
     1.0

@@ -1,4 +1,4 @@
-"""Gradient oracles: what a client's local step sees of its objective.
+"""Gradient oracles: the gradient estimates of a client's local steps.
 
 FullGradient         g_i = grad f_i(x)
 NoisyGradient        g_i = grad f_i(x) + N(0, s^2 I): a stochastic gradient whose variance is known, d s^2
@@ -24,9 +24,9 @@ from dpfl_theory.problems.base import Problem
 __all__ = ["MEDIAN", "FullGradient", "Gradient", "NoisyGradient", "RecordGradient"]
 
 MEDIAN = "median"
-"""The clipping threshold of noble2022 D.1: the median length of the gradients at hand. It depends on the data."""
+"""The clipping threshold of noble2022 D.1: the median length of the current gradients. It depends on the data."""
 _SIZES: WeakKeyDictionary[Any, dict[float, tuple[Any, Any]]] = WeakKeyDictionary()
-"""By data and share: how many records each client has, and how many of them a step takes."""
+"""By data and share: the number of each client's records, and the number of them that a step uses."""
 
 
 class Gradient(ABC):
@@ -45,7 +45,7 @@ class Gradient(ABC):
         """The oracle's name and parameters as plain JSON data."""
 
     def validate(self, problem: Problem, lanes: int) -> None:
-        """Raise InputError when the oracle does not fit the problem or the number of lanes."""
+        """Raise InputError when the oracle does not fit the problem or the number of replicates."""
         for name, value in vars(self).items():
             if not isinstance(value, str):
                 fits_lanes(name, value, lanes)
@@ -85,14 +85,14 @@ class NoisyGradient(Gradient):
 
 @dataclass(frozen=True)
 class RecordGradient(Gradient):
-    """noble2022's private stochastic gradient of a client with R records, in the paper's letters
+    """noble2022's private stochastic gradient of a client with R records, in the paper's notation
 
         H = (1/(sR)) sum_{j in S} g_j / max(1, ||g_j||/C) + (2C/(sR)) N(0, sigma_g^2 I),   |S| = floor(sR),
 
     S a uniform subset without replacement, g_j the gradient of one record. The gradients g_j are never formed.
 
     share: s in (0, 1].  threshold: C [F/X]; None for no clipping (then there can be no noise); or ``"median"``, the
-    heuristic of D.1: the median of the lengths ||g_j|| at hand. **It depends on the data, and no privacy theorem covers
+    heuristic of D.1: the median of the current lengths ||g_j||. **It depends on the data, and no privacy theorem covers
     it**; ``describe`` says so.  noise_multiplier: sigma_g >= 0.
 
     >>> RecordGradient(share=0.2, threshold=1.0, noise_multiplier=60.0).describe()["share"]
@@ -135,11 +135,11 @@ class RecordGradient(Gradient):
             raise InputError(f"the share of records is {self.share:g}: a client has {least} records, so give {need}")
 
     def _count(self, records: Any) -> Any:
-        """floor(sR), where s R is a whole number but for rounding."""
+        """floor(sR), where s R is a whole number up to rounding."""
         return np.floor(self.share * records * (1.0 + 1e-12)).astype(np.int64)
 
     def _sizes(self, data: Any) -> tuple[Any, Any]:
-        """How many records each client has, and how many a step takes: the same in every step."""
+        """The number of records of each client, and the number that a step uses: the same in every step."""
         known = _SIZES.setdefault(data, {})
         if self.share not in known:
             sizes = np.diff(data.offsets)
@@ -166,7 +166,7 @@ class RecordGradient(Gradient):
         described = {
             "gradient": "records",
             "share": plain(self.share),
-            # not "threshold": an algorithm that bounds its messages has one of its own beside this
+            # not "threshold": an algorithm that bounds its messages has its own threshold
             "record_threshold": self.threshold if isinstance(self.threshold, str) else plain(self.threshold),
             "noise_multiplier": plain(self.noise_multiplier),
         }

@@ -1,4 +1,4 @@
-"""Hyper-parameters: numbers, one number for each lane, and step sizes that change from round to round."""
+"""Hyper-parameters: numbers, one number for each replicate, and step sizes that change from round to round."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 PerLane = float | Sequence[float]
-"""A hyper-parameter: one number for all lanes, or one for each lane."""
+"""A hyper-parameter: one number for all replicates, or one for each replicate."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Schedule:
     decay: float = 1.0
 
     def at(self, k: int) -> Any:
-        """The step size of round k: a number, or an array with one number for each lane."""
+        """The step size of round k: a number, or an array with one number for each replicate."""
         initial = np.asarray(self.initial, dtype=np.float64)
         value = initial * self.decay**k
         return float(value) if value.ndim == 0 else value
@@ -58,7 +58,7 @@ class Tabulated:
     steps: Sequence[float]
 
     def at(self, k: int) -> float:
-        """The step size of round k; InputError when there is none."""
+        """The step size of round k; raises InputError when the list ends before."""
         if k >= len(self.steps):
             raise InputError(f"the step sizes end before round {k}: give one for each round, not {len(self.steps)}")
         return float(self.steps[k])
@@ -69,12 +69,12 @@ StepSize = PerLane | Schedule | Tabulated
 
 
 def step_at(step: StepSize, k: int) -> Any:
-    """The step size of round k: a number, or one for each lane."""
+    """The step size of round k: a number, or one for each replicate."""
     return step.at(k) if isinstance(step, (Schedule, Tabulated)) else step
 
 
 def plain(value: Any) -> Any:
-    """A hyper-parameter as JSON data: a number, a list with one for each lane, a schedule's fields, or None."""
+    """A hyper-parameter as JSON data: a number, a list with one for each replicate, a schedule's fields, or None."""
     if isinstance(value, (Schedule, Tabulated)):
         return {key: plain(field) for key, field in vars(value).items()}
     if value is None or isinstance(value, (int, float)):
@@ -83,7 +83,7 @@ def plain(value: Any) -> Any:
 
 
 def noisy(level: Any) -> bool:
-    """Whether a noise level is above zero in some lane."""
+    """Whether a noise level is above zero in some replicate."""
     if isinstance(level, float):  # asked in every local step, where NumPy would take longer than the step itself
         return level != 0.0
     return bool(np.any(np.asarray(level) != 0.0))
@@ -94,7 +94,7 @@ def positive(name: str, value: Any, zero: bool = False) -> None:
     try:
         entries = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} is {value!r}: a number, or one number for each lane, is needed") from None
+        raise InputError(f"{name} is {value!r}: a number, or one number for each replicate, is needed") from None
     for entry in entries.ravel():
         if not math.isfinite(entry) or entry < 0 or (entry == 0 and not zero):
             need = "a finite number that is not negative" if zero else "a finite positive number"
@@ -113,12 +113,12 @@ def positive_steps(name: str, value: Any) -> None:
 
 
 def fits_lanes(name: str, value: Any, lanes: int) -> None:
-    """Raise InputError when ``value`` gives one number for each lane of another number of lanes."""
+    """Raise InputError when ``value`` has one number per replicate for another number of replicates."""
     given = value.initial if isinstance(value, Schedule) else value
     shape = np.shape(given) if isinstance(given, (list, tuple, np.ndarray)) else ()
     if shape not in ((), (lanes,)):
-        what = f"{shape[0]} values for {lanes} lanes" if len(shape) == 1 else f"shape {shape}"
-        raise InputError(f"{name} has {what}: give one number, or one for each lane")
+        what = f"{shape[0]} values for {lanes} replicates" if len(shape) == 1 else f"shape {shape}"
+        raise InputError(f"{name} has {what}: give one number, or one for each replicate")
 
 
 def whole(name: str, value: Any, least: int = 1) -> None:

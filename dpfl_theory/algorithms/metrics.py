@@ -1,4 +1,4 @@
-"""Observables that need data which the problem does not hold: accuracy on held-out records."""
+"""Observables that need data outside the problem: accuracy on held-out records."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LIMIT = 1 << 24  # logits held at once, in numbers
 
 
 def accuracy(data: LinearData, name: str = "test-accuracy") -> Observable:
-    """The observable "share of right labels", the mean over the clients of each one's share (noble2022 D.3).
+    """The observable "accuracy", the mean over the clients of each one's share of correct labels (noble2022 D.3).
 
-    data: held-out records of the same clients, with ``logistic`` or ``softmax`` loss. Of a tie the first class is
-    taken, and a logit of exactly zero is +1. Raises InputError for other losses; a run raises it where the server's
+    data: held-out records of the same clients, with ``logistic`` or ``softmax`` loss. In a tie the first class is
+    predicted, and a logit of exactly zero is +1. Raises InputError for other losses; a run raises it where the server's
     vector has another length.
 
     >>> from dpfl_theory.algorithms import FedAvg, simulate
@@ -49,7 +49,7 @@ def accuracy(data: LinearData, name: str = "test-accuracy") -> Observable:
         name,
         (0, 0),
         r"\frac{1}{n}\sum_i \frac{1}{m_i}\sum_j 1(\hat y_{ij} = y_{ij})",
-        "share of right labels on held-out records, averaged over the clients",
+        "share of correct labels on held-out records, averaged over the clients",
         evaluate,
         lambda _: 0.0,
         lambda _: 1.0,
@@ -58,7 +58,7 @@ def accuracy(data: LinearData, name: str = "test-accuracy") -> Observable:
 
 
 def _right(xp: Any, w: Any, x: Any, y: Any, share: Any, classes: int) -> Any:
-    """The weighted share of right labels for w (S, d), x (d0, N), y and share (N,): (S,)."""
+    """The weighted share of correct labels for w (S, d), x (d0, N), y and share (N,): (S,)."""
     lanes = w.shape[0]
     total = xp.zeros(lanes)
     size = max(1, _LIMIT // (lanes * classes))

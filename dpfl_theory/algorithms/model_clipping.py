@@ -35,8 +35,8 @@ class ModelClippedFedAvg(Memoryless):
     """zhang2021 Section 2.1: FedAvg whose clients clip the models they send to length c.
 
     local_step: eta_l [X^2/F];  threshold: c [X], from the origin of the parameters;  local_steps: Q;  sigma: standard
-    deviation per coordinate [X] of each client's noise;  cohort, gradient: as for `TwoSidedFedAvg`. The server stays
-    where it is when nobody takes part.
+    deviation per coordinate [X] of each client's noise;  cohort, gradient: as for `TwoSidedFedAvg`. The server does not
+    move when no client takes part.
 
     >>> ModelClippedFedAvg(0.1, threshold=1.0).describe()["threshold"]
     1.0

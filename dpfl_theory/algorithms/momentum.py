@@ -2,7 +2,7 @@
 
     v_{k+1} = m v_k + (w_k - w'_{k+1}),   w_{k+1} = w_k - v_{k+1},   v_0 = 0
 
-where w'_{k+1} is what the algorithm itself would make of w_k. With m = 0 it is the algorithm.
+where w'_{k+1} is the result of the algorithm itself for w_k. With m = 0 it is the algorithm.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["ServerMomentum"]
 
 @dataclass(frozen=True)
 class ServerMomentum(Algorithm):
-    """Heavy-ball momentum at the server. It works on what is released, so it costs no privacy.
+    """Heavy-ball momentum at the server. It uses only released vectors, so it costs no privacy.
 
     algorithm: an algorithm without memory (FedAvg, TwoSidedFedAvg, DPSGD);  momentum: m in [0, 1).
 
@@ -38,10 +38,12 @@ class ServerMomentum(Algorithm):
         inner: Algorithm = self.algorithm
         if not isinstance(inner, Memoryless):
             name = type(inner).__name__
-            raise InputError(f"{name} keeps a state besides the server's vector: momentum works on FedAvg and its kin")
+            raise InputError(
+                f"{name} keeps a state in addition to the server's vector: momentum works on FedAvg and the like"
+            )
         positive("the momentum", self.momentum, zero=True)
         if np.max(self.momentum) >= 1.0:
-            raise InputError(f"the momentum is {self.momentum}: it must lie below 1, or the steps add up without end")
+            raise InputError(f"the momentum is {self.momentum}: it must lie below 1, or the sum of the steps diverges")
 
     def validate(self, problem: Problem, lanes: int) -> None:
         super().validate(problem, lanes)

@@ -1,7 +1,7 @@
 """ScaffNew and DP-ScaffNew (hou2023 Algorithm 2): control variates and a communication coin.
 
-One engine round is one iteration t of the paper; the coin decides in each lane whether it ends a local phase, so the
-number of local steps between communications is random:
+One engine round is one iteration t of the paper. The coin decides in each replicate whether it ends a local phase, so
+the number of local steps between communications is random:
 
     xhat_i = x_i - eta (g_i(x_i) - h_i);   theta ~ Bernoulli(p), common to all clients
     theta = 1:  Delta_i = clip(xhat_i - x, C) + N(0, sigma^2 I);  x = x_i = x + (1/N) sum_j Delta_j
@@ -30,7 +30,7 @@ __all__ = ["ScaffNew", "ScaffNewState"]
 @dataclass
 class ScaffNewState:
     """x (S, d): the server's vector; x_i and h_i (n, S, d): the clients' vectors [X] and control variates [F/X];
-    communications (S,): how many coins have come up so far; weight (S,): eta/p [X^2/F], the control variates' weight
+    communications (S,): the number of communications so far; weight (S,): eta/p [X^2/F], the control variates' weight
     in psi."""
 
     x: Any
@@ -45,8 +45,8 @@ class ScaffNew(Algorithm):
     """hou2023 Algorithm 2 with zero initial control variates.
 
     step: eta [X^2/F];  probability: p in (0, 1];  threshold: C [X], None for no clipping;
-    sigma: standard deviation per coordinate [X] of the noise each client adds to what it sends, 0 for ScaffNew;
-    gradient: what g_i is, the full gradient by default (the paper's assumption (A)).
+    sigma: standard deviation per coordinate [X] of the noise each client adds to its message, 0 for ScaffNew;
+    gradient: the oracle g_i, the full gradient by default (the paper's assumption (A)).
 
     >>> ScaffNew(step=0.5, probability=0.25).describe()["probability"]
     0.25

@@ -4,18 +4,18 @@ In round t, with users C_t, every user i in C_t starts at y = x and does K times
 
     y <- y - eta_l (H_i(y) - c_i + c)
 
-where H_i is a (clipped, noisy, subsampled) gradient; then, in the paper's letters,
+where H_i is a (clipped, noisy, subsampled) gradient; then, in the paper's notation,
 
     c_i^+ = c_i - c + (x - y)/(K eta_l)  (the mean of the H_i along the way)
     sends (y - x, c_i^+ - c_i);   c_i <- c_i^+
     x <- x + eta_g (1/|C_t|) sum_i (y_i - x);   c <- c + (|C_t|/M) (1/|C_t|) sum_i (c_i^+ - c_i)
 
-Line 20 prints 1/(lM), and line 21 the factor l; here |C_t| stands for lM. By line 2 |C_t| = floor(lM), so both are the
+Line 20 prints 1/(lM), and line 21 the factor l; here |C_t| is used for lM. By line 2 |C_t| = floor(lM), so both are the
 same where lM is a whole number. Elsewhere 1/(lM) would shorten the mean of the y_i - x, and so eta_g, by the factor
 floor(lM)/(lM); a mean over the users that take part does not. For c the readings agree: l/(lM) = 1/M, and c stays the
 mean of all c_i, as the proof uses it (Appendix C.3).
 
-The warm start (Section 3.3) spends rounds on the control variates alone: c_i = (1/K) sum_k H_i^k(x_0) with K draws of
+The warm start (Section 3.3) spends rounds only on the control variates: c_i = (1/K) sum_k H_i^k(x_0) with K draws of
 the gradient at x_0, c = (1/M) sum_i c_i, and the model does not move.
 """
 
@@ -46,8 +46,9 @@ class ScaffoldState:
 
 @dataclass(frozen=True)
 class WarmPoints:
-    """Where warm rounds at x set the users' control variates, as rounds before might have left them: at x plus the rows
-    of ``offsets`` (n, d) [X], a row for each user; () for x itself.
+    """The points at which warm rounds at x set the users' control variates, as earlier rounds might have left them.
+
+    They are x plus the rows of ``offsets`` (n, d) [X], a row for each user; () for x itself.
 
     >>> WarmPoints(((1.0,), (-2.0,))).describe()
     {'warm_points': [[1.0], [-2.0]]}
@@ -67,7 +68,9 @@ class WarmPoints:
     def check(self, problem: Problem) -> None:
         """Raise InputError for offsets that do not fit the problem."""
         if self.offsets and [len(row) for row in self.offsets] != [problem.d] * problem.n:
-            raise InputError(f"the warm points' offsets are no {problem.n} rows of {problem.d} numbers, one for a user")
+            raise InputError(
+                f"the warm points' offsets are not {problem.n} rows of {problem.d} numbers, one for each user"
+            )
 
     def describe(self) -> dict[str, Any]:
         """The offsets as plain JSON data."""
@@ -79,12 +82,12 @@ class Scaffold(Algorithm):
     """noble2022 Algorithm 1 with zero initial control variates, or warm ones.
 
     local_step: eta_l [X^2/F];  global_step: eta_g, without unit;  local_steps: K;
-    cohort: full, or fixed of size floor(lM) as printed (other schemes leave the size of C_t to chance);
+    cohort: full, or fixed of size floor(lM) as printed (other schemes make the size of C_t random);
     gradient: `RecordGradient` for DP-SCAFFOLD (clipping, noise and subsampling of records), full by default;
-    warm_start: how many of the first rounds set control variates; in each a cohort is drawn as in any other round. The
-        paper's theory needs every user to have been drawn: use a full cohort's single round, or some 4/l rounds;
-    warm_cohort: who takes part in warm rounds; None for ``cohort``;
-    warm_points: where they set them; x_0 by default.
+    warm_start: the number of first rounds that set control variates; in each a cohort is drawn as in any other round.
+        The paper's theory needs every user to have been drawn: use a full cohort's single round, or some 4/l rounds;
+    warm_cohort: the sampling in warm rounds; None for ``cohort``;
+    warm_points: the points at which they set them; x_0 by default.
 
     >>> Scaffold(0.1, local_steps=5, cohort=Cohort("fixed", 2), warm_start=3).describe()["warm_start"]
     3

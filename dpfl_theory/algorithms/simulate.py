@@ -1,7 +1,7 @@
-"""The one loop: run an algorithm on a problem, block of lanes by block of lanes, and stream observables.
+"""The simulation loop: runs an algorithm on a problem, in blocks of replicates, and streams observables.
 
 A block is the unit of parallel work: one thread takes it through all rounds, and no thread waits for another before the
-end. Blocks have a fixed width, so that a run is the same bit for bit for any number of threads and under any load.
+end. Blocks have a fixed width, so a run is the same bit for bit for any number of threads and under any load.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ _MOST_LANES = 512
 _DEVICE_BYTES = 192 * 2**20
 """Size of an array (clients, lanes, d) of one block on a device whose cores all work on one block."""
 _CACHE_BYTES = 4 * 2**20
-"""The same where each block has a core of its own: what its cache holds, and matrix products still run well with."""
+"""The same where each block has a core of its own: the size of its cache, at which matrix products are still fast."""
 _LEAST_LANES = 16
 _SPARSE_BYTES = 32 * 2**20
-"""The same at most for sparse records, which may have so many features that a few lanes fill the memory."""
+"""The upper limit for sparse records, which may have so many features that a few replicates fill the memory."""
 _LEAST_PLAYED = 256
-"""Rounds that are played at a time, at least: a few milliseconds."""
+"""The minimum number of rounds that are replayed at a time: a few milliseconds."""
 _PLAYED_SECONDS = 0.25
-"""For how long rounds are played at a time: nobody hears of Ctrl-C meanwhile."""
+"""The time for which rounds are replayed at a time: Ctrl-C has no effect meanwhile."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """One observable over a run, by lane.
+    """One observable over a run, by replicate.
 
     mean (lanes,): over the observed rounds, by default 0..K-1;  smallest (lanes,): over the same;  last (lanes,): after
-    the last round for an observable of w alone, in the last observed round otherwise;  series: (observed rounds, lanes)
-    or None, with the value after the last round appended for an observable of w alone.
+    the last round for an observable of w only, in the last observed round otherwise;  series: (observed rounds, lanes)
+    or None, with the value after the last round appended for an observable of w only.
     """
 
     observable: Observable
@@ -84,19 +84,19 @@ class Run(Tabular):
     configuration: dict[str, Any]
     seconds: float
     again: Callable[[], NDArray[np.int64]] | None = None
-    """Finds `diverged` where there is something to find."""
+    """Computes `diverged` where some replicate diverged."""
 
     @cached_property
     def diverged(self) -> NDArray[np.int64]:
-        """The round after which each lane's server vector was first lost (`dpfl_theory.algorithms.divergence`), -1
-        where it never was; (lanes,). Found when it is asked for: the blocks concerned are played again up to there."""
+        """The round after which each replicate's server vector was first lost (`dpfl_theory.algorithms.divergence`), -1
+        where it never was; (lanes,). Computed on first use: the blocks concerned run again up to there."""
         return np.full(len(self.final), NEVER) if self.again is None else self.again()
 
     def __getitem__(self, name: str) -> Stream:
         return self.streams[name]
 
     def records(self) -> list[dict[str, Any]]:
-        """A row for each observable: means over the lanes with their standard errors."""
+        """A row for each observable: means over the replicates with their standard errors."""
         rows = []
         for name, stream in self.streams.items():
             row: dict[str, Any] = {"observable": name, "unit": stream.observable.unit, "lanes": len(stream.last)}
@@ -108,7 +108,7 @@ class Run(Tabular):
         return rows
 
     def plot(self) -> Figure:
-        """Each observable by round: the mean over the lanes, and a band of two standard errors. Raises ValueError
+        """Each observable by round: the mean over the replicates, and a band of two standard errors. Raises ValueError
         when the run did not keep its series (``simulate(..., series=True)``)."""
         fig = figure(figsize=(6.0, 2.8 * len(self.streams)), layout="constrained")
         every, rounds = self.configuration["every"], self.configuration["rounds"]
@@ -152,19 +152,26 @@ def simulate(
     progress: Callable[[float], None] | None = None,
     warn: bool = True,
 ) -> Run:
-    """Run ``algorithm`` on ``problem`` for ``rounds`` rounds in each lane, streaming the observables.
+    """Run ``algorithm`` on ``problem`` for ``rounds`` rounds in each replicate (lane), streaming the observables.
 
-    start: starting point [X], (d,) for all lanes or (lanes, d); zero by default. A lane's noise depends on
-    (seed, first_lane + its number) alone: runs are extended by asking for further lanes, and two algorithms with the
-    same seed share their noise. ``series`` keeps the value of every round; otherwise only means, last and smallest
-    values. ``lanes`` may be the blocks themselves, run as they are given on the CPU, whose lanes may be of any seed and
-    number (`Lanes.of`); seed and first_lane then say nothing. ``every``: observe rounds 0, every, 2 every, ... only,
-    where observing costs more than running; means are then over those. ``progress`` is called with the share of the
-    work that is done. Lanes that diverge touch no others; `DivergenceWarning` tells of them unless ``warn`` is False,
-    and `Run.diverged` has their rounds.
+    start: starting point [X], (d,) for all replicates or (lanes, d); zero by default.
+
+    lanes: the number of replicates. A replicate's noise depends only on (seed, first_lane + its number): runs are
+    extended by further replicates, and two algorithms with the same seed share their noise. ``lanes`` may be the blocks
+    themselves, run as they are given on the CPU, whose replicates may be of any seed and number (`Lanes.of`); seed and
+    first_lane then have no meaning.
+
+    series: keep the value of every round; otherwise only means, last and smallest values.
+
+    every: observe only rounds 0, every, 2 every, ..., where observing costs more than running; means are over those.
+
+    progress: called with the share of the work that is done.
+
+    Replicates that diverge affect no others; `DivergenceWarning` reports them unless ``warn`` is False, and
+    `Run.diverged` has their rounds.
 
     Raises InputError for counts that are not whole numbers, starting points of the wrong shape, or hyper-parameters
-    that the algorithm cannot use on this problem; EnvironmentFault when the device is not there.
+    that the algorithm cannot use on this problem; EnvironmentFault when the device is missing.
 
     >>> from dpfl_theory.algorithms import FedAvg
     >>> from dpfl_theory.problems import make
@@ -198,12 +205,12 @@ def simulate(
         blocks = _blocks(problem, engine, lanes)
         batches = [Lanes(seed, first_lane + b.start, b.stop - b.start) for b in blocks]
     elif engine.name != "cpu":
-        raise InputError("lanes that are given as blocks run on the CPU alone: choose `device=cpu`, or give a number")
+        raise InputError("lanes that are given as blocks run only on the CPU: choose `device=cpu`, or give a number")
     ends = list(itertools.accumulate((batch.count for batch in batches), initial=0))
     blocks = [slice(first, end) for first, end in itertools.pairwise(ends)]
     contexts = [Context(engine, problem, kernels, batch, b, points[b]) for batch, b in zip(batches, blocks)]
     tell = _Tally(lanes, progress)
-    with engine.single_blas(), np.errstate(over="ignore", invalid="ignore"):  # of lanes that diverge
+    with engine.single_blas(), np.errstate(over="ignore", invalid="ignore"):  # of replicates that diverge
         parts = _each(
             [partial(_run_block, algorithm, c, rounds, chosen, series, every, tell) for c in contexts],
             min(engine.threads, len(blocks)),
@@ -230,17 +237,20 @@ def simulate(
     run = Run(streams, final, configuration, seconds, partial(first_rounds, algorithm, contexts, final, rounds))
     if warn:
         what = f"{type(algorithm).__name__} on {problem.name!r} {told(run.diverged)}"
-        warnings.warn(f"{what}: take smaller steps, or read those lanes as lost", DivergenceWarning, stacklevel=2)
+        warnings.warn(f"{what}: take smaller steps, or ignore those replicates", DivergenceWarning, stacklevel=2)
     return run
 
 
 Part = tuple[dict[str, "_Accumulator"], Any]
-"""What a block leaves: its observables, and the server's vectors (lanes, d)."""
+"""The result of a block: its observables, and the server's vectors (lanes, d)."""
 
 
 def _blocks(problem: Problem, engine: Engine, lanes: int) -> list[slice]:
-    """The run's lanes in blocks, which depend on the problem, the kind of device and the number of lanes alone: an even
-    number of nearly equal ones where there is more than one, so that two threads, or four, have the same to do."""
+    """The run's replicates in blocks, which depend only on the problem, the kind of device and the number of
+    replicates.
+
+    If there is more than one block, there is an even number of nearly equal ones, so that two or four threads have
+    equal work."""
     lane = 8 * problem.n * problem.d
     few = min(_LEAST_LANES, max(1, _SPARSE_BYTES // lane)) if problem.sparse else _LEAST_LANES
     least, size = (few, _CACHE_BYTES) if engine.name == "cpu" else (1, _DEVICE_BYTES)
@@ -251,7 +261,7 @@ def _blocks(problem: Problem, engine: Engine, lanes: int) -> list[slice]:
 
 
 class _Tally:
-    """Adds up what the blocks have done, tells of it, and stops them all when one of them failed."""
+    """Adds up the progress of the blocks, reports it, and stops them all when one of them failed."""
 
     def __init__(self, lanes: int, progress: Callable[[float], None] | None) -> None:
         self._lanes = lanes
@@ -261,7 +271,7 @@ class _Tally:
         self.stopped = False
 
     def add(self, width: int, share: float) -> None:
-        """A block of so many lanes has done another share of its rounds."""
+        """A block of this many replicates has done another share of its rounds."""
         if self._progress is not None:
             with self._lock:
                 self._done += width * share
@@ -269,7 +279,8 @@ class _Tally:
 
 
 def _each(tasks: Sequence[Callable[[], Part]], threads: int, tally: _Tally) -> list[Part]:
-    """What the tasks return, in their order, from so many threads; the first failure, or Ctrl-C, stops all of them."""
+    """The results of the tasks, in their order, from this many threads; the first failure, or Ctrl-C, stops all of
+    them."""
     if threads <= 1:
         return [task() for task in tasks]
     with ThreadPoolExecutor(threads) as pool:
@@ -285,7 +296,7 @@ def _each(tasks: Sequence[Callable[[], Part]], threads: int, tally: _Tally) -> l
 
 
 MAX_START_NORM = 1e150
-"""The largest entry of a starting point: squares of these are numbers."""
+"""The largest entry of a starting point: the squares of smaller ones are finite."""
 
 
 def _starting_points(start: Any, lanes: int, d: int) -> Array:

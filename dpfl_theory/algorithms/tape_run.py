@@ -1,7 +1,8 @@
-"""Rounds of small problems from a tape: one round is recorded, checked against the next one, and played for the rest.
+"""Runs rounds of small problems from a tape: one round is recorded, verified on the next one, and replayed for the
+rest.
 
-A run on a tape is the run without it, bit for bit: a tape that does not reproduce the round after the recorded one is
-not used, nor is one where a round cannot be recorded (`Untraceable`).
+A run on a tape is the run without it, bit for bit. A tape that does not reproduce the round after the recorded one is
+not used, and no tape is used where a round cannot be recorded (`Untraceable`).
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from dpfl_theory.kernels.tape_tracing import Tape, traced
 __all__ = ["Player", "worthwhile"]
 
 _LEAST_ROUNDS = 48
-"""Rounds that a tape takes to earn what recording costs."""
+"""The number of rounds after which a tape saves more than recording costs."""
 _MOST_STOPS = 8
-"""How many rounds in a row may be given back before the tape is given up."""
+"""The number of consecutive rounds that a tape may return before it is abandoned."""
 
 
 def worthwhile(context: Context, rounds: int, every: int) -> bool:
-    """Whether a run is long enough, and its arrays small enough, for a tape to pay."""
+    """Whether a run is long enough, and its arrays small enough, for a tape to be faster."""
     problem, lanes = context.problem, context.lanes.count
     data = getattr(problem, "data", None)
     records = 0 if data is None else len(data.y) * data.classes
@@ -67,18 +68,18 @@ def _same(a: Any, b: Any) -> bool:
 
 
 class Player:
-    """One block of lanes, some of whose rounds are played.
+    """One block of replicates, some of whose rounds are replayed.
 
-    `watch` sees each round that was run as it is written. One of the first rounds is recorded, and the next one that is
-    observed tells whether the tape does the same to the state and to what is kept of the observables; from then on
-    `play` takes over, and gives a round back where a decision in it differs.
+    `watch` sees each round that was run normally. One of the first rounds is recorded. The next observed one shows
+    whether the tape does the same to the state and to the stored values of the observables. From then on `play` takes
+    over, and returns a round where a decision in it differs.
     """
 
     def __init__(self, algorithm: Algorithm, context: Context, observables: Sequence[Observable], every: int) -> None:
         self._algorithm, self._context, self._observables = algorithm, context, observables
         self._every = every
         self._checked = max(2, every)
-        """The round that tells whether the tape is right: it is observed."""
+        """The number of the round that verifies the tape: it is observed."""
         self._states: list[Any] = []
         self._kept: list[Any] = []
         self._program: Program | None = None
@@ -87,11 +88,11 @@ class Player:
 
     @property
     def ready(self) -> bool:
-        """Whether there is a tape."""
+        """Whether a tape is in use."""
         return self._program is not None
 
     def watch(self, state: Any, k: int, accumulators: Sequence[Any]) -> None:
-        """The state after round k, which was run as it is written, and what is kept of the observables by then."""
+        """The state after round k, which was run normally, and the observables' values so far."""
         if self._checked - 2 <= k <= self._checked:
             self._states.append(state)
             self._kept.append([(a.total, a.smallest, a.last, a.series and a.series[-1]) for a in accumulators])
@@ -100,7 +101,7 @@ class Player:
                 self._program = self._recorded(self._states[0])
                 if not self._agrees():
                     self._program = None
-            except Exception:  # what a traced array cannot do an array may: the run itself tells what is wrong with it
+            except Exception:  # a traced array may fail where a plain array does not: the run itself reports the error
                 self._program = None
             self._states, self._kept = [], []
 
@@ -133,7 +134,7 @@ class Player:
         return value.contiguous() if traced(value) else value
 
     def _agrees(self) -> bool:
-        """Whether playing a round does what running it did."""
+        """Whether replaying a round gives the result of running it."""
         assert self._program is not None
         _, before, after = self._states
         _, old, new = self._kept
@@ -151,14 +152,14 @@ class Player:
         return all(_same(a, b) for a, b in states) and all(_same(a, b) for a, b in kept)
 
     def _sums(self, kept: Sequence[Any], observed: int) -> tuple[Any, Any, Any, Any]:
-        """Sums, smallest and newest values so far (observables, lanes), and room for those of some rounds."""
+        """Sums, smallest and newest values so far (observables, lanes), and space for those of some rounds."""
         lanes = self._context.lanes.count
         begun = [np.array([own[part] for own in kept]).reshape(-1, lanes) for part in range(3)]
         return begun[0], begun[1], begun[2], np.zeros((len(kept), observed, lanes))
 
     def play(self, state: Any, accumulators: Sequence[Any], first: int, end: int) -> tuple[Any, int]:
-        """Rounds first, ..., end - 1: the state after them, and the round before which it is. That is ``first`` where
-        the tape does not know what to do."""
+        """Rounds first, ..., end - 1: the state after them, and the round before which it is. That is ``first`` if the
+        tape cannot decide a round."""
         assert self._program is not None
         series = any(a.series is not None for a in accumulators)
         kept = [(a.total, a.smallest, a.last) for a in accumulators]
@@ -179,5 +180,5 @@ class Player:
         return self._newest, reached
 
     def _observed(self, first: int, end: int) -> int:
-        """How many of rounds first, ..., end - 1 are observed."""
+        """The number of rounds first, ..., end - 1 that are observed."""
         return -(-end // self._every) + (-first // self._every)

@@ -1,9 +1,8 @@
-"""How far clipped or normalised FedAvg can travel: a radius that holds in all rounds but for a stated probability.
+"""How far clipped or normalised FedAvg can travel: a radius that holds in all rounds except with a stated probability.
 
 The update of round k moves the server by at most ``beta C |S_k|/r`` plus noise. The total number of participations is
-binomial (Bernstein's inequality), the noise sum is Gaussian (Laurent-Massart for its length), and the largest of its
-partial sums exceeds t with at most twice the probability that the last one does (Levy's inequality).
-"""
+binomial (Bernstein's inequality), and the noise sum is Gaussian (Laurent-Massart for its length). The largest of its
+partial sums exceeds t with at most twice the probability that the last one does (Levy's inequality)."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ FAILURE = 1e-30
 
 
 def fedavg_reach(algorithm: FedAvg, problem: Problem, rounds: int, start: Array) -> Reach | None:
-    """The `Reach` of a run with constant step sizes and one hyper-parameter set for all lanes; None where no bound
-    holds (updates that no threshold bounds, schedules, or no minimiser)."""
+    """The `Reach` of a run with constant step sizes and one hyper-parameter set for all replicates; None where no bound
+    holds (updates without a threshold, schedules, or no minimiser)."""
     w_star = problem.constants.w_star
     step, global_step = algorithm.local_step, algorithm.global_step
     beta = step if global_step is None else global_step

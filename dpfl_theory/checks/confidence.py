@@ -1,8 +1,8 @@
 """Confidence limits for a mean from independent replicates.
 
 The rigorous limits use betting. For X >= 0 with mean m and a stake phi in (0, 1), the capital
-``prod_t (1 + phi (X_t/m - 1))`` is a nonnegative martingale with mean 1 whatever the distribution of X, so by Ville's
-inequality the probability that it ever exceeds 1/alpha is at most alpha. A fixed mixture over stakes keeps this and
+``prod_t (1 + phi (X_t/m - 1))`` is a nonnegative martingale with mean 1 for every distribution of X. By Ville's
+inequality, the probability that it ever exceeds 1/alpha is at most alpha. A fixed mixture over stakes keeps this and
 adapts to the unknown variance. The capital decreases in m, hence ``{m : capital < 1/alpha}`` is a half-line, whose end
 is a lower confidence limit: valid at every sample size and at all sample sizes at once, with no bound on X from above.
 

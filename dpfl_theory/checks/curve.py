@@ -226,9 +226,8 @@ def curve(
     If the settings have a limit, the whole computation runs in a process of its own, which is stopped after that many
     seconds.
 
-    Raises InputError for a symbol that the instance does not have, values that cannot be built, a build that raises
-    for all values, and one that takes longer than the limit.
-    """
+    Raises InputError for a symbol that the instance does not have, and for values that cannot be built. It is also
+    raised for a build that raises for all values, or takes longer than the limit."""
     own = settings or Settings()
 
     def points() -> tuple[tuple[Point, ...], Mapping[int, float]]:

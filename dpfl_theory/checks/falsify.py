@@ -66,10 +66,9 @@ class Search:
 
     It has how many instances were tried, how many of these were variations of recorded ones, and how many were inside
     the hypotheses. It says which hypotheses excluded the others (and how many could not be run), and why the first of
-    those could not. It has the largest excess of the recorded runs and of all runs. It names the other methods by
-    which the statement is checked, whose instances are not among them. It has the evidence of the best instance's run
-    with fresh seeds, and says whether such a run can be violated, which takes limits that are valid at finite sample
-    size."""
+    those could not. It has the largest excess of the recorded runs and of all runs. It names the other methods by which
+    the statement is checked, whose instances are not among them. It has the evidence of the best instance's run with
+    fresh seeds. It says whether such a run can be violated: that takes limits that are valid at finite sample size."""
 
     statement: str
     tried: int
@@ -220,7 +219,7 @@ def falsify(
 
 
 def _tried(statement: Statement, checks: Sequence[Check], settings: Settings) -> None:
-    """Run the recorded instances with few lanes, as `check` does. Raises InputError for one that cannot be run."""
+    """Run the recorded instances with few replicates, as `check` does. Raises InputError for one that cannot be run."""
     for check in checks:
 
         def short(of: Statement, instance: Mapping[str, Any], build: Any = check.build) -> Any:

@@ -72,8 +72,8 @@ def edges(statement: Statement) -> list[Edge]:
 
 
 def untried(statement: Statement, near: Sequence[Edge], file: str, count: int) -> str:
-    """What checks that all hold did not try, in words, and the command that searches there. count: of the file's
-    statements."""
+    """The gaps between the instances of checks that all hold, in words, and the command that searches there. count: of
+    the file's statements."""
     far = [edge.sentence() for edge in near if not edge.reached]
     at = ", nor at the boundaries of its hypotheses" if statement.assumptions else ""
     at += f" ({'; '.join(far)})" if far else ""

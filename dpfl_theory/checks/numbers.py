@@ -2,8 +2,8 @@
 
     python -m dpfl_theory.checks.numbers reports/evidence/check.json [--verify]
 
-reads the evidence of a check of the whole catalogue. Many numbers agree by chance, so a decimal's source must be
-of its kind, in the evidence of its own statement or of one that its erratum, its remark or its text names:
+reads the evidence of a check of the whole catalogue. Many numbers agree by chance, so a decimal's source must be of its
+kind. It must be in the evidence of its own statement or of one that its erratum, its remark or its text names:
 
 * A decimal printed as a symbol's value (``s = 0.5``) may be that symbol's value in an instance or in the settings that
   a check reports: it is equal, or a value that the check computed and the text rounds.

@@ -1,8 +1,8 @@
 """worst-case: performance estimation over a whole class of functions (PEPit models it, Clarabel solves it).
 
-A check's ``build(statement, instance)`` returns a `WorstCase`: values of the statement's symbols, some of which are
-quantities of degree two in points, gradients and square roots of function values, and the sides linear in these. Such a
-problem is a cone (`dpfl_theory.checks.homogeneity` refuses others), so it is normalised here: the left side is
+A check's ``build(statement, instance)`` returns a `WorstCase`: values of the statement's symbols. Some of these are
+quantities of degree two in points, gradients and square roots of function values, and the sides are linear in them.
+Such a problem is a cone (`dpfl_theory.checks.homogeneity` refuses others), so it is normalised here: the left side is
 maximised subject to right <= 1. A maximum of at most 1 implies left <= right wherever right >= 0. Whether right is
 never negative is decided too, or else left <= right where it is.
 

@@ -1,8 +1,8 @@
 """Counter-based random numbers: Philox4x32-10, addressed instead of advanced.
 
-Every number is a pure function of its address ``(seed, lane, round, client, step, stream, index)``, so a run
-gives the same noise for any batch of lanes, number of threads, worker or device, and two algorithms that use
-the same addresses share their noise (common random numbers).
+Every number is a pure function of its address ``(seed, lane, round, client, step, stream, index)``, so a run gives the
+same noise for any batch of lanes, number of threads, worker or device. Two algorithms that use the same addresses share
+their noise (common random numbers).
 
 Addresses are mapped in two Philox calls. The first enciphers ``(lane, client, step, stream)`` under the key
 ``seed``; because Philox is a bijection of its counter, different addresses get different 128-bit names. The

@@ -2,7 +2,7 @@
 
 A module joins the catalogue by defining ``FAMILIES``, a dictionary from the name of a family to a constructor whose
 parameters are plain JSON data (numbers, strings, lists). ``EXAMPLES``, from the same names to lists of parameters,
-gives the small instances that the tests put through every law; a family whose parameters all have defaults needs none.
+gives the small instances on which the tests check every law; a family whose parameters all have defaults needs none.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def families() -> dict[str, Callable[..., Problem]]:
 
 
 def examples() -> dict[str, list[dict[str, Any]]]:
-    """Small instances of the families for tests and tours: name -> parameters of each.
+    """Small instances of the families for tests and examples: name -> parameters of each.
 
     >>> all(kind in families() for kind in examples())
     True
@@ -56,14 +56,14 @@ def examples() -> dict[str, list[dict[str, Any]]]:
 
 
 _TOO_LARGE = ("array is too big", "Maximum allowed")
-"""How NumPy begins to say that no array can have such a shape."""
+"""The start of NumPy's message that no array can have such a shape."""
 
 
 def make(kind: str, **parameters: Any) -> Problem:
     """The problem of family ``kind`` with the given parameters (plain JSON data).
 
-    Raises InputError for a family or a parameter that does not exist (with the nearest name), a parameter that is
-    missing, and whatever the family's constructor refuses; EnvironmentFault for a problem that no memory has room for.
+    Raises InputError for an unknown family or parameter (with the nearest name), a missing parameter, and every value
+    that the family's constructor refuses. Raises EnvironmentFault for a problem that does not fit into memory.
 
     >>> make("huber-scalar", minimisers=[0.0, 2.0], thresholds=[1.0, 1.0]).n
     2
@@ -86,5 +86,5 @@ def make(kind: str, **parameters: Any) -> Problem:
         if isinstance(error, ValueError) and not str(error).startswith(_TOO_LARGE):
             raise
         sizes = ", ".join(f"{name} = {value}" for name, value in parameters.items() if isinstance(value, int))
-        told = f"a problem {kind!r} with {sizes or 'these parameters'} needs more memory than there is"
+        told = f"a problem {kind!r} with {sizes or 'these parameters'} needs more memory than available"
         raise EnvironmentFault(f"{told}: take fewer clients, records, dimensions") from error

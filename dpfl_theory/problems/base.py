@@ -1,7 +1,7 @@
-"""What a problem is: n convex client objectives with certified constants, and the kernels that evaluate them.
+"""The interface of a problem: n convex client objectives with certified constants, and the kernels that evaluate them.
 
 The objective is the mean of the clients' objectives, ``f = (1/n) sum_i f_i`` on R^d. Parameters are always flat
-vectors of length d; a batch of them, one row per lane, is an array ``w`` of shape (lanes, d).
+vectors of length d; a batch of them, one row per replicate, is an array ``w`` of shape (lanes, d).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["Array", "Certificate", "Constants", "Kernels", "LocalPhase", "Proble
 
 @dataclass(frozen=True)
 class Certificate:
-    """Why a constant may be trusted.
+    """The justification of a constant.
 
     kind: how it was obtained: ``closed-form``, ``eigenvalue``, ``norm-bound`` (an upper bound, perhaps not the
         smallest), ``strong-convexity`` or ``duality-gap`` (for minimal values), ``self-concordance`` (for minimisers of
         logistic losses), ``linear-program``, ``not-attained``.
-    error: a bound on ``|stated - true|`` in the constant's own unit; for ``norm-bound`` 0, since any upper bound
-    serves. text: one sentence a reader can check.
+    error: a bound on ``|stated - true|`` in the constant's own unit; for ``norm-bound`` 0, since any upper bound is
+    valid. text: one sentence that a reader can check.
     """
 
     kind: str
@@ -88,7 +88,7 @@ class Constants:
     def delta_i_star(self) -> Array:
         """Heterogeneity ``Delta_i* = f_i(w*) - inf f_i >= 0`` [F], shape (n,) (das2022 Definition 1).
 
-        Raises InputError where a value at w* lies farther below its infimum than the certificate's error explains.
+        Raises InputError where a value at w* is farther below its infimum than the certificate's error explains.
         """
         if self.f_i_at_star is None:
             raise ValueError("Delta_i* is not defined: the infimum of f is not attained, so there is no w*")
@@ -113,12 +113,12 @@ class Constants:
 
 
 class LocalPhase(Protocol):
-    """The result of E local gradient steps of every client from the lanes' common parameters.
+    """The result of E local gradient steps of every client from the replicates' common parameters.
 
     ``norms`` (lanes, n) are the lengths of the updates ``u_i = (w - w_{i,E})/eta`` [F/X]. ``combine(weights)`` returns
-    ``sum_i weights[s, i] u_i[s]`` (lanes, d) for weights (lanes, n), and ``bounded_combine`` the same with each update
-    clipped to the threshold (lanes,) or normalised to it (zero stays zero), without forming the updates where that is
-    cheaper; ``updates()`` forms them, (n, lanes, d).
+    ``sum_i weights[s, i] u_i[s]`` (lanes, d) for weights (lanes, n). ``bounded_combine`` does the same with each update
+    clipped to the threshold (lanes,) or normalised to it (zero stays zero), and does not form the updates where that is
+    cheaper. ``updates()`` forms them, (n, lanes, d).
     """
 
     @property
@@ -132,7 +132,8 @@ class LocalPhase(Protocol):
 
 
 class Kernels(Protocol):
-    """A problem's numerical side on one device. Arrays belong to that device; rows of ``w`` (lanes, d) are lanes."""
+    """A problem's numerical side on one device. Arrays belong to that device; rows of ``w`` (lanes, d) are
+    replicates."""
 
     def local_phase(self, w: Any, step: Any, steps: int) -> LocalPhase:
         """E = steps local gradient steps ``w <- w - step grad f_i(w)``, step (lanes,) [X^2/F]."""
@@ -163,8 +164,8 @@ class Problem(ABC):
     """n convex client objectives with certified constants.
 
     Subclasses are frozen data. ``constants`` is computed once, on first use. ``kernels(engine)`` binds the
-    numerical side to a device. The plain NumPy methods below are the reference the kernels are tested against;
-    they take one parameter vector ``w`` of shape (d,).
+    numerical side to a device. The plain NumPy methods below are the reference for the tests of the kernels; they take
+    one parameter vector ``w`` of shape (d,).
     """
 
     name: str

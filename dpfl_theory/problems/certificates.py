@@ -18,7 +18,7 @@ from dpfl_theory.problems.smoothness import lipschitz, spectral
 
 __all__ = ["linear_constants"]
 
-# From the weakest to the strongest; the clients' common certificate is the weakest of theirs.
+# From the weakest to the strongest; the clients' common certificate is their weakest one.
 _KINDS = ("gradient-norm", "linear-program", "duality-gap", "strong-convexity", "not-attained", "closed-form")
 
 
@@ -52,8 +52,8 @@ def linear_constants(data: LinearData) -> Constants:
 
     f_star and f_i_star are the smallest values found, at most their certificates' errors above the infima. w_star is
     None when the infimum of f is not attained, and w_i_star when that of some f_i is not. Newton's method ends at
-    gradient norms of about 1e-15 of the gradients' scale, far below the 1e-10 that is promised; what it reached is in
-    the certificate's text. For softmax w_star has columns that sum to zero over the classes.
+    gradient norms of about 1e-15 of the gradients' scale, far below the guaranteed 1e-10; the certificate's text has
+    the gradient norm it reached. For softmax w_star has columns that sum to zero over the classes.
 
     >>> x = np.array([[1.0], [1.0]])
     >>> data = LinearData(x, np.array([0.0, 4.0]), np.array([0, 1, 2]), "huber", np.array([1.0, 3.0]), 0.0, 1)

@@ -21,15 +21,15 @@ from dpfl_theory.problems.validation import count, vector
 __all__ = ["BUNDLED", "Dataset", "from_records", "load"]
 
 BUNDLED = {"breast-cancer": "load_breast_cancer", "diabetes": "load_diabetes", "digits": "load_digits"}
-"""The data sets that come with scikit-learn and need no network."""
+"""The data sets that are part of scikit-learn and need no network."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Records: x (N, d0) float64, y (N,) labels 0..classes-1, or targets when classes = 1.
 
-    labels: what the source calls the classes; clients (N,): the number of each record's client, or None where the
-    source says nothing of clients; client_names: what they are called there; features: its columns' names.
+    labels: the source's names of the classes; clients (N,): the number of each record's client, or None where the
+    source names no clients; client_names: their names there; features: its columns' names.
 
     >>> Dataset("tiny", np.ones((2, 1)), np.array([0.0, 1.0]), 2).classes
     2
@@ -114,14 +114,19 @@ def load(
     label: str | None = None,
     client: str | None = None,
 ) -> Dataset:
-    """A bundled data set by name, or a file, whose format its ending tells (`dpfl_theory.problems.files`).
+    """A bundled data set by name, or a file, whose ending determines its format (`dpfl_theory.problems.files`).
 
-    label, client: the file's columns of labels and of clients, where they are not called so.
-    In this order: standardise columns to mean 0 and variance 1 (constant ones become 0; columns of sparse features are
-    scaled alone, to a mean square of 1, so that they stay sparse), keep ``features`` (a number of
-    leading principal components, or a list of columns), append a column of ones (bias), scale all rows by one factor so
-    that the longest has length row_norm, replace a fraction label_noise of the labels. Raises InputError, naming what
-    is wrong with the file or the option.
+    label, client: the file's columns of labels and of clients, where they have other names. The steps are, in this
+    order:
+
+    1. standardise columns to mean 0 and variance 1 (constant ones become 0; columns of sparse features are only scaled,
+       to a mean square of 1, so that they stay sparse);
+    2. keep ``features`` (a number of leading principal components, or a list of columns);
+    3. append a column of ones (bias);
+    4. scale all rows by one factor so that the longest has length row_norm;
+    5. replace a fraction label_noise of the labels.
+
+    Raises InputError that names the error in the file or the option.
 
     >>> data = load("breast-cancer", features=2, row_norm=1.0)
     >>> data.x.shape, data.classes, round(float(np.linalg.norm(data.x, axis=1).max()), 12)

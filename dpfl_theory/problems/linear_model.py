@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["LinearKernels", "LinearModel", "LinearPhase", "linear_data"]
 
 _SMALL_COHORT = 0.5
-"""The share of clients in a round below which only those are run (what it saves: `benchmarks/cohort.py`)."""
+"""The share of clients in a round below which only those are run (the saving is measured in `benchmarks/cohort.py`)."""
 
 
 def linear_data(
@@ -92,8 +92,8 @@ def linear_data(
 class LinearModel(Problem):
     """``f_i(w) = (1/m_i) sum_j loss(x_j^T w, y_j) + (ridge/2) ||w||^2``: least squares, Huber, logistic, softmax.
 
-    data: the records, on the host;  name: what the problem is called in evidence. For softmax w has classes * features
-    entries, (classes, features) in C order.
+    data: the records, on the host;  name: the problem's name in evidence. For softmax w has classes * features entries,
+    (classes, features) in C order.
 
     >>> data = linear_data([[1.0], [1.0]], [0.0, 2.0], [np.array([0]), np.array([1])], "squared")
     >>> model = LinearModel(data, "two squares")
@@ -159,7 +159,7 @@ class LinearKernels:
 
     @cached_property
     def records(self) -> Any:
-        """How many records each client has, (n,)."""
+        """The number of records of each client, (n,)."""
         return self.engine.asarray(np.diff(self.data.offsets))
 
     @cached_property
@@ -176,7 +176,7 @@ class LinearKernels:
         xp = self.engine.xp
         gap = values - infima
         below = gap < 0.0
-        if bool(below.any()):  # at the minimum only, so a run hardly ever pays for what follows
+        if bool(below.any()):  # only at the minimum, so a run rarely pays for the following lines
             lanes = below if below.ndim == 1 else below.any(axis=1)
             certificate = self.problem.constants.certificates.get(constant)
             error = 0.0 if certificate is None else certificate.error
@@ -186,7 +186,7 @@ class LinearKernels:
                 raise InputError(
                     f"a value of {self.problem.name} lies {float(-gap.min()):.3g} below the {constant} of its "
                     f"constants, {-excess:.3g} more than the certificate's error {error:.3g} and rounding explain, so "
-                    f"that is no infimum: correct {constant}"
+                    f"that is not an infimum: correct {constant}"
                 )
         return xp.maximum(gap, 0.0)
 
@@ -216,7 +216,7 @@ class LinearKernels:
 
     def client_excess(self, w: Any) -> Any:
         """f_i(w) - inf f_i, (S, n)."""
-        # A difference of values: below about 1e-16 |f_i| it is rounding, which is kept from being negative.
+        # A difference of values: below about 1e-16 |f_i| it is rounding, which must not become negative.
         return self._above(self.engine.linear_values(self.data, w), self._client_infima, "f_i_star", w)
 
     def suboptimality(self, w: Any) -> Any:
@@ -227,9 +227,9 @@ class LinearKernels:
 
 
 class LinearPhase:
-    """The updates (n, S, d) of a local phase, found when they are asked for.
+    """The updates (n, S, d) of a local phase, computed when they are needed.
 
-    A sum over a small cohort runs only the clients that are in it. Where a run may go on a tape, which does the same in
+    A sum over a small cohort runs only the clients that are in it. Where a run may use a tape, which does the same in
     every round, it runs all of them.
     """
 
@@ -241,7 +241,7 @@ class LinearPhase:
         self._norms: Any = None
 
     def _of(self, weights: Any) -> Any:
-        """All updates, or those that have a weight where these are few and nobody has asked for all of them yet."""
+        """All updates, or only those that have a weight, where these are few and all of them were not needed before."""
         chooses = self._updates is None and self._may_choose and self._engine.name == "cpu"
         if chooses and np.count_nonzero(weights) < _SMALL_COHORT * weights.size:
             return self._phase(weights)
@@ -261,7 +261,7 @@ class LinearPhase:
         return self._engine.combine(self._of(weights), weights)
 
     def bounded_combine(self, weights: Any, threshold: Any, normalise: bool) -> Any:
-        """``sum_i weights[s, i] bound(updates[i, s])``, (S, d); the same pass finds the norms."""
+        """``sum_i weights[s, i] bound(updates[i, s])``, (S, d); the same pass computes the norms."""
         updates = self._of(weights)
         total, norms = self._engine.bounded_combine(updates, weights, threshold, normalise)
         if updates is self._updates:

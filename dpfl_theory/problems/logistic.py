@@ -46,8 +46,8 @@ def logistic_synthetic(
 ) -> LinearModel:
     """Synthetic logistic regression: ``f_i(w) = (1/m) sum_j log(1 + exp(-y_j x_j^T w)) + (ridge/2)||w||^2``.
 
-    Labels are the signs of ``x_j^T w_i``, ``w_i = w_0 + heterogeneity * z_i``, flipped with probability label_noise, so
-    that the records of all clients together are not separable when there are many more than parameters (constants say
+    Labels are the signs of ``x_j^T w_i``, ``w_i = w_0 + heterogeneity * z_i``, flipped with probability label_noise. So
+    the records of all clients together are not separable when there are many more than parameters (constants say
     whether they are); clients with few records may well be. records: per client.
 
     Raises InputError for counts that are not whole or below one, a label_noise outside [0, 1], a negative ridge.

@@ -5,9 +5,8 @@
   ``-sum_j a_j loss*(theta_j) <= inf f``. The residuals at w nearly satisfy this; the correction with the smallest
   norm in the metric of the curvatures, which moves interior coordinates only, makes them feasible up to rounding.
 * a logistic or softmax loss without ridge has a minimiser if and only if some feasible theta is strictly inside its
-  domain (Stiemke's theorem of alternatives), so the corrected residuals also prove that the minimum is attained. When
-  they do not, a direction with positive margins proves the contrary, and a linear program decides the rest.
-"""
+  domain (Stiemke's theorem of alternatives). So the corrected residuals also prove that the minimum is attained. When
+  they do not, a direction with positive margins proves the contrary, and a linear program decides the rest."""
 
 from __future__ import annotations
 
@@ -30,13 +29,13 @@ __all__ = ["Minimum", "minimise", "newton"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _DENSE = 1 << 22
-"""Up to so many numbers, CSR records are worked on as an array of the columns that they touch."""
+"""Up to this many numbers, CSR records are processed as an array of the columns that they use."""
 _WIDE = 512
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """An infimum [F] with its certificate: ``value - error <= inf f <= value``; w is None where it is not attained."""
+    """An infimum [F] with its certificate: ``value - error <= inf f <= value``; w is None if it is not attained."""
 
     w: Array | None
     value: float
@@ -63,10 +62,9 @@ def newton(
 ) -> Array:
     """Damped Newton with a line search, until the gradient norm is at the rounding floor; returns q.
 
-    The damping is proportional to the gradient's norm, which keeps the local convergence superlinear and is safe where
-    the Hessian is singular (Huber losses far from their quadratic part). Near the minimum, where differences of
-    values drown in rounding, a step counts when it shortens the gradient. ``stop(q)`` ends the search early.
-    """
+    The damping is proportional to the gradient's norm. This keeps the local convergence superlinear and is safe where
+    the Hessian is singular (Huber losses far from their quadratic part). Near the minimum, where rounding dominates the
+    differences of values, a step is accepted when it shortens the gradient. ``stop(q)`` ends the search early."""
     q = np.zeros(risk.size) if start is None else start
     value = risk.value(q)
     if value == 0.0 or risk.size == 0:
@@ -100,8 +98,8 @@ def newton(
         near = length < 1e-13 * unit
         slow = slow + 1 if near and ratio > 0.5 else 0
         q, value, g = trial, reached, slope
-        # With many records a Hessian costs a hundred gradients: it serves until a step gains less than a digit, and at
-        # the rounding floor, where a new one could not help either.
+        # With many records a Hessian costs a hundred gradients: it is reused until a step gains less than a digit, and
+        # at the rounding floor, where a new one could not help either.
         fresh = ratio > 0.1 and not near
         if fresh:
             h = risk.hessian(risk.curvature(q))
@@ -123,7 +121,7 @@ def _least_squares(white: Whitened) -> Array:
 
 
 def _dual(white: Whitened, q: Array) -> tuple[Array, Array]:
-    """Feasible slopes near those at q, and what rounding leaves of ``sum_j a_j theta_j x_j``, flat [F/X]."""
+    """Feasible slopes near those at q, and the rounding error of ``sum_j a_j theta_j x_j``, flat [F/X]."""
     r = white.risk
     theta = r.loss.slope(white.logits(q), r.y, r.threshold)
     curvature = white.curvature(q)
@@ -196,7 +194,7 @@ def minimise(risk: Risk, mu: float = 0.0) -> Minimum:
 
 
 def _sparse(risk: Risk, mu: float) -> Minimum:
-    """`minimise` for CSR features: on the columns in which a record has something; the others stay at 0."""
+    """`minimise` for CSR features: on the columns in which a record has an entry; the others stay at 0."""
     x, columns = touched(risk.x)
     # A dense least-squares solve with ridge costs the cube of the columns.
     wide = risk.loss.of_residual and risk.ridge > 0.0 and x.shape[1] > _WIDE
@@ -283,7 +281,7 @@ def _classify(white: Whitened, full: bool) -> Minimum:
         return Minimum(None, 0.0, 0.0, "not-attained", text)
     found = _duality_gap(white, q)
     # A direction with margins >= 0 gives margin 0 to every pair with a positive weight in a feasible dual point, since
-    # the weighted margins sum to zero. Only pairs whose weight cannot be told from zero are left to the program.
+    # the weighted margins sum to zero. Only pairs whose weight may be zero up to rounding are left to the program.
     fixed = _weights(risk, found.theta) > 1e-8 if found.feasible else None
     if fixed is not None and bool(np.all(fixed)):
         return _certified(risk, white.parameters(q), 0.0, unique, lambda: found)

@@ -1,6 +1,6 @@
 """The data of noble2022: the generator of Appendix D.2, the similarity split of real data, and held-out records.
 
-Both come as softmax regression with ridge on training records, with each client's held-out records beside it.
+Both are softmax regression with ridge on training records, together with each client's held-out records.
 """
 
 from __future__ import annotations
@@ -123,14 +123,14 @@ def synthetic_split(
     variances. Labels are replaced by one of the others with probability label_noise. Then, as Section 5 says, a share
     of each client's records is held out, features are standardised and each record is scaled to length one.
 
-    Where the text is silent or garbled: the covariance of B_i is printed ``nu I`` and read as beta, which Section 5
+    Where the text is incomplete or garbled: the covariance of B_i is printed ``nu I`` and read as beta, which Section 5
     names as its parameter and D.2 does not use otherwise; means and deviations are those of all clients' training
     records together (one client's own would remove v_i, and beta with it); the bias of the model is a column of ones,
-    appended after the scaling, so rows have length sqrt(2). Li et al. 2020a draw one number u_i for each client;
-    here, as printed, every entry has its own. **As printed, alpha does not matter**: (W_i, b_i) is sqrt(1 + alpha)
-    times a standard normal draw, independent over clients, and the largest logit does not depend on that factor, so
-    records and labels have the same distribution for every alpha (nor would one number for all classes change the
-    largest logit). records: per client, before the split; d = classes * (features + 1).
+    appended after the scaling, so rows have length sqrt(2). Li et al. 2020a draw one number u_i for each client; here,
+    as printed, every entry has its own. **As printed, alpha does not matter**: (W_i, b_i) is sqrt(1 + alpha) times a
+    standard normal draw, independent over clients, and the largest logit does not depend on that factor. So records and
+    labels have the same distribution for every alpha (nor would one number for all classes change the largest logit).
+    records: per client, before the split; d = classes * (features + 1).
 
     Raises InputError for counts below one, alpha or beta < 0, and a share that leaves a client without records.
 
@@ -162,11 +162,11 @@ def similarity_split(
     """Real data over clients by gamma-percent similarity, split and prepared as in noble2022 Section 5.
 
     data: ``digits``, ``breast-cancer``, or a LIBSVM or NPZ file. percent: the share of each client's records that is
-    i.i.d., the rest is sorted by label. records: how many each client gets before the split (a random choice; by
-    default all are used). features: a number of leading principal components, taken before the preparation, or a list
-    of columns. The preparation is that of ``synthetic_split``.
+    i.i.d., the rest is sorted by label. records: the number of each client's records before the split (a random choice;
+    by default all are used). features: a number of leading principal components, taken before the preparation, or a
+    list of columns. The preparation is that of ``synthetic_split``.
 
-    Raises InputError when the data have fewer records than wanted, and whatever the data's loader refuses.
+    Raises InputError when the data have too few records, and for every input that the data's loader refuses.
 
     >>> split = similarity_split(clients=5, percent=0, features=3)
     >>> split.train.d, split.test.clients, len(split.train.data.x) + len(split.test.x)
@@ -180,7 +180,7 @@ def similarity_split(
         wanted = clients * count("records", records)
         if wanted > len(x):
             raise InputError(
-                f"{clients} clients with {records} records need {wanted}, and {found.name!r} has {len(x)}: ask for less"
+                f"{clients} clients with {records} records need {wanted}, and {found.name!r} has {len(x)}: use fewer"
             )
         chosen = np.sort(rng.permutation(len(x))[:wanted])
         x, y = x[chosen], y[chosen]

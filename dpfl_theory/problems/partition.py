@@ -21,7 +21,7 @@ PARTITIONS = ("iid", "shards", "similarity")
 
 def _enough(records: int, parts: int, what: str) -> None:
     if parts > records:
-        raise InputError(f"{parts} {what} are more than the {records} records: ask for at most {records}")
+        raise InputError(f"{parts} {what} are more than the {records} records: request at most {records}")
 
 
 def iid(records: int, clients: int, seed: int = 0) -> list[Indices]:
@@ -41,8 +41,8 @@ def label_shards(labels: Any, clients: int, shards_per_client: int = 5, seed: in
 
     Records are sorted by label and divided into ``shards_per_client * clients`` equal shards; each client gets
     ``shards_per_client`` of them, uniformly at random without replacement. Where the records do not divide evenly the
-    shards' sizes differ by at most one, and a shard that crosses a class boundary has two classes (the paper chooses n
-    so that neither happens).
+    shards' sizes differ by at most one. A shard that crosses a class boundary has two classes. (The paper chooses n so
+    that neither happens.)
 
     >>> parts = label_shards([0, 0, 1, 1, 2, 2], clients=3, shards_per_client=1, seed=0)
     >>> sorted(part.tolist() for part in parts)

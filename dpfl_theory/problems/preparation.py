@@ -23,7 +23,7 @@ _NEARLY = 1e-12
 def prepared(
     x: Any, standardise: bool, features: int | Sequence[int] | None, bias: bool, row_norm: float | None
 ) -> Any:
-    """The features (N, d0) as `dpfl_theory.problems.data.load` says; CSR stays CSR.
+    """The features (N, d0), prepared as described in `dpfl_theory.problems.data.load`; CSR stays CSR.
 
     >>> prepared(np.array([[1.0], [3.0]]), True, None, True, None).tolist()
     [[-1.0, 1.0], [1.0, 1.0]]
@@ -48,7 +48,7 @@ def _standardised(x: Array) -> Array:
 
 
 def _scaled(x: Any) -> Any:
-    """Columns of CSR features divided by the root of their mean square: shifting them would fill them."""
+    """Columns of CSR features divided by the root of their mean square: shifting them would make them dense."""
     size = np.sqrt(np.asarray(x.multiply(x).mean(axis=0)).ravel())
     return sparse.csr_array(x @ sparse.diags_array(1.0 / np.where(size > 0.0, size, 1.0)))
 

@@ -1,7 +1,7 @@
 """The numerical side of quadratic clients, in their eigenbases.
 
-There E local gradient steps are a diagonal map, so a round costs two matrix products whatever E is, and the lengths of
-the updates come for free.
+There E local gradient steps are a diagonal map. A round costs two matrix products for every E, and the lengths of the
+updates need no further work.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["QuadraticKernels", "Spectral", "SpectralPhase"]
 
 
 _MOST_AT_ONCE = 2**17
-"""How many numbers (n, S, d) have the gradients of all clients in one product: more would leave the cache."""
+"""The largest size (n, S, d) at which the gradients of all clients are one product: more would leave the cache."""
 
 
 class Spectral(Protocol):
-    """What the kernels ask of quadratic clients (`dpfl_theory.problems.quadratic.Quadratic` says what each is)."""
+    """The properties of quadratic clients that the kernels use (see `dpfl_theory.problems.quadratic.Quadratic`)."""
 
     @property
     def offsets(self) -> Any: ...
@@ -56,7 +56,7 @@ class QuadraticKernels:
         self.basis_t = engine.asarray(problem.basis.T)
         self.eigenvalues = engine.asarray(problem.eigenvalues)
         owner = np.repeat(np.arange(problem.n), np.diff(problem.offsets))
-        # Coordinates are taken from w*: where the clients share it they are exactly zero, and no digits cancel near it.
+        # Coordinates are relative to w*: where the clients share it they are exactly zero, so no digits cancel near it.
         self.shift = engine.asarray(np.einsum("rd,rd->r", problem.basis, problem.centres[owner] - c.w_star))
         self.centres = engine.asarray(problem.centres)
         self.w_star = engine.asarray(c.w_star)
@@ -65,7 +65,7 @@ class QuadraticKernels:
         self.minima = engine.asarray(c.f_i_star)
         self._factors: tuple[bytes, int, Any, Any] | None = None
         self._blocks: tuple[Any, ...] | None = None
-        """The clients' bases, shifts and eigenvalues one above the other, where all have equally many."""
+        """The clients' bases, shifts and eigenvalues stacked, where all have the same number of them."""
         ranks = {b - a for a, b in self.ranges}
         if len(ranks) == 1:
             n, d, rank = problem.n, len(c.w_star), ranks.pop()
@@ -80,15 +80,15 @@ class QuadraticKernels:
         return (w - self.w_star) @ self.basis_t - self.shift
 
     def _maps(self, step: Any, steps: int) -> tuple[Any, Any]:
-        """The distinct diagonal maps ``lambda sum_{t<E} (1 - step lambda)^t`` (U, R) and each lane's row (S,).
+        """The distinct diagonal maps ``lambda sum_{t<E} (1 - step lambda)^t`` (U, R) and each replicate's row (S,).
 
-        The geometric sum is built by doubling, sum_{2m} = sum_m (1 + q^m): all of its terms are positive for
-        step lambda <= 1, so no digits cancel however small step lambda is.
+        The geometric sum is built by doubling, sum_{2m} = sum_m (1 + q^m). All of its terms are positive for
+        step lambda <= 1, so no digits cancel for any small step lambda.
         """
         xp = self.engine.xp
         host = self.engine.to_host(step)
         key = host.tobytes()
-        known = self._factors  # read once: another block of lanes may put its own there
+        known = self._factors  # read once: another block of replicates may write its own there
         if known is None or known[:2] != (key, steps):
             distinct, rows = np.unique(host, return_inverse=True)
             q = 1.0 - self.engine.asarray(distinct)[:, None] * self.eigenvalues[None, :]

@@ -76,9 +76,9 @@ class Risk:
         return np.asarray(16.0 * (terms(self.x) + 4) * _EPS * size)
 
     def fit_error(self, w: Array) -> float:
-        """How far a residual can be from zero when w was solved for to fit every record.
+        """How far a residual can be from zero when w was computed to fit every record.
 
-        Solvers are backward stable in norm only, so all records share the error of the largest.
+        Solvers are backward stable only in norm, so all records share the error of the largest.
         """
         longest = float(np.max(lengths(self.x), initial=0.0)) * float(np.linalg.norm(w))
         size = longest + float(np.max(np.abs(self.y), initial=0.0))

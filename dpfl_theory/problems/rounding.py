@@ -1,4 +1,4 @@
-"""How far rounding can move a linear model's value at any parameters: an a-priori bound that looks at no record."""
+"""How far rounding can move a linear model's value at any parameters: an a-priori bound that reads no record."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Rounding:
-    """What the bound needs of the data. longest: the largest length of a record's features; target: the largest |y| of
-    a regression, 0 otherwise; slope: the largest slope of a loss by its logit, inf for the squared loss; terms: how
-    many numbers a value sums; features: how many numbers a logit sums; classes: of one logit."""
+    """The data's properties that the bound needs.
+
+    longest: the largest length of a record's features; target: the largest |y| of a regression, 0 otherwise; slope: the
+    largest slope of a loss by its logit, inf for the squared loss; terms: the number of terms of a value; features: the
+    number of terms of a logit; classes: of one logit."""
 
     longest: float
     target: float

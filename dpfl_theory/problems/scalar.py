@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 CLIPPING = ("none", "model", "difference", "gradient")
-"""What of a client is clipped: nothing, the model it sends, its update, or each of its local gradients."""
+"""The vector of a client that is clipped: none, the model it sends, its update, or each of its local gradients."""
 
 
 def rational(name: str, value: Any) -> Fraction:
@@ -62,7 +62,7 @@ def _positive(name: str, value: Any) -> Fraction:
 class ScalarQuadratics:
     """n clients on the line, ``f_i(x) = (a_i x - b_i)^2 / 2`` with rational a_i != 0 and b_i.
 
-    a, b: length n; numbers or texts are turned into fractions. Raises InputError for lengths that differ, no clients,
+    a, b: length n; numbers or texts are converted to fractions. Raises InputError for lengths that differ, no clients,
     a zero a_i.
 
     >>> two = ScalarQuadratics((1, 2), (4, 1))

@@ -27,8 +27,8 @@ _ROUNDING = 1e-12
 
 
 def near_minimiser(risk: Risk, w: Array, gradient_norm: float) -> Certificate | None:
-    """A bound on the distance between w (d,) and the minimiser of a logistic risk whose gradient at w is so long; None
-    for other losses, singular Hessians and gradients that are too long for it.
+    """A bound on the distance between w (d,) and the minimiser of a logistic risk whose gradient at w has this length;
+    None for other losses, singular Hessians and gradients that are too long for it.
 
     >>> from dpfl_theory.problems import make
     >>> from dpfl_theory.problems.risk import global_risk

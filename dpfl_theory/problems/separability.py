@@ -2,9 +2,8 @@
 
 Without ridge, a logistic or softmax objective has no minimiser when some direction w gives every (record, wrong class)
 pair a margin ``z_y - z_c >= 0`` and some pair a positive one. The pairs with a positive margin in *some* such direction
-form one largest set; along a direction that realises it their losses tend to 0 and the others' do not change, so the
-infimum is the minimum over the remaining pairs, which is attained (Albert and Anderson, Biometrika 71, 1984).
-"""
+form one largest set; along a direction that realises it their losses tend to 0 and the others' do not change. So the
+infimum is the minimum over the remaining pairs, which is attained (Albert and Anderson, Biometrika 71, 1984)."""
 
 from __future__ import annotations
 

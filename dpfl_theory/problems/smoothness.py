@@ -41,13 +41,13 @@ def _extremes(gram: Array, features: int) -> tuple[float, float]:
     values = eigvalsh(gram)
     largest = max(0.0, float(values[-1]))
     smallest = float(values[0]) if len(values) == features else 0.0
-    # Eigenvalues carry an error of order * eps * largest; a smallest one below it cannot be told from zero.
+    # Eigenvalues have an error of order * eps * largest; a smallest one below it may be zero.
     return (smallest if smallest > 4.0 * features * _EPS * largest else 0.0), largest
 
 
 Spectrum = tuple[Array, Array, float, float, Callable[[Array], float], bool]
 """The smallest and largest eigenvalues of the clients' mean Gram matrices and of these matrices' mean; their error,
-given the L_i; whether one of them is a bound only."""
+given the L_i; whether one of them is only a bound."""
 
 
 def _spectrum(data: LinearData) -> Spectrum:

@@ -1,10 +1,10 @@
 """A risk with CSR records in whitened coordinates, without a dense matrix of records times features.
 
 The rows of the weighted features A = diag(sqrt a) X span at most min(m, d0) directions. Their singular values and
-vectors come from the smaller of the Gram matrices A A^T and A^T A, so the basis is either ``A^T U`` (kept as the small
-factor U) or short itself. Squaring halves the digits in which small singular values are told from zero: directions
-below ``sqrt(4 min(m, d0) eps)`` of the largest are left out. Nothing rests on the basis being orthonormal: values,
-logits and gradients are those of ``w`` itself, so that a direction left out shows in the certificate.
+vectors are computed from the smaller of the Gram matrices A A^T and A^T A, so the basis is either ``A^T U`` (kept as
+the small factor U) or short itself. Squaring halves the digits with which small singular values are distinguished from
+zero: directions below ``sqrt(4 min(m, d0) eps)`` of the largest are left out. Nothing depends on the basis being
+orthonormal: values, logits and gradients are those of ``w`` itself, so a direction left out shows in the certificate.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _ORDER = 4096
 """The largest Gram matrix whose eigenvectors are computed, a quarter of a minute."""
 _NUMBERS = 1 << 26
-"""The most numbers of records in whitened coordinates, half a gigabyte."""
+"""The maximum size of records in whitened coordinates, half a gigabyte."""
 _BLOCK = 128
 
 

@@ -59,19 +59,19 @@ def gram(x: Any, weights: Array) -> Array:
 
 
 def settled(x: Any) -> Any:
-    """CSR features as they are read from a file, as an array where that is the better form: up to 2^24 numbers (128
-    megabytes), which centred columns take anyway, or where a quarter of them is not zero.
+    """CSR features as they are read from a file, or as an array where that is faster.
 
-    Measured on one core with 16 lanes, local steps on CSR take this share of the time of dense ones: 1.2 at a density
-    of 1/4, 0.6 to 1 on mushrooms (0.17, 126 columns), 0.2 to 0.35 at 0.03 and 0.1 at 0.01; clipped sums of records 2 to
-    3, 1.6, 0.4 to 0.9 and 0.2 (`python benchmarks/sparse.py`).
+    That is the case up to 2^24 numbers (128 megabytes), which centred columns take anyway, or where a quarter of them
+    is not zero. Measured on one core with 16 replicates, local steps on CSR take this share of the time of dense ones:
+    1.2 at a density of 1/4, 0.6 to 1 on mushrooms (0.17, 126 columns), 0.2 to 0.35 at 0.03 and 0.1 at 0.01; clipped
+    sums of records 2 to 3, 1.6, 0.4 to 0.9 and 0.2 (`python benchmarks/sparse.py`).
     """
     total = x.shape[0] * x.shape[1]
     return np.ascontiguousarray(x.toarray()) if total <= _DENSE or _SHARE * x.nnz >= total else x
 
 
 def touched(x: Any) -> tuple[Any, Any]:
-    """The columns of CSR features in which something is not zero, ascending, and the features there."""
+    """The columns of CSR features that are not all zero, ascending, and the features there."""
     columns, places = np.unique(x.indices, return_inverse=True)
     if not len(columns):  # a record of zeros still has a logit
         columns = np.zeros(1, dtype=np.int64)
@@ -79,5 +79,5 @@ def touched(x: Any) -> tuple[Any, Any]:
 
 
 def terms(x: Any) -> int:
-    """How many numbers a logit sums at most: all features, or the most entries of a CSR row."""
+    """The maximum number of terms of a logit: all features, or the most entries of a CSR row."""
     return int(np.max(np.diff(x.indptr))) if is_sparse(x) else int(x.shape[1])

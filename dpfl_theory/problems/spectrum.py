@@ -1,10 +1,10 @@
 """The extreme eigenvalues of ``sum_j a_j x_j x_j^T`` for CSR records, a matrix that is never formed at its full size.
 
-Where records or the columns that they touch are few, the eigenvalues are those of the smaller Gram matrix, as exact as
-a dense one's. Otherwise, with B = |A|^T |A| for A = diag(sqrt a) X and any positive vector v,
+Where the records or the columns that they use are few, the eigenvalues are those of the smaller Gram matrix, as exact
+as a dense one's. Otherwise, with B = |A|^T |A| for A = diag(sqrt a) X and any positive vector v,
 ``lambda_max(A^T A) <= lambda_max(B) <= max_k (B v)_k / v_k`` (Collatz and Wielandt). Power iteration finds a v for
 which the right side is small; where all features have one sign, the bound tends to the eigenvalue. A Rayleigh quotient
-is below.
+is the lower bound.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _STEPS = 300
 
 @dataclass(frozen=True)
 class Extremes:
-    """smallest: a lower bound on the smallest eigenvalue, 0 where it cannot be told from that; largest: an upper bound
-    on the largest one, up to rounding; gap: how far below it the largest may be; order: of the matrix that was used."""
+    """smallest: a lower bound on the smallest eigenvalue, 0 where it may be zero up to rounding; largest: an upper
+    bound on the largest one, up to rounding; gap: how far below it the largest may be; order: of the matrix that was
+    used."""
 
     smallest: float
     largest: float
@@ -38,7 +39,7 @@ class Extremes:
 
 
 def extremes(x: Any, weight: Array) -> Extremes:
-    """Of CSR records x (m, d0) with weights a_j >= 0 (m,).
+    """The extreme eigenvalues for CSR records x (m, d0) with weights a_j >= 0 (m,).
 
     >>> from scipy.sparse import csr_array
     >>> extremes(csr_array([[3.0, 0.0], [0.0, 4.0]]), np.array([1.0, 0.5])).largest
@@ -65,7 +66,7 @@ def _bounds(a: Any) -> Extremes:
         after = size.T @ (size @ v)
         before, high = high, min(high, float(np.max(after / v)))
         v = after / float(np.max(after))
-        v = np.maximum(v, 1e-12)  # any positive vector serves
+        v = np.maximum(v, 1e-12)  # any positive vector is valid
         if before <= high * (1.0 + 1e-14):
             break
     high *= 1.0 + 1e-13 * (1.0 + a.nnz / a.shape[0])

@@ -67,7 +67,9 @@ def _finite(name: str, value: Any, ndim: int) -> Array:
     try:
         array = np.ascontiguousarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} holds something that is not a number: give {ndim}-dimensional numeric data") from None
+        raise InputError(
+            f"{name} contains a value that is not a number: give {ndim}-dimensional numeric data"
+        ) from None
     if np.ndim(value) != ndim:
         raise InputError(f"{name} has {np.ndim(value)} dimension(s): {ndim} are needed")
     if array.size == 0:

@@ -1,9 +1,8 @@
 r"""Formulas in sentences as MathML: the catalogue has ``E <= alpha/(2 rho)`` as typed text, and pages typeset it.
 
-A sentence is read from the left. Where a part starts that can only be a formula (a letter with an index, a Greek letter
-by name, a norm, ...), the longest piece that parses as a formula is typeset, and everything else stays text. A doubtful
-piece is left unchanged, so nothing is lost or altered: at worst, a formula looks as it was typed.
-"""
+A sentence is read from the left. Some parts can only be the start of a formula: a letter with an index, a Greek letter
+by name, a norm, ... There the longest piece that parses as a formula is typeset, and everything else stays text. A
+doubtful piece is left unchanged, so nothing is lost or altered: at worst, a formula looks as it was typed."""
 
 from __future__ import annotations
 

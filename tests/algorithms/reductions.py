@@ -101,7 +101,7 @@ def scaffold_without_control_variates_is_fedavg(a: Zoo) -> list[str]:
 
 
 def scaffold_of_equal_clients_is_fedavg(a: Zoo) -> list[str]:
-    """All clients alike and all taking part: c_i = c in every round, though neither is zero."""
+    """All clients equal and all taking part: c_i = c in every round, though neither is zero."""
     matrix = np.diag([1.0, 0.5, 0.1])
     problem = from_matrices(np.tile(matrix, (4, 1, 1)), np.tile([1.0, -2.0, 0.5], (4, 1)))
     scaffold = run(a.Scaffold(0.5, 1.2, 3), problem)

@@ -159,7 +159,7 @@ def test_weighted_averages() -> None:
 
 
 def test_the_comparison_reaches_what_it_is_for() -> None:
-    """Some messages are bounded, some are not; some clients are drawn twice, and at least once nobody takes part."""
+    """Some messages are bounded, some are not; some clients are drawn twice, and at least once no client takes part."""
     problem, start = problem_of("huber"), starting_points(problem_of("huber"), 3)
     counts = {}
     for cohort in COHORTS[2:]:

@@ -106,7 +106,7 @@ def test_draws_with_replacement_are_independent(size: int) -> None:
 
 
 def test_a_uniform_next_to_one_draws_the_last_client() -> None:
-    """Not client n, which does not exist: nobody would take its place."""
+    """Not client n, which does not exist: no client would take its place."""
 
     class Edge(CpuEngine):
         def uniform(self, lanes: Lanes, round_: int, clients: int, stream: int, step: int = 0) -> Any:

@@ -89,12 +89,12 @@ WRONG: list[tuple[Any, str]] = [
     ),
     (
         lambda: ServerMomentum(ScaffNew(0.1)),
-        "ScaffNew keeps a state besides the server's vector: momentum works on FedAvg and its kin",
+        "ScaffNew keeps a state in addition to the server's vector: momentum works on FedAvg and the like",
     ),
     (lambda: ServerMomentum(FedAvg(0.1), -0.5), f"the momentum is -0.5: {NOT_NEGATIVE}"),
     (
         lambda: ServerMomentum(FedAvg(0.1), 1.0),
-        "the momentum is 1.0: it must lie below 1, or the steps add up without end",
+        "the momentum is 1.0: it must lie below 1, or the sum of the steps diverges",
     ),
     (lambda: WeightedAverage(FedAvg(0.1), 0.0), f"the ratio of the weights is 0: {POSITIVE}"),
     (
@@ -112,7 +112,7 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(make: Any, sentence: str
     assert str(caught.value) == sentence
 
 
-COUNT = "has 2 values for 3 lanes: give one number, or one for each lane"
+COUNT = "has 2 values for 3 replicates: give one number, or one for each replicate"
 KNOWN = "SCAFFOLD's averages are over a cohort of known size: choose fixed or full"
 
 

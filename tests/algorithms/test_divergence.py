@@ -1,4 +1,4 @@
-"""Lanes that leave every scale: they touch no others, and are told with the round."""
+"""Replicates that diverge: they affect no others, and are reported with the round."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_it_is_warned_of_once_and_by_its_own_class() -> None:
     problem = make("quadratic", clients=4, dimension=3, seed=1)
     algorithm = TwoSidedFedAvg(50.0, 1.0, 1, 1e300)
     with pytest.warns(
-        DivergenceWarning, match=r"TwoSidedFedAvg on '.*quadratic.*' diverged in 2 of 2 lanes, the first"
+        DivergenceWarning, match=r"TwoSidedFedAvg on '.*quadratic.*' diverged in 2 of 2 replicates, the first"
     ) as w:
         run = simulate(algorithm, problem, 400, 2, start=np.ones(3), device="cpu")
     assert len(w) == 1

@@ -87,7 +87,7 @@ def test_clipping_and_normalising_share_their_noise() -> None:
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 def test_empty_cohorts_leave_only_what_the_noise_placement_says(engine: Any) -> None:
-    """Per-client noise: nobody, no noise, no step. Noise on the average: N(0, sigma^2 I) whatever the cohort."""
+    """Per-client noise: no client, no noise, no step. Noise on the average: N(0, sigma^2 I) whatever the cohort."""
     problem = problem_of("dense")
     start = starting_points(problem, 4)
     for noise in ("per-client", "average"):
@@ -249,12 +249,12 @@ def test_the_description_is_plain_data() -> None:
     assert told["bounding"] == "clip"
 
 
-NUMBER = "Schedule(initial=1.0, decay=1.0): a number, or one number for each lane, is needed"
+NUMBER = "Schedule(initial=1.0, decay=1.0): a number, or one number for each replicate, is needed"
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"local_step": 0.0}, "the local step size is 0: a finite positive number is needed"),
     ({"local_step": -0.1}, "the local step size is -0.1: a finite positive number is needed"),
     ({"local_step": [0.1, float("nan")]}, "the local step size is nan: a finite positive number is needed"),
-    ({"local_step": "fast"}, "the local step size is 'fast': a number, or one number for each lane, is needed"),
+    ({"local_step": "fast"}, "the local step size is 'fast': a number, or one number for each replicate, is needed"),
     ({"local_step": Schedule(0.0)}, "the local step size's initial value is 0: a finite positive number is needed"),
     ({"local_step": Schedule(0.1, -1.0)}, "the local step size's decay is -1: a finite positive number is needed"),
     ({"global_step": float("inf")}, "the global step size is inf: a finite positive number is needed"),
@@ -296,13 +296,28 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(arguments: dict[str, Any
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"local_step": [0.1, 0.2]}, "local_step has 2 values for 3 lanes: give one number, or one for each lane"),
-        ({"local_step": [0.1] * 4}, "local_step has 4 values for 3 lanes: give one number, or one for each lane"),
-        ({"local_step": Schedule([0.1])}, "local_step has 1 values for 3 lanes: give one number, or one for each lane"),
-        ({"global_step": [0.1]}, "global_step has 1 values for 3 lanes: give one number, or one for each lane"),
-        ({"sigma": np.zeros(2)}, "sigma has 2 values for 3 lanes: give one number, or one for each lane"),
-        ({"bounding": Clip([1.0] * 4)}, "threshold has 4 values for 3 lanes: give one number, or one for each lane"),
-        ({"sigma": np.zeros((3, 3))}, "sigma has shape (3, 3): give one number, or one for each lane"),
+        (
+            {"local_step": [0.1, 0.2]},
+            "local_step has 2 values for 3 replicates: give one number, or one for each replicate",
+        ),
+        (
+            {"local_step": [0.1] * 4},
+            "local_step has 4 values for 3 replicates: give one number, or one for each replicate",
+        ),
+        (
+            {"local_step": Schedule([0.1])},
+            "local_step has 1 values for 3 replicates: give one number, or one for each replicate",
+        ),
+        (
+            {"global_step": [0.1]},
+            "global_step has 1 values for 3 replicates: give one number, or one for each replicate",
+        ),
+        ({"sigma": np.zeros(2)}, "sigma has 2 values for 3 replicates: give one number, or one for each replicate"),
+        (
+            {"bounding": Clip([1.0] * 4)},
+            "threshold has 4 values for 3 replicates: give one number, or one for each replicate",
+        ),
+        ({"sigma": np.zeros((3, 3))}, "sigma has shape (3, 3): give one number, or one for each replicate"),
     ],
 )
 def test_numbers_for_each_lane_must_be_as_many_as_the_lanes(arguments: dict[str, Any], sentence: str) -> None:

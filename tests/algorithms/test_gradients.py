@@ -216,7 +216,7 @@ def test_the_description_is_plain_data() -> None:
         ),
         (
             lambda: NoisyGradient([0.1, 0.2]).validate(problem_of("dense"), 3),
-            "deviation has 2 values for 3 lanes: give one number, or one for each lane",
+            "deviation has 2 values for 3 replicates: give one number, or one for each replicate",
         ),
     ],
 )  # fmt: skip

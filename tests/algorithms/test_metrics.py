@@ -1,4 +1,4 @@
-"""The share of right labels on held-out records against its definition."""
+"""The share of correct labels on held-out records against its definition."""
 
 from __future__ import annotations
 

@@ -436,7 +436,7 @@ def test_the_dissimilarity_of_gradients_that_vanish(engine: Any) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 def test_the_ratio_of_signal_to_no_noise(engine: Any) -> None:
-    """+inf where only the noise is missing, 0 where nobody takes part (the rule of DESIGN 7 for 0 times inf)."""
+    """+inf where only the noise is missing, 0 where no client takes part (the rule of DESIGN 7 for 0 times inf)."""
     problem = problem_of("dense")
     start = starting_points(problem, 8)
     silent = play(FedAvg(0.1), problem, 1, start, engine=engine)

@@ -157,7 +157,7 @@ def test_the_description_is_plain_data() -> None:
         ({"step": 0.0}, "the step size is 0: a finite positive number is needed"),
         (
             {"step": Schedule(0.1)},
-            "the step size is Schedule(initial=0.1, decay=1.0): a number, or one number for each lane, is needed",
+            "the step size is Schedule(initial=0.1, decay=1.0): a number, or one number for each replicate, is needed",
         ),
         ({"probability": 0.0}, "the communication probability is 0.0: it must lie in (0, 1]"),
         ({"probability": 1.5}, "the communication probability is 1.5: it must lie in (0, 1]"),
@@ -176,6 +176,6 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(arguments: dict[str, Any
 
 def test_numbers_for_each_lane_must_be_as_many_as_the_lanes() -> None:
     with pytest.raises(
-        InputError, match=r"^threshold has 2 values for 3 lanes: give one number, or one for each lane$"
+        InputError, match=r"^threshold has 2 values for 3 replicates: give one number, or one for each replicate$"
     ):
         simulate(ScaffNew(0.1, threshold=[1.0, 2.0]), problem_of("dense"), 1, 3, device="cpu")

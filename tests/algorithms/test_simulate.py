@@ -261,7 +261,8 @@ BLOCKED = {
 @pytest.mark.parametrize("cohort", [Cohort(), Cohort("fixed", 5)], ids=["everyone", "few"])
 @pytest.mark.parametrize("name", BLOCKED)
 def test_the_number_of_threads_changes_no_bit(name: str, cohort: Cohort) -> None:
-    """Several blocks of lanes, with noise and clipping, on one, two and three threads, and beside another run."""
+    """Several blocks of lanes, with noise and clipping, on one, two and three threads, and in parallel with another
+    run."""
     problem = BLOCKED[name]()
     algorithm = FedAvg(local_step=0.05, local_steps=2, bounding=Clip(0.1), cohort=cohort, sigma=0.2)
     lanes = 100

@@ -21,7 +21,7 @@ COHORTS = (Cohort("fixed", 2), Cohort("poisson", 1.5), Cohort("with-replacement"
 
 
 class Watched(CpuEngine):
-    """Which share of the clients each local phase was told to run; None where it was all of them."""
+    """The share of the clients that each local phase has to run; None where it was all of them."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -94,8 +94,14 @@ UNSPLIT = [
     ("every check has the whole alpha", 1, "runner", f"max(1, {COUNTED})", "1"),
     ("algebra has a share too", 1, "runner", COUNTED, "len(pairs)"),
     ("every process has the whole alpha", 2, "workers", SENT, f"{SENT}, alpha=0.03"),
-    ("limits at another alpha than is told", 1, "monte_carlo", "sample.limits(settings.alpha)", "sample.limits(0.03)"),
-    ("another alpha is told", 1, "monte_carlo", "alpha=settings.alpha,", "alpha=0.03,"),
+    (
+        "limits at another alpha than the reported one",
+        1,
+        "monte_carlo",
+        "sample.limits(settings.alpha)",
+        "sample.limits(0.03)",
+    ),
+    ("another alpha is reported", 1, "monte_carlo", "alpha=settings.alpha,", "alpha=0.03,"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Certificates as files: the script and the package decide alike, and a certificate with a change is rejected."""
+"""Certificates as files: the script and the package give the same decision, and a changed certificate is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which statements a change concerns: what git says of files, and what rests on them."""
+"""The statements that a change concerns: the files that git lists, and the statements that depend on them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def papers_of(ids: set[str]) -> set[str]:
     return {statements.get(id_).paper for id_ in ids}
 
 
-# what rests on a file
+# the statements that depend on a file
 
 
 @pytest.mark.exhaustive(keep=1)
@@ -224,7 +224,7 @@ def test_no_checkout_is_told(checkout: Path, tmp_path: Path) -> None:
     (tmp_path / "pkg" / "__init__.py").touch()
     with pytest.raises(InputError, match="is not in a git checkout"):
         names(tmp_path)
-    inside = checkout / "installed"  # below a checkout, but git was never told of it
+    inside = checkout / "installed"  # below a checkout, but git does not know it
     (inside / "pkg").mkdir(parents=True)
     (inside / "pkg" / "__init__.py").touch()
     with pytest.raises(InputError, match="is not in a git checkout"):

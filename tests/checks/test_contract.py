@@ -1,4 +1,4 @@
-"""One contract of exit codes, in text, JSON and JUnit alike: 1 where a check or a statement differs from its record,
+"""One contract of exit codes, the same in text, JSON and JUnit: 1 where a check or a statement differs from its record,
 else 3 where one is undecided or unchecked, else 0."""
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def statement(id_: str, *checks: Check, expected: str = "holds") -> Statement:
 
 
 class Case(NamedTuple):
-    """What a statement's checks give, and how it stands by that."""
+    """The verdicts of a statement's checks, and the resulting agreement with its record."""
 
     made: Callable[[str], Statement]
     code: int
@@ -70,7 +70,7 @@ class Case(NamedTuple):
 
 
 def one(verdict: str, recorded: str, expected: str, code: int) -> Case:
-    """A statement with a check that holds beside the one of interest."""
+    """A statement with a check that holds next to the one of interest."""
     off = {0: (0, 0), 1: (1, 0), 3: (0, 1)}[code if verdict != recorded else 0]
     formed = "violated" if verdict == "violated" else "holds"
     if verdict == "inconclusive" and recorded == "violated":
@@ -88,7 +88,7 @@ CASES = {
     "a counterexample that stopped working": one("holds", "violated", "violated", 1),
     "a check differs, the statement stays": one("not-applicable", "holds", "holds", 1),
     "a hypothesis is met now": one("holds", "not-applicable", "holds", 1),
-    "undecided beside one that holds": one("inconclusive", "holds", "holds", 3),
+    "undecided next to one that holds": one("inconclusive", "holds", "holds", 3),
     "a refutation is undecided": one("inconclusive", "violated", "violated", 3),
     "the statement alone differs": Case(
         lambda id_: statement(id_, check("holds", "holds"), expected="violated"), 1, (0, 0), "holds"
@@ -99,7 +99,7 @@ CASES = {
 
 
 def told(text: str, document: dict[str, Any], junit: str) -> dict[str, int]:
-    """The exit code that each format tells."""
+    """The exit code that each format reports."""
     suite = next(iter(junitparser.JUnitXml.fromstring(junit.encode())))
     agreements = {e["agreement"] for e in document["evidence"]}
     agreements |= {s["agreement"] for s in document["summary"]["statements"].values()}

@@ -92,7 +92,7 @@ def test_a_bound_is_no_equality() -> None:
 
 
 def test_one_half_alone_says_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where a build names a half it is marked, and tells of smaller right sides what that half tells."""
+    """If a build names a half, the evidence is marked, and detects the smaller right sides that this half detects."""
     statement = made(descent, shrunk)
     (check,) = statement.checks
     loose = replace(
@@ -140,4 +140,4 @@ def test_the_power_line_claims_no_more(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(line) in (1, 3)
     out = capsys.readouterr().out
     assert "holds" not in out.split("mine.sharper-rate")[0]
-    assert "would be noticed" not in out
+    assert "would be detected" not in out

@@ -1,4 +1,4 @@
-"""worst-case: a problem that scaling changes is refused, wherever its constant stands; the right side's sign counts."""
+"""worst-case: a problem that scaling changes is refused, wherever its constant is; the right side's sign counts."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ def test_the_examples_start_in_pepits_usual_words_is_refused(
     assert main(["check", "--file", str(example(tmp_path, "    for _step in", usual))]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "is no cone" in err
+    assert "is not a cone" in err
     assert "Traceback" not in err
 
 

@@ -1,4 +1,4 @@
-"""What a module rests on, on a toy package with every habit of the real one."""
+"""The dependencies of a module, on a toy package with every habit of the real one."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_a_right_side_that_is_not_linear_is_solved() -> None:
 
 
 def test_the_other_half_is_rounded_to_its_own_safe_side() -> None:
-    """sqrt(2) is enclosed from above where it stands on the left, from below where it stands on the right."""
+    """sqrt(2) is enclosed from above where it is on the left, from below where it is on the right."""
 
     def irrational(s: Symbols) -> Sides:
         return Sides({"a": s.a}, {"b": s.c * s.b})

@@ -47,7 +47,7 @@ def test_it_covers_every_method_of_every_paper() -> None:
 
 
 def test_no_verdict_hides_another() -> None:
-    """A statement is as expected when one check refutes it: a second one beside it would not be seen to fail."""
+    """A statement is as expected when one check refutes it: the failure of a second one would not be visible."""
     for id_ in {s.id for s, c in SET if c.expected == "violated"}:
         assert [c.expected for s, c in SET if s.id == id_] == ["violated"], id_
 

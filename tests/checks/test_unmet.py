@@ -97,7 +97,7 @@ def test_another_name_that_may_be_meant_is_told() -> None:
     with pytest.raises(ValueError, match=r"'gamma', .* is given no value$"):
         complete(SIDES, {**values, "another": 1})
     del values["beta"]
-    with pytest.raises(ValueError, match=r"'beta', .* is given no value$"):  # alpha is a letter of its own
+    with pytest.raises(ValueError, match=r"'beta', .* is given no value$"):  # alpha is a symbol of its own
         complete(SIDES, {**values, "gamma": 1})
 
 

@@ -1,4 +1,4 @@
-"""Machine code of kernels: kept for all checkouts, made by one process, made anew when any kernel module changes."""
+"""Machine code of kernels: kept for all checkouts, made by one process, made again when any kernel module changes."""
 
 from __future__ import annotations
 

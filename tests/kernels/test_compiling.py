@@ -90,7 +90,7 @@ def heard(monkeypatch: pytest.MonkeyPatch, long_seconds: float) -> tuple[compili
 
 
 def test_short_compilations_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of eight, of an eighth of a second each, the fourth is told where 7/16 of a second are long."""
+    """Of eight, of an eighth of a second each, the fourth is reported where 7/16 of a second are long."""
     hint, told, clock = heard(monkeypatch, 0.4375)
     for number in range(8):
         hint.on_start(kernel())

@@ -47,7 +47,8 @@ def noise_agrees(kernels: Emulated) -> bool:
 
 
 def combine(kernels: Emulated, normalise: bool, seed: int = 0) -> list[tuple[Any, Any]]:
-    """Sums and norms of random updates with one of length 0 and one at its threshold, beside the CPU engine's."""
+    """Sums and norms of random updates with one of length 0 and one at its threshold, compared with the CPU
+    engine's."""
     rng = np.random.default_rng(seed)
     updates = rng.normal(size=(4, 3, 11)) * 10.0 ** rng.integers(-2, 3, size=(4, 3, 1))
     updates[1, 0] = 0.0

@@ -87,9 +87,9 @@ def test_an_npz_of_csr_parts_is_the_same_data(tmp_path: Path) -> None:
     np.savez(tmp_path / "wide.npz", y=y, **wide)
     assert sparse.issparse(load(str(tmp_path / "wide.npz")).x)
     for name, wrong, said in (
-        ("ends", {"indptr": x.indptr[:-1]}, "are no CSR matrix"),
-        ("beyond", {"indices": x.indices + 6}, "are no CSR matrix"),
-        ("odd", {"shape": np.array(["a", "b"])}, "are no CSR matrix"),
+        ("ends", {"indptr": x.indptr[:-1]}, "are not a CSR matrix"),
+        ("beyond", {"indices": x.indices + 6}, "are not a CSR matrix"),
+        ("odd", {"shape": np.array(["a", "b"])}, "are not a CSR matrix"),
     ):
         np.savez(tmp_path / f"{name}.npz", y=y, **{**parts, **wrong})
         with pytest.raises(InputError, match=said):

@@ -194,6 +194,6 @@ def test_loading_the_catalogue_is_lazy_and_complete() -> None:
 )
 def test_a_problem_that_no_memory_has_room_for_is_refused(name: str, size: dict[str, int]) -> None:
     with pytest.raises(
-        EnvironmentFault, match=rf"{next(iter(size))} = \d+.* needs more memory than there is: take fewer"
+        EnvironmentFault, match=rf"{next(iter(size))} = \d+.* needs more memory than available: take fewer"
     ):
         make(name, **size)

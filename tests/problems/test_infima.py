@@ -1,4 +1,4 @@
-"""A stated infimum that is too high is told, not hidden: values below it by more than its certificate and rounding
+"""A stated infimum that is too high is reported, not hidden: values below it by more than its certificate and rounding
 explain end the run, on every engine; what they explain is rounded up to zero."""
 
 from __future__ import annotations

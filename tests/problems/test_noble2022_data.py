@@ -197,7 +197,7 @@ def test_similarity_split_takes_a_number_of_records_and_files(tmp_path: Any) -> 
     own = similarity_split(str(path), clients=3, percent=50.0, bias=False)
     assert own.train.d == 8
     assert own.train.constants.w_star is not None
-    with pytest.raises(InputError, match="ask for less"):
+    with pytest.raises(InputError, match="use fewer"):
         similarity_split(str(path), clients=3, records=21)
     with pytest.raises(InputError, match="does not fit"):
         similarity_split("diabetes")

@@ -1,4 +1,5 @@
-"""A small catalogue with everything that a letter tells of: shared causes, readings, survivors, remarks, provenance."""
+"""A small catalogue with everything that a report to the authors contains: shared causes, readings, survivors, remarks,
+provenance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The letter to the authors in its forms: causes once, survivors and remarks apart, nothing restored called printed."""
+"""The report to the authors in its forms: causes once, survivors and remarks apart, nothing restored called printed."""
 
 from __future__ import annotations
 
@@ -144,7 +144,15 @@ def test_the_parts_come_in_the_order_of_a_letter() -> None:
     assert errata_.index("The grades of an erratum") < errata_.index("All errata of the paper")
     assert errata_.index("All errata of the paper") < errata_.index("<article")
     shown = part(text, "das2022-a")
-    parts = ["Printed", "True", "Cause", "Smallest counterexample", "Effect at", "What survives", "Statements that depend on it"]
+    parts = [
+        "Printed",
+        "True",
+        "Cause",
+        "Smallest counterexample",
+        "Effect at",
+        "What survives",
+        "Statements that depend on it",
+    ]
     places = [shown.index(f"<h4>{title}") for title in [*parts, "Evidence", "Repair"]]
     assert places == sorted(places)
 

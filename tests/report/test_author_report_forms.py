@@ -1,4 +1,5 @@
-"""The letter as Markdown, JSON and text, and what list, show and check say of provenance, readings and remarks."""
+"""The report to the authors as Markdown, JSON and text, and what list, show and check say of provenance, readings and
+remarks."""
 
 from __future__ import annotations
 
@@ -290,8 +291,8 @@ def test_a_letter_on_restored_formulas_alone_says_so() -> None:
 
 
 def test_only_what_stands_in_a_paper_is_a_slip() -> None:
-    """An observation on a form that is ours stands in its note; the formulas of shulgin2025 were restored, so that a
-    slip there is one of words or numbers that can be read: it says where they stand."""
+    """An observation on a form that is ours is in its note; the formulas of shulgin2025 were restored, so that a typo
+    there is one of words or numbers that can be read: it says where they stand."""
     for s in statements.all_statements():
         if s.provenance == "derived":
             assert not s.slips, s.id
@@ -304,6 +305,6 @@ def test_only_what_stands_in_a_paper_is_a_slip() -> None:
 
 def test_an_id_means_one_cause_and_each_has_its_script() -> None:
     causes = [s.erratum.cause for s in statements.all_statements() if s.erratum is not None]
-    assert len({c.id for c in causes}) == len(set(causes)), "two causes with one id would be told as one"
+    assert len({c.id for c in causes}) == len(set(causes)), "two causes with one id would be reported as one"
     for cause in set(causes):
         assert script_text(cause), f"{script_path(cause)} is missing"

@@ -1,7 +1,7 @@
 """The pages in headless Chromium, as files: no error, nothing wider than a phone, search and filters, the keyboard.
 
 Needs Playwright for Python (``pip install playwright``) and a Chromium: on the path, or named by the variable
-``DPFL_CHROMIUM``. It is skipped, and says so, where there is none.
+``DPFL_CHROMIUM``. Without a browser it is skipped, and says so.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def finding(text: str, id_: str) -> str:
 
 
 def letter_of(place: Path, found: PaperErrata, entries: list[Entry]) -> str:
-    """The letter alone, as it is written."""
+    """Only the report to the authors, as it is written."""
     site = Site(place, file_names(e.id for e in entries), {}, frozenset([found.paper]))
     write_letter(site, found, proof_map(found.paper, proof_graph(entries), site.href("../")), [1e-6])
     return (place / "errata" / f"{found.paper}.html").read_text(encoding="utf-8")

@@ -41,7 +41,7 @@ def test_everything_on_record_is_there(paper: str, capsys: pytest.CaptureFixture
         keys = ("id", "grade", "printed", "true", "cause", "counterexample")
         assert all(" ".join(e[key].split()) in squeezed for key in keys)
     for s in found["slips"]:
-        assert squeezed.count(": " + " ".join(s["slip"].split())) == 1, "once, however many statements it is beside"
+        assert squeezed.count(": " + " ".join(s["slip"].split())) == 1, "once, however many statements it belongs to"
     commands = [line.split(maxsplit=1)[1] for line in text.splitlines() if line.startswith("    command ")]
     assert commands == [e["command"] for e in (*found["errata"], *found["remarks"])], "one line each, whole"
     told = [line for line in text.splitlines()[1:] if not line.startswith("    command ")]

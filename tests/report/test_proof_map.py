@@ -1,4 +1,5 @@
-"""Proof maps: what rests on what, what a refuted step reaches, and a drawing in which nothing is lost or hidden."""
+"""Proof maps: dependencies, the statements that a refuted step reaches, and a drawing in which nothing is lost or
+hidden."""
 
 from __future__ import annotations
 
@@ -238,7 +239,7 @@ def test_cycles_do_no_harm(uses: Mapping[str, list[str]]) -> None:
 
 
 def test_an_erratum_that_no_check_speaks_of_claims_nothing() -> None:
-    """Other checks may hold or not: neither the verdict nor what rests on it is claimed."""
+    """Other checks may hold or not: neither the verdict nor the statements that depend on it are claimed."""
     recorded = made("a", erratum=True)
     for other in ([], [{"method": "algebra", "check": "units", "verdict": "holds", "expected": "holds"}]):
         drawn = mapped(Entry(recorded.id, recorded.statement, other), made("b", ["a"]))

@@ -1,4 +1,4 @@
-"""A slip that is found elsewhere in the paper than its statement is listed under its own place."""
+"""A typo that is elsewhere in the paper than its statement is listed under its own place."""
 
 from __future__ import annotations
 

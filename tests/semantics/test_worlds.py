@@ -244,7 +244,7 @@ def by_rows(
 
 
 def test_repeated_rounds_have_the_moments_of_their_enumeration() -> None:
-    """Cohorts, errors, and control variates that begin with errors: two rounds moved on as a matrix, against all draws
+    """Cohorts, errors, and control variates that start with errors: two rounds moved on as a matrix, against all draws
     of both; and the product of two forms with errors of their own."""
     world = Quadratics((F(2), F(-1, 2), F(1)), (F(1), F(3), F(0)), {"error": F(1, 3)})
     K, size, eta, eta_g, start = 2, 2, F(1, 10), F(3, 2), Vector(F(2))

@@ -96,9 +96,9 @@ def test_what_only_scaffold_has_is_said() -> None:
     problem = make("quadratic", clients=2, dimension=1)
     with pytest.raises(InputError, match="needs the local steps of SCAFFOLD's users, which this algorithm does not"):
         simulate(TwoSidedFedAvg(0.1), problem, 2, observe=["scaffold-drift"], device="cpu")
-    with pytest.raises(InputError, match="'scaffold-lag' is of the first round after the warm ones"):
+    with pytest.raises(InputError, match="'scaffold-lag' is for the first round after the warm ones"):
         simulate(Scaffold(0.1, warm_start=1), problem, 3, observe=["scaffold-lag"], device="cpu")
-    with pytest.raises(InputError, match="the warm points' offsets are no 2 rows of 1 numbers"):
+    with pytest.raises(InputError, match="the warm points' offsets are not 2 rows of 1 numbers"):
         Scaffold(0.1, warm_start=1, warm_points=WarmPoints(((1.0,),))).validate(problem, 1)
 
 

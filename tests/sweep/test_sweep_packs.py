@@ -136,7 +136,7 @@ def test_a_neighbour_that_diverges_changes_nothing() -> None:
     alone = run(designed({**base, "grid": {"eta_l": [0.1, 0.2]}})).rows
     beside = run(designed({**base, "grid": {"eta_l": [0.1, 50.0, 0.2]}})).rows
     assert [row["status"] for row in beside] == ["done", "failed", "done"]
-    assert beside[1]["cause"].startswith("diverged in 2 of 2 lanes, the first after round ")
+    assert beside[1]["cause"].startswith("diverged in 2 of 2 replicates, the first after round ")
     assert [{**row, "cell": 0} for row in beside[::2]] == [{**row, "cell": 0} for row in alone]
 
 

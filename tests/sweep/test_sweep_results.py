@@ -246,7 +246,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert (
         main(["simulate", *words, "--set", "algorithm.eta=50", "--set", "algorithm.C=1e90", "--set", "rounds=400"]) == 1
     )
-    assert "diverged in 16 of 16 lanes, the first after round" in capsys.readouterr().out
+    assert "diverged in 16 of 16 replicates, the first after round" in capsys.readouterr().out
     for command in ("simulate", "sweep"):
         assert main([command, "--schema"]) == 0
         assert json.loads(capsys.readouterr().out)["type"] == "object"

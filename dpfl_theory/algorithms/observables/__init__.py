@@ -1,8 +1,8 @@
-"""Observables: what statements bound, streamed per round and lane.
+"""Observables: the quantities that statements bound, streamed per round and replicate.
 
-An observable maps a `Round` to one number for each lane. It knows its unit, its formula, and, where analysis gives one,
-the range it cannot leave while the server stays within a known distance of w* (`Reach`): rigorous confidence limits
-rest on these ranges. Each module here holds ``OBSERVABLES``, a tuple; there is no list to keep.
+An observable maps a `Round` to one number for each replicate. It knows its unit and its formula. Where analysis gives
+one, it has a range that it cannot leave while the server stays within a known distance of w* (`Reach`): rigorous
+confidence limits depend on these ranges. Each module here holds ``OBSERVABLES``, a tuple; there is no list to maintain.
 
 In the formulas ``u_i`` is client i's update, C the threshold, ``z_i = C/||u_i||`` and Delta_i = f_i(w*) - inf f_i. A
 weight z_i times a quantity is 0 where the quantity is 0, and +inf where u_i = 0 and it is not.
@@ -29,7 +29,7 @@ def catalogue() -> dict[str, Observable]:
 
 
 def get(observable: str | Observable) -> Observable:
-    """The observable of that name; an `Observable` of the user's own is returned as it is.
+    """The observable of that name; an `Observable` of the user's own is returned unchanged.
 
     >>> get("suboptimality").unit
     (1, 0)

@@ -1,4 +1,4 @@
-"""What an observable is, the ranges that it may rest on, and what observables ask of a round."""
+"""The interface of an observable, the ranges that it may depend on, and its access to the data of a round."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ class Reach:
 
     @classmethod
     def anywhere(cls, problem: Problem) -> Reach:
-        """The reach of a run that may go anywhere: what is left is that lengths are not negative, and what the
-        Lipschitz constants say.
+        """The reach of an unbounded run: it only uses that lengths are not negative, and the Lipschitz constants.
 
         >>> from dpfl_theory.algorithms.observables import get
         >>> from dpfl_theory.problems import make
@@ -45,7 +44,7 @@ class Reach:
     def gradient_bounds(self) -> Array:
         """Upper bounds on ||grad f_i|| within the radius: min(G_i, ||grad f_i(w*)|| + L_i radius), shape (n,)."""
         c = self.constants
-        with np.errstate(invalid="ignore"):  # an infinite radius times L_i = 0 says nothing, and fmin passes it over
+        with np.errstate(invalid="ignore"):  # an infinite radius times L_i = 0 is undefined, and fmin ignores it
             return np.asarray(np.fmin(c.G_i, self.gradient_norms_at_star + c.L_i * self.radius))
 
     @property
@@ -62,7 +61,7 @@ class Reach:
     @property
     def update_floor(self) -> float:
         """A c with ||u_i|| >= c ||grad f_i(w)||: for convex f_i and eta <= 1/L, 1/2 (descent against
-        Cauchy-Schwarz) and E (1 - eta L (E-1)/2) (smoothness) both serve."""
+        Cauchy-Schwarz) and E (1 - eta L (E-1)/2) (smoothness) are both valid."""
         c, E = self.constants, self.local_steps
         if self.step * c.L_max > 1.0:
             return 0.0
@@ -87,8 +86,9 @@ class Observable:
     """One streamed quantity.
 
     unit: exponents of (F, X);  latex: its formula;  meaning: one sentence;  evaluate: Round -> (lanes,);
-    low, high: the range within a `Reach`;  of_state: depends on w_k alone, so it also exists after the last round;
-    beside: observables whose means belong beside it, since where they are not zero it rests on a convention.
+    low, high: the range within a `Reach`;  of_state: depends only on w_k, so it also exists after the last round;
+    beside: observables whose means are reported with it, since its value depends on a convention where they are not
+    zero.
     """
 
     name: str
@@ -103,11 +103,11 @@ class Observable:
 
 
 NO_UPDATES = ("zero-updates", "empty-cohort")
-"""What an observable of clipped, unclipped or weighted clients has beside it."""
+"""The ``beside`` observables of an observable of clipped, unclipped or weighted clients."""
 
 
 def need(round_: Round, attribute: str, observable: str) -> Any:
-    """What an observable asks of a round. Raises InputError when the algorithm does not have it."""
+    """An attribute of a round that an observable needs. Raises InputError when the algorithm does not have it."""
     value = getattr(round_, attribute)
     if value is None:
         raise InputError(
@@ -117,7 +117,7 @@ def need(round_: Round, attribute: str, observable: str) -> Any:
 
 
 def once(round_: Round, key: str, compute: Callable[[], Any]) -> Any:
-    """What ``compute`` gives, kept for the other observables of the round."""
+    """The result of ``compute``, kept for the other observables of the round."""
     if key not in round_.cache:
         round_.cache[key] = compute()
     return round_.cache[key]

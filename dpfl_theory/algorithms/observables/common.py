@@ -1,4 +1,4 @@
-"""Observables of the server's vector, the clients' updates and what is added up, for every algorithm that has them."""
+"""Observables of the server's vector, the clients' updates and the server's sum, for every algorithm that has them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _length(x: Any, h: Round) -> Any:
 
 
 def _snr(h: Round) -> Any:
-    """+inf where only the noise is zero, and 0 where both are: nobody took part."""
+    """+inf where only the noise is zero, and 0 where both are: no client took part."""
     xp = h.context.engine.xp
     signal, noise = _length(need(h, "signal", "snr"), h), _length(need(h, "noise", "snr"), h)
     silent = xp.where(signal > 0.0, xp.inf, 0.0)
@@ -267,7 +267,7 @@ OBSERVABLES = (
         "snr",
         (0, 0),
         r"\|\frac{1}{r}\sum_{i \in S_k} g_i\| / \|\frac{1}{r}\sum_{i \in S_k} \zeta_i\|",
-        "signal-to-noise ratio of what the server adds up (das2022 Figure 3)",
+        "signal-to-noise ratio of the server's sum (das2022 Figure 3)",
         _snr,
     ),
     Observable(

@@ -1,4 +1,4 @@
-"""Observables of the EF21 mechanism alone: how far the clients' memories and the server's estimate are off."""
+"""Observables of the EF21 mechanism only: the errors of the clients' memories and of the server's estimate."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OBSERVABLES = (
         "largest-residual",
         (1, -1),
         r"\max_i \|\nabla f_i(x^k) - v_i^k\|",
-        "length of the longest of what the clients' memories lack of their gradients",
+        "largest distance of a client's memory from its gradient",
         _largest_residual,
         lambda _: 0.0,
         of_state=True,

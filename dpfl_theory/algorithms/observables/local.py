@@ -1,6 +1,6 @@
-"""Observables of one local phase: what das2022's proofs bound for a single client, as means over the clients.
+"""Observables of one local phase: the quantities of a single client that das2022's proofs bound, as means over clients.
 
-``g_i`` is what client i sends before noise. The square of a server step towards w* expands, client by client, into the
+``g_i`` is client i's message before noise. The square of a server step towards w* expands, client by client, into the
 progress ``A_i = -2 eta <g_i, w_k - w*> + eta^2 ||g_i||^2`` [X^2], where a step of size eta along g_i changes
 ``||w - w*||^2`` by A_i.
 """
@@ -197,7 +197,7 @@ OBSERVABLES = (
         "inner-product",
         (1, 0),
         r"\frac{1}{n}\sum_i \langle u_i, w_k - w^* \rangle",
-        "mean inner product of the updates with the way from w*",
+        "mean inner product of the updates with the difference from w*",
         lambda h: _products(h)[0].mean(axis=1),
         lambda r: -_product_ceiling(r),
         _product_ceiling,
@@ -206,7 +206,7 @@ OBSERVABLES = (
         "unclipped-inner-product",
         (1, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\langle u_i, w_k - w^* \rangle",
-        "mean inner product of the updates with the way from w*, where the update is not clipped",
+        "mean inner product of the updates with the difference from w*, where the update is not clipped",
         lambda h: h.context.engine.xp.where(unclipped(h), _products(h)[0], 0.0).mean(axis=1),
         lambda r: -_product_ceiling(r),
         _product_ceiling,
@@ -216,7 +216,7 @@ OBSERVABLES = (
         "approach",
         (0, 2),
         r"\frac{1}{n}\sum_i (\|w_k - w^*\|^2 - \|w_k - \eta u_i - w^*\|^2)",
-        "how much nearer, in squared distance, the local phases end to w*",
+        "mean decrease of the squared distance to w* in the local phases",
         _approach,
         lambda r: -2.0 * r.step * _product_ceiling(r) - r.step**2 * float(np.mean(r.update_bounds**2)),
         lambda r: 2.0 * r.step * _product_ceiling(r),
@@ -234,7 +234,7 @@ OBSERVABLES = (
         "displacement-squared",
         (0, 2),
         r"\frac{1}{n}\sum_i \|w_k - w_{k,E}^{(i)}\|^2",
-        "mean squared length of the clients' ways",
+        "mean squared distance that the local steps move a client",
         lambda h: (need(h, "local_step", "displacement-squared")[:, None] ** 2 * h.update_norms**2).mean(axis=1),
         lambda _: 0.0,
         lambda r: r.step**2 * float(np.mean(r.update_bounds**2)),
@@ -275,7 +275,7 @@ OBSERVABLES = (
         "next-gradients-squared",
         (2, -2),
         r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau+1}^{(i)})\|^2",
-        "mean over the clients of the squared gradients behind each of their local steps, summed",
+        "mean over the clients of the squared gradients after each of their local steps, summed",
         lambda h: _squares(_gradients(h)[0][1:]),
         lambda _: 0.0,
     ),
@@ -291,7 +291,7 @@ OBSERVABLES = (
         "signal-squared",
         (2, -2),
         r"\|\frac{1}{r}\sum_{i \in S_k} g_i\|^2",
-        "squared length of what the server adds up, before noise",
+        "squared length of the server's sum, before noise",
         lambda h: (need(h, "signal", "signal-squared") ** 2).sum(axis=1),
         lambda _: 0.0,
     ),

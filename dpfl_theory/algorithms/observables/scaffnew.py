@@ -1,4 +1,4 @@
-"""Observables of ScaffNew alone: hou2023's Lyapunov function, its part of the control variates, and the messages."""
+"""Observables of ScaffNew only: hou2023's Lyapunov function, its part of the control variates, and the messages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OBSERVABLES = (
         "message-squared",
         (0, 2),
         r"\frac{1}{n}\sum_i \|\hat{x}_{t+1}^{(i)} - x_t\|^2",
-        "mean squared length of what ScaffNew's clients would send in this iteration, before noise",
+        "mean squared length of the messages that ScaffNew's clients would send in this iteration, before noise",
         _message_squared,
         lambda _: 0.0,
     ),
@@ -45,7 +45,7 @@ OBSERVABLES = (
         "scaffnew-shifts",
         (0, 2),
         r"\frac{\eta^2}{p^2}\|\mathbf{h}_t - \mathbf{h}^*\|^2",
-        "the part of hou2023's Lyapunov function that the control variates have",
+        "the control variates' part of hou2023's Lyapunov function",
         _shifts,
         lambda _: 0.0,
         of_state=True,

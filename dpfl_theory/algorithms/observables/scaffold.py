@@ -1,7 +1,8 @@
-"""Observables of SCAFFOLD alone: what noble2022's Appendix C says of one round's local steps, all M users' or one's.
+"""Observables of SCAFFOLD only: the quantities of one round's local steps in noble2022's Appendix C, for all M users or
+one.
 
-Users outside the cohort take their steps too, unseen, as the paper's drift has it; noise has the address of its user,
-so that a user's steps are the same in both roles. All are zero in warm rounds, where nobody takes a step.
+Users outside the cohort take their steps too, unseen, as the paper's drift has it. Noise has the address of its user,
+so a user's steps are the same in both roles. All are zero in warm rounds, in which no user takes a step.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dpfl_theory.errors import InputError
 __all__ = ["OBSERVABLES", "STEPS", "Steps"]
 
 STEPS = "SCAFFOLD's steps"
-"""Where a round keeps its `Steps` for the other observables."""
+"""The place where a round keeps its `Steps` for the other observables."""
 
 
 class Steps:
@@ -58,7 +59,7 @@ class Steps:
         h, run = self.round, self.round.algorithm
         if h.k != run.warm_start:
             raise InputError(
-                "observable 'scaffold-lag' is of the first round after the warm ones: run no further round"
+                "observable 'scaffold-lag' is for the first round after the warm ones: run no further round"
             )
         old = run.warm_points.at(h.context, h.context.start, None)
         before = self.points[:-1]

@@ -1,8 +1,8 @@
-"""Observables of FedAvg with two step sizes alone: what zhang2021's (15) and (19) say of one round's local steps.
+"""Observables of FedAvg with two step sizes only: the quantities of one round's local steps in zhang2021's (15), (19).
 
-They speak of all clients' gradients at the points that noisy steps lead through, which no server ever sees: clients
-outside the cohort take their steps too, and noise has the address of its client, so that a client's steps are the same
-in both roles. With S_i the sum over Q local steps from x of grad f_i before each of them, without clipping.
+They concern all clients' gradients at the points of noisy local steps, which no server ever sees. Clients outside the
+cohort take their steps too, and noise has the address of its client, so a client's steps are the same in both roles.
+S_i is the sum over Q local steps from x of grad f_i before each of them, without clipping.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ OBSERVABLES = (
         "local-updates-squared",
         (0, 2),
         r"\sum_i \|\eta_l \sum_q \nabla f_i(x_{i,q})\|^2",
-        "sum over the clients of their squared updates, the noise of the gradients left out",
+        "sum over the clients of their squared updates, without the noise of the gradients",
         Steps.updates,
     ),
 )

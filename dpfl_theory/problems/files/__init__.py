@@ -1,7 +1,7 @@
 """Records from the user's own files, by the name's ending: CSV, Parquet, NPZ, IDX, and LIBSVM text for all others.
 
-A format is one module with ``ENDINGS`` and ``read``, found by scan. Whose record each one is comes with it: a column
-``client`` of a table, the array ``client`` of an NPZ file, ``qid`` in LIBSVM text.
+A format is one module with ``ENDINGS`` and ``read``, found by scan. The client of each record is part of the file: a
+column ``client`` of a table, the array ``client`` of an NPZ file, ``qid`` in LIBSVM text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _readers() -> dict[str, Reader]:
 
 
 def endings() -> tuple[str, ...]:
-    """The endings by which a file's format is known.
+    """The endings that determine a file's format.
 
     >>> ".csv" in endings()
     True
@@ -42,14 +42,13 @@ def endings() -> tuple[str, ...]:
 
 
 def read(path: str | Path, label: str | None = None, client: str | None = None) -> Records:
-    """The records of a file, as they stand there.
+    """The records of a file, unchanged.
 
     label, client: the names of these columns in a CSV or Parquet file, or of these arrays in an NPZ file. Without them
-    ``label``, ``y`` or the last column holds the labels, and ``client``, if there is one, the clients.
+    ``label``, ``y`` or the last column holds the labels, and ``client``, if it exists, the clients.
 
-    Raises InputError, with column and row, for a file that is missing or malformed, for a value that is no finite
-    number or loses digits as a double, and for a column that is not there.
-    """
+    Raises InputError, with column and row, for a file or a column that is missing, and for a malformed file. It is also
+    raised for a value that is not a finite number or loses digits as a double."""
     path = Path(path)
     if path.is_dir():
         raise InputError(f"data file {str(path)!r} is a directory: give the path of a file in it")

@@ -1,4 +1,4 @@
-"""What a file holds: features, labels and, where the file says it, clients."""
+"""The content of a file: features, labels and, where the file has them, clients."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ _WHOLE = 2**53
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Records as they stand in a file.
+    """Records as they are in a file.
 
     name: the file's name without its ending;  x (N, d0): the features, a NumPy array or a SciPy CSR array;  y (N,):
-    labels or targets, numbers or text;  clients (N,): whose record each one is, or None;  features: the columns' names.
+    labels or targets, numbers or text;  clients (N,): the client of each record, or None;  features: the columns'
+    names.
 
     >>> Records("two", np.eye(2), np.array(["a", "b"]), None, ("first", "second")).x.shape
     (2, 2)
@@ -74,8 +75,8 @@ def numbers(path: Path, x: Any, features: Sequence[str]) -> Any:
 
 
 def _keep_their_digits(path: Path, x: Any, features: Sequence[str]) -> None:
-    """Raises InputError for a column that varies by so little of its size that what is left after its mean is taken off
-    is rounding. One that does not vary at all loses nothing."""
+    """Raises InputError for a column that varies too little relative to its size: after its mean is subtracted, only
+    rounding is left. A column that does not vary at all loses nothing."""
     if not x.size:
         return
     varies, size = np.ptp(x, axis=0), np.max(np.abs(x), axis=0)

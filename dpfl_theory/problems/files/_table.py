@@ -1,4 +1,4 @@
-"""A table with named columns as records: one column of labels, perhaps one of clients, all others features."""
+"""A table with named columns as records: one column of labels, possibly one of clients, all others features."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LABELS = ("label", "y")
 def records(path: Path, table: Any, label: str | None, client: str | None) -> Records:
     """The records of an Arrow table.
 
-    Raises InputError for a column that is not there or stands there twice, is not numeric, or has an empty cell.
+    Raises InputError for a column that is missing or occurs twice, is not numeric, or has an empty cell.
     """
     names = list(table.column_names)
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
-        raise InputError(f"column {twice[0]!r} stands {names.count(twice[0])} times in {str(path)!r}: rename one")
+        raise InputError(f"column {twice[0]!r} occurs {names.count(twice[0])} times in {str(path)!r}: rename one")
     if not table.num_rows:
         raise InputError(f"data file {str(path)!r} has no records: give at least one row below the names")
     for given in (label, client):
@@ -35,7 +35,7 @@ def records(path: Path, table: Any, label: str | None, client: str | None) -> Re
     features = tuple(n for n in left if n != label)
     if label is None or label == client or not features:
         raise InputError(
-            f"data file {str(path)!r} has the columns {', '.join(names)}: at least one feature is needed beside "
+            f"data file {str(path)!r} has the columns {', '.join(names)}: add at least one feature to "
             "the labels and clients"
         )
     x = np.column_stack([_feature(path, table, name) for name in features])

@@ -21,7 +21,7 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
 
     tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
     try:
-        source = pa.OSFile(os.fsencode(path))  # a name that is no UTF-8 is a name too
+        source = pa.OSFile(os.fsencode(path))  # a name that is not UTF-8 is a name too
         source = pa.CompressedInputStream(source, "gzip") if path.name.lower().endswith(".gz") else source
         table = csv.read_csv(source, parse_options=csv.ParseOptions(delimiter="\t" if tabs else ","))
         table.validate(full=True)
@@ -32,5 +32,5 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
             "line and one record in each line below"
         ) from None
     if all(is_number(name) for name in names):
-        raise InputError(f"data file {str(path)!r} begins with numbers: write the columns' names in the first line")
+        raise InputError(f"data file {str(path)!r} starts with numbers: write the columns' names in the first line")
     return records(path, table, label, client)

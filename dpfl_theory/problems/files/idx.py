@@ -1,4 +1,4 @@
-"""IDX files, the format of MNIST and its kin: images in one file, their labels in another."""
+"""IDX files, the format of MNIST and similar data sets: images in one file, their labels in another."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ _IMAGES, _LABELS = ("images", "idx3"), ("labels", "idx1")
 
 
 def read(path: Path, label: str | None, client: str | None) -> Records:
-    """The records of a file of images, plain or compressed by gzip, with the labels of the file beside it that has
-    ``labels`` (and ``idx1``) where this one's name has ``images`` (and ``idx3``): an image of r x c pixels is a record
-    of r c features."""
+    """The records of a file of images, plain or compressed by gzip, with the labels of another file in its folder.
+
+    The name of the file of labels has ``labels`` (and ``idx1``) where this one's has ``images`` (and ``idx3``). An
+    image of r x c pixels is a record of r c features."""
     for given in (label, client):
         if given is not None:
-            raise InputError(f"column {given!r} is asked for, and IDX files have no names: leave it out")
+            raise InputError(f"column {given!r} was requested, but IDX files have no names: leave it out")
     if _IMAGES[0] not in path.name:
         raise InputError(f"IDX file {str(path)!r} has no 'images' in its name: give the file of the images")
     name = path.name
@@ -36,7 +37,7 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
     others = [path.with_name(name), path.with_name(name.removesuffix(".gz")), path.with_name(f"{name}.gz")]
     beside = next((other for other in others if other.is_file()), None)
     if beside is None:
-        raise InputError(f"the labels of {str(path)!r} are not beside it: put {name!r} into the same folder")
+        raise InputError(f"the labels of {str(path)!r} are not in its folder: put {name!r} into the same folder")
     x, y = _array(path), _array(beside)
     if x.ndim < 2 or 0 in x.shape:
         raise InputError(f"IDX file {str(path)!r} holds an array of shape {x.shape}: give records times features")
@@ -54,7 +55,7 @@ def _array(path: Path) -> Any:
         content = gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
         zeros, kind, count = struct.unpack_from(">HBB", content)
         if zeros or kind not in _TYPES:
-            raise ValueError(f"it begins with {content[:4].hex()}")
+            raise ValueError(f"it starts with {content[:4].hex()}")
         shape = struct.unpack_from(f">{count}I", content, 4)
         entries, given = math.prod(shape) * np.dtype(_TYPES[kind]).itemsize, len(content) - 4 - 4 * count
         if entries != given:

@@ -19,16 +19,16 @@ __all__ = ["ENDINGS", "read"]
 
 ENDINGS = (".libsvm", ".svm", ".svmlight")
 _MOST = 1 << 24
-"""Features; the parameters of a problem have one entry for each, in every lane."""
+"""The maximum number of features; the parameters of a problem have one entry for each, in every replicate."""
 
 
 def read(path: Path, label: str | None, client: str | None) -> Records:
-    """The records of a LIBSVM file; indices that start at 0 and at 1 are told apart by whether a 0 occurs."""
+    """The records of a LIBSVM file. Whether indices start at 0 or at 1 is decided by whether a 0 occurs."""
     from sklearn.datasets import load_svmlight_file
 
     for given in (label, client):
         if given is not None:
-            raise InputError(f"column {given!r} is asked for, and LIBSVM text has no names: write qid:K for client K")
+            raise InputError(f"column {given!r} was requested, but LIBSVM text has no names: write qid:K for client K")
     try:
         x, y, query = load_svmlight_file(str(path), zero_based="auto", query_id=True)
     except (ValueError, OverflowError, IndexError, UnicodeDecodeError, EOFError, OSError, zlib.error) as error:
@@ -42,7 +42,7 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
         raise InputError(f"{len(query)} of {len(y)} records of {str(path)!r} have a qid: give one to each, or to none")
     if x.shape[1] > _MOST:
         raise InputError(
-            f"the largest index in {str(path)!r} makes {x.shape[1]} features, and at most {_MOST} can be read: number "
+            f"the largest index in {str(path)!r} means {x.shape[1]} features, and at most {_MOST} can be read: number "
             "those that occur from 1 on"
         )
     x = settled(numbers(path, sparse.csr_array(x), [f"index {j}" for j in range(x.shape[1])]))
@@ -51,7 +51,7 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
 
 
 def _place(path: Path) -> str:
-    """The first entry that is none, and its record; empty where all are, or the file is no text."""
+    """The first invalid entry, and its record; empty where all are valid, or the file is not text."""
     openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
     record = 0
     try:

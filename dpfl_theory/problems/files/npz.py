@@ -22,8 +22,8 @@ _PARTS = ("data", "indices", "indptr", "shape")
 
 
 def read(path: Path, label: str | None, client: str | None) -> Records:
-    """The records of an NPZ file with ``x`` (N, d0), ``y`` (N,) and perhaps ``client`` (N,); pickled objects are
-    refused. In place of x there may be ``data``, ``indices``, ``indptr`` and ``shape`` of a CSR matrix."""
+    """The records of an NPZ file with ``x`` (N, d0), ``y`` (N,) and possibly ``client`` (N,); pickled objects are
+    refused. Instead of x it may have ``data``, ``indices``, ``indptr`` and ``shape`` of a CSR matrix."""
     try:
         with path.open("rb") as file:
             archive = np.load(file, allow_pickle=False)
@@ -55,7 +55,7 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
 
 
 def _matrix(path: Path, found: dict[str, Any]) -> Any:
-    """The CSR matrix of its parts; entries that are given twice are added."""
+    """The CSR matrix with these parts; entries that are given twice are added."""
     try:
         data, indices, indptr, shape = (found[name] for name in _PARTS)
         rows, columns = (int(size) for size in shape)
@@ -63,7 +63,7 @@ def _matrix(path: Path, found: dict[str, Any]) -> Any:
         matrix.check_format(full_check=True)
     except (ValueError, TypeError, IndexError, OverflowError) as error:
         raise InputError(
-            f"the arrays {', '.join(_PARTS)} of {str(path)!r} are no CSR matrix ({short(error)}): save them as "
+            f"the arrays {', '.join(_PARTS)} of {str(path)!r} are not a CSR matrix ({short(error)}): save them as "
             "scipy.sparse.save_npz does"
         ) from None
     matrix.sum_duplicates()

@@ -21,7 +21,7 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
 
     try:
         table = parquet.ParquetFile(pa.OSFile(os.fsencode(path))).read()
-        table.validate(full=True)  # texts are decoded here, and below the names
+        table.validate(full=True)  # texts are decoded here, and the names below
         len(table.column_names)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         told = f"data file {str(path)!r} cannot be read as Parquet ({short(error)}): write it again"

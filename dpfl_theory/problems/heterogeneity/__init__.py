@@ -39,10 +39,14 @@ __all__ = [
 class Heterogeneity:
     """The measured heterogeneity of a problem [F/X], ``zeta`` [F^2/X^2].
 
-    sigma_global: ``sup_w max_i ||grad f_i - grad f||`` over all w, at w* and over the ball of this radius around w*;
-    sigma_local: the same for ``max_i sqrt(E_j ||grad f_i(w, d_j) - grad f_i(w)||^2)``, j uniform over client i's
-    records;  zeta: ``(1/n) sum_i ||grad f_i(w*)||^2``;  g: the smallest G of noble2022 Assumption 4 for this b. What
-    needs a w* is None where the infimum of f is not attained, and so is the ball without a radius.
+    * sigma_global: ``sup_w max_i ||grad f_i - grad f||`` over all w, at w* and over the ball of this radius around w*;
+    * sigma_local: the same for ``max_i sqrt(E_j ||grad f_i(w, d_j) - grad f_i(w)||^2)``, j uniform over client i's
+      records;
+    * zeta: ``(1/n) sum_i ||grad f_i(w*)||^2``;
+    * g: the smallest G of noble2022 Assumption 4 for this b.
+
+    Constants that need a w* are None where the infimum of f is not attained; those of the ball are None without a
+    radius.
     """
 
     sigma_global: Interval
@@ -97,7 +101,7 @@ def heterogeneity(
 
 
 def _at_star(found: Interval, error: float) -> Interval:
-    """The value at the computed w*, give or take what the error of w* can change."""
+    """The value at the computed w*, plus or minus the effect of the error of w*."""
     return Interval(max(found.low - error, 0.0), found.high + error, "the value at w*, with the error of w*", found.at)
 
 

@@ -13,7 +13,7 @@ from dpfl_theory.problems.base import Array
 
 __all__ = ["Found", "climb"]
 
-_FAR = 1e6  # how many radii from the centre an unbounded search goes
+_FAR = 1e6  # an unbounded search goes this many radii from the centre
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ def climb(
     steps: int = 40,
 ) -> Found:
     """The largest value along rays from the centre, then projected gradient ascent from the best point at each distance
-    and along the rays through what that reached.
+    and along the rays through the points it reached.
 
-    value(w), ascent(w): the function and a direction in which it grows;  directions: rays to look along, both ways,
-    beside ``tries`` random ones;  scale: the distance [X] at which the function is expected to change;  radius: of the
-    ball around the centre within which to stay.
+    value(w), ascent(w): the function and a direction in which it grows;  directions: rays of the search, in both
+    directions, in addition to ``tries`` random ones;  scale: the distance [X] at which the function is expected to
+    change;  radius: of the ball around the centre within which the search stays.
 
     >>> hill = climb(lambda w: -float((w[0] - 3.0) ** 2), lambda w: 2.0 * (3.0 - w), np.zeros(1), [], 1.0)
     >>> bool(abs(hill.at[0] - 3.0) < 1e-6)

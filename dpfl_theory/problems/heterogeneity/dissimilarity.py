@@ -112,7 +112,7 @@ class _Dissimilarity:
 
 
 def _directions(vectors: Array) -> Array:
-    """Rows of length one; zero rows stay."""
+    """Rows of length one; zero rows are kept."""
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(length > 0.0, length, 1.0))
 
@@ -159,7 +159,7 @@ def dissimilarity_b(
     seed: int = 0,
     tries: int = 6,
 ) -> Interval:
-    """The smallest B >= 1 of noble2022 Assumption 4 for a given G [F/X]; inf where no B serves.
+    """The smallest B >= 1 of noble2022 Assumption 4 for a given G [F/X]; inf where no B suffices.
 
     None does where ``G^2 < (1/n) sum_i ||grad f_i(w*)||^2``. B is found by bisection to a relative 1e-9.
 

@@ -1,4 +1,5 @@
-"""What the measurements of heterogeneity share: intervals, clients' gradients, and the error of the computed w*."""
+"""Shared parts of the measurements of heterogeneity: intervals, clients' gradients, and the error of the computed
+w*."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ _MOST = 4096
 
 @dataclass(frozen=True)
 class Interval:
-    """``low <= constant <= high`` and how that is known; ``at`` (d,): where low is attained, None where nowhere."""
+    """``low <= constant <= high`` and the justification; ``at`` (d,): where low is attained, None where it is not."""
 
     low: float
     high: float
@@ -76,7 +77,7 @@ def hessians(problem: Problem) -> Array | None:
 
 
 def few_columns(data: LinearData) -> LinearData:
-    """The data, unless they are CSR with so many columns that a matrix of columns times columns has no place."""
+    """The data, unless they are CSR with so many columns that a matrix of columns times columns does not fit."""
     if data.sparse and data.parameters > _MOST:
         raise InputError(
             f"the heterogeneity of least squares needs matrices of {data.parameters} times {data.parameters} for "
