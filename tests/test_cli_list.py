@@ -209,7 +209,7 @@ def test_show_takes_patterns_and_several(capsys: Output) -> None:
         (["check", "das2023"], "did you mean 'das2022'?"),
         (["check", "das2022.theorm4*"], "no statement's id is like"),
         (["show", "sampling of clients"], "dpfl-theory list 'sampling of clients' looks for it"),
-        (["errata", "das2022.eq4"], "letters are about papers: give das2022"),
+        (["errata", "das2022.eq4"], "errata are listed by paper: give das2022"),
         (["validate", "das2022.figure22"], "did you mean 'das2022_figure2'?"),
         (["show", "problem", "hubr"], "unknown problem 'hubr': did you mean 'huber'?"),
         (["show", "problem"], "dpfl-theory list problems has them"),
