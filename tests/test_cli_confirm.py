@@ -1,4 +1,4 @@
-"""`dpfl-theory recommend --confirm`: a table, JSON and a picture of a recommendation's neighbourhood, and refusals."""
+"""`dpfl-theory recommend --confirm`: a table, JSON and a figure of a recommendation's neighbourhood, and refusals."""
 
 from __future__ import annotations
 

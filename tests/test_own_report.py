@@ -1,4 +1,4 @@
-"""The report of theorems of one's own: the command that makes it, what it shows of them, and how it repeats them."""
+"""The report of user theorems: the command that builds it, its content, and the commands that reproduce them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def documents() -> dict[str, dict[str, Any]]:
 
 
 def test_one_command_checks_and_reports_and_the_page_tells_how_to_repeat_it(mine: Path, capsys: Output) -> None:
-    """Also what the first page says of it, beside its ratio: power, and how near the bound comes."""
+    """The first page also has its power and its tightness, next to its ratio."""
     runs = 'PRIVATE.checks({"K = 1": FEW["K = 1"]}, by=("exact", "monte-carlo"))'
     mine.write_text(mine.read_text().replace('PRIVATE.checks(FEW, by=("exact",))', runs))
     assert main(["report", "--file", str(mine), "--output", "rep", "--alpha", "1e-5", "--seed", "3"]) == 0
