@@ -212,7 +212,7 @@ def test_show_takes_patterns_and_several(capsys: Output) -> None:
         (["errata", "das2022.eq4"], "errata are listed by paper: give das2022"),
         (["validate", "das2022.figure22"], "did you mean 'das2022_figure2'?"),
         (["show", "problem", "hubr"], "unknown problem 'hubr': did you mean 'huber'?"),
-        (["show", "problem"], "dpfl-theory list problems has them"),
+        (["show", "problem"], "dpfl-theory list problems shows them"),
         (["chekc"], "Did you mean 'check'?"),
         (["privacy", "acount"], "did you mean 'account'?"),
     ],

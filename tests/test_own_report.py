@@ -107,7 +107,7 @@ def test_what_an_empty_folder_is_told_works_as_it_is_typed(mine: Path, capsys: O
 
 def test_options_of_checks_need_a_file(mine: Path, capsys: Output) -> None:
     assert main(["report", "--output", "rep", "--seed", "3"]) == 2
-    assert "--seed is for checks, which only a file gets here: add --file, or leave it out" in capsys.readouterr().err
+    assert "--seed is for checks, which only --file runs here: add --file, or leave it out" in capsys.readouterr().err
     assert main(["report", "--output", "rep", "--file", "none.py"]) == 2
     assert "'none.py' does not exist" in capsys.readouterr().err
     assert list(Path().iterdir()) == [mine]

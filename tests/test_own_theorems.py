@@ -412,7 +412,7 @@ def test_values(text: str, recorded: Any, found: list[Any]) -> None:
         (["das2022.theorem4a", "--over", "rho", "--values", "1:2"], "--values is '1:2': write first:last:how many"),
         (
             ["das2022.theorem4a", "--over", "rho", "--data", "x.npz"],
-            "cannot be run on other data: it makes its problem",
+            "cannot be run on other data: it constructs its own problem",
         ),
     ],
 )
