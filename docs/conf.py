@@ -1,4 +1,4 @@
-"""The settings of Sphinx, which makes the documentation from the texts in this folder: ``make docs``."""
+"""The settings of Sphinx, which builds the documentation from the texts in this folder: ``make docs``."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ maximum_signature_line_length = 90
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 suppress_warnings = ["ref.python"]
-"""A name that two modules publish is one object here: a link leads to either."""
+"""A name that two modules publish is one object here: a link leads to one of them."""
 
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]
-"""Every link of a text must lead somewhere. Names in signatures and docstrings are links only where they are public."""
+"""Every link of a text must have a target. Names in signatures and docstrings are links only where they are public."""

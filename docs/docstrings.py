@@ -15,7 +15,7 @@ _PUBLIC = re.compile(r"^(?:[A-Z]\w*[a-z]\w*|[a-z_]\w*(?:\.\w+)+)(?:\(\))?$")
 
 
 def as_rst(lines: Sequence[str]) -> list[str]:
-    """A docstring's lines, in which examples and indented formulas stay and all else is plain text.
+    """Convert a docstring's lines: examples and indented formulas stay, everything else is plain text.
 
     >>> as_rst(["The mean of `Clip` and x*y, with ``code``."])
     ['The mean of :py:obj:`.Clip` and x\\\\*y, with ``code``.', '']
@@ -57,7 +57,7 @@ def _written(block: list[str]) -> list[str]:
 
 
 def _items(block: list[str]) -> list[tuple[str, str]]:
-    """The items of a list: the mark and the text of each."""
+    """The items of a list: the marker and the text of each."""
     items: list[tuple[str, str]] = []
     for line in block:
         if found := _ITEM.match(line):
@@ -79,7 +79,7 @@ def _meanings(block: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _plain(text: str) -> str:
-    """Text with its marks of code, and all other markup escaped."""
+    """Text with its backquotes, and all other markup escaped."""
     made, end = "", 0
     for code in _CODE.finditer(text):
         made += _MARKUP.sub(r"\\\1", text[end : code.start()])

@@ -1,10 +1,10 @@
-"""The additions to Sphinx: examples that are run, texts that are made from the code, and docstrings in plain text.
+"""The additions to Sphinx: executed examples, texts generated from the code, and docstrings in plain text.
 
-The directive ``run`` holds commands and ``run-python`` Python. Both run when a page is made, and their output follows.
-The build fails where a command ends with another exit code than ``:exit:`` (0), or where the output lacks ``:shows:``.
+The directive ``run`` has commands and ``run-python`` Python. Both run when a page is built, and their output follows.
+The build fails where a command has another exit code than ``:exit:`` (0), or where the output lacks ``:shows:``.
 ``:lines:`` shows only the first lines of an output, and ``:figure:`` the file that a command writes with ``--output``.
 Commands run in the repository's folder; with ``:scratch:`` they run in an empty folder that all blocks of a page share.
-A block ``insert NAME`` is replaced by the text that the module of that name in ``docs/inserts`` makes from the code.
+A block ``insert NAME`` is replaced by the text that the module ``docs/inserts/NAME`` generates from the code.
 Formulas become MathML, which needs no script.
 A notebook of the gallery runs when its page is made (MyST-NB), and the page has a link to it with its outputs.
 """
@@ -37,7 +37,7 @@ _INSERT = re.compile(r"^```\{insert\} (.+)\n```$", re.MULTILINE)
 
 
 class Run(SphinxDirective):
-    """Commands, a line each, with what they print."""
+    """Commands, one per line, with their output."""
 
     has_content = True
     option_spec: ClassVar[dict[str, Any]] = {
@@ -49,7 +49,7 @@ class Run(SphinxDirective):
     }
 
     def run(self) -> list[nodes.Node]:
-        """The block of code, and the figure where there is one."""
+        """The block of code, and the figure if there is one."""
         place = _scratch(self.env.docname) if "scratch" in self.options else None
         figure = self.options.get("figure")
         with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +72,7 @@ class Run(SphinxDirective):
 
 
 class RunPython(SphinxDirective):
-    """Python, with what it prints."""
+    """Python code with its output."""
 
     has_content = True
     option_spec: ClassVar[dict[str, Any]] = {"shows": directives.unchanged, "lines": directives.positive_int}
@@ -129,7 +129,7 @@ def _docstring(_app: Sphinx, _kind: str, _name: str, _item: object, _options: ob
 def _signature(
     _app: Sphinx, _kind: str, _name: str, _item: object, _options: object, arguments: str | None, result: str | None
 ) -> tuple[str | None, str | None]:
-    """A signature that Python can read: the default of a field that a factory makes is written as three dots."""
+    """A signature that Python can parse: the default of a field with a factory is written as three dots."""
     return arguments and arguments.replace("<factory>", "..."), result
 
 
@@ -154,7 +154,7 @@ def _download(app: Sphinx, page: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register all of this with Sphinx."""
+    """Register these additions with Sphinx."""
     app.setup_extension("sphinx.ext.autodoc")
     app.add_directive("run", Run)
     app.add_directive("run-python", RunPython)

@@ -1,4 +1,4 @@
-"""``python -m docs.screens``: pictures of what commands print, made from what they print."""
+"""``python -m docs.screens``: pictures of the commands' output, generated from it."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ SCREENS = {
         ("$ dpfl-theory conform examples/rounds/dp_fedavg_mistaken.py:one_round --as dp-fedavg", 1),
     ),
 }
-"""The pictures: commands, and the exit codes that they end with."""
+"""The pictures: commands with their exit codes."""
 
 
 def picture(commands: tuple[tuple[str, int], ...]) -> str:
-    """The commands and what they print as an SVG that asks no other host for anything."""
+    """The commands and their output as a self-contained SVG."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     for command, code in commands:
         (ran,) = snippets.commands(command, code)

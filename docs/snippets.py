@@ -1,4 +1,4 @@
-"""The examples of the texts: each command and each piece of Python is run, and its output is kept."""
+"""The examples of the documentation: each command and each piece of Python is run, and its output is inserted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Ran:
-    """An example that was run: its text, and what it printed."""
+    """An example that was run: its text and its output."""
 
     shown: str
     printed: str
@@ -28,18 +28,18 @@ class Ran:
 def commands(
     text: str, code: int = 0, shows: str = "", folder: Path | None = None, place: Path | None = None
 ) -> list[Ran]:
-    """Run each command, a line that starts with ``$ dpfl-theory``; a backslash at its end continues it on the next.
+    """Run each command, a line that starts with ``$ dpfl-theory``; a backslash at its end continues it.
 
     folder: where the files named after ``--output`` are written; without it, where the commands run.
     place: where the commands run; without it, the repository's folder.
 
-    Raises InputError where a command ends with another exit code, or where the output of all lacks ``shows``.
+    Raises InputError where a command has another exit code, or where the output of all lacks ``shows``.
     """
     found = []
     for line in text.replace("\\\n", "\0").splitlines():
         shown = line.replace("\0", "\\\n")
         if not line.startswith("$ dpfl-theory "):
-            raise InputError(f"{shown!r} is no command: begin with '$ dpfl-theory '")
+            raise InputError(f"{shown!r} is not a command: start with '$ dpfl-theory '")
         words = shlex.split(line.replace("\0", " ").removeprefix("$ dpfl-theory "))
         if folder is not None:
             words = [str(folder / w) if before == "--output" else w for before, w in zip(["", *words], words)]
@@ -50,7 +50,7 @@ def commands(
 
 
 def python(text: str, shows: str = "") -> Ran:
-    """Run Python. Raises InputError where it prints nothing that has ``shows``; what it raises is raised."""
+    """Run Python. Raises InputError where its output lacks ``shows``, and its own exceptions."""
     with _silently() as out:
         exec(compile(text, "<documentation>", "exec"), {"__name__": "documentation"})
     ran = Ran(text.rstrip("\n"), out.getvalue())
@@ -81,7 +81,7 @@ def _told(ran: list[Ran], shows: str, text: str) -> None:
 
 @contextlib.contextmanager
 def _silently(place: Path | None = None) -> Iterator[io.StringIO]:
-    """In a folder (the repository's by default), without a store and without progress; the output is kept."""
+    """Run in a folder (the repository's by default), without a store and without progress; capture the output."""
     environment, before = dict(os.environ), Path.cwd()
     os.environ.update(DPFL_THEORY_STORE="off", DPFL_THEORY_HINTS="off", COLUMNS="120")
     os.chdir(place or ROOT)

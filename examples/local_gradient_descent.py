@@ -32,7 +32,7 @@ def short_step(_: Any, v: Mapping[str, Any]) -> str | None:
 
 
 def step(o: Oracle, points: list[Vector], s: Symbols) -> list[Vector]:
-    """One local step of every client, after the points were averaged where a period begins."""
+    """One local step of every client, after the points were averaged where a period starts."""
     shared = o.k % int(s.H) == 0
     points = [average(points)] * len(points) if shared else points
     return [x - s.gamma * o.gradient(x, m) for m, x in enumerate(points)]

@@ -1,4 +1,4 @@
-"""A theorem of one's own, stated and checked: gradient descent with Gaussian noise on the averaged gradient.
+"""Your own theorem, stated and checked: gradient descent with Gaussian noise on the averaged gradient.
 
 For convex, L-smooth, G-Lipschitz f_i and w_{k+1} = w_k - eta (grad f(w_k) + N(0, sigma^2 I)), eta <= 1/L:
 
@@ -20,7 +20,7 @@ from typing import Any
 from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol, checks
 
-# 1. The letters: name in formulas, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.
+# 1. The symbols: name in formulas, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.
 LETTERS = (
     Symbol("K", "rounds", (0, 0), "integer", "K"),
     Symbol("d", "dimension", (0, 0), "integer", "d"),
@@ -31,11 +31,11 @@ LETTERS = (
     Symbol("D", "initial distance ||w_0 - w*||", (0, 1), "nonnegative", r"\|w_0 - w^*\|"),
 )
 
-# 2. What is bounded: a mean over rounds and lanes of one of the package's observables.
+# 2. The bounded quantity: a mean over rounds and replicates of one of the package's observables.
 GAP = Expected("E_gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E}[f(w_k) - f(w^*)]", "expected suboptimality")
 
 
-# 3. The two sides, as named terms. Units are checked without being asked.
+# 3. The two sides, as named terms. Units are checked automatically.
 def sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"gap": (2 - 2 * s.eta * s.L) * s.E_gap},
@@ -43,7 +43,7 @@ def sides(s: Symbols) -> Sides:
     )
 
 
-# 4. The hypotheses: each says in one sentence why it fails, or None.
+# 4. The hypotheses: each returns one sentence on why it fails, or None.
 def small_step(problem: Any, values: Mapping[str, float]) -> str | None:
     ok = values["eta"] * values["L"] <= 1.0
     return None if ok else f"eta L = {values['eta'] * values['L']:.4g} exceeds 1"
@@ -54,7 +54,7 @@ def lipschitz(problem: Any, values: Mapping[str, float]) -> str | None:
     return None if largest <= values["G"] else f"some f_i has Lipschitz constant {largest:.4g} > G = {values['G']:.4g}"
 
 
-# 5. How to run it: a problem with certified constants, the algorithm, and the values of the letters.
+# 5. The run: a problem with certified constants, the algorithm, and the values of the symbols.
 def experiment(_: Statement, instance: Mapping[str, Any]) -> Any:
     import numpy as np
 
@@ -66,8 +66,8 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Any:
     c = problem.constants
     eta, rounds, start = float(instance["eta L"]) / c.L_max, int(instance["rounds"]), np.zeros(problem.d)
     sigma = float(instance["sigma/G"]) * c.G_max
-    # With one local step no gradient is longer than the threshold G, so clipping changes nothing; it bounds how far
-    # the run can travel, on which finite-sample confidence limits rest.
+    # With one local step no gradient is longer than the threshold G, so clipping changes nothing. It bounds how far
+    # the run can travel, on which finite-sample confidence limits depend.
     algorithm = algorithms.FedAvg(
         local_step=eta, bounding=algorithms.Clip(c.G_max * (1 + 1e-9)), sigma=sigma, noise="average"
     )

@@ -19,7 +19,7 @@ def sides(s: Symbols) -> Sides:
 
 
 def iterate(o: Oracle, state: tuple[Vector, Vector], s: Symbols) -> tuple[Vector, Vector]:
-    """x and y, of which x is looked at."""
+    """The state x and y, of which x is observed."""
     last, y = state
     x = y - o.gradient(y) / s.L
     return x, x + (x - last) * o.k / (o.k + 3)

@@ -3,8 +3,8 @@
 x_{k+1} = x_k - eta (grad f(x_k) + zeta_k),  zeta_k ~ N(0, sigma^2 I),  eta <= 2/(mu + L),  rho = 1 - eta mu:
     E ||x_K - x*||^2  <=  rho^(2K) D^2  +  eta^2 d sigma^2 (1 - rho^(2K))/(1 - rho^2)
 
-The bound is attained by f(x) = mu ||x||^2/2. What sigma makes private is the clipping of the records' gradients, which
-must leave them as they are: `privacy account` tells epsilon.
+The bound is attained by f(x) = mu ||x||^2/2. Privacy from sigma needs clipping of the records' gradients, which must
+leave them unchanged: `privacy account` computes epsilon.
 
 dpfl-theory check --file examples/private_gradient_descent.py
 """

@@ -1,4 +1,4 @@
-"""A theorem of one's own, checked for every convex, L-smooth function at once: gradient descent with step 1/L.
+"""Your own theorem, checked for every convex, L-smooth function at once: gradient descent with step 1/L.
 
     f(x_K) - f(x*)  <=  L ||x_0 - x*||^2 / (4 K + 2)
 
@@ -32,9 +32,9 @@ def sides(s: Symbols) -> Sides:
 
 
 def gradient_descent(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
-    """The method in PEPit's words, and each letter's value: a number, or a quantity of degree two; D is known by its
-    square. No constant stands anywhere, nor the bound: the letters are put into the sides above, where PEPit's own
-    examples have set_initial_condition(||x_0 - x*||^2 <= 1)."""
+    """The method in PEPit's terms, and each symbol's value: a number, or a quantity of degree two; D is known by its
+    square. Neither constants nor the bound are repeated: the symbols are inserted into the sides above, where PEPit's
+    own examples have set_initial_condition(||x_0 - x*||^2 <= 1)."""
     from PEPit import PEP
     from PEPit.functions import SmoothConvexFunction
 

@@ -16,8 +16,8 @@ from selection import concerned
 
 from dpfl_theory import console
 
-# The same examples on every run; HYPOTHESIS_PROFILE=explore looks for new ones. No example fails for want of time: that
-# examples are made slowly says more of the machine than of the test.
+# The same examples in every run; HYPOTHESIS_PROFILE=explore searches for new ones. No example fails because of time:
+# the time to generate examples depends more on the machine than on the test.
 UNTIMED = [HealthCheck.too_slow]
 settings.register_profile(
     "derandomised", derandomize=True, deadline=None, database=None, max_examples=30, suppress_health_check=UNTIMED
@@ -27,27 +27,27 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "derandomised"))
 
 pytest_plugins = ["pytester"]  # for the tests of the plugin
 
-# Tests compute; those of the store name one of their own.
+# Tests compute everything; the tests of the store name their own store.
 os.environ["DPFL_THEORY_STORE"] = "off"
-# One core for each of the workers: threads of a linear algebra that wait for each other take the others'.
+# One core for each worker: threads of a BLAS that wait for each other would occupy the cores of other workers.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Some look at what stands on stderr, and kernels may be compiled while they do.
+# Some tests read stderr, and kernels may be compiled meanwhile.
 os.environ["DPFL_THEORY_HINTS"] = "off"
-# So, too, is the progress of work that takes two seconds: on a busy machine that is any work.
+# The same holds for the progress of work that takes two seconds: on a busy machine that is any work.
 USUAL_QUIET, console.QUIET_SECONDS = console.QUIET_SECONDS, 1e9
 
-# A shell without job control has what it starts in the background ignore Ctrl-C, and so would all that tests interrupt.
+# A shell without job control makes its background jobs ignore Ctrl-C, and processes that tests interrupt inherit it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PACKAGE = Path(console.__file__).parent
 SHARE = 8
-"""Of the cases of an exhaustive test, how many there are to one that every run has; ``--exhaustive`` runs all."""
+"""Every run has one in this many cases of an exhaustive test; ``--exhaustive`` runs all."""
 BEGUN = pytest.StashKey[float]()
 CONCERNED = pytest.StashKey[dict[Path, int] | None]()
-"""The test files that a change concerns, in the order in which they are run; None where no change is asked about."""
+"""The test files that a change concerns, in the order of the run; None where no change is given."""
 FAULTS = "build/planted-faults.txt"
-"""The table of planted faults and what noticed them."""
+"""The table of planted faults and of the checks that detected them."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -71,7 +71,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--seconds",
         type=float,
         default=float("inf"),
-        help="begin no test after so many seconds: it is skipped",
+        help="start no test after this many seconds: it is skipped",
     )
 
 
@@ -91,7 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """What is collected stays: no search for garbage looks through it, now or while tests run."""
+    """Exclude the collected tests from garbage collection, now and while tests run."""
     gc.disable()
     try:
         return (yield)
@@ -104,7 +104,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     chosen = config.stash[CONCERNED]
     if chosen is not None and not collection_path.is_dir() and collection_path not in chosen:
         return True
-    # Of a module of the package, only examples in its text are run: where there is none, it need not be imported.
+    # Of a module of the package, only the examples in its text are run: without any, it need not be imported.
     own = PACKAGE in collection_path.parents and collection_path.suffix == ".py"
     return True if own and b">>>" not in collection_path.read_bytes() else None
 
@@ -115,7 +115,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Write down which check killed which planted fault (recorded by tests as the property ``kill``)."""
+    """Write which check killed which planted fault (recorded by tests as the property ``kill``)."""
     rows = sorted(
         value
         for reports in terminalreporter.stats.values()
@@ -133,13 +133,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture
 def usual_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Progress is told after two seconds, as where no tests run."""
+    """Progress is shown after two seconds, as outside of tests."""
     monkeypatch.setattr(console, "QUIET_SECONDS", USUAL_QUIET)
 
 
 def _keep_a_part(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that are marked ``slow`` are left out; of one that is marked ``exhaustive``, one case in ``SHARE`` is kept,
-    or as many as its mark says (``keep=2``), and always one, the same in every run."""
+    """Leave out tests that are marked ``slow``, and most cases of tests that are marked ``exhaustive``.
+
+    Of the latter, one case in ``SHARE`` is kept, or the number in the mark (``keep=2``), and always at least one. The
+    choice is the same in every run.
+    """
     if config.getoption("--exhaustive") or config.getoption("keyword") or any("::" in word for word in config.args):
         return
     cases: dict[str, list[pytest.Item]] = {}

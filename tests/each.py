@@ -1,4 +1,4 @@
-"""One test for all members of a list, in place of thousands that take less time than pytest needs to begin one."""
+"""One test for all members of a list, in place of thousands that take less time than pytest needs to start one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def of_each(cases: Iterable[Any], name: Callable[[Any], str]) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """The test that a law holds for each case; it goes on after a failure and names every case that fails.
+    """The test that a law holds for each case; it continues after a failure and names every case that fails.
 
     >>> @of_each([1, 2, 3], str)
     ... def test_odd(number: int) -> None:

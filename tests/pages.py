@@ -1,4 +1,4 @@
-"""A report's pages, read: elements and text of each, and whether what they link to is there."""
+"""Parsed pages of a report: elements and text of each, and whether the targets of their links exist."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ VOID = {"meta", "img", "br", "link", "input", "hr", "wbr"}
 
 
 class Page(HTMLParser):
-    """Elements with their attributes, and text, read where they are asked for: a report has many pages, and a test
-    looks at few. Fails then on tags that are not closed in order."""
+    """The elements of a page with their attributes, and its text. They are parsed on demand, since a report has many
+    pages, and a test reads few. The parser fails on tags that are not closed in order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ def pages_of(output: Path) -> dict[str, Page]:
 
 
 def broken_links(output: Path, pages: dict[str, Page]) -> list[tuple[str, str]]:
-    """The links and images of these pages that lead to no file, or to no place in it."""
+    """The links and images of these pages whose file, or place in the file, does not exist."""
     broken = []
     for name, page in pages.items():
         targets = [(a["href"], True) for a in page.all("a")] + [(a["src"], False) for a in page.all("img")]

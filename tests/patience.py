@@ -1,8 +1,8 @@
 """Time in tests: no test of a limit fails because the machine is slow.
 
-Each way waits for what must happen, and none for a number of seconds that a quiet machine would need: a limit that lets
-other work end grows until that has ended (`given_time`); an upper bound of seconds is one of a quiet machine's seconds
-(`Watch`); who waits for an event waits until it comes (`comes`), and only what hangs is ended (`HANGS`).
+Tests wait for events, not for the number of seconds that a quiet machine would need. A limit within which other work
+must finish grows until that work has finished (`given_time`). An upper bound is in seconds of a quiet machine
+(`Watch`). A test that waits for an event waits until it happens (`comes`), and only hanging work is ended (`HANGS`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import pytest
 T = TypeVar("T")
 
 HANGS = 600.0
-"""Seconds after which a process or an event that a test waits for has failed to come: no machine is so slow."""
+"""Seconds after which a process or an event that a test waits for counts as missing: no machine is so slow."""
 LOOP = 400_000
 QUIET_SECONDS = 0.018
-"""What so many additions take on a quiet machine."""
+"""The duration of the loop of `pace` on a quiet machine [s]."""
 
 
 def pace() -> float:
@@ -31,8 +31,8 @@ def pace() -> float:
 
 
 class Watch:
-    """Measures what is done inside, in seconds of a quiet machine: those of the wall clock over the larger pace of
-    before and after.
+    """Measure the duration of a block in seconds of a quiet machine: wall-clock time over the larger pace before or
+    after.
 
     >>> with Watch() as watch:
     ...     pass
@@ -54,9 +54,10 @@ class Watch:
 
 
 def given_time(attempt: Callable[[float], T], seconds: float) -> T:
-    """What an attempt with a limit of so many seconds returns. Where its assertions fail, perhaps since the limit also
-    ended what should have ended of itself, the limit is four times as long, until it is more than a minute: only what
-    fails with that, too, has failed.
+    """Return the result of an attempt with this time limit.
+
+    Its assertions may fail because the limit also ended work that should have finished. Then the limit is multiplied by
+    four, until it exceeds a minute. Only a failure with that limit counts.
 
     >>> def attempt(seconds):
     ...     assert seconds > 1.0
@@ -74,7 +75,7 @@ def given_time(attempt: Callable[[float], T], seconds: float) -> T:
 
 
 def comes(what: Callable[[], object]) -> bool:
-    """Whether something comes true, for which a test waits."""
+    """Wait for an event, and return whether it happened."""
     ends = time.monotonic() + HANGS
     while not (true := bool(what())) and time.monotonic() < ends:
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Which test files a change concerns: those whose imports reach a changed file, the most specific ones first."""
+"""The test files that a change concerns: those whose imports reach a changed file, the most specific ones first."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["concerned"]
 def concerned(files: Iterable[Path], change: Change) -> list[Path]:
     """Those of the test files that import a changed file, at any depth, or were changed themselves.
 
-    A file that reaches fewer modules comes first: it says more about the change. Imports by computed names do not
-    count: through the catalogue every test would reach every statement, whose own checks run all the same.
+    A file that reaches fewer modules comes first, because it is more specific. Imports by computed names do not count:
+    through the catalogue every test would reach every statement, whose own checks run all the same.
     """
     root = change.package.parent
     graph = Imports(change.package, (root, root / "tests"))

@@ -1,4 +1,4 @@
-"""The benchmarks' contestants compute the same runs, and one that does not gets no time. No time is asserted."""
+"""The benchmarks' contestants compute the same runs, and a wrong one gets no timing. No time is asserted."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def tiny(letter: str, jax: bool = False) -> list[Case]:
 @pytest.mark.parametrize("letter", names())
 @pytest.mark.parametrize("jax", [False, pytest.param(True, marks=with_jax)])
 def test_contestants_agree(letter: str, jax: bool) -> None:
-    """Normals of other generators are drawn with fixed seeds; with others 1 in 10^6 samples would be refused."""
+    """Normals of other generators are drawn with fixed seeds; with other seeds, 1 in 10^6 samples would be refused."""
     for case in tiny(letter, jax):
         assert case.contestants[0].name.startswith("dpfl_theory")
         assert len(case.contestants) >= 2
         assert sum(c.name.startswith("JAX") for c in case.contestants) >= int(jax)
-        last = replace(case, checkpoints=case.checkpoints[-1:])  # JAX compiles anew for each
+        last = replace(case, checkpoints=case.checkpoints[-1:])  # JAX compiles again for each
         errors = {c.name: error_of(last if jax else case, c) for c in case.contestants}
         assert {name: error for name, error in errors.items() if not error <= TOLERANCE} == {}
 
 
 @pytest.mark.parametrize("letter", [letter for letter in names() if letter != "e"])
 def test_noise_moves_what_is_timed(letter: str) -> None:
-    """What is timed has noise in it; without noise a second run gives the same numbers."""
+    """The timed computation includes noise; without noise a second run gives the same numbers."""
     for case in tiny(letter):
         for contestant in case.contestants:
             rounds = case.checkpoints[-1]
@@ -157,7 +157,7 @@ def test_what_is_not_reached_in_the_time_is_told() -> None:
 
 
 def test_a_search_for_counterexamples_counts_its_instances() -> None:
-    """The case with a bound that forgets the dimension, which the recorded run has not."""
+    """A case whose bound omits the dimension, unlike the recorded run."""
     from benchmarks.falsifiers import CASES, measure
 
     (case,) = (i for i, c in enumerate(CASES) if c.id == "shulgin2025.lemma3")

@@ -1,4 +1,4 @@
-"""Laws that every statement of the catalogue obeys: whoever adds one inherits these tests."""
+"""Laws that every statement of the catalogue obeys: a new statement inherits these tests."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from dpfl_theory.validation import available, load
 ALL = statements.all_statements()
 IDS = {s.id for s in ALL}
 LISTED = dict(line.split() for line in (Path(__file__).parent / "catalogue_ids.txt").read_text().splitlines())
-"""Every id of the papers, and the first letters of the methods that it must have at least."""
+"""Every id of the papers, and the first letters of the methods that it must have."""
 BESIDE = {"das2022.eq35"}
-"""Steps that the list leaves out, entered because their verdict matters for what rests on them."""
+"""Steps that the list omits, entered because other statements depend on their verdict."""
 
 every = of_each(ALL, lambda s: s.id)
 
 
 def test_the_backbone_is_there() -> None:
-    """The statements that the first release promises."""
+    """The catalogue has the statements that the first release promises."""
     promised = "theorem4a theorem4b theorem6 theorem6.alpha theorem7 theorem7.alpha eq4 eq5 eq12 lemma8 lemma9 lemma10"
     assert {f"das2022.{name}" for name in f"{promised} fact1 fact2 definition5".split()} <= IDS
 
@@ -62,7 +62,7 @@ def test_every_id_is_entered_and_has_its_methods(name: str) -> None:
 
 
 UNITS_ALONE: frozenset[str] = frozenset()
-"""Listed with algebra, and still without a check by it that the units of their formula do not give by themselves."""
+"""Statements listed with algebra that still have no check by it other than the units of their formula."""
 
 
 @of_each(sorted(name for name, letters in LISTED.items() if "A" in letters), str)
@@ -135,7 +135,7 @@ def test_its_recorded_verdict_follows_from_its_checks(statement: Statement) -> N
 
 @every
 def test_only_what_was_read_is_accused(statement: Statement) -> None:
-    """A refuted statement has an erratum, or shows the remark of the statement that it is another reading of."""
+    """A refuted statement has an erratum, or shows the remark of the statement of which it is another reading."""
     if statement.expected == "violated":
         remarked = statements.get(statement.reading_of).remark if statement.reading_of else None
         shows = remarked is not None and remarked.shown_by == statement.id
@@ -191,8 +191,8 @@ PROOFS = proof_graph([Entry(s.id, s) for s in ALL])
 
 @every
 def test_what_an_erratum_affects_rests_on_it(statement: Statement) -> None:
-    """Else the proof map draws no way from one to the other. What rests on it through others need not be named: the
-    pages and `errata` add it."""
+    """Otherwise the proof map draws no path between them. Indirect dependencies need not be named: the pages and
+    `errata` add them."""
     if statement.erratum is None:
         return
     named, survivors = set(statement.erratum.affects), set(statement.erratum.survives)

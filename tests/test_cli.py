@@ -1,4 +1,4 @@
-"""The command line as its users meet it: what it prints where, its exit codes, and what it leaves behind."""
+"""The command line as users see it: its output on each stream, its exit codes, and the files that it writes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Output = pytest.CaptureFixture[str]
 
 
 def refused(capsys: Output, *arguments: str, code: int = 2) -> str:
-    """Run a command that must fail with one sentence on stderr and nothing on stdout; returns the sentence."""
+    """Run a command that must fail with one sentence on stderr and nothing on stdout; return the sentence."""
     assert main(arguments) == code
     out, err = capsys.readouterr()
     assert out == ""
@@ -41,7 +41,7 @@ def refused(capsys: Output, *arguments: str, code: int = 2) -> str:
 
 
 def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own."""
+    """Run a command in a separate process."""
     command = [sys.executable, "-m", "dpfl_theory", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False, **options)  # type: ignore[call-overload,no-any-return]
 
@@ -197,7 +197,7 @@ def test_own_theorem_holds(capsys: Output) -> None:
 
 
 def test_own_theorem_without_its_dimension_is_refuted(capsys: Output, tmp_path: Path) -> None:
-    """The example's check can fail: a bound that forgets the factor d is found out, in every format."""
+    """The example's check can fail: a bound that omits the factor d is refuted, in every format."""
     wrong = tmp_path / "wrong.py"
     text = EXAMPLE.read_text()
     assert text.count("s.eta * s.d * s.sigma") == 1
@@ -228,13 +228,13 @@ def test_text_marks_what_differs_and_says_why(capsys: Output, tmp_path: Path) ->
 def test_ids_may_name_statements_of_the_file(capsys: Output) -> None:
     own = "mine.noisy-gradient-descent"
     arguments = ["check", own, ID, "--file", str(EXAMPLE), "--method", "algebra", "--format", "json"]
-    assert main(arguments) == 3  # nothing but the units of one's own was looked at
+    assert main(arguments) == 3  # only the units of the user's statement were checked
     assert set(json.loads(capsys.readouterr().out)["summary"]["statements"]) == {own, ID}
     assert f"did you mean {own!r}?" in refused(capsys, "check", "mine.noisy-gradient", "--file", str(EXAMPLE))
 
 
 def test_a_spent_budget_is_undecided(capsys: Output) -> None:
-    assert main(["check", ID, "--method", "monte-carlo", "--budget", "1e-3"]) == 2  # not a way to write a time
+    assert main(["check", ID, "--method", "monte-carlo", "--budget", "1e-3"]) == 2  # an invalid format of a time
     capsys.readouterr()
     assert (
         main(["check", ID, "--method", "monte-carlo", "--budget", ".000001", "--format", "json", "--device", "cpu"])
@@ -320,14 +320,14 @@ symbolic.equal = names["equal"]
 
 @pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_an_internal_error_without_a_message_says_where(jobs: str, tmp_path: Path) -> None:
-    """In this process or another: the line of the package that called the library which failed."""
+    """It names the line of the package that called the failing library, also in another process."""
     (tmp_path / "sitecustomize.py").write_text(MUTE)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
     done = run("check", "das2022.fact1", "--method", "algebra", "--jobs", jobs, env=environment)
     assert done.returncode == 70, done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
-    sentence = done.stderr.splitlines()[-1]  # what comes before is progress
+    sentence = done.stderr.splitlines()[-1]  # earlier lines are progress
     found = re.fullmatch(
         r"dpfl-theory: internal error: AssertionError without a message in (\S+), line (\d+) "
         r"\(DPFL_DEBUG=1 shows the traceback\)",

@@ -1,4 +1,4 @@
-"""The command `privacy audit`: what it tells, what it refuses, and its exit code."""
+"""The command `privacy audit`: its output, its refusals, and its exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`check --certificate`: the file, what is said of it, combinations that are refused; and the report's links."""
+"""`check --certificate`: the file, the messages about it, refused combinations; and the report's links."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_file_that_was_changed_is_not_verified(kept: tuple[Path, Path], tmp_pa
 
 
 def test_what_is_said(kept: tuple[Path, Path], tmp_path: Path, capsys: Output) -> None:
-    """How many certificates there are, of how many checks, and the command that verifies them."""
+    """The message has the number of certificates, the number of checks, and the command that verifies them."""
     file = tmp_path / "one proof.json"
     line = ["check", FALSE, "--method", "worst-case", "--jobs", "1", "--certificate", str(file)]
     assert main(line) == 0
@@ -142,7 +142,7 @@ def test_the_page_links_certificates_and_script(kept: tuple[Path, Path]) -> None
 
 
 def test_a_certificate_that_proves_nothing_is_not_linked(kept: tuple[Path, Path], tmp_path: Path) -> None:
-    """Evidence is a file that anyone can change; what it had before is taken away."""
+    """Evidence is a file that anyone can change; an earlier link is removed."""
     folder, _ = kept
     document = json.loads((folder / "evidence" / "check.json").read_text())
     (tmp_path / "evidence").mkdir()

@@ -50,7 +50,7 @@ def test_nothing_changed_is_an_empty_document(
     capsys: Output, change: list[Path], format_: str, chosen: str | None
 ) -> None:
     change.append(PACKAGE.parent / "README.md")
-    ids = [] if chosen is None else [chosen]  # what the whole catalogue rests on is asked once
+    ids = [] if chosen is None else [chosen]  # the dependencies of the whole catalogue are requested once
     assert main(["check", *ids, "--changed-since", "main", "--format", format_]) == 0
     out, err = capsys.readouterr()
     assert err == "nothing changed since main on which these checks depend\n"
@@ -76,7 +76,7 @@ def test_a_change_is_combined_with_every_other_choice(capsys: Output, change: li
     assert found(capsys) == set()
     assert "unknown method" in refused(capsys, *since, "--method", "privaci")
     change[:] = [EXAMPLE]
-    assert main([*since, "--file", str(EXAMPLE), "--method", "algebra"]) == 3  # nothing but its units was looked at
+    assert main([*since, "--file", str(EXAMPLE), "--method", "algebra"]) == 3  # only its units were checked
     assert found(capsys) == {s.id for s in statements.load_file(EXAMPLE)}
 
 
@@ -172,7 +172,7 @@ STATEMENTS = (Statement("mine.one", "lemma", "t", Source("mine", "here"), "text"
 def test_a_check_off_its_record_is_told_alike_in_every_format(
     tmp_path: Path, capsys: Output, verdict: str, expected: str, code: int
 ) -> None:
-    """Also where another check refutes the statement as recorded, so that its own verdict stays."""
+    """This holds also where another check refutes the statement as recorded, so that its own verdict stays."""
     file = tmp_path / "mine.py"
     file.write_text(DIFFERING.replace("VERDICT", repr(verdict)).replace("EXPECTED", repr(expected)))
     run = ["check", "--file", str(file), "--format"]

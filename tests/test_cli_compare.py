@@ -1,5 +1,5 @@
-"""`dpfl-theory recommend` without an algorithm: the user's own clients, a table or JSON, one sentence for all that is
-missing."""
+"""`dpfl-theory recommend` without an algorithm: the user's own clients, a table or JSON, one sentence for all missing
+inputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TINY = Plan(points=16, lanes=2, generations=2, finalists=3, second=6, best=2, th
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "usual", lambda problem: TINY)
-    monkeypatch.setattr(compare, "RULED", {})  # what rules say is tested by itself
+    monkeypatch.setattr(compare, "RULED", {})  # the rules have their own tests
     monkeypatch.setattr(minimum_budget, "_PLAN", TINY)
     monkeypatch.setattr(threads, "usable_cores", lambda: 1)
 

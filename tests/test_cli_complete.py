@@ -1,4 +1,4 @@
-"""What shells are offered, by the protocol that they speak, and help that is found by -h."""
+"""Shell completion, by the protocols of the shells, and help by -h."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLI = Path(dpfl_theory.__file__).parent / "cli"
 
 
 def asking(words: str, shell: str = "bash") -> dict[str, str]:
-    """The variables by which a shell asks for the last of these words."""
+    """The variables by which a shell requests completions of the last of these words."""
     count = len(words.split()) - (0 if words.endswith(" ") else 1)
     return {
         "_DPFL_THEORY_COMPLETE": f"complete_{shell}",
@@ -34,7 +34,7 @@ def asking(words: str, shell: str = "bash") -> dict[str, str]:
 
 
 def asked(words: str, shell: str = "bash", **more: str) -> list[str]:
-    """What a shell is offered for the last of these words, which may be empty."""
+    """The completions of the last of these words, which may be empty."""
     environment = {**os.environ, **asking(words, shell), **more}
     if shell != "bash":
         del environment["COMP_WORDS"]
@@ -50,7 +50,7 @@ def test_commands_are_offered_before_they_are_named() -> None:
 
 
 def answered(words: str) -> list[str]:
-    """The same in this process."""
+    """The same, computed in this process."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         for name, value in asking(words).items():
@@ -88,7 +88,7 @@ def test_validations_in_zsh_and_fish() -> None:
 
 
 def test_what_is_completed_is_found_without_heavy_imports() -> None:
-    """A shell waits for it: no NumPy, no algebra, no statement's module."""
+    """A shell waits for the completion: no NumPy, no algebra, no statement's module is imported."""
     code = (
         "import sys; from dpfl_theory.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
@@ -107,7 +107,7 @@ def test_what_is_completed_is_found_without_heavy_imports() -> None:
 @pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_can_be_installed(shell: str) -> None:
-    """The script that a shell reads asks by the variable that is answered."""
+    """The script that a shell reads uses the variable to which the command responds."""
     environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     command = [sys.executable, "-m", "dpfl_theory", "--show-completion", shell]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS, check=True)
@@ -140,7 +140,7 @@ def test_help_of_the_main_commands_has_examples(capsys: Output) -> None:
 
 
 def test_modules_begin_with_the_commands_that_they_have() -> None:
-    """By that a command is found without importing the others."""
+    """This finds a command without importing the others."""
     for path in CLI.glob("[!_]*.py"):
         for name in commands_of(path.stem):
             assert name in application(name).commands, name

@@ -1,4 +1,4 @@
-"""`dpfl-theory recommend --confirm`: a table, JSON and a picture of a recommendation's neighbourhood, and refusals."""
+"""`dpfl-theory recommend --confirm`: a table, JSON and a figure of a recommendation's neighbourhood, and refusals."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_table_says_where_both_optima_lie_and_how_sure_that_is(capsys: Outpu
         assert f"{line['measured_least']:.3g}" in row
     assert "bound: shulgin2025.theorem2, min over k of E||grad f(x^k)|| [F/X]" in out
     assert f"a ratio of {expected['cost']['ratio']:.3g}" in out
-    assert "with probability 0.01 at most, all comparisons counted" in out
+    assert "with probability at most 0.01, for all comparisons together" in out
     assert main([*COMMAND, *GIVEN]) == 0
     assert "around this choice" not in capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""`list` and `show`: order, search, patterns, filters, what a terminal shows, and what theorems are made of."""
+"""`list` and `show`: order, search, patterns, filters, output on a terminal, and building blocks of theorems."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_lines_fit_a_terminal(width: int) -> None:
 
 
 def shown(*arguments: str, **variables: str) -> str:
-    """What a command writes to a terminal of 100 columns."""
+    """The output of a command on a terminal of 100 columns."""
     parent, child = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **variables}
     command = [sys.executable, "-m", "dpfl_theory", *arguments]
@@ -209,10 +209,10 @@ def test_show_takes_patterns_and_several(capsys: Output) -> None:
         (["check", "das2023"], "did you mean 'das2022'?"),
         (["check", "das2022.theorm4*"], "no statement's id matches"),
         (["show", "sampling of clients"], "dpfl-theory list 'sampling of clients' looks for it"),
-        (["errata", "das2022.eq4"], "letters are about papers: give das2022"),
+        (["errata", "das2022.eq4"], "errata are listed by paper: give das2022"),
         (["validate", "das2022.figure22"], "did you mean 'das2022_figure2'?"),
         (["show", "problem", "hubr"], "unknown problem 'hubr': did you mean 'huber'?"),
-        (["show", "problem"], "dpfl-theory list problems has them"),
+        (["show", "problem"], "dpfl-theory list problems shows them"),
         (["chekc"], "Did you mean 'check'?"),
         (["privacy", "acount"], "did you mean 'account'?"),
     ],
@@ -240,10 +240,10 @@ def test_validations_are_named_by_patterns_and_by_ids_with_dots() -> None:
     assert _named([], known_) == known_
 
 
-# the things that theorems and configurations are made of
+# building blocks of theorems and configurations
 
 LEAST = {"classes": 2}
-"""How many there are at least of what there are few."""
+"""The minimum number of items of the kinds with few items."""
 
 
 @pytest.mark.parametrize("name", sorted(kinds()))
@@ -287,7 +287,7 @@ def test_what_is_listed_is_what_there_is(capsys: Output) -> None:
 
 @pytest.mark.parametrize("name", sorted(kinds()))
 def test_what_is_said_of_an_item_rests_on_no_other_line(name: str) -> None:
-    """Lists are sorted and filtered, so that nothing stands above 'the same'."""
+    """Lists are sorted and filtered, so that 'the same' would refer to nothing."""
     wrong = [
         i.name for i in kinds()[name].items() if re.match(r"(as|the same|like|so)\b(?! for)", i.what, re.IGNORECASE)
     ]

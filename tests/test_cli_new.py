@@ -1,4 +1,4 @@
-"""`new ci` and `new examples`: what they write can be used, and nothing that is there is lost."""
+"""`new ci` and `new examples`: the written files work, and no existing file is lost."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_workflow_may_do_little_and_names_its_versions(workflow: dict[str, A
 def test_what_pip_is_to_install_is_told_and_may_be_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """This version is on no package index: who writes the workflow is told what to do, in it as well."""
+    """This version is on no package index: the command and the workflow itself tell the user what to do."""
     monkeypatch.chdir(tmp_path)
     assert main(["new", "ci", "--output", "a.yml"]) == 0
     assert f"dpfl-theory=={__version__} is on no package index yet: commit its wheel" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Ctrl-C during a check, with real signals: what has ended is shown or kept, and nothing looks whole that is not."""
+"""Ctrl-C during a check, with real signals: finished results are shown or stored, and partial ones are marked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAITS = """    import time
 
 @pytest.fixture
 def waiting(tmp_path: Path) -> Path:
-    """A user's file whose check of units ends at once, and whose runs begin and wait."""
+    """A user's file whose check of units ends at once, and whose runs start and wait."""
     head = next(line for line in EXAMPLE.splitlines() if line.startswith("def ") and "instance" in line)
     lines = EXAMPLE.splitlines(keepends=True)
     at = next(i for i, line in enumerate(lines) if line.startswith(head))
@@ -80,7 +80,7 @@ def test_several_processes(waiting: Path) -> None:
     assert out == "" or "incomplete: 1 of 3 checks" in out  # two of them may wait before the third is there
     last = "1 of 3 checks are finished; the store is off, so that the same command starts again\n"
     assert err.endswith("dpfl-theory: interrupted\n")
-    assert ("not whole" in out) == (last in err)  # nothing is said where nothing has ended
+    assert ("incomplete" in out) == (last in err)  # no message where nothing is finished
 
 
 @pytest.mark.exhaustive

@@ -1,4 +1,4 @@
-"""`dpfl-theory privacy`: what its commands answer, that the numbers are the package's, and how they refuse."""
+"""`dpfl-theory privacy`: the output of its commands, whose numbers are the package's, and their refusals."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ PROGRESS = re.compile(r"(\w+: +\d+% after \d+ s .*\n)*")
 
 
 def answered(capsys: Output, *command: str) -> Any:
-    """The JSON document that a command writes to stdout; stderr has nothing but progress, on a slow machine."""
+    """The JSON document that a command writes to stdout; stderr has at most progress, on a slow machine."""
     assert main(["privacy", *command, "--format", "json"]) == 0
     out, err = capsys.readouterr()
     assert PROGRESS.fullmatch(err)
@@ -75,7 +75,7 @@ def told(capsys: Output, *command: str) -> str:
 
 
 def refused(capsys: Output, *command: str) -> str:
-    """Run a command that must fail with one sentence on stderr and nothing on stdout; returns the sentence."""
+    """Run a command that must fail with one sentence on stderr and nothing on stdout; return the sentence."""
     assert main(["privacy", *command]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -205,7 +205,7 @@ def test_little_noise_has_a_large_epsilon_that_protects_nothing(capsys: Output, 
     assert 0.8 * sampled["epsilon"]["high"] < sampled["epsilon"]["low"] < document["epsilon"]["low"]
 
 
-# what an answer is about
+# the setting of a result
 
 SETTING = {"unit", "neighbours", "multiplier", "sampling", "observer", "noise"}
 
@@ -242,7 +242,7 @@ def test_what_the_multiplier_multiplies() -> None:
 
 
 def test_the_observer_decides_whose_noise_counts(capsys: Output) -> None:
-    """The same multiplier of the sum: a message that the server sees has 1/sqrt(r) of it."""
+    """With the same multiplier of the sum, a message that the server sees has 1/sqrt(r) of it."""
     common = ("account", "--algorithm", "dp-fedavg", *arguments(FULL), "--delta", "1e-5", "--view")
     third, server = (answered(capsys, *common, view) for view in ("third-party", "server"))
     assert "no single message" in third["setting"]["observer"]
@@ -589,7 +589,7 @@ def test_the_options_are_made_on_demand() -> None:
     assert "privacy" in done.stdout
 
 
-# what is refused
+# refusals
 
 RUN = ("account", "--algorithm", "dp-fedavg", *arguments(FULL))
 BUDGET = ("--epsilon", "1", "--delta", "1e-5")

@@ -1,4 +1,4 @@
-"""`dpfl-theory recommend`: it answers what the package answers, takes the options of the contract, and refuses."""
+"""`dpfl-theory recommend`: its results are the package's, it takes the options of the contract, and its refusals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpfl_theory.recommend import recommend, settings
 
 Output = pytest.CaptureFixture[str]
 
-# The options that other people's scripts rely on.
+# The options on which other people's scripts rely.
 CONTRACT = {
     "dp-scaffnew": "clients dim smoothness strong-convexity distance gradient-norm-at-optimum clip epsilon delta "
     "calibration constant",
@@ -42,7 +42,7 @@ def arguments(algorithm: str, inputs: dict[str, Any], rule: str = "printed") -> 
 
 
 def refused(capsys: Output, *command: str) -> str:
-    """Run a command that must fail with one sentence on stderr and nothing on stdout; returns the sentence."""
+    """Run a command that must fail with one sentence on stderr and nothing on stdout; return the sentence."""
     assert main(command) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -173,7 +173,7 @@ def test_text_tells_what_and_why(capsys: Output, monkeypatch: pytest.MonkeyPatch
 
 
 def test_both_noises_are_told(capsys: Output) -> None:
-    """hou2023's example: the accountant's noise is recommended with the paper's beside it, or the other way round."""
+    """hou2023's example: the accountant's noise is recommended and the paper's is shown too, or vice versa."""
     inputs = {k: v for k, v in INPUTS["dp-scaffnew"].items() if k != "calibration"}
     for constant, calibration, lines in (
         (4.0, "accountant", ("gives epsilon = 8 (requested: 8)", "gives epsilon = 5.832 (requested: 8)")),
@@ -268,7 +268,7 @@ def test_help_names_every_option(capsys: Output) -> None:
 
 
 def test_its_options_cost_no_heavy_import() -> None:
-    """The command line imports every module to find the commands: this one brings no numerics with it."""
+    """The command line imports every module to find the commands: this one imports no numerics."""
     heavy = ["numpy", "scipy", "sympy", "mpmath", "dp_accounting", "cvxpy"]
     code = f"import sys, dpfl_theory.cli.recommend; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Work on a Dask cluster of workers on this machine gives what one process gives, and outlives its workers."""
+"""Work on a Dask cluster on this machine gives the same results as one process, and survives the loss of workers."""
 
 from __future__ import annotations
 
@@ -43,8 +43,7 @@ def serve():
 if __name__ == "__main__":
     serve()
 """
-"""A cluster in a process of its own: what its threads and sockets leave behind is not reported by a test that comes
-later."""
+"""A cluster in a separate process, so that a later test does not report leftovers of its threads and sockets."""
 
 
 SCRIPT = """
@@ -69,7 +68,7 @@ def draw(data):
 
 
 class Local:
-    """A cluster of workers on loopback, in a process of its own."""
+    """A cluster of workers on loopback, in a separate process."""
 
     def __init__(self, workers: int, threads: int) -> None:
         command = [sys.executable, "-c", CLUSTER.format(workers=workers, threads=threads)]
@@ -78,7 +77,7 @@ class Local:
         self.scheduler_address = self._process.stdout.readline().strip()  # type: ignore[union-attr]
 
     def workers(self) -> list[int]:
-        """The process ids of its workers now."""
+        """The process ids of its current workers."""
         self._process.stdin.write("\n")  # type: ignore[union-attr]
         return [int(pid) for pid in self._process.stdout.readline().split()]  # type: ignore[union-attr]
 
@@ -88,7 +87,7 @@ class Local:
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[Local]:
-    """Workers with one thread each."""
+    """A cluster of workers with one thread each."""
     made = Local(WORKERS, 1)
     yield made
     made.close()
@@ -108,7 +107,7 @@ def failing() -> int:
 
 
 def deadly(place: Path) -> int:
-    """Kills its worker the first time."""
+    """A piece that kills its worker the first time."""
     if not place.exists():
         place.write_text("once")
         os.kill(os.getpid(), signal.SIGKILL)
@@ -159,7 +158,7 @@ def test_a_piece_that_loses_its_worker_is_begun_again(local: Local, tmp_path: Pa
 
 @pytest.mark.slow
 def test_killed_workers_cost_nothing_but_time(local: Local) -> None:
-    """With each tenth piece that is done some worker is killed, five in all; Dask's nannies begin others."""
+    """After each tenth finished piece a worker is killed, five in all; Dask's nannies start others."""
     killed, told = list[int](), list[int]()
 
     def done(i: int, _: int) -> None:
@@ -176,7 +175,7 @@ def test_killed_workers_cost_nothing_but_time(local: Local) -> None:
 
 
 def _evidence(text: str) -> Any:
-    """Evidence without the times that it took."""
+    """Evidence without its durations."""
     found = json.loads(text)
     for one in found["evidence"]:
         del one["seconds"]
@@ -196,7 +195,7 @@ def test_checks_of_a_users_file_give_the_same_evidence(local: Local, tmp_path: P
 
 
 def elsewhere(place: str) -> None:
-    """Puts a worker into another folder, and makes it refuse to open any store."""
+    """Put a worker into another folder, and make it refuse to open any store."""
     import sys
 
     def refuse(event: str, arguments: object) -> None:
@@ -211,8 +210,8 @@ def elsewhere(place: str) -> None:
 def test_what_workers_make_is_in_the_coordinators_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    """The workers are in a folder of their own and cannot open a store: evidence, points and figures travel back, and
-    the second time nothing is computed."""
+    """The workers are in a separate folder and cannot open a store: evidence, points and figures travel back, and the
+    second run computes nothing."""
     from distributed import Client
 
     own, scripts = tmp_path / "own", tmp_path / "scripts"
@@ -272,7 +271,7 @@ def test_where_there_is_no_scheduler_that_is_said(capsys: Output, monkeypatch: p
 
 @pytest.mark.slow
 def test_a_sweep_gives_the_same_file_with_the_same_cell_that_fails(local: Local, tmp_path: Path) -> None:
-    """Each cell has a process of its own on its worker, which could be ended."""
+    """Each cell runs in a separate process on its worker, which could be ended."""
     words = ["sweep", "--set", "problem.name=quadratic", "--set", "algorithm.name=dp-fedavg", "--set", "rounds=5"]
     words += ["--set", "algorithm.sigma=0.01", "--set", "grid.problem.rank=[2,3,9]", "--set", "grid.seed=[1,2]"]
     here, there = tmp_path / "here.csv", tmp_path / "there.csv"
@@ -285,7 +284,7 @@ def test_a_sweep_gives_the_same_file_with_the_same_cell_that_fails(local: Local,
 
 @pytest.mark.slow
 def test_a_piece_that_always_kills_its_worker_is_given_up(local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last test here: the nannies may not begin all of the workers again that it takes."""
+    """This test is the last one here, because the nannies may not restart all workers that it kills."""
     monkeypatch.setattr(cluster, "LIVES", 1)
     work = [partial(os._exit, 9), partial(slow, 1)]
     with on(local.scheduler_address), pytest.raises(EnvironmentFault, match="piece 1 of 2 has lost 1 workers"):

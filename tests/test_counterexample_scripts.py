@@ -22,7 +22,7 @@ ALLOWED = {"numpy", "math", "fractions", "itertools", "mpmath", "scipy", "statis
 NUMBER = re.compile(r"-?\d+(?:/\d+|(?:\.\d+)?(?:e-?\d+)?)")
 
 LONG = {"comparison.py"}
-"""Scripts that take ten seconds."""
+"""Scripts that take about ten seconds."""
 
 every = pytest.mark.parametrize("cause", CAUSES.values(), ids=lambda c: c.id)
 running = pytest.mark.parametrize(
@@ -52,7 +52,7 @@ json.dump(told, sys.stdout)
 
 
 def turned(text: str) -> str:
-    """A script with every comparison that it asserts turned round."""
+    """A script with every asserted comparison reversed."""
     tree = ast.parse(text)
     asserts = [node for node in tree.body if isinstance(node, ast.Assert)]
     assert asserts
@@ -64,8 +64,8 @@ def turned(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def told(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What each script that a test of this run asks for prints, and what it raises, as it is or turned round: one
-    isolated process runs them all."""
+    """The output and the error of each script in this run, unchanged or with reversed comparisons: one isolated process
+    runs them all."""
     sources = dict[str, str]()
     for item in request.session.items:
         if isinstance(item, pytest.Function) and item.path == Path(__file__) and "told" in item.fixturenames:
@@ -111,7 +111,7 @@ def test_it_runs_and_prints_the_numbers_of_the_letter(cause: Cause, told: dict[s
 @pytest.mark.exhaustive(keep=3)
 @running
 def test_it_decides_by_itself(cause: Cause, told: dict[str, Any]) -> None:
-    """The script asserts that the counterexample is one: with every comparison turned round it fails."""
+    """The script asserts that the counterexample is valid: with every comparison reversed it fails."""
     assert "AssertionError" in told[f"{cause.id} turned"]["error"]
 
 

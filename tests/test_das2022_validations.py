@@ -1,4 +1,4 @@
-"""The validations of das2022: how Theorem 4 measures one point, and that lines of Figures 1 to 3 stay in bands."""
+"""The validations of das2022: the measurement of one point for Theorem 4, and bands of the lines in Figures 1 to 3."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_certified_q_of_appendix_f() -> None:
 
 
 def planted_series(context: Context, initialisation: str, threshold: float, method: str) -> dict[str, Any]:
-    """Runs whose lanes differ much, and three runs on other instances that lie far from them."""
+    """Runs whose replicates differ much, and three runs on other instances that are far from them."""
     draw = np.random.default_rng([len(initialisation), int(threshold), len(method)])
     steps, lanes = len(setting.STEPS[initialisation]), setting.lanes_at(context, threshold)
     found = {
@@ -55,7 +55,7 @@ def planted_series(context: Context, initialisation: str, threshold: float, meth
 
 @pytest.mark.parametrize("figure", [das2022_figure1, das2022_figure2, das2022_figure3])
 def test_a_line_never_leaves_its_own_band(figure: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The band is of the same runs as the line that it surrounds (the three runs of the paper's figure are others)."""
+    """The band comes from the same runs as its line (the three runs of the paper's figure are others)."""
     monkeypatch.setattr(setting, "series", planted_series)
     (drawn,) = figure.draw(figure.compute(Context())).values()
     compared = 0

@@ -1,4 +1,4 @@
-"""Wheel and source distribution hold what git holds, and the one makes the other. (`make dist-check` installs them.)"""
+"""Wheel and source distribution have all files of git, and build each other. (`make dist-check` installs them.)"""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from benchmarks.distribution.workflow import steps
 
 ROOT = Path(__file__).parents[1]
 CARRIED = ("validations", "examples")
-"""Folders beside the package that the wheel carries inside it."""
+"""Folders next to the package that the wheel contains inside it."""
 BUILD = "import sys; from setuptools import build_meta as b; print(getattr(b, sys.argv[1])(sys.argv[2]))"
 
 
 def build(source: Path, kind: str, target: Path) -> Path:
-    """The distribution that a folder of sources makes, without anything that lies in this environment's source tree."""
+    """Build a distribution from a folder of sources, without other files of this environment's source tree."""
     target.mkdir(exist_ok=True)
     command = [sys.executable, "-c", BUILD, f"build_{kind}", str(target)]
     done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=HANGS, check=False)
@@ -37,7 +37,7 @@ def build(source: Path, kind: str, target: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def tracked() -> list[str]:
-    """What git has, or would have with the next commit."""
+    """The files that git has, or would have with the next commit."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANGS, check=True)
@@ -48,7 +48,7 @@ def tracked() -> list[str]:
 
 @pytest.fixture(scope="module")
 def built(tracked: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
-    """The wheel, the source distribution, and the wheel that is built from the latter."""
+    """The wheel, the source distribution, and the wheel built from the latter."""
     place = tmp_path_factory.mktemp("distribution")
     for name in tracked:
         (place / "tree" / name).parent.mkdir(parents=True, exist_ok=True)

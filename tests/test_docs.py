@@ -1,4 +1,4 @@
-"""What the README and the pages that are not executed show is true: code runs, numbers are as printed."""
+"""The README and the pages that are not executed are correct: code runs, numbers are as printed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_table_of_papers_is_the_catalogue() -> None:
 
 
 def test_the_check_is_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    """Except for the seconds at the end of a line."""
+    """The output is the shown one, except for the seconds at the end of a line."""
     (shown,) = (b for b in blocks(README, "console") if "theorem3 --method privacy" in b)
     command, expected = shown.split("\n", 1)
     assert main(command.removeprefix("$ dpfl-theory ").split()) == 0
@@ -71,7 +71,7 @@ def test_the_check_is_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_tour_in_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (tour,) = (b for b in blocks(README, "python") if "pytest" not in b)  # the other one: test_pytest_plugin
+    (tour,) = (b for b in blocks(README, "python") if "pytest" not in b)  # test_pytest_plugin covers the other one
     exec(compile(tour, "README.md", "exec"), {})
     out = capsys.readouterr().out
     assert "units holds" in out
@@ -101,7 +101,7 @@ def test_the_worst_case_page_gives_what_it_says() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCREENS)
 def test_a_picture_shows_what_the_commands_print(name: str) -> None:
-    """But for digits, which another machine may round otherwise."""
+    """Only digits may differ, which another machine may round otherwise."""
     drawn, kept = picture(SCREENS[name]), (ROOT / "docs" / name).read_text()
     assert re.sub(r"[0-9.]+", "#", drawn) == re.sub(r"[0-9.]+", "#", kept)
     assert "https://" not in kept
@@ -120,7 +120,7 @@ def test_the_commands_name_what_exists() -> None:
         for text in (README, *BY_HAND)
         for command in re.findall(r"^\$ dpfl-theory (.*?)(?: +#.*)?$", text, re.MULTILINE)
     ]
-    assert len(commands) >= 35  # a regular expression that finds them no more would find fewer
+    assert len(commands) >= 35  # a broken regular expression would find fewer
     used = {word for command in commands for word in command.split()}
     named = {"list", "show", "check", "falsify", "plot", "validate", "reproduce", "conform", "privacy", "recommend"}
     assert named | {"simulate", "sweep", "store"} <= used
@@ -132,7 +132,7 @@ def test_the_commands_name_what_exists() -> None:
 
 
 def test_the_privacy_commands_give_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    """Those of the README are among those of the guide."""
+    """The commands of the README are among those of the guide."""
     shown, short = (
         next(b for b in blocks(text, "console") if "privacy account" in b) for text in (page("guides/privacy"), README)
     )
@@ -147,7 +147,7 @@ def test_the_privacy_commands_give_what_is_shown(capsys: pytest.CaptureFixture[s
 
 
 def test_folders_and_links_exist() -> None:
-    """Of the pages of the documentation the build looks at links."""
+    """The build of the documentation checks the links of its own pages."""
     for text in (README, CONTRIBUTING):
         for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
             assert target.startswith("https://") or (ROOT / target).exists(), target
@@ -175,7 +175,7 @@ def test_the_worked_example_gives_the_numbers_shown(capsys: pytest.CaptureFixtur
 
 
 def test_the_theorem_that_new_writes_gives_the_numbers_shown(tmp_path: Path) -> None:
-    """And a right side of a quarter is refuted."""
+    """The numbers are the shown ones, and a right side of a quarter is refuted."""
     (shown,) = (b for b in blocks(README, "console") if "sharper_rate" in b)
     printed = re.findall(r"^holds +([\d.]+) +mine.sharper-rate +(exact|worst-case) +(.*?) {2,}", shown, re.M)
     assert len(printed) == 3

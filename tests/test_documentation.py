@@ -1,4 +1,4 @@
-"""The documentation site: its examples print their outputs, its links lead somewhere, and the reference is complete."""
+"""The documentation site: examples print their outputs, link targets exist, and the reference is complete."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dpfl_theory.sweep.algorithms import algorithms
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 INNER = re.compile(r"dpfl_theory\.(cli|kernels|templates|report|statements\.[a-z]+\d{4})\b")
-"""Commands, kernels, the files that ``new`` writes, the report's pages and the papers' statements are no interface."""
+"""Modules outside the public interface: commands, kernels, templates, the report's pages and papers' statements."""
 
 
 def sphinx(source: Path, output: Path) -> subprocess.CompletedProcess[str]:
@@ -55,7 +55,7 @@ def sphinx(source: Path, output: Path) -> subprocess.CompletedProcess[str]:
 
 
 def imported(text: str) -> set[str]:
-    """The package's modules that Python imports."""
+    """The package's modules that Python code imports."""
     found = set()
     for node in ast.walk(ast.parse(text)):
         names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
@@ -147,7 +147,7 @@ def test_every_method_has_a_tutorial_with_a_fault_that_it_finds() -> None:
 
 
 def test_the_reference_has_what_examples_and_texts_import() -> None:
-    """And the packages that say with ``__all__`` what is public."""
+    """It also has the packages that declare their public names with ``__all__``."""
     pages = "".join(page.read_text() for page in (DOCS / "reference" / "python").glob("*.md"))
     shown = set(re.findall(r"automodule:: (\S+)", pages))
     package = ROOT / "dpfl_theory"
@@ -213,7 +213,7 @@ def test_a_false_page_fails_the_build(tmp_path: Path, text: str, cause: str) -> 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All pages, as ``make docs`` makes them."""
+    """All pages, as ``make docs`` builds them."""
     pytest.importorskip("furo", reason="Sphinx is not installed: make docs installs it")
     output = tmp_path_factory.mktemp("documentation")
     done = sphinx(DOCS, output)

@@ -1,4 +1,4 @@
-"""What work usually takes, and the order that follows: long pieces begin early, and kernels are compiled once."""
+"""Expected durations of work, and the resulting order: long pieces start early, and kernels are compiled once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpfl_theory.validation.tasks import seconds_of, together
 
 
 def test_what_is_recorded_is_there() -> None:
-    """Names that change fall back on a mean, which is no harm as long as they are few."""
+    """Changed names fall back to a mean, which is harmless for a few of them."""
     known = {(s.id, c.method, c.name) for s in statements.all_statements() for c in checks_of(s)}
     named = {
         (id_, method, name)
@@ -50,7 +50,7 @@ def test_scripts_that_share_runs_take_their_sum() -> None:
 
 
 def makespan(order: Sequence[int], cost: Sequence[float], cores: int) -> float:
-    """When the last piece ends, if each core takes the next one as soon as it is free."""
+    """The time at which the last piece ends, if each core takes the next one as soon as it is free."""
     free = [0.0] * cores
     for piece in order:
         heapq.heappush(free, heapq.heappop(free) + cost[piece])
@@ -67,7 +67,7 @@ def test_no_core_idles_at_the_end(cores: int) -> None:
     assert order[0] == len(pairs), "kernels are compiled first"
     simulated = {i for i, (_, c) in enumerate(pairs) if c.method == "monte-carlo"}
     symbolic = set(range(len(pairs))) - simulated
-    assert set(order[1 : 1 + len(symbolic)]) == symbolic, "beside checks that need none, which fill the first page"
+    assert set(order[1 : 1 + len(symbolic)]) == symbolic, "next to checks that need none, which fill the first page"
     least = sum(cost) / cores
     chosen = makespan(order, cost, cores)
     assert chosen <= 1.02 * least
@@ -95,7 +95,7 @@ def test_the_file_is_made_from_evidence(tmp_path: Path, monkeypatch: pytest.Monk
     validations = {"standard": {"v": 3.2}}
     assert made == {"methods": {"exact": 0.2}, "checks": {"a.b": {"exact": {"z": 2.0}}}, "validations": validations}
 
-    # A run of another profile, with fewer checks, leaves what it does not have.
+    # A run of another profile, with fewer checks, keeps the entries that it lacks.
     (place / "check.json").write_text(
         json.dumps({"profile": "standard", "evidence": [check("x", 0.7), check("y", 1.3)]})
     )

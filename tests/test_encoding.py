@@ -1,4 +1,4 @@
-"""Terminals and locales without UTF-8: no command fails on what it prints, JSON stays JSON, files are UTF-8."""
+"""Terminals and locales without UTF-8: no command fails on its output, JSON stays JSON, files are UTF-8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts, summaries and exit codes: what other people's scripts rely on."""
+"""Verdicts, summaries and exit codes, on which other people's scripts rely."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_verdict_of_a_statement(verdicts: list[str], formed: str) -> None:
 @pytest.mark.parametrize(
     ("algebra", "other", "formed"),
     [
-        ("holds", "inconclusive", "inconclusive"),  # the right units do not make a bound true
+        ("holds", "inconclusive", "inconclusive"),  # correct units do not make a bound true
         ("holds", "not-applicable", "inconclusive"),
         ("violated", "holds", "violated"),
         ("inconclusive", "holds", "holds"),
@@ -131,7 +131,7 @@ def test_summary_keeps_statements_apart() -> None:
 
 
 def test_a_statement_is_not_holding_while_its_refutation_is_undecided() -> None:
-    """As when the budget ended before the check that refutes it."""
+    """This happens when the budget ended before the check that refutes it."""
     found = [evidence(), Evidence("a", "monte-carlo", "counterexample", "inconclusive", "violated", "budget")]
     found.append(Evidence("a", "monte-carlo", "harmless", "holds", "holds", "fine"))
     summary = summarise(found, {"a": "violated"}, 1e-6, 1.0)

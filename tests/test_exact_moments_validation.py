@@ -1,4 +1,4 @@
-"""The validation of exact second moments: fewer lanes agree, and faulty algorithms do not."""
+"""The validation of exact second moments: fewer replicates agree, and faulty algorithms do not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def exact() -> Any:
 
 
 def deviation(comparison: Any, lanes: int, seed: int = 0) -> float:
-    """The mean less the exact value, in standard errors."""
+    """The mean minus the exact value, in standard errors."""
     values = comparison.replicates(lanes, seed, "cpu")
     return float((values.mean() - float(comparison.exact)) / (values.std() / math.sqrt(lanes) + 1e-12))
 
@@ -39,7 +39,7 @@ def test_every_mean_is_the_exact_one(exact: Any) -> None:
 
 
 class Forgetful(Scaffold):
-    """Control variates stay those of the warm start."""
+    """A fault: control variates stay those of the warm start."""
 
     def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
         after, round_ = super().round(context, state, k)
@@ -47,7 +47,7 @@ class Forgetful(Scaffold):
 
 
 class Late(Scaffold):
-    """The server's control variate is one round late."""
+    """A fault: the server's control variate is one round late."""
 
     def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
         after, round_ = super().round(context, state, k)
@@ -55,7 +55,7 @@ class Late(Scaffold):
 
 
 class Eager(Scaffold):
-    """Users outside the cohort change their control variates too."""
+    """A fault: users outside the cohort also change their control variates."""
 
     def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
         after, round_ = super().round(context, state, k)
@@ -64,7 +64,7 @@ class Eager(Scaffold):
 
 
 class Leaky(EF21):
-    """The memories take up the noise of the server's estimate."""
+    """A fault: the memories include the noise of the server's estimate."""
 
     def round(self, context: Context, state: EF21State, k: int) -> tuple[EF21State, Round]:
         after, round_ = super().round(context, state, k)
@@ -77,17 +77,17 @@ def as_(kind: type) -> Callable[[Any], Any]:
 
 
 def louder(right: Any) -> Any:
-    """Local noise of a variance 14% too large."""
+    """A fault: the variance of the local noise is 14% too large."""
     return replace(right, gradient=replace(right.gradient, deviation=1.07 * right.gradient.deviation))
 
 
 def without_share(right: Any) -> Any:
-    """1/M in place of 1/(lM)."""
+    """A fault: 1/M in place of 1/(lM)."""
     return replace(right, global_step=right.global_step * right.cohort.size / 3)
 
 
 def whole_batches(right: Any) -> Any:
-    """All records in each step, with the same noise."""
+    """A fault: all records are in each step, with the same noise."""
     multiplier = right.gradient.noise_multiplier / right.gradient.share
     return replace(right, gradient=replace(right.gradient, share=1.0, noise_multiplier=multiplier))
 
@@ -118,7 +118,8 @@ def test_a_faulty_algorithm_is_noticed(exact: Any, name: str, fault: Callable[[A
 
 
 def test_every_comparison_is_as_precise_as_it_says(exact: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At a tenth of the script's precision: the pilot's deviation is right within a fifth for all, so the lanes too."""
+    """At a tenth of the script's precision, the pilot's deviation is right within a fifth for all comparisons, and so
+    is the number of lanes."""
     monkeypatch.setattr(exact.script, "PILOT", 5000)
     monkeypatch.setattr(exact.script, "PRECISION", 0.016)
     for found in exact.script.compute(Profile(profile="full"))["comparisons"]:

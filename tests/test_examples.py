@@ -1,4 +1,4 @@
-"""Theorems from outside, in files of their own: short, true, and planted faults are found."""
+"""Theorems of other papers, in separate files: they are short and true, and planted faults are found."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ FAULTS = {
     ],
     "worst_case.py": [("4 * s.K + 2", "4 * s.K + 4", {"worst-case"})],
 }
-"""Parts of each file, what is planted in their place, and the methods that must refute it."""
+"""Parts of each file, the faults planted in their place, and the methods that must refute them."""
 
 
 def verdicts(file: Path, methods: tuple[str, ...] = ()) -> list[Any]:
@@ -91,7 +91,7 @@ def test_a_planted_fault_is_found(name: str, number: int, tmp_path: Path) -> Non
 
 
 def test_a_bound_that_is_too_loose_to_be_checked_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    """A constant of local gradient descent that is half as large stays true: no check notices, and that is told."""
+    """With half a constant, local gradient descent's bound stays true: no check detects it, and the output says so."""
     file = EXAMPLES / "local_gradient_descent.py"
     (statement,) = load_file(file)
     assert main(["check", "--file", str(file), "--method", "exact", "--format", "json"]) == 0
@@ -135,8 +135,8 @@ def test_a_step_beyond_its_limit_is_outside() -> None:
 
 @pytest.mark.slow
 def test_the_two_rounds_are_told_apart() -> None:
-    """One conforms; of the other's three mistakes two are named, and the third once these are mended. Whether the noise
-    is divided by |S| too, as it is, cannot be told beside the third: both names are listed."""
+    """One conforms. Of the other's three mistakes two are named, and the third after these are corrected. The third one
+    hides whether the noise is also divided by |S|, as it is: both names are listed."""
     rounds = EXAMPLES / "rounds"
     assert dpfl_theory.conform(function_named(f"{rounds / 'dp_fedavg.py'}:one_round"), "dp-fedavg", runs=0).conforms
     mistaken = rounds / "dp_fedavg_mistaken.py"

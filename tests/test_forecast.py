@@ -1,4 +1,4 @@
-"""The forecast of a run, on clocks that are slowed down and pieces whose recorded cost is wrong."""
+"""The forecast of a run, with slowed clocks and pieces whose recorded cost is wrong."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dpfl_theory.forecast import Forecast
 def forecasts(
     recorded: list[float], true: list[float], jobs: int, slow: float
 ) -> tuple[list[tuple[float, float]], float]:
-    """Pairs (when, seconds left by the forecast), once a second, of a run of these pieces; and when it ends.
+    """Simulate a run of these pieces: pairs (time, forecast seconds left), once a second, and the time of its end.
 
-    Each piece takes its true seconds times the factor by which the clock is slowed down.
+    Each piece takes its true seconds times the factor by which the clock is slowed.
     """
     now = [0.0]
     forecast = Forecast(jobs, recorded.__getitem__, lambda: now[0], settled=15.0)
@@ -39,7 +39,7 @@ def forecasts(
 
 
 def worst(found: list[tuple[float, float]], end: float, after: float) -> tuple[float, float]:
-    """The smallest and the largest ratio of the forecast to the truth, while some share of the run is over."""
+    """The smallest and the largest ratio of the forecast to the truth, after this share of the run."""
     ratios = [left / (end - at) for at, left in found if after * end <= at <= 0.9 * end]
     return min(ratios), max(ratios)
 
@@ -56,14 +56,14 @@ def test_recorded_seconds_need_not_be_this_machines(slow: float, jobs: int) -> N
 
 
 def test_load_that_begins_in_the_middle_is_noticed() -> None:
-    """Pieces of the second half take five times as long: the forecast is wrong before, and right once it is seen."""
+    """Pieces of the second half take five times as long: the forecast is wrong before, and right after the change."""
     true = [cost * (1.0 if i < 40 else 5.0) for i, cost in enumerate(PIECES)]
     found, end = forecasts(PIECES, true, 2, 4.0)
     assert worst(found, end, 0.7)[0] > 0.4
 
 
 def test_a_last_piece_that_does_not_end_is_not_about_to_end() -> None:
-    """One piece takes a hundred times what is recorded. A forecast from shares alone would stay at some seconds."""
+    """One piece takes a hundred times its recorded time. A forecast only from shares would stay at some seconds."""
     recorded = [1.0] * 40
     found, end = forecasts(recorded, [1.0] * 39 + [100.0], 2, 2.0)
     late = [(at, left) for at, left in found if at > 0.5 * end]
@@ -76,7 +76,7 @@ def test_a_last_piece_that_does_not_end_is_not_about_to_end() -> None:
 
 
 def test_one_process_at_the_end_is_not_two() -> None:
-    """The longest piece begins last: while it runs, the other core is idle."""
+    """The longest piece starts last: while it runs, the other core is idle."""
     pieces = [1.0] * 40 + [30.0]
     found, end = forecasts(pieces, pieces, 2, 1.0)
     assert worst(found, end, 0.4)[0] > 0.7

@@ -1,5 +1,5 @@
-"""Everything that reads keeps its promises, in small; and which ones would be missed. Thousands of inputs for each
-reader are in benchmarks/fuzz/FUZZ.md (`make soak`)."""
+"""Fuzzing of all parsers with few inputs, and planted faults that it must find. benchmarks/fuzz/FUZZ.md has thousands
+of inputs for each parser (`make soak`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INPUTS = 12
 @pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("reader", READERS, ids=[reader.name for reader in READERS])
 def test_nearly_right_input_gets_an_answer_or_a_sentence(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is interrupted has ended, and a reader answers, before it must be taken for stuck on the slowest machine."""
+    """Each parser returns or is interrupted before it would count as stuck on the slowest machine."""
     monkeypatch.setattr(contract, "ENOUGH", HANGS)
     monkeypatch.setattr(contract, "HANGS", HANGS)
     ended = Counter[str]()

@@ -1,4 +1,4 @@
-"""What the validations of hou2023 rest on: their noise, their theory, and how they decide where an optimum lies."""
+"""The foundations of hou2023's validations: their noise, their theory, and their decisions about optima."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpfl_theory.statements.formula import letters_of, prescription_of
 
 @pytest.fixture(scope="module")
 def hou() -> Any:
-    """The helpers beside the scripts, imported as the scripts import them."""
+    """The helpers next to the scripts, imported as the scripts import them."""
     from validations.hou2023 import _figure12, _limits, _setting, _sweeps, _theory
 
     return SimpleNamespace(base=_setting, figure12=_figure12, limits=_limits, sweeps=_sweeps, theory=_theory)
@@ -83,7 +83,7 @@ def test_runs_are_algorithm_1_and_2(hou: Any, quadratic: Any) -> None:
 def test_noise_of_both_algorithms_has_the_variance_of_one_message(hou: Any, quadratic: Any) -> None:
     """At the minimiser of one round, f moves by (L-weighted) noise only: E f - f* = sigma^2 tr(H)/(2 N).
 
-    4000 lanes; a z value beyond 5 has probability below 1e-6.
+    With 4000 replicates, a z value beyond 5 has probability below 1e-6.
     """
     problem = quadratic.problem
     here = hou.base.Setting("start", problem, problem.constants.w_star)
@@ -127,7 +127,7 @@ def test_optimum_of_clear_cases(hou: Any) -> None:
 
 
 def test_without_differences_the_end_is_trivial(hou: Any) -> None:
-    """Values at the floor are equal in all lanes: nothing is better than one local step."""
+    """Values at the floor are equal in all replicates: no number of local steps is better than one."""
     samples = np.array([[1e-12] * 5, [1e-12] * 5, [1e-3] * 5])
     found = hou.limits.optimum((1, 2, 4), samples)
     assert found.trivial
@@ -137,7 +137,8 @@ def test_without_differences_the_end_is_trivial(hou: Any) -> None:
 
 
 def test_a_trivial_optimum_is_rarely_taken_for_another(hou: Any) -> None:
-    """All means equal: an end is as good as any. At 1% a count as large as the limit has probability below 1e-6."""
+    """All means are equal, so an end is as good as any. At 1% a count as large as the limit has probability below
+    1e-6."""
     rng = np.random.default_rng(1)
     trials, grid, most = 2000, tuple(range(8)), stats.binom.ppf(1 - 1e-6, 2000, hou.limits.FALSE_ALARM)
     found = [hou.limits.optimum(grid, np.exp(rng.normal(size=(8, 32)))) for _ in range(trials)]
@@ -152,13 +153,13 @@ def test_more_grids_leave_more_values(hou: Any) -> None:
 
 
 def skewed(rng: np.random.Generator, means: list[float], shared: Any) -> Any:
-    """Lognormal samples (len(means), lanes) with these means, whose lanes go together."""
+    """Lognormal samples (len(means), lanes) with these means; the rows share their randomness by lane."""
     x = 0.8 * shared + 0.3 * rng.normal(size=(len(means), shared.size))
     return np.array(means)[:, None] * np.exp(x - (0.8**2 + 0.3**2) / 2.0)
 
 
 def test_ratios_of_smallest_means_are_covered_and_told_apart(hou: Any) -> None:
-    """The ratio is 3; near ties beside the best. At 1% a count as large as the limit has probability below 1e-6."""
+    """The ratio is 3, with near ties of the best. At 1% a count as large as the limit has probability below 1e-6."""
     rng = np.random.default_rng(3)
     trials, missed, seen = 400, 0, 0
     for _ in range(trials):
@@ -262,7 +263,7 @@ def test_figure_12_finds_a_made_up_optimum(hou: Any, off: float, verdict: str) -
 
 @pytest.mark.parametrize("known", [True, False])
 def test_figure_12_elsewhere_refutes_nothing_that_the_paper_says(known: bool) -> None:
-    """Whatever the data, the range of epsilon is ours: no claim is said to be not reproduced."""
+    """For any data, the range of epsilon is ours: no claim is reported as not reproduced."""
     from validations.hou2023 import hou2023_figure12 as script
 
     failed = [{"claim": str(i), "verdict": "not-reproduced", "paper": "-", "measured": "-"} for i in range(8)]

@@ -66,12 +66,14 @@ def told(self, *arguments):
 taped.Player.play = told
 sys.exit(main(sys.argv[1:]))
 """
-"""The command, which says when it has played the first rounds of many."""
+"""The command, which reports when it has run the first of many rounds."""
 
 
 def interrupted(command: list[str]) -> tuple[int, str, float, float]:
-    """A command that is interrupted after its first line: how it ended, its last words, how long that took, and in
-    seconds of a quiet machine."""
+    """Interrupt a command after its first line; return its exit code, its last output, and the time that the end took.
+
+    The time is in seconds, and in seconds of a quiet machine.
+    """
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -94,7 +96,7 @@ def test_where_python_never_hears_of_it() -> None:
 
 @pytest.mark.slow
 def test_a_long_run_hears_of_it(tmp_path: Path) -> None:
-    """Rounds are played for a part of a second at a time, however many there are."""
+    """Any number of rounds is run in parts that take less than a second each."""
     words = ["problem.name=quadratic", "algorithm.name=dp-fedavg", "algorithm.sigma=0.1", "rounds=1000000000"]
     words += ["every=1000", "lanes=64"]
     command = [sys.executable, "-c", LONG, "simulate", *(part for word in words for part in ("--set", word))]
@@ -131,7 +133,7 @@ def test_a_run_that_takes_longer_than_its_limit_has_failed(capsys: pytest.Captur
 
 
 def test_ctrl_c_waits_where_processes_are_begun() -> None:
-    """Also where another thread of the process gets the signal."""
+    """It waits also where another thread of the process receives the signal."""
     reached = []
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012
         with without_interrupts():

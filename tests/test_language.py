@@ -1,8 +1,13 @@
-"""The documentation and the help of the commands use the words of the glossary, in short sentences."""
+"""The documentation, the help of the commands and the texts of the package use the words of the glossary, in short
+sentences."""
 
 from __future__ import annotations
 
+import ast
+import io
 import re
+import tokenize
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -13,16 +18,17 @@ from dpfl_theory.cli import application
 ROOT = Path(__file__).parents[1]
 GLOSSARY = (ROOT / "docs" / "concepts" / "glossary.md").read_text(encoding="utf-8")
 WORDS = 25
-"""The most words of a sentence; lists and tables may have more."""
+"""The maximum number of words in a sentence; lists and tables may have more."""
 
 
 @cache
 def avoided() -> re.Pattern[str]:
     table = GLOSSARY.partition("## Words that the texts avoid")[2]
-    rows = re.findall(r"^\| ([a-z ,]+) \| .* \|$", table, re.MULTILINE)[1:]  # without the head
+    rows = re.findall(r"^\| ([a-z ,]+) \| .* \|$", table, re.MULTILINE)[1:]  # without the table's heading
     words = [word.strip() for row in rows for word in row.split(",")]
     assert len(words) >= 18
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b", re.IGNORECASE)
+    alternatives = "|".join(re.escape(word).replace("\\ ", r"\s+") for word in words)
+    return re.compile(rf"\b(?:{alternatives})\b", re.IGNORECASE)
 
 
 def pages() -> list[Path]:
@@ -36,7 +42,7 @@ def prose(text: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """Of paragraphs and items of lists; tables and headings are none."""
+    """The sentences of paragraphs and items of lists; tables and headings are not sentences."""
     kept = "\n".join(line for line in text.splitlines() if not line.startswith(("|", "#", ">", "![")))
     parts = re.split(r"(?<=[.?!:;])\s+|\n\s*\n|\n\s*(?:[*-]|\d+\.)\s", kept)
     return [part.strip() for part in parts if part.strip()]
@@ -74,3 +80,161 @@ def helps() -> dict[str, str]:
 
 def test_help_avoids_the_words() -> None:
     assert {name: found for name, text in helps().items() if (found := sorted(set(avoided().findall(text))))} == {}
+
+
+PACKAGE = ROOT / "dpfl_theory"
+PENDING = frozenset({
+    "algorithms", "checks", "conform", "kernels", "privacy", "problems", "recommend", "report", "semantics",
+    "statements", "validation",
+})  # fmt: skip
+"""Folders of the package whose texts are not clean yet. A clean folder is removed here; new folders must be clean."""
+CLEAN = ("", *sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py") if path.parent.name not in PENDING))
+"""Folders whose texts are clean; the first one is the package's own folder without its subfolders."""
+VALUES = {
+    ("cli/_output.py", "letter"): "a key of a document of the command `privacy constant`",
+    ("cli/_privacy.py", "letter"): "a key of a document of the command `privacy constant`",
+    ("errors.py", "told"): "the name of a function, in `__all__`",
+    ("glob_patterns.py", "alike"): "the name of a function, in `__all__`",
+    ("schemas/models.py", "told"): "the name of a function, in `__all__`",
+    ("store/file.py", "BEGIN IMMEDIATE"): "SQL",
+    ("store/schema.py", "BEGIN"): "SQL",
+    ("store/schema.py", "BEGIN IMMEDIATE"): "SQL",
+}
+"""Files, strings in them that are data as a whole, and why each is not a text."""
+QUOTATIONS: dict[tuple[str, str], str] = {}
+"""Files, excerpts of papers that are quoted in their texts, and where each is printed."""
+CODE = re.compile(r"^\s*(?:>>>|\.\.\.) .*$|``.*?``|`[^`]*`|\bNone\b", re.MULTILINE)
+"""Code within a text: examples, names in backquotes, and Python's None, which is not the word none."""
+SEVERAL = re.compile(r"[\"']\s*\n\s*[rRfF]{0,2}[\"']|\n\s*#")
+"""Where a text continues: from a string to the next one, and from a comment to the next line's."""
+DOCSTRING = re.compile(r'^ *[rR]?"""(.*?)"""', re.MULTILINE | re.DOTALL)
+EXAMPLES = re.compile(r"\\b\n(?:.*\S.*\n)*|^ *(?:>>>|\.\.\.|\|).*$", re.MULTILINE)
+"""Commands in the help of a command (behind a mark), Python, and tables."""
+
+
+def files(folder: str) -> list[Path]:
+    place = PACKAGE / folder
+    return sorted(place.rglob("*.py") if folder else place.glob("*.py"))
+
+
+def texts(source: str) -> Iterator[tuple[int, str]]:
+    """The line and the text of each string constant and comment; strings in a row are one text, and so are comments.
+
+    The fields of formatted strings are code, and become {}; strings within the fields are texts.
+    """
+    strings: list[tokenize.TokenInfo] = []
+    comments: list[tokenize.TokenInfo] = []
+    depth, lines = 0, source.splitlines(keepends=True)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        name = tokenize.tok_name[token.type]
+        depth += (name == "FSTRING_START") - (name == "FSTRING_END")
+        if depth or name in ("STRING", "FSTRING_END"):
+            strings.append(token)
+        elif name == "COMMENT":
+            comments.append(token)
+        elif name != "NL":
+            yield from _of_strings(strings, lines)
+            if comments:
+                yield comments[0].start[0], " ".join(comment.string.lstrip("# ") for comment in comments)
+            strings, comments = [], []
+
+
+def _of_strings(tokens: list[tokenize.TokenInfo], lines: list[str]) -> Iterator[tuple[int, str]]:
+    if not tokens:
+        return
+    (first, start), (last, end) = tokens[0].start, tokens[-1].end
+    rows = lines[first - 1 : last]
+    rows[-1] = rows[-1][:end]
+    rows[0] = rows[0][start:]
+    tree = ast.parse(f"({''.join(rows)})", mode="eval").body
+    if isinstance(tree, ast.JoinedStr):
+        parts = tree.values
+        yield first, "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in parts)
+        inner = [node for part in parts if isinstance(part, ast.FormattedValue) for node in ast.walk(part.value)]
+    else:
+        inner = [tree]
+    yield from ((first, node.value) for node in inner if isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def words_in(source: str, name: str = "") -> list[str]:
+    """The avoided words of a file's texts, each with its line."""
+    if not avoided().search(SEVERAL.sub(" ", source)):  # most files have none, also not in their code
+        return []
+    found = []
+    for line, text in texts(source):
+        if (name, text) in VALUES:
+            continue
+        for excerpt in (excerpt for file, excerpt in QUOTATIONS if file == name):
+            text = text.replace(excerpt, "")
+        found += [f"{name}:{line}: {word}" for word in avoided().findall(CODE.sub(" ", text))]
+    return found
+
+
+def long_sentences(source: str) -> list[str]:
+    """The sentences of a file's docstrings that have too many words; symbols of one letter do not count."""
+    return [
+        sentence
+        for docstring in DOCSTRING.findall(source)
+        for sentence in sentences(CODE.sub(" X ", EXAMPLES.sub("\n", docstring)))
+        if len(re.findall(r"[A-Za-z][\w'-]+", sentence)) > WORDS
+    ]
+
+
+@pytest.mark.parametrize("folder", CLEAN)
+def test_strings_and_comments_avoid_the_words(folder: str) -> None:
+    found = []
+    for path in files(folder):
+        found += words_in(path.read_text(encoding="utf-8"), path.relative_to(PACKAGE).as_posix())
+    assert found == []
+
+
+@pytest.mark.parametrize("folder", CLEAN)
+def test_sentences_of_docstrings_are_short(folder: str) -> None:
+    assert [s for path in files(folder) for s in long_sentences(path.read_text(encoding="utf-8"))] == []
+
+
+def test_the_allowed_strings_occur() -> None:
+    """An entry whose string was renamed is removed."""
+    for name, text in (*VALUES, *QUOTATIONS):
+        assert any(text in found for _, found in texts((PACKAGE / name).read_text(encoding="utf-8"))), (name, text)
+
+
+PLANTED = {
+    "docstring": '"""It is kept\n    beside the file."""\n',
+    "comment": "x = 1  # nobody\n# reads so\n# many of them\n",
+    "message": 'raise ValueError("so "\n    f"many {x} are begun")\n',
+    "inner string": "f\"{x or 'it is told'}\"\n",
+    "format": "f'it is {told!r}, told:>3{y:>{anew}}'\n",
+    "raw": 'r"a slip"\n',
+}
+"""Faults by place, each with a word that is in the texts of this file and one that is only code or none."""
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("docstring", ["beside"]),
+        ("comment", ["nobody", "so many"]),
+        ("message", ["so many", "begun"]),
+        ("inner string", ["told"]),
+        ("format", ["told"]),
+        ("raw", ["slip"]),
+    ],
+)
+def test_a_planted_word_is_found(place: str, expected: list[str]) -> None:
+    assert [found.rpartition(": ")[2].lower() for found in words_in(PLANTED[place])] == expected
+
+
+def test_code_is_no_text() -> None:
+    """Names, fields, examples and names in backquotes are code, and None is a value."""
+    code = (
+        'told = f"{told} {begin(letter)}"  # `told` is None\n\n\ndef f():\n    """>>> told(anew)\n\n    ``letter``"""\n'
+    )
+    assert avoided().search(code)
+    assert words_in(code) == []
+
+
+def test_a_planted_long_sentence_is_found() -> None:
+    words = " ".join(["word"] * (WORDS + 1))
+    assert long_sentences(f'def f():\n    """Short.\n\n    {words}.\n    """\n') == [f"{words}."]
+    assert long_sentences(f'def f():\n    """{words[5:]}.\n\n    >>> {words}\n    """\n') == []

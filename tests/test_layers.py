@@ -1,4 +1,4 @@
-"""One direction, no back and forth: a lower layer never imports a higher one."""
+"""Layers of the package: a lower layer never imports a higher one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 @cache
 def _run(path: Path) -> tuple[ast.AST, ...]:
-    """The statements that a file runs, within others too, without what is for type checking alone."""
+    """The Python statements that a file executes, also nested ones, without those only for type checking."""
     found, left = list[ast.AST](), list[ast.AST]([ast.parse(path.read_text())])
     while left:
         node = left.pop()
@@ -52,7 +52,7 @@ def _run(path: Path) -> tuple[ast.AST, ...]:
         found.append(node)
         for part in ("body", "orelse", "finalbody", "handlers", "cases"):
             inside = getattr(node, part, [])
-            left += inside if isinstance(inside, list) else []  # an expression's are no statements
+            left += inside if isinstance(inside, list) else []  # parts of an expression are not statements
     return tuple(found)
 
 
@@ -98,7 +98,7 @@ def test_the_scan_sees_an_upward_import(tmp_path: Path) -> None:
 
 @cache
 def _graph(root: Path) -> dict[str, set[str]]:
-    """Each module below a package's folder -> those that it imports anywhere, within functions too."""
+    """Each module below a package's folder -> the modules that it imports anywhere, also within functions."""
     files = {".".join((root.name, *p.relative_to(root).with_suffix("").parts)): p for p in root.rglob("*.py")}
     files = {name.removesuffix(".__init__"): path for name, path in files.items()}
     graph = {}
@@ -110,8 +110,8 @@ def _graph(root: Path) -> dict[str, set[str]]:
 
 
 def _in_circles(graph: dict[str, set[str]]) -> set[str]:
-    """The modules that lead back to themselves: what is left when those that lead nowhere, or that nothing leads to,
-    are taken away again and again."""
+    """The modules in import cycles: those that remain when modules without imports or importers are removed
+    repeatedly."""
     left = dict(graph)
     while True:
         reached = set().union(*left.values()) if left else set()
@@ -128,7 +128,7 @@ def test_no_circles() -> None:
 
 
 def test_a_repaired_theorem_is_read_in_a_few_files() -> None:
-    """What DP-FedAvg's theorem of noble2022 rests on in its paper's folder, itself included."""
+    """The dependencies of DP-FedAvg's theorem of noble2022 in its paper's folder, including itself."""
     graph, paper = _graph(ROOT), "dpfl_theory.statements.noble2022."
     reached, new = set[str](), {f"{paper}fedavg.theoremC_2_repaired"}
     while new:
@@ -152,7 +152,7 @@ def _defined(init: Path) -> set[str]:
 
 
 def test_no_package_defines_what_one_of_its_modules_would_replace() -> None:
-    """Python sets an imported module on its package: a function of that name there is gone from then on."""
+    """Python sets an imported module as an attribute of its package, which replaces a function of that name."""
     clashes = []
     for init in sorted(ROOT.rglob("__init__.py")):
         modules = {p.stem for p in init.parent.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()}

@@ -1,4 +1,4 @@
-"""Methods found by scan: a file more is a method more, everywhere."""
+"""Methods found by scan: a new file is a new method, everywhere."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BASE = statements.get("das2022.lemma8")
 
 @pytest.fixture
 def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A method in a file of its own, and what runs its checks."""
+    """A method in a separate file, with the module that runs its checks."""
     name = "by_eye"
     (tmp_path / f"{name}.py").write_text(DESCRIPTION.format(more="threads=False"))
     (tmp_path / "looking.py").write_text(RUNNER)

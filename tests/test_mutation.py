@@ -1,4 +1,4 @@
-"""The runner of mutants: changed code is really in place afterwards, wherever it was imported, and nothing else is."""
+"""The runner of mutants: changed code really is in place, wherever it was imported, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_an_equivalent_that_is_no_mutant_is_dead() -> None:
 
 
 def test_each_equivalent_changes_a_line_that_its_function_has() -> None:
-    """What the line was is still in the module; that the change is a mutant is seen when they run."""
+    """The original line is still in the module; the run of the mutants shows whether the change is a mutant."""
     folder = Path(__file__).parents[1] / "benchmarks" / "mutation"
     known = json.loads((folder / "equivalent.json").read_text())
     assert len(known) > 10

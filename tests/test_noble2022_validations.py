@@ -1,4 +1,4 @@
-"""What the validations of noble2022 rest on: how their claims decide, FedSGD's two readings, and rounded epsilons."""
+"""The foundations of noble2022's validations: decisions on claims, FedSGD's two readings, and rounded epsilons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpfl_theory.privacy.noble2022 import epsilon_recipe
 
 @pytest.fixture(scope="module")
 def helpers() -> Any:
-    """The helpers beside the scripts, imported as the scripts import them."""
+    """The helpers next to the scripts, imported as the scripts import them."""
     from validations.noble2022 import _epsilon, _setting, _table
 
     return SimpleNamespace(base=_setting, epsilon=_epsilon, table=_table)
@@ -32,9 +32,9 @@ def test_one_comparison_has_students_limits_and_more_have_wider_ones(helpers: An
 
 
 def test_simultaneous_limits_hold_together(helpers: Any) -> None:
-    """2000 claims of 6 true comparisons each: the share with a false limit is 5 % at most.
+    """In 2000 claims of 6 true comparisons each, the share with a false limit is at most 5 %.
 
-    A right helper fails with probability below 1e-4: P(Binomial(2000, 0.05) > 139) = 4e-5.
+    A correct helper fails with probability below 1e-4: P(Binomial(2000, 0.05) > 139) = 4e-5.
     """
     rng = np.random.default_rng(7)
     wrong = 0

@@ -1,4 +1,4 @@
-"""A number that a float cannot hold is refused wherever the command line reads numbers, and is not taken for 0."""
+"""The command line refuses numbers that a float cannot hold, and does not take them for 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library's messages name its arguments in backquotes, and the command line shows each as an option that it has."""
+"""The library's messages name arguments in backquotes, and the command line shows each as an existing option."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIBRARY = [p for p in ROOT.rglob("*.py") if p.relative_to(ROOT).parts[0] not in 
 
 @functools.cache
 def texts(path: Path) -> tuple[str, ...]:
-    """The string constants of a file that are no docstrings."""
+    """The string constants of a file except docstrings."""
     nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     docs = {id(n.value) for n in nodes if isinstance(n, ast.Expr)}
     return tuple(
@@ -51,7 +51,7 @@ def test_every_argument_in_backquotes_is_an_option() -> None:
 
 
 def test_no_message_of_the_library_names_an_option() -> None:
-    """Commands that are quoted whole, and git's own options, aside."""
+    """Complete commands in quotation marks and git's own options are exempt."""
     quoted = re.compile(r"dpfl-theory |^check --format|^--[a-z-]+$|^ --[a-z]+ ?|errata ")
     found = [(p.name, t) for p in LIBRARY for t in texts(p) if re.search(r"(^|\s)--[a-z]", t) and not quoted.search(t)]
     assert found == []

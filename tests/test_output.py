@@ -1,4 +1,4 @@
-"""What --output leaves behind: whole files through links, bytes into streams, and nothing replaced that is no file."""
+"""Files of --output: complete files through links, bytes into streams, and only files are replaced."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMMANDS = {
 
 
 def read_of(fifo: Path) -> tuple[threading.Thread, list[bytes]]:
-    """A reader of a FIFO, and what it has read."""
+    """A reader of a FIFO, and the data that it has read."""
     found: list[bytes] = []
     thread = threading.Thread(target=lambda: found.append(fifo.read_bytes()), daemon=True)
     thread.start()
@@ -129,7 +129,7 @@ def test_a_device_is_never_replaced(tmp_path: Path) -> None:
 
 
 def test_standard_output_may_be_named(tmp_path: Path) -> None:
-    """Also where the shell appends it to a file: what stands there stays."""
+    """This holds also where the shell appends it to a file: earlier content stays."""
     command = [sys.executable, "-m", "dpfl_theory", *CHECK, "--output", "/dev/stdout"]
     piped = subprocess.run(command, capture_output=True, check=True)
     assert piped.stdout.startswith(b"{")
@@ -165,7 +165,7 @@ def test_names_that_cannot_be_are_told_first(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("command", [CHECK, ["report"], ["new", "examples"], COMMANDS["simulate"]])
 def test_an_empty_name_is_told(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """It is what a shell gives for a variable that is not set, and not the folder where one is."""
+    """A shell passes it for a variable that is not set; it does not mean the working directory."""
     assert main([*command, "--output", ""]) == 2
     assert "to write is empty: give one" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""The report of theorems of one's own: the command that makes it, what it shows of them, and how it repeats them."""
+"""The report of user theorems: the command that builds it, its content, and the commands that reproduce them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def documents() -> dict[str, dict[str, Any]]:
 
 
 def test_one_command_checks_and_reports_and_the_page_tells_how_to_repeat_it(mine: Path, capsys: Output) -> None:
-    """Also what the first page says of it, beside its ratio: power, and how near the bound comes."""
+    """The first page also has its power and its tightness, next to its ratio."""
     runs = 'PRIVATE.checks({"K = 1": FEW["K = 1"]}, by=("exact", "monte-carlo"))'
     mine.write_text(mine.read_text().replace('PRIVATE.checks(FEW, by=("exact",))', runs))
     assert main(["report", "--file", str(mine), "--output", "rep", "--alpha", "1e-5", "--seed", "3"]) == 0
@@ -107,7 +107,7 @@ def test_what_an_empty_folder_is_told_works_as_it_is_typed(mine: Path, capsys: O
 
 def test_options_of_checks_need_a_file(mine: Path, capsys: Output) -> None:
     assert main(["report", "--output", "rep", "--seed", "3"]) == 2
-    assert "--seed is for checks, which only a file gets here: add --file, or leave it out" in capsys.readouterr().err
+    assert "--seed is for checks, which only --file runs here: add --file, or leave it out" in capsys.readouterr().err
     assert main(["report", "--output", "rep", "--file", "none.py"]) == 2
     assert "'none.py' does not exist" in capsys.readouterr().err
     assert list(Path().iterdir()) == [mine]

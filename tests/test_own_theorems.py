@@ -1,4 +1,4 @@
-"""A theorem of one's own from the first file on: what `new` writes, what `plot` draws, what evidence and page show."""
+"""A user theorem from its first file on: the output of `new` and `plot`, the evidence and the page."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def example(name: str) -> Statement:
 def test_what_new_writes_is_checked_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By three methods from one formula and one round; and a dropped dimension is found by all three."""
+    """Three methods check one formula and one round, and all three find an omitted dimension."""
     monkeypatch.chdir(tmp_path)
     assert main(["new", "theorem", "sharper-rate"]) == 0
     file = tmp_path / "sharper_rate.py"
@@ -63,7 +63,7 @@ def test_what_new_writes_is_checked_at_once(
 
 
 def test_an_instance_that_cannot_be_used_is_pointed_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The line of the instance, not the one in which the round begins."""
+    """The message has the line of the instance, not the one in which the round starts."""
     file = tmp_path / "mine.py"
     assert main(["new", "theorem", "mine", "--output", str(file)]) == 0
     text = file.read_text()
@@ -106,11 +106,11 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert "exists already: choose another name" in capsys.readouterr().err
     assert file.read_text() == "mine"
     assert main(["new", "theorem", "x", "--output", str(tmp_path / "x.txt")]) == 2
-    assert main(["new", "theorem", "x", "--output", str(tmp_path / "no" / "x.py")]) == 0  # its folder is made
+    assert main(["new", "theorem", "x", "--output", str(tmp_path / "no" / "x.py")]) == 0  # its folder is created
     assert (tmp_path / "no" / "x.py").is_file()
 
 
-# what checks could notice
+# errors that checks could detect
 
 
 def evidence(method: str, ratio: float, terms: dict[str, float], name: str = "c", low: float | None = None) -> Evidence:
@@ -145,7 +145,7 @@ def test_what_could_be_noticed_is_told(found: list[Evidence], told: str) -> None
 
 
 def test_the_shares_that_are_told_turn_the_verdict() -> None:
-    """Of exact evidence: a right side, or a term, that is smaller by a little more is refuted; a right side that is
+    """For exact evidence, a right side or a term that is smaller by a little more is refuted. A right side that is
     smaller by a little less is not."""
     from dpfl_theory.checks.runner import plan, run_plan
     from dpfl_theory.statements.formula import Symbols
@@ -173,8 +173,8 @@ def test_the_shares_that_are_told_turn_the_verdict() -> None:
 
 @pytest.mark.slow
 def test_terms_that_no_check_would_miss_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of local gradient descent's two small terms, either could be left out, at twenty times what is seen; and of
-    private gradient descent's none."""
+    """Either of local gradient descent's two small terms could be left out, at twenty times the largest ratio. None of
+    private gradient descent's terms could."""
     line = ["check", "--method", "exact", "--store", "off", "--sensitivity", "--file"]
     assert main([*line, str(EXAMPLES / "local_gradient_descent.py")]) == 0
     told = "no check here would detect if 'heterogeneity' or 'drift' were left out"
@@ -186,7 +186,7 @@ def test_terms_that_no_check_would_miss_are_told(capsys: pytest.CaptureFixture[s
 def test_sensitivity_says_what_it_tries_and_how_long_it_took(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its progress names the statement and the share, its seconds count, and its table says how coarse it is."""
+    """Its progress names the statement and the share, its seconds count, and its table states its resolution."""
     monkeypatch.setattr("dpfl_theory.console.QUIET_SECONDS", 0.0)
     monkeypatch.setattr("dpfl_theory.console.SPARSE_SECONDS", 0.0)
     file = str(EXAMPLES / "private_gradient_descent.py")
@@ -259,7 +259,7 @@ def test_a_formula_from_a_file_is_a_formula_alone(latex: str) -> None:
 def test_a_curve_has_the_bound_its_terms_and_what_was_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Private gradient descent, exactly: the left side is (1 - eta mu)^2 D^2 + eta^2 d sigma^2 with mu = 1/4."""
+    """For private gradient descent, the left side is exactly (1 - eta mu)^2 D^2 + eta^2 d sigma^2 with mu = 1/4."""
     out = tmp_path / "curve.svg"
     line = ["plot", "--file", str(EXAMPLES / "private_gradient_descent.py"), "--over", "eta", "--check", "K = 1"]
     assert main([*line, "--method", "exact", "--values", "1/4,1/2,1,7/4", "--output", str(out)]) == 0
@@ -306,7 +306,7 @@ def test_a_build_that_cannot_be_drawn_is_told(
 
 
 def test_runs_are_drawn_with_limits_on_the_users_own_records(tmp_path: Path) -> None:
-    """A file of 60 records: the letters are the constants of the regression on them."""
+    """The file has 60 records: the symbols are the constants of the regression on them."""
     import numpy as np
 
     random = np.random.default_rng(0)
@@ -327,7 +327,7 @@ def test_runs_are_drawn_with_limits_on_the_users_own_records(tmp_path: Path) -> 
 def test_the_edge_of_a_hypothesis_is_found_between_two_points(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """eta <= 2/(mu + L) with mu = 1/4 and L = 1: the edge is 8/5, and half way would be 1; of rounds, half a one."""
+    """For eta <= 2/(mu + L) with mu = 1/4 and L = 1 the edge is 8/5, and half way would be 1, or half a round."""
     statement = example("private_gradient_descent")
     check = check_of(statement, "K = 1", "exact")
     told: list[str] = []
@@ -374,7 +374,7 @@ def test_what_is_outside_and_what_fails_can_be_seen() -> None:
 
 
 def test_a_letter_is_found_under_another_name() -> None:
-    """In `my_statements` the instance gives eta L and sigma/G; rounds are K."""
+    """In `my_statements` the instance has eta L and sigma/G; the number of rounds is K."""
     statement = example("my_statements")
     check = check_of(statement)
     assert check.name == "the start dominates"
@@ -412,7 +412,7 @@ def test_values(text: str, recorded: Any, found: list[Any]) -> None:
         (["das2022.theorem4a", "--over", "rho", "--values", "1:2"], "--values is '1:2': write first:last:how many"),
         (
             ["das2022.theorem4a", "--over", "rho", "--data", "x.npz"],
-            "cannot be run on other data: it makes its problem",
+            "cannot be run on other data: it constructs its own problem",
         ),
     ],
 )
@@ -426,8 +426,7 @@ def test_what_cannot_be_drawn_is_told(
 
 
 def test_what_departs_from_the_prescription_is_outside() -> None:
-    """The heavy ball's momentum is prescribed: a step that is varied takes it along, and a momentum that is varied is
-    told."""
+    """The heavy ball's momentum is prescribed: it follows a varied step, and a varied momentum is reported."""
     statement = example("heavy_ball")
     check = check_of(statement)
     points = curve(statement, check, "alpha", "1/4,1/2,2").points

@@ -1,4 +1,4 @@
-"""Points of long validations are made by several processes, once each, and give what one process gives."""
+"""Points of long validations: several processes compute them, once each, with the same results as one process."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def scripts(tmp_path: Path) -> Path:
 
 
 def calls(scripts: Path) -> Counter[str]:
-    """What was called how often since the last time."""
+    """The number of calls of each function since the last query."""
     file = scripts / "_helper.log"
     found = Counter(line.split()[0] for line in file.read_text().splitlines()) if file.exists() else Counter[str]()
     file.unlink(missing_ok=True)
@@ -92,7 +92,7 @@ def calls(scripts: Path) -> Counter[str]:
 
 
 def validate(scripts: Path, place: Path, *more: str) -> dict[str, Any]:
-    """Run both scripts; their data."""
+    """Run both scripts and return their data."""
     assert main(["validate", "--folder", str(scripts), "--output", str(place), "--seed", "3", *more]) == 0
     return {n: json.loads((place / "evidence" / f"{n}.json").read_text())["data"] for n in ("one", "two")}
 
@@ -123,7 +123,7 @@ def test_points_are_made_once_and_give_what_one_process_gives(scripts: Path, tmp
 
 @pytest.mark.slow
 def test_points_that_ended_are_there_after_a_failure(scripts: Path, tmp_path: Path, capsys: Output) -> None:
-    """A point that fails ends the scripts that ask for it, with its name; the others, and its neighbours, are kept."""
+    """A failed point ends the scripts that use it, with its name; other scripts, and other points, are kept."""
     (scripts / "_helper.bad").touch()
     (scripts / "three.py").write_text(SCRIPT.replace('["a", "b", "c"])', '["a", "b", "c"]) if False else []'))
     command = ["validate", "--folder", str(scripts), "--output", str(tmp_path / "out"), "--seed", "3", "--jobs", "2"]
@@ -143,7 +143,7 @@ def test_points_that_ended_are_there_after_a_failure(scripts: Path, tmp_path: Pa
 
 
 def test_seconds_of_points_count_once(scripts: Path, tmp_path: Path) -> None:
-    """What two scripts share counts for the one that asked first; a script's seconds are those of its points too."""
+    """A shared point counts for the script that requested it first; a script's seconds include those of its points."""
     how = Run(Context(device="cpu"), tmp_path / "out")
     own = [load(scripts / f"{name}.py", scripts) for name in ("one", "two")]
     pieces = Pieces([[script] for script in own], how)
@@ -163,7 +163,7 @@ def test_seconds_of_points_count_once(scripts: Path, tmp_path: Path) -> None:
 
 
 def test_a_result_that_is_nothing_is_a_result() -> None:
-    """None is given, and asked for once."""
+    """The result None is returned, and computed only once."""
     reuse = Reuse(given={})
     with pytest.raises(Wanted):
         Reuse(given={}).each([partial(json.loads, "null")], ["nothing"], lambda work, _: [])
@@ -177,8 +177,10 @@ def test_a_result_that_is_nothing_is_a_result() -> None:
 
 
 def test_costs_stay_whole_while_scripts_wait(scripts: Path, tmp_path: Path) -> None:
-    """What has ended, what is open and what waiting scripts still take add up to what they take in all, and a script's
-    own parts say how much of that its points are: no time that is left comes in later."""
+    """The costs of finished, open and waiting parts add up to the total.
+
+    A script's own parts say how much of that its points take, so that no remaining time appears later.
+    """
     text = SCRIPT.replace("context.each(work", "_helper.part(context, 0).each(work")
     text = text.replace("context.each([partial(_helper.second", "_helper.part(context, 1).each([partial(_helper.second")
     (scripts / "_helper.py").write_text(

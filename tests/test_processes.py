@@ -1,4 +1,4 @@
-"""Ctrl-C and the processes that a command starts: they never see it, from their first instruction on."""
+"""Ctrl-C and the processes that a command starts: they never receive it, from their first instruction on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO_SIGNALS: list[signal.Signals] = []
 
 
 def blocked() -> bool:
-    """Whether this process waits with Ctrl-C."""
+    """Whether this process blocks Ctrl-C."""
     return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, _NO_SIGNALS)
 
 

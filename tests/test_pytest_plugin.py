@@ -1,4 +1,4 @@
-"""The pytest plugin in a stranger's repository: a right theorem passes, a wrong one fails, an open one does neither."""
+"""The pytest plugin in another repository: a true theorem passes, a false one fails, an undecided one does neither."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dpfl_theory.kernels import select
 ROOT = Path(__file__).parents[1]
 EXAMPLE = Path(__file__).parents[1] / "examples" / "nesterov.py"
 RIGHT, WRONG = "2 * s.L * s.D**2", "s.L * s.D**2 / 5"
-"""A part of the example's formula, and what makes it false for quadratics, in rational arithmetic."""
+"""A part of the example's formula, and a replacement that is false for quadratics, in rational arithmetic."""
 # An installation that is older than the plugin does not load it by itself.
 INSTALLED = any(e.value == "dpfl_theory.pytest_plugin" for e in metadata.entry_points(group="pytest11"))
 LOADED = () if INSTALLED else ("-p", "dpfl_theory.pytest_plugin")
@@ -39,7 +39,7 @@ REFUTED = 'file="wrong.py", methods=["exact"]'
 
 @pytest.fixture(scope="module", autouse=True)
 def _imported() -> None:
-    """What the checks import stays imported: pytester forgets what a run inside of it has imported first."""
+    """Import the modules of the checks, because pytester forgets those that a run inside of it imported first."""
     pairs = runner.plan(statements.load_file(EXAMPLE), ["exact"])
     assert {e.verdict for e in runner.run_plan(pairs).evidence} == {"holds"}
     assert runner.check("das2022.theorem4b", methods=["algebra"])
@@ -139,7 +139,7 @@ def test_what_is_checked_once_is_not_checked_again(run: Repository, monkeypatch:
 
 
 def test_a_known_refutation_is_as_recorded_unless_the_test_needs_more(run: Repository) -> None:
-    """By algebra alone this statement holds, which is no reason to call it true."""
+    """By algebra this statement holds, which is not a reason to call it true."""
     run(marked("'das2022.theorem4b', methods='algebra'")).assert_outcomes(passed=1)
     found = run(marked("'das2022.theorem4b', methods='algebra', verdict='holds'"))
     found.assert_outcomes(failed=1)
@@ -163,7 +163,7 @@ def test_an_expected_failure_is_one(run: Repository) -> None:
     run("@pytest.mark.xfail(strict=True)\n" + marked(REFUTED)).assert_outcomes(xfailed=1)
 
 
-# what is undecided
+# undecided theorems
 
 
 @pytest.mark.exhaustive
@@ -186,7 +186,7 @@ def test_an_undecided_theorem_does_not_hide_a_body_that_fails(run: Repository) -
 
 
 def test_units_alone_are_no_verdict(run: Repository) -> None:
-    """By algebra nothing but the units of these two is looked at."""
+    """Algebra checks only the units of these two."""
     run(marked("file='wrong.py', methods='algebra', verdict='holds'")).assert_outcomes(skipped=1)
     found = run(marked("'zhang2021.claim2.2b', methods='algebra'"))
     found.assert_outcomes(skipped=1)
@@ -258,7 +258,7 @@ def test_it(conforms):
 
 
 class Compared:
-    """A report as ``dpfl_theory.conform`` gives it, and what it was asked."""
+    """A report as ``dpfl_theory.conform`` returns it, and the arguments of the call."""
 
     def __init__(self, verdict: str, *faults: str) -> None:
         self.verdict, self.asked = verdict, dict[str, Any]()
@@ -341,7 +341,7 @@ def test_a_round_that_never_ends_is_ended_and_undecided(run: Repository) -> None
 
 
 def test_the_options_reach_the_comparison_itself(run: Repository) -> None:
-    """The package is called, whose own signature tells nothing of what it takes."""
+    """The package itself is called, and its signature does not show the arguments."""
     right = IMPLEMENTATIONS / "scaffold.py"
     test = f"""
 from dpfl_theory.conform.loading import function_named

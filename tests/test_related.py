@@ -1,4 +1,4 @@
-"""What an unknown name of an algorithm gets in return, and what the command says without arguments."""
+"""The message for an unknown name of an algorithm, and the output of the command without arguments."""
 
 from __future__ import annotations
 

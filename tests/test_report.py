@@ -1,4 +1,4 @@
-"""The pages: complete, self-contained, accessible, and made from the JSON files alone."""
+"""The pages: complete, self-contained, accessible, and built only from the JSON files."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from dpfl_theory.report.templates import anchor, brief, significant
 from dpfl_theory.report.templates import bar as bar_of
 
 BYTES = 300_000
-"""The most that a page may have."""
+"""The maximum size of a page."""
 HOLDS, REFUTED = "das2022.theorem4a", "das2022.theorem4b"
 
 
 def sample() -> dict[str, Any]:
-    """Evidence of every kind: exact, statistical, refuted as recorded, differing, vacuous, of one's own."""
+    """Evidence of every kind: exact, statistical, refuted as recorded, differing, vacuous, of user statements."""
     evidence = [
         Evidence(HOLDS, "algebra", "units", "holds", "holds", "all terms have unit F"),
         Evidence(
@@ -121,14 +121,14 @@ def laid_out(folder: Path) -> Path:
 
 @pytest.fixture
 def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Such a folder to change."""
+    """Such a folder, which a test may change."""
     monkeypatch.chdir(tmp_path)
     return laid_out(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Page]]:
-    """Such a folder as it is, with its pages, to read."""
+    """Such a folder with its pages, which tests only read."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.chdir(folder)
@@ -451,7 +451,7 @@ def test_without_the_script_the_figures_at_hand_are_taken(output: Path, tmp_path
 
 
 def test_a_validation_without_versions_is_shown(output: Path, tmp_path: Path) -> None:
-    """They are no part of the schema that must be there."""
+    """They are an optional part of the schema."""
     (tmp_path / "evidence").mkdir()
     (found,) = (p for p in (output / "evidence").glob("*.json") if '"dpfl-theory/validation/1"' in p.read_text())
     document = json.loads(found.read_text())

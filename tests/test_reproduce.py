@@ -1,4 +1,4 @@
-"""Everything at once: the same as its parts one by one, a page on the way, and nothing lost when it ends early."""
+"""`reproduce`: the same results as its parts one by one, an early page, and no loss when it ends early."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Output = pytest.CaptureFixture[str]
 BOTH = [statements.get("das2022.lemma10"), statements.get("hou2023.eq3")]
 PAIRS = plan(BOTH)
 SOME = plan(BOTH, ["exact"])
-"""What decides them in less time: processes import little."""
+"""Checks that decide them in less time: processes import little."""
 FEW = plan([statements.get("hou2023.eq3")])
-"""What takes no time."""
+"""Checks that take no time."""
 SCRIPT = """
 import time
 from pathlib import Path
@@ -80,7 +80,7 @@ def here(
     done: Callable[[int, Any], None],
     waiting: Callable[[list[int]], None],
 ) -> None:
-    """In place of `processes.spread` where a test is not about processes: the same calls, one piece after the other."""
+    """A replacement of `processes.spread` in tests that do not concern processes: the same calls, one after another."""
     left = list(order)
     while left:
         waiting(left)
@@ -94,7 +94,7 @@ def evidence(place: Path, name: str = "check") -> list[dict[str, Any]]:
 
 
 def test_it_finds_what_its_parts_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
-    """Pages on the way change nothing; one script lasts until a page has told that nothing else is left."""
+    """Early pages change nothing; one script lasts until a page has reported that nothing else is left."""
     monkeypatch.setattr(module, "FIRST_PAGE_SECONDS", 0.0)
     monkeypatch.setattr(module, "RENEWAL_SECONDS", 0.5)
     pages: list[str] = []
@@ -133,7 +133,7 @@ def test_it_finds_what_its_parts_find(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_standard_profile_finds_what_the_full_one_finds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    """Fewer checks, each with the same evidence, the same verdict of each statement; and all of it is said."""
+    """There are fewer checks with the same evidence, the same verdict of each statement, and a message about it."""
     monkeypatch.setattr(module, "spread", here)
     found = {}
     for profile in ("full", "standard"):

@@ -1,4 +1,4 @@
-"""The documents that other programs read: their published schemas, what meets them, and what is refused."""
+"""The documents that other programs read: their published schemas, valid documents, and refused ones."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def validator(schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
 
 @pytest.fixture(scope="module")
 def real() -> dict[str, Any]:
-    """What checks of four methods give: all verdicts, limits, notes and terms, and a budget that ended one."""
+    """Results of checks by four methods: all verdicts, limits, notes and terms, and a budget that ended one."""
     pairs = plan([statements.get("das2022.eq12")], ["exact", "algebra"])
     pairs += plan([statements.get("das2022.theorem3")], ["privacy"])[:1]
     worst = plan([statements.get("das2022.lemma8")], ["worst-case"])[:1]
@@ -139,7 +139,7 @@ WRONG = {
 @pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize("path", WRONG)
 def test_what_is_wrong_is_refused_by_the_schema_and_by_the_reader(real: dict[str, Any], path: str) -> None:
-    """By other people's validators and by ours."""
+    """Other people's validators and ours refuse it."""
     planted = copy.deepcopy(real)
     _set(planted, path.strip(), WRONG[path])
     with pytest.raises(jsonschema.ValidationError):
@@ -208,7 +208,7 @@ def test_the_schema_is_published(capsys: Output, command: str, schema: Callable[
 
 
 def test_every_field_is_described() -> None:
-    """The documentation's tables of keys are made from these descriptions."""
+    """The documentation's tables of keys are generated from these descriptions."""
     schema = of_checks.schema()
     parts = {"the document": schema, **{name: part for name, part in schema["$defs"].items() if "properties" in part}}
     undescribed = [

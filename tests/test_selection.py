@@ -61,7 +61,7 @@ def test_quick():
 
 
 def options(pytester: pytest.Pytester, revision: str, *arguments: str, body: str = "pass") -> dict[str, int]:
-    """How many tests of a file outside of the repository had which outcome, with this repository's conftest."""
+    """The number of tests by outcome, of a file outside of the repository with this repository's conftest."""
     pytester.makeconftest(CONFTEST.replace('pytest_plugins = ["pytester"]', ""))
     pytester.makeini("[pytest]\nmarkers =\n    slow: slow\n    exhaustive: exhaustive\n")
     pytester.makepyfile(test_marked=MARKED.format(body=body), selection=(TESTS / "selection.py").read_text())

@@ -1,4 +1,4 @@
-"""How the validations of shulgin2025 decide: runs that overflow, and a comparison for which nothing is left."""
+"""Decisions of shulgin2025's validations: runs that overflow, and a comparison without remaining runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpfl_theory.validation import Context
 
 @pytest.fixture(scope="module")
 def shulgin() -> Any:
-    """Figure 6 and the helpers beside it, imported as they import each other."""
+    """Figure 6 and the helpers next to it, imported as they import each other."""
     from validations.shulgin2025 import _private, _runs, _setting, shulgin2025_figure6
 
     return SimpleNamespace(setting=_setting, private=_private, runs=_runs, figure=shulgin2025_figure6)
@@ -65,7 +65,7 @@ def test_with_one_it_is(shulgin: Any, ahead: float, verdict: str) -> None:
 
 
 def test_what_is_not_the_paper_s_is_told(shulgin: Any) -> None:
-    """The budget is assumed, the data are others, and the captions of both private figures say so."""
+    """The budget is assumed, the data differ, and the captions of both private figures say so."""
     for claim in claims(shulgin, -0.5, 0.3):
         assert "ResNet20 on CIFAR-10" in claim["differs"]
         assert "(8, 1e-5) and 100 clients are assumed" in claim["differs"]

@@ -1,5 +1,8 @@
-"""The soak in small: one Ctrl-C; and what no soak may overlook. The full counts are in benchmarks/soak/SOAK.md
-(`make soak`), kills and cells that fail in tests/sweep/test_sweep_faults.py, full disks in tests/store/test_file.py."""
+"""A small soak test: one Ctrl-C, and faults that every soak test must detect.
+
+The full counts are in benchmarks/soak/SOAK.md (`make soak`). Kills and failed cells are in
+tests/sweep/test_sweep_faults.py, full disks in tests/store/test_file.py.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ LONG = [*words(CELLS, 20_000), "--pack", "4"]
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a whole sweep of short cells."""
+    """A folder with a complete sweep of short cells."""
     folder = tmp_path_factory.mktemp("soak")
     assert main(sweep([*words(CELLS, 20), "--pack", "4"], folder, "whole", "--jobs", "1")[3:]) == 0
     return folder
@@ -31,7 +34,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_a_sweep_that_is_interrupted_ends_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That it ends promptly is measured by the soak itself, on a machine that does nothing else."""
+    """The soak test itself measures that it ends promptly, on an otherwise idle machine."""
     begun = time.monotonic()
     ended(sweep(LONG, tmp_path, "whole", "--jobs", "1"))
     monkeypatch.setattr(kills, "PROMPT", HANGS)
@@ -40,10 +43,10 @@ def test_a_sweep_that_is_interrupted_ends_whole(tmp_path: Path, monkeypatch: pyt
 
 
 class TestNothingIsOverlooked:
-    """What a sweep could do wrong, planted in its table and its store."""
+    """Possible faults of a sweep, planted in its table and its store."""
 
     def outcome(self, undisturbed: Path, tmp_path: Path, old: str, new: str) -> Outcome:
-        """The undisturbed sweep with a change in its table."""
+        """The outcome of the undisturbed sweep with a change in its table."""
         for name in ("whole.csv", "whole.sqlite"):
             shutil.copy(undisturbed / name, tmp_path / name)
         shutil.copy(tmp_path / "whole.sqlite", tmp_path / "changed.sqlite")

@@ -1,4 +1,4 @@
-"""Statements of the user's own: what is wrong with a file is one sentence and exit code 2, never a green run."""
+"""User statements: a fault of a file gives one sentence and exit code 2, never a successful run."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ MORE = ("    sides=sides,\n", "    sides=sides,\n    {},\n")
 
 
 def more(words: str) -> tuple[str, str]:
-    """A further argument of the example's statement."""
+    """Add an argument to the example's statement."""
     return MORE[0], MORE[1].format(words)
 
 
@@ -128,7 +128,7 @@ SLIPS = {
 @pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize(("change", "told"), SLIPS.values(), ids=SLIPS)
 def test_a_slip_is_told_with_its_line(tmp_path: Path, change: tuple[str, str], told: str) -> None:
-    """Each slip planted in the example, at one place or at all."""
+    """Each mistake is planted in the example, at one place or at all."""
     file = tmp_path / "mine.py"
     before, after = change[0].replace("\\\\", "\\"), change[1].replace("\\\\", "\\")
     assert before in OWN
@@ -166,7 +166,7 @@ def test_a_letter_without_a_value_is_told(tmp_path: Path) -> None:
 
 
 def test_units_alone_make_nothing_true(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever the format, the exit code is 3; with a check of its own it is 0."""
+    """In every format the exit code is 3; with another check it is 0."""
     file = tmp_path / "mine.py"
     file.write_text(f"{OWN[: OWN.index('    checks=checks(')]})\nSTATEMENTS = (THEOREM,)\n")
     command = ["check", "--file", str(file), "--format"]
@@ -198,7 +198,7 @@ def test_a_good_file_runs(tmp_path: Path) -> None:
 
 
 def test_a_comment_that_is_no_utf_8_does_not_matter(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where Python itself passes over it: the file runs, and its evidence is stored."""
+    """Where Python itself ignores it, the file runs, and its evidence is stored."""
     file = tmp_path / "mine.py"
     file.write_bytes(OWN.encode() + b"#\x80 a comment\n")
     store = str(tmp_path / "kept.sqlite")
@@ -225,7 +225,7 @@ TROUBLE = """    import os
 
 
 def troubled(tmp_path: Path) -> Path:
-    """The example with a check that never ends, and one that kills its process, between the two that it has."""
+    """The example with a check that never ends, and one that kills its process, between its own two."""
     one = '{"eta L": 0.5, "rounds": 20, "sigma/G": 0.05, "what": '
     more_ = "".join(f'            "{what}": {one}"{what}"}},\n' for what in ("endless", "dies"))
     text = OWN.replace("    import numpy as np\n", f"    import numpy as np\n{TROUBLE}", 1)
@@ -246,13 +246,13 @@ def built(statement, instance):
 ALL = tuple(Check("algebra", how, built, {"how": how}) for how in HOW)
 STATEMENTS = (Statement("mine.one", "lemma", "t", Source("mine", "here"), "text", checks=ALL),)
 """
-"""Checks that take no time, but for one that never ends and one that kills its process."""
+"""Checks that take no time, except for one that never ends and one that kills its process."""
 
 
 def test_a_check_that_never_ends_is_ended_and_the_others_are_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also one whose process is killed; neither is kept in the store."""
+    """The same holds for one whose process is killed; the store keeps neither."""
     file = tmp_path / "mine.py"
     file.write_text(HEAD + FOUR)
     command = ["check", "--file", str(file), "--jobs", "2", "--format", "json", "--store"]
@@ -376,7 +376,7 @@ def test_what_a_build_cannot_return_is_one_sentence(
 def test_endless_recursion_is_told_where_pickle_keeps_tracebacks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As it does once a library that sends errors to other machines has been imported."""
+    """This happens after the import of a library that sends errors to other machines."""
     support = pytest.importorskip("tblib.pickling_support", reason="tblib is not installed")
     for kind in (InputError, BuildError):
         monkeypatch.setitem(copyreg.dispatch_table, kind, support.pickle_exception)
@@ -406,7 +406,7 @@ def test_a_hypothesis_that_cannot_be_tested_is_told_with_its_line(tmp_path: Path
 
 
 def test_a_hypothesis_may_read_a_value_that_is_no_letter(tmp_path: Path) -> None:
-    """And one that holds by construction says so."""
+    """The output says so for a hypothesis that holds by construction."""
     small = 'None if values["y"] < 5 else "no"'
     file = exact(tmp_path, "Values({'x': 1, 'n': 2, 'y': 1})", small)
     assert run_plan(plan(load_file(file), ["exact"])).evidence[0].verdict == "holds"
@@ -437,7 +437,7 @@ def test_every_method_compares_by_a_relation_or_refuses_it(tmp_path: Path, metho
 @pytest.mark.parametrize("place", ["import", "build"])
 @pytest.mark.parametrize("how", ["print('HELLO')", "os.write(1, b'HELLO\\n')", "os.system('echo HELLO')"])
 def test_what_a_file_prints_is_no_data(tmp_path: Path, capfd: pytest.CaptureFixture[str], place: str, how: str) -> None:
-    """By whatever means: the document on stdout can be read."""
+    """The document on stdout stays valid, whichever way the file prints."""
     file = exact(tmp_path)
     before = "LETTERS" if place == "import" else f"    return {GOOD}"
     indented = how if place == "import" else f"    {how}"
@@ -455,7 +455,7 @@ def test_what_a_file_prints_is_no_data(tmp_path: Path, capfd: pytest.CaptureFixt
         ("import os; os._exit(7)", "cannot be imported: its process ended with code 7, of itself"),
         ("import os; os.kill(os.getpid(), 11)", "cannot be imported: its process ended with code -11 (SIGSEGV)"),
         ("raise KeyboardInterrupt", "cannot be imported: KeyboardInterrupt without a message"),
-        ("9**9**9**9", "cannot be imported: it took longer than {} s and was ended"),  # compiled code hears no alarm
+        ("9**9**9**9", "cannot be imported: it took longer than {} s and was ended"),  # compiled code handles no alarm
     ],
 )
 def test_an_import_that_ends_the_process_ends_its_copy(

@@ -1,4 +1,4 @@
-"""What was found by trying the command line as a new user would, command by command, where no other test has it."""
+"""Faults found by trying the command line as a new user, command by command, unless another test covers them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_1_a_lower_bound_is_not_certified_by_looking_at_an_upper_one(tmp_path: P
 
 
 def test_2_the_clients_of_a_file_are_its_clients(tmp_path: Path, capsys: Output) -> None:
-    """Label-sorted clients have another heterogeneity than the same records dealt at random."""
+    """Label-sorted clients have another heterogeneity than the same records distributed at random."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 3))
     y = (x[:, 0] + rng.normal(size=200) > 0).astype(float)
@@ -58,7 +58,7 @@ def test_2_the_clients_of_a_file_are_its_clients(tmp_path: Path, capsys: Output)
 
 
 def test_4_a_counterexample_that_stopped_working_fails_in_ci(tmp_path: Path, capsys: Output) -> None:
-    """Recorded as outside the hypotheses, and now it holds."""
+    """It is recorded as outside the hypotheses, and now it holds."""
     file = tmp_path / "mine.py"
     text = EXAMPLE.read_text().replace(
         '            "the noise dominates": {"eta L": 0.1, "rounds": 2000, "sigma/G": 1.0},\n        },\n',
@@ -73,7 +73,7 @@ def test_4_a_counterexample_that_stopped_working_fails_in_ci(tmp_path: Path, cap
 
 
 def test_9_an_accountant_has_a_budget(capsys: Output) -> None:
-    """100 000 000 rounds of Poisson sampling took longer than anybody waits."""
+    """100 000 000 rounds of Poisson sampling took longer than any user waits."""
     command = (
         "privacy account --algorithm dp-fedavg --clients 5000 --cohort 1000 --sampling poisson --noise average "
         "--noise-multiplier 2.7 --rounds 100000000 --delta 1e-5 --budget 1s"

@@ -1,4 +1,4 @@
-"""The harness of validations: what it asks of a script, what it leaves, and what it does when something is wrong."""
+"""The harness of validations: its requirements for a script, the files that it writes, and its handling of faults."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def change(scripts: Path, old: str, new: str) -> None:
 
 
 def without_figures(path: Path) -> None:
-    """Let the script draw nothing, where a test is about something else."""
+    """Remove the script's figures, for a test that does not concern them."""
     text = path.read_text()
     drawing = text[text.index("def draw") : text.index("if __name__")]
     path.write_text(text.replace(drawing, "def draw(data):\n    return {}\n\n"))
@@ -286,7 +286,7 @@ def test_exit_code_of_claims(scripts: Path, verdict: str, recorded: str | None, 
 
 
 def test_claims_elsewhere_and_our_own_questions_are_counted_apart(scripts: Path, capsys: Output) -> None:
-    """Neither is ever said to be not reproduced, and the document is one of the published schema."""
+    """Neither is ever reported as not reproduced, and the document meets the published schema."""
     change(
         scripts,
         '"measured": float(values[-1])}]',
@@ -480,7 +480,7 @@ def test_the_style_leaves_matplotlib_as_it_was() -> None:
 
 
 def test_the_colours_of_the_methods_can_be_told_apart() -> None:
-    """In print as well: the luminances of clip and normalise differ, and nothing else has their colours."""
+    """In print too, the luminances of clip and normalise differ, and nothing else has their colours."""
     from matplotlib.colors import to_rgb
 
     def luminance(colour: str) -> float:

@@ -1,4 +1,4 @@
-"""Warnings of what runs are in its record, with a count in the summary, and not on the terminal."""
+"""Warnings during a run are in its record, with a count in the summary, and not on the terminal."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_summary_counts_warnings(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_warnings_of_builds_of_runs_are_in_their_evidence(jobs: str, tmp_path: Path) -> None:
-    """Overflow is no fault of a run that diverges; in what prepares the run it may be one."""
+    """Overflow is not a fault of a diverging run; in the preparation of the run it may be one."""
     (tmp_path / "mine.py").write_text(OVERFLOWS)
     done = run(["check", "--file", "mine.py", "--method", "monte-carlo", "--format", "json", "--jobs", jobs], tmp_path)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""What Figure 1's validation of zhang2021 rests on: its draws, and its intervals over partitions."""
+"""The foundations of zhang2021's validation of Figure 1: its draws, and its intervals over partitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpfl_theory.problems.data import load
 
 @pytest.fixture(scope="module")
 def figure() -> Any:
-    """The script, its helper imported as it imports it."""
+    """The script, with its helper imported as the script imports it."""
     from validations.zhang2021 import zhang2021_figure1
 
     return zhang2021_figure1
@@ -57,7 +57,7 @@ def test_the_interval_is_students_with_bonferronis_correction(figure: Any, famil
 
 
 def test_verdicts_are_wrong_no_more_often_than_stated(figure: Any) -> None:
-    """4000 claims about nothing, 4 false alarms expected: more than 18 have a probability below 1e-7."""
+    """Of 4000 empty claims, 4 false alarms are expected: more than 18 have a probability below 1e-7."""
     rng = np.random.default_rng(5)
     verdicts = [figure._verdict(*figure._interval(rng.standard_normal(10))[1:]) for _ in range(4000)]
     assert 4000 - verdicts.count("inconclusive") <= 18

@@ -1,4 +1,4 @@
-"""The parts of the texts that are made from the code: one module each, whose ``insert`` returns Markdown."""
+"""The parts of the texts that are generated from the code: one module each, whose ``insert`` returns Markdown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def named(name: str) -> Callable[..., str]:
 
 
 def plain(text: object) -> str:
-    """Text of the code as Markdown that shows the same characters; marks of code stay.
+    """Text of the code as Markdown that shows the same characters; backquotes stay.
 
     >>> plain("a*b | ``c_d``  in\\n [X]")
     'a\\\\*b \\\\| ``c_d`` in \\\\[X\\\\]'

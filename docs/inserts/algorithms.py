@@ -1,4 +1,4 @@
-"""The algorithms that configurations name, their hyper-parameters, and the commands that know each."""
+"""The algorithms that configurations name, their hyper-parameters, and the commands that accept each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADS = ("name", "algorithm", "protects", "printed in", "best by runs", "printed
 
 
 def protected(name: str) -> str:
-    """Whose data an algorithm's noise protects: ``client``, ``record``, or nothing, for one without noise.
+    """The unit that an algorithm's noise protects: ``client``, ``record``, or empty without noise.
 
     >>> protected("dp-fedavg"), protected("dp-sgd-record"), protected("fedavg")
     ('client', 'record', '')

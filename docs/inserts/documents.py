@@ -12,7 +12,7 @@ from docs.inserts import plain, table
 __all__ = ["insert"]
 
 FEW = 3
-"""The most tables that a type names; of more it refers to all tables below."""
+"""The maximum number of tables that a type names; for more it refers to all tables below."""
 
 
 def insert(command: str, shared: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The mistakes that ``conform`` knows: each with its description, its algorithms, and the code in which it was seen."""
+"""The faults that ``conform`` knows: each with its description, its algorithms, and the code in which it was seen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = {
 
 
 def known() -> dict[str, dict[tuple[str, str], dict[str, object]]]:
-    """By the part of a round, and by name and sentence: the algorithms, where it was seen, whether privacy breaks."""
+    """Faults by the part of a round, and by name and sentence: algorithms, origin, and whether privacy breaks."""
     found: dict[str, dict[tuple[str, str], dict[str, object]]] = {}
     for name, reference in references().items():
         for fault in reference.faults():

@@ -50,7 +50,7 @@ def ci(
     say(f"{target}: commit it; it runs the tests that 'pytest' finds in this repository")
     if package == OWN:
         say(
-            f"{OWN} is on no package index yet: commit its wheel in the folder wheels ('python -m pip wheel --no-deps "
-            "--wheel-dir wheels FOLDER' makes it from a checkout), or say with --package where pip finds it"
+            f"{OWN} is on no package index yet: commit its wheel in the folder wheels, or say with --package where pip "
+            "finds it; 'python -m pip wheel --no-deps --wheel-dir wheels FOLDER' makes the wheel from a checkout"
         )
     return 0

@@ -206,7 +206,7 @@ def errata(
     render = {"text": as_text, "md": as_markdown, "json": _as_json}[choice("format", format_, ("text", "md", "json"))]
     known = statements.papers()
     if paper not in known and paper.partition(".")[0] in known:
-        raise InputError(f"{paper!r} is a statement, and reports to the authors are for papers: give {paper.partition('.')[0]}")
+        raise InputError(f"{paper!r} is a statement, but errata are listed by paper: give {paper.partition('.')[0]}")
     emit(render(letter(paper)).rstrip("\n"))
 
 

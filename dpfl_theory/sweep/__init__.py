@@ -43,8 +43,8 @@ def sweep(
 
     Returns:
         A `Table`, whose ``rows`` have for each cell ``status`` ("done" or "failed"), ``cause`` and the
-        hyper-parameters. For each observable they have the mean over the replicates after the last round and its
-        standard error (``NAME``, ``NAME_error``), and the same for the mean over rounds (``NAME_average``,
+        hyper-parameters. For each observable they have the mean over the replicates after the last round, and its
+        standard error (``NAME``, ``NAME_error``). They have the same for the mean over rounds (``NAME_average``,
         ``NAME_average_error``). Where noise is added they have the certified ``epsilon``. For each statement they have
         ``ID:bound``, ``ID:measured``, ``ID:ratio``, ``ID:met`` (its hypotheses) and ``ID:hypotheses`` (what fails).
 

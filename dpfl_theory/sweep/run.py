@@ -92,7 +92,7 @@ def _slot(store: Store, cell: Cell, parts: Mapping[str, Any]) -> Slot:
 def usual_pack(cells: Sequence[Cell], jobs: int) -> int:
     """The default number of cells in a pack.
 
-    They fill at least one block. Beyond that a pack has about `_LANES` lanes and takes seconds, but each process gets
+    They fill at least one block. Beyond that a pack has about `_LANES` lanes and takes seconds. Each process gets
     several packs, so that cells are finished and stored from time to time.
     """
     lanes = max((cell.common.lanes for cell in cells), default=1)

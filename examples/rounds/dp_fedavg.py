@@ -1,8 +1,8 @@
-"""One round of DP-FedAvg, as one writes it for oneself: the server adds the noise.
+"""One round of DP-FedAvg, as a user might write it: the server adds the noise.
 
 dpfl-theory conform examples/rounds/dp_fedavg.py:one_round --as dp-fedavg
 
-What the function asks for by name after the generator is varied: here step sizes, local steps, threshold, multiplier.
+The named arguments after the generator are varied: here step sizes, local steps, threshold, multiplier.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 dpfl-theory conform examples/rounds/dp_fedavg_mistaken.py:one_round --as dp-fedavg
 
-What the function asks for by name after the generator is varied: here step sizes, local steps, threshold, multiplier.
+The named arguments after the generator are varied: here step sizes, local steps, threshold, multiplier.
 """
 
 from __future__ import annotations

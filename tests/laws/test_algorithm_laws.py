@@ -1,9 +1,9 @@
-"""Laws of every algorithm. A subclass of Algorithm in dpfl_theory.algorithms joins by an entry in EXAMPLES; without
-one, a test fails.
+"""Laws of every algorithm. A subclass of Algorithm in dpfl_theory.algorithms needs an entry in EXAMPLES; without one, a
+test fails.
 
-Each law is a function that returns what is wrong as a list of sentences; tests/mutants shows that they can fail. Where
-a law transforms the problem, the engine's noise is transformed with it, so laws hold with noise, on every path. Where a
-law cannot hold for an example, the example says why, and a test sees that it does not.
+Each law is a function that returns faults as a list of sentences; tests/mutants shows that they can fail. Where a law
+transforms the problem, the engine's noise is transformed with it, so laws hold with noise, on every path. Where a law
+cannot hold for an example, the example says why, and a test verifies that it does not.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ LENGTH, SLOPE, NUMBER = (0, 1), (1, -1), (0, 0)
 class Example:
     """An algorithm with typical hyper-parameters.
 
-    build: (class, step, threshold, sigma) -> algorithm, where the step has unit X^2/F; without sigma nothing is noisy;
-    threshold, sigma: their units, None for what the example has no use for;
-    descent: (class, step) -> the algorithm without noise and bounds and with one local step, for which one client
-    makes it gradient descent;
-    records: whether the laws run on least squares, since record gradients need records, not on quadratics;
+    build: (class, step, threshold, sigma) -> algorithm, where the step has unit X^2/F; without sigma there is no noise;
+    threshold, sigma: their units, None for those that the example does not use;
+    descent: (class, step) -> the algorithm without noise and bounds and with one local step, which is gradient
+    descent for one client;
+    records: whether the laws run on least squares instead of quadratics, since record gradients need records;
     exempt: name of a law -> one sentence on why it cannot hold.
     """
 
@@ -157,7 +157,7 @@ EXAMPLES: dict[type, dict[str, Example]] = {
             LENGTH, LENGTH, lambda cls, step: cls(TwoSidedFedAvg(step), 0.0),
         ),
     },
-    WeightedAverage: {  # with next to no weight on what was before, the average is the newest iterate
+    WeightedAverage: {  # with almost no weight on earlier iterates, the average is the newest one
         "scaffnew": Example(
             lambda cls, e, C, s: cls(ScaffNew(e, 0.4, C, s), 0.8),
             LENGTH, LENGTH, lambda cls, step: cls(ScaffNew(step), 1e-300),
@@ -190,7 +190,7 @@ def compare(what: str, found: np.ndarray, expected: np.ndarray) -> list[str]:
 
 
 def one_client_is_gradient_descent(cls: type, example: Example) -> list[str]:
-    """No noise, no bound, one client, one local step: w <- w - step grad f(w)."""
+    """Without noise and bound, one client with one local step does w <- w - step grad f(w)."""
     wrong = []
     for problem in families.one_client(example.records):
         step = 0.7 / problem.constants.L_max
@@ -225,7 +225,7 @@ def rotations_rotate_the_run(cls: type, example: Example) -> list[str]:
 
 
 def the_unit_of_the_objective_is_immaterial(cls: type, example: Example) -> list[str]:
-    """f -> c f with step/c, and threshold and sigma in their units: the same path."""
+    """f -> c f with step/c, and threshold and sigma in their units, gives the same path."""
     wrong = []
     problem = families.base(example.records)
     start = starting_points(problem, LANES)
@@ -237,7 +237,7 @@ def the_unit_of_the_objective_is_immaterial(cls: type, example: Example) -> list
 
 
 def the_unit_of_the_parameters_is_immaterial(cls: type, example: Example) -> list[str]:
-    """w -> s w with step s^2, and threshold and sigma in their units: the path times s."""
+    """w -> s w with step s^2, and threshold and sigma in their units, gives the path times s."""
     wrong = []
     problem = families.base(example.records)
     start = starting_points(problem, LANES)
@@ -249,7 +249,7 @@ def the_unit_of_the_parameters_is_immaterial(cls: type, example: Example) -> lis
 
 
 def translations_translate_the_run(cls: type, example: Example) -> list[str]:
-    """Also far away, where coordinates must not lose the digits of the distance."""
+    """The law holds also far away, where coordinates must not lose the digits of the distance."""
     wrong = []
     problem = families.translated(families.base(example.records), np.zeros(3))
     start = dyadic(starting_points(problem, LANES))
@@ -276,7 +276,7 @@ def a_shared_minimiser_is_a_fixed_point(cls: type, example: Example) -> list[str
 
 
 def lanes_do_not_see_each_other(cls: type, example: Example) -> list[str]:
-    """A lane's path is that of the lane alone."""
+    """A lane's path does not depend on the other lanes."""
     problem = families.base(example.records)
     start = starting_points(problem, LANES)
     whole = servers(cls, example, problem, start)
@@ -328,7 +328,7 @@ def test_every_algorithm_has_examples() -> None:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_law(case: str, law: Law) -> None:
-    """An exemption is seen to be needed: a law that is said not to hold must fail."""
+    """Each exemption must be necessary: a law with an exemption must fail."""
     cls, example = CASES[case]
     assert bool(law(cls, example)) == (law.__name__ in example.exempt)
 
@@ -341,7 +341,7 @@ def test_exemptions_are_of_laws_and_give_reasons() -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_examples_use_what_they_are_given(case: str) -> None:
-    """A threshold or noise level that an example ignores would empty the laws."""
+    """An ignored threshold or noise level would make the laws empty."""
     cls, example = CASES[case]
     problem = families.base(example.records)
     base, other_C, other_sigma, other_step = (
@@ -361,8 +361,8 @@ def test_examples_use_what_they_are_given(case: str) -> None:
     seed=st.integers(0, 1000),
 )
 def test_local_steps_on_quadratics_are_one_linear_map(steps: int, factors: list[float], rank: int, seed: int) -> None:
-    """E steps at once, u_i = (w - w_{i,E})/eta, against E explicit gradient steps; no digits are lost at tiny steps.
-    At eta = 2/L gradients cancel in pairs, so the scale is that of the largest gradient or update."""
+    """E steps as one map, u_i = (w - w_{i,E})/eta, agree with E explicit gradient steps; no digits are lost at tiny
+    steps. At eta = 2/L gradients cancel in pairs, so the scale is that of the largest gradient or update."""
     problem = random_quadratic(3, 4, rank, seed=seed)
     eta = np.array(factors) / problem.constants.L_max
     w = starting_points(problem, len(eta), seed)
@@ -419,7 +419,7 @@ def test_without_the_compiler_the_numbers_are_the_same() -> None:
 
 
 def test_the_reference_problems_are_not_degenerate() -> None:
-    """Clients differ, and their ranks and numbers of records, too."""
+    """Clients differ, and so do their ranks and numbers of records."""
     assert np.diff(ragged().offsets).tolist() == [3, 1, 2, 0]
     assert np.diff(families.least_squares().data.offsets).tolist() == [5, 2, 4, 3]
     assert families.least_squares().constants.delta_i_star.min() > 0.0

@@ -1,5 +1,8 @@
-"""The law of hypotheses: what a statement that holds supposes of its letters has an instance just outside, which this
-hypothesis alone excludes and which it would admit if it were weaker by a twentieth."""
+"""The law of hypotheses, for the symbols of a statement that holds.
+
+Each hypothesis has an instance just outside: only this hypothesis excludes it, and would admit it if it were weaker by
+a twentieth.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ from dpfl_theory.statements.model import Assumption, Check, Statement, by_constr
 
 SHARE = 0.05
 COUNTS = frozenset({"E", "K", "M", "N", "P", "Q", "R", "T", "d", "n", "r"})
-"""Symbols that are whole numbers wherever they are, which a hypothesis moves by one at least."""
+"""Symbols that are integers in all statements, which the law changes by at least one."""
 ADMITTED = {"exact": 3, "worst-case": 3, "monte-carlo": 2}
-"""How many instances inside the hypotheses are made, by method: they say which letters a hypothesis limits."""
+"""How many instances inside the hypotheses are built, by method: they show which symbols a hypothesis limits."""
 Instance = tuple[Mapping[str, Any], Any]
-"""Values of the letters, and the problem where there is one."""
+"""Values of the symbols, and the problem if there is one."""
 
 
 def instances_of(statement: Statement, check: Check) -> list[Instance]:
@@ -43,7 +46,7 @@ def instances_of(statement: Statement, check: Check) -> list[Instance]:
 
 
 def met(assumption: Assumption, values: Mapping[str, Any], problem: Any) -> bool:
-    """Whether a hypothesis is met; where a letter has no value or no meaning it is not."""
+    """Whether a hypothesis is met; it is not where a symbol has no value or no meaning."""
     try:
         return assumption.test(problem, values) is None
     except KeyError:  # a quantity of a worst case
@@ -60,8 +63,8 @@ def is_number(value: Any) -> bool:
 
 
 def moved(letter: str, value: float, others: Iterator[float]) -> Iterator[float]:
-    """Values within a twentieth of this one: a little more and less, the nearest whole number, what it is at other
-    instances (for equalities). Zero, of which there is no share, is at most as far; a count moves by one."""
+    """Values within a twentieth of this one: slightly larger and smaller ones, the nearest integer, and the values at
+    other instances (for equalities). Zero is also used where it is at most as far away; a count changes by one."""
     if letter in COUNTS and value.is_integer():
         yield from (value + 1.0, value - 1.0)
         return
@@ -77,7 +80,7 @@ def moved(letter: str, value: float, others: Iterator[float]) -> Iterator[float]
 def relaxed(
     assumption: Assumption, values: Mapping[str, Any], problem: Any, inside: Mapping[str, set[float]]
 ) -> str | None:
-    """A letter that a twentieth of its value brings inside of a hypothesis."""
+    """A symbol for which a change by a twentieth of its value meets the hypothesis."""
     known = {name: float(v) for name, v in values.items() if is_number(v)}
     for name, value in known.items():
         others = iter({*inside.get(name, ()), *(v for other, v in known.items() if other != name)})
@@ -87,7 +90,7 @@ def relaxed(
 
 
 def limits(assumption: Assumption, values: Mapping[str, Any], problem: Any) -> bool:
-    """Whether some value of a letter breaks the hypothesis."""
+    """Whether some value of a symbol breaks the hypothesis."""
     return met(assumption, values, problem) and any(
         not met(assumption, {**values, name: other}, problem)
         for name, v in values.items()
@@ -97,7 +100,7 @@ def limits(assumption: Assumption, values: Mapping[str, Any], problem: Any) -> b
 
 
 def uncovered(statement: Statement) -> dict[str, str]:
-    """The hypotheses on letters that have no instance just outside, each with what was found instead."""
+    """The hypotheses on symbols without an instance just outside, each with the result found instead."""
     outside: list[tuple[Check, list[Instance]]] = []
     admitted: list[Instance] = []
     seen: list[Instance] = []
@@ -155,11 +158,11 @@ IMPLIED: dict[str, dict[str, str]] = {
     },
     "zhang2021.theorem3.2.repaired": {"0 < delta < 1": "T >= 80 ln(1/delta) and epsilon <= ln(1/delta)/2 say more"},
 }
-"""Hypotheses that others of the statement contain, so that none fails alone: nothing is just outside of these."""
+"""Hypotheses that other hypotheses of the statement imply: no instance is just outside of only these."""
 
 
 LONG = {"noble2022.theoremC.1.strongly-convex.repaired"}
-"""Whose instances take seconds to make."""
+"""Statements whose instances take seconds to build."""
 
 
 @pytest.mark.exhaustive(keep=3)
@@ -172,8 +175,10 @@ def test_every_hypothesis_on_letters_has_an_instance_just_outside(statement: Sta
 
 
 def silent(statement: Statement) -> list[str]:
-    """The hypotheses whose absence no check would notice and that give no reason: no instance fails them and no other,
-    their test can fail, they are not `IMPLIED`, and `constructed` is empty."""
+    """The hypotheses whose absence no check would detect, without a recorded reason.
+
+    No instance fails only them, their test can fail, they are not `IMPLIED`, and `constructed` is empty.
+    """
     failing = [
         [[at for at, a in enumerate(statement.assumptions) if not met(a, *i)] for i in found]
         for check in statement.checks
@@ -235,7 +240,7 @@ def test_a_hypothesis_without_instance_or_reason_is_silent() -> None:
 
 
 def test_a_hypothesis_that_is_left_out_is_noticed() -> None:
-    """Its instance just outside is admitted then: the check's verdict is no longer the recorded one."""
+    """Its instance just outside is then admitted, and the check's verdict is no longer the recorded one."""
     statement, check = edge()
     weaker = dataclasses.replace(statement, assumptions=tuple(a for a in statement.assumptions if "eta" not in a.text))
     assert [run_one(s, check, Settings(device="cpu")).verdict for s in (statement, weaker)] != ["not-applicable"] * 2

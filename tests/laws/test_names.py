@@ -1,4 +1,4 @@
-"""Every id of the catalogue can be found by searching the text: it stands whole in the file that `show` names."""
+"""Every id of the catalogue can be found by text search: the file that `show` names contains it in full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every decimal in an erratum, a remark or a slip has a source: evidence, a computation, or where it was taken from."""
+"""Every decimal in an erratum, a remark or a typo has a source: evidence, a computation, or its origin."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_sources_on_record_are_checks_that_a_statement_names() -> None:
 
 
 def test_no_result_is_the_source_of_a_decimal_that_many_numbers_print_like() -> None:
-    """What is recorded for such a decimal is its letter's value, or a line of a script."""
+    """The record of such a decimal is its symbol's value, or a line of a script."""
     for (id_, printed), source in recorded().items():
         ways = PRINTED[id_, printed]
         if ways[0].common and not source.check.endswith(".py"):
@@ -73,7 +73,7 @@ def test_no_result_is_the_source_of_a_decimal_that_many_numbers_print_like() -> 
 
 
 def test_most_decimals_come_from_checks() -> None:
-    """A number that nothing computes was chosen, or stands in the paper: few are, and each says so."""
+    """A number that no check computes was chosen, or is in the paper: there are few, and each says so."""
     assert len(recorded()) > 2 * len(COMPUTED) > 4 * len(GIVEN)
 
 
@@ -84,7 +84,7 @@ def _evidence(id_: str, check: str) -> sources.Found:
 
 
 def _cheap() -> list[Key]:
-    """Two sources of each paper that exact checks gave, to be had anew at once."""
+    """Two sources of each paper from exact checks, which can be computed again quickly."""
     found: dict[str, list[Key]] = {}
     for key, source in recorded().items():
         if source.check.startswith("exact: ") and source.field == "ratio" and len(key[1].strip("-0.")) > 2:
@@ -103,7 +103,7 @@ def test_a_source_gives_its_number_again_and_a_change_is_told(key: Key) -> None:
 
 
 def test_a_number_by_hand_is_noticed() -> None:
-    """A slip with a decimal that no check gives has no source."""
+    """A typo with a decimal that no check computes has no source."""
     statement = statements.get("zhang2021.eq19")
     changed = dataclasses.replace(statement, slips=("The factor is 7.7713.",))
     found = decimals(dict(prose(changed))["slip 1"])
@@ -131,7 +131,7 @@ _PIECE = {
     ("text", "field"),
     [
         ("the factor is 0.71", "lhs.estimate"),
-        ("the factor is 0.5", None),  # of too many numbers
+        ("the factor is 0.5", None),  # it matches too many numbers
         ("the factor is 0.50", "ratio"),
         ("the factor is 0.314", None),  # sigma's value, not a result
         ("sigma = 0.314", "instance.sigma"),

@@ -1,7 +1,7 @@
-"""The law of privacy: no audit of an algorithm finds more than what is claimed of it. An algorithm with noise joins by
-one line in dpfl_theory.privacy.audit.registry, or in its own module; without one, a test fails.
+"""The law of privacy: no audit of an algorithm exceeds the claimed privacy loss.
 
-All audits together raise a false alarm with probability at most 1e-5; what they can see is in tests/mutants.
+An algorithm with noise needs one line in dpfl_theory.privacy.audit.registry, or in its own module; without one, a test
+fails. All audits together raise a false alarm with probability at most 1e-5; tests/mutants shows what they can detect.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ AUDITED = audits()
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", AUDITED)
 def test_no_audit_finds_more_than_is_claimed(name: str) -> None:
-    """And the best of its canaries finds at least a quarter, so the audit is not blind."""
+    """The best of its canaries also finds at least a quarter of the claim, so the audit can detect losses."""
     found = AUDITED[name].run(delta=DELTA, lanes=LANES, seed=3, confidence=1.0 - FAMILY_ALPHA / len(AUDITED))
     assert [result.reason for result in found if result.verdict != "consistent"] == []
     assert max(result.epsilon_low / result.claimed for result in found) > 1 / 4
 
 
 def test_every_algorithm_with_noise_is_audited() -> None:
-    """Also those whose noise comes from their gradients alone."""
+    """Algorithms whose noise comes only from their gradients are included."""
     fields = {cls.__name__: {f.name for f in dataclasses.fields(cls)} for cls in algorithms()}
     private = {name for name, own in fields.items() if any(f.startswith(("sigma", "noise")) for f in own)}
     by_gradient = {name for name, own in fields.items() if "gradient" in own} - private

@@ -1,7 +1,8 @@
-"""Laws of every problem family: values, gradients, certified constants, kernels. Families join by existing.
+"""Laws of every problem family: values, gradients, certified constants, kernels. New families are included
+automatically.
 
 A family is tested on the instances of its module's ``EXAMPLES``, or on its defaults. Each law is a function that
-returns what is wrong as a list of sentences, so that the last tests can plant false constants and see them caught.
+returns faults as a list of sentences, so that the last tests can plant false constants and see them detected.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from dpfl_theory.problems.linear_model import LinearModel
 
 Law = Callable[[Problem, Constants], list[str]]
 
-CLIENTS = 4  # how many clients of a problem the per-client laws look at
+CLIENTS = 4  # number of clients of a problem in the per-client laws
 
 
 def _instances() -> list[tuple[str, dict[str, Any]]]:
@@ -126,7 +127,7 @@ def smoothness_and_convexity_hold(problem: Problem, c: Constants) -> list[str]:
 
 
 def smoothness_is_attained_where_claimed(problem: Problem, c: Constants) -> list[str]:
-    """The Hessian's extreme eigenvalues at 0 against mu_i and L_i; equality where the certificate says so."""
+    """The Hessian's extreme eigenvalues at 0 meet mu_i and L_i, with equality where the certificate says so."""
 
     def attained(constant: str) -> bool:
         return constant in c.certificates and c.certificates[constant].kind == "eigenvalue"
@@ -177,7 +178,7 @@ def minimisers_are_stationary(problem: Problem, c: Constants) -> list[str]:
 
 
 def infima_are_below_everything(problem: Problem, c: Constants) -> list[str]:
-    """At random points, and along gradient descent, whose value is also at most ``L ||w_0 - w*||^2 / (2 T)`` above."""
+    """At random points and along gradient descent, whose value is also at most ``L ||w_0 - w*||^2 / (2 T)`` above."""
     wrong = []
     steps = 400
     for i in some_clients(problem)[:3]:
@@ -268,7 +269,7 @@ def _plain_local_phase(problem: Problem, w: np.ndarray, step: np.ndarray, steps:
 
 
 def kernels_agree(problem: Problem, c: Constants) -> list[str]:
-    """The CPU engine's and the array engine's numerical side (NumPy in CuPy's place) against the plain methods."""
+    """The numerics of the CPU and array engines (NumPy in CuPy's place) agree with the plain methods."""
     wrong = []
     rng = np.random.default_rng(12)
     lanes = 3
@@ -281,7 +282,7 @@ def kernels_agree(problem: Problem, c: Constants) -> list[str]:
     clipped = np.minimum(1.0, threshold[:, None] / np.maximum(norms, 1e-300))
     own = centre(problem) + rng.standard_normal((problem.n, lanes, problem.d))
     values = np.array([[problem.client_value(i, v) for i in range(problem.n)] for v in w])
-    some = rng.integers(0, problem.n, (2, lanes))  # clients that are run: others in each lane, perhaps one twice
+    some = rng.integers(0, problem.n, (2, lanes))  # clients that take part: others in each lane, perhaps one twice
     slots = centre(problem) + rng.standard_normal((2, lanes, problem.d))
     expected = {
         "updates": updates,

@@ -1,5 +1,8 @@
-"""The law of right sides: of every statement that holds, each method notices when the right side is made smaller than
-what that method saw of the left one, or each of its checks says that it decides a part only."""
+"""The law of right sides, for every statement that holds.
+
+Each method detects a right side that is smaller than the largest left side that the method has seen. Otherwise each of
+its checks says that it decides only a part.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +33,18 @@ HOLDING = tuple(s for s in statements.all_statements() if s.sides is not None an
 
 
 def compared(statement: Statement, method: str) -> tuple[Check, ...]:
-    """A method's checks inside the hypotheses; the units check, which is about units alone, is none of them."""
+    """A method's checks inside the hypotheses, without the units check, which concerns only units."""
     return tuple(c for c in statement.checks if c.method == method and c.expected != "not-applicable")
 
 
 PAIRS = [(s, method) for s in HOLDING for method in METHODS if compared(s, method)]
 ZERO = {("das2022.clow", "exact"), ("das2022.clow", "monte-carlo"), ("hou2023.eq3", "exact")}
-"""Where the right side is 0, of which no share is smaller: a number is taken off it instead, here and now."""
+"""Checks whose right side is 0, of which no fraction is smaller: here a number is subtracted instead."""
 EVERY = of_each(PAIRS, lambda pair: f"{pair[0].id} {pair[1]}")
 
 
 def law(statement: Statement, method: str, found: Power) -> str:
-    """What a method makes of smaller right sides: ``noticed``, ``parts``, or ``neither``, which breaks the law."""
+    """A method's result on smaller right sides: ``noticed``, ``parts``, or ``neither``, which breaks the law."""
     share, by = found.least[method]
     if share is not None and by != "units":
         return "noticed"
@@ -66,12 +69,12 @@ NOTHING_RIGHT = {
     ("shulgin2025.table1", "worst-case"): 2,
     ("zhang2021.eq13", "exact"): 1,
 }
-"""How many checks have a right side of 0 where they decide, of which a smaller share is 0 too."""
+"""How many checks decide with a right side of 0, of which any fraction is also 0."""
 
 
 @pytest.mark.parametrize("method", ["exact", "worst-case"])
 def test_every_comparison_changes_with_the_right_side(method: str) -> None:
-    """Check by check: the evidence that each leaves changes with a thousandth of the right side."""
+    """The evidence of each check changes with a thousandth of the right side."""
     short = {}
     for statement in HOLDING:
         whole = [c for c in compared(statement, method) if not c.part]
@@ -83,8 +86,10 @@ def test_every_comparison_changes_with_the_right_side(method: str) -> None:
 
 @of_each(HOLDING, lambda s: s.id)
 def test_what_lies_below_the_best_measured_ratio_is_noticed(statement: Statement) -> None:
-    """Where the ratio is that of the two sides themselves: in rational arithmetic, by a check that decides no part. (A
-    worst case has what is negative on the other side; a simulation notices what its limits leave.)"""
+    """The ratio is that of the two sides themselves: in rational arithmetic, by a check that decides more than a part.
+
+    (A worst case moves negative terms to the other side; a simulation detects changes beyond its limits.)
+    """
     found = on_record(statement)
     method, _, name = found.ratio_by.partition(": ")
     by = [c for c in compared(statement, "exact") if c.name == name and not c.part]
@@ -96,7 +101,7 @@ def test_what_lies_below_the_best_measured_ratio_is_noticed(statement: Statement
 
 
 SEVERAL = [s for s in HOLDING if on_record(s).terms]
-"""Those with several terms on the right, by what is on record, which the next test compares with the statements."""
+"""Statements with several recorded terms on the right; the next test compares the record with the statements."""
 
 
 @of_each(HOLDING, lambda s: s.id)
@@ -107,7 +112,7 @@ def test_the_absence_of_each_term_is_noticed_or_the_statement_says_why_not(state
 
 
 def noticing_sample(most: int = 6, seconds: float = 3.0) -> list[tuple[Statement, str, Check]]:
-    """Terms by chance, seeded, each with the check on record that notices its absence, where that is no simulation."""
+    """Random terms with a fixed seed, each with the recorded check that detects its absence, without simulations."""
     found = []
     for statement in SEVERAL:
         for term, by in on_record(statement).terms.items():
@@ -126,7 +131,7 @@ def test_a_term_left_out_turns_the_verdict(statement: Statement, term: str, chec
 
 
 def lowered(statement: Statement) -> Statement:
-    """With 1 less on the right."""
+    """The statement with 1 subtracted on the right."""
     made = sides_of(statement)
     return dataclasses.replace(statement, sides=lambda _: Sides(made.lhs, {**made.rhs, "planted": sp.Integer(-1)}))
 
@@ -141,14 +146,14 @@ def test_less_than_a_right_side_of_zero_is_noticed(id_: str, method: str) -> Non
 
 
 def sample(method: str, most: int = 4, seconds: float = 3.0) -> list[tuple[Statement, Check, float]]:
-    """A few statements by chance, seeded, each with the fast check that notices least, and what it notices."""
+    """A few random statements with a fixed seed, each with its least sensitive fast check and the sensitivity."""
     found = []
     for statement in HOLDING:
         if not compared(statement, method):
             continue
         power_ = on_record(statement)
         share, name = power_.least[method]
-        # Where a noise is prescribed (==, >=) the limits are of its epsilon, and not of the right side.
+        # Where a noise is prescribed (==, >=) the limits belong to its epsilon, not to the right side.
         reading = power_.reading[method][0] == len(compared(statement, method)) and statement.relation == "<="
         if share is None or (method == "privacy" and not reading):
             continue
@@ -168,7 +173,10 @@ SAMPLE = [(*found, method) for method in METHODS for found in sample(method)]
 def test_a_planted_smaller_right_side_turns_the_verdict(
     statement: Statement, check: Check, share: float, method: str
 ) -> None:
-    """What is on record, again. Limits are of another draw and not sharp: half of what is left is planted for them."""
+    """The recorded sensitivities are reproduced.
+
+    Limits come from other random numbers and are not sharp, so half of the remaining share is planted for them.
+    """
     planted = share if method in ("algebra", "exact", "worst-case") else (1.0 + share) / 2.0
     assert run_one(statement, check, CPU).verdict == "holds"
     assert power._attempt(power.stronger(statement, planted), check)["verdict"] != "holds"
@@ -178,7 +186,7 @@ def test_the_sample_has_every_method() -> None:
     assert Counter(method for *_, method in SAMPLE) == dict.fromkeys(METHODS, 4)
 
 
-# The law can be broken: statements made up for it.
+# The law can be broken: artificial statements for it.
 
 
 def sides(s: Symbols) -> Sides:
@@ -226,7 +234,7 @@ def test_an_algebra_check_that_never_looks_at_the_sides_is_refused() -> None:
         run_one(dataclasses.replace(statement, source=Source("das2022", "here")), statement.checks[0], CPU)
 
 
-# The units check, which the law leaves out.
+# The units check, to which the law does not apply.
 
 
 def loose(statement: Statement, _: Mapping[str, Any]) -> Values:
@@ -245,7 +253,7 @@ def loose(statement: Statement, _: Mapping[str, Any]) -> Values:
 def test_terms_that_decide_are_told_from_those_that_do_not(
     relation: str, rhs: dict[str, Any], expected: dict[str, str]
 ) -> None:
-    """At x = 2 and y = 1/2, where 4 <= 4 + 1/2 without its second term, 4 == 2 + 2 and 4 <= 8 - 4 with it twice."""
+    """At x = 2 and y = 1/2: 4 <= 4 + 1/2 without its second term, 4 == 2 + 2, and 4 <= 8 - 4 with it twice."""
 
     def made(s: Symbols) -> Sides:
         letters = {"first": s.x**2, "second": s.y}

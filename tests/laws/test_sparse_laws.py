@@ -1,4 +1,4 @@
-"""A law of every algorithm: records as CSR give the run that they give as an array, to rounding."""
+"""A law of every algorithm: records as CSR and as an array give the same run, up to rounding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CASES = [(cls, name) for cls, examples in EXAMPLES.items() for name in examples]
 
 
 def run(cls: type, name: str, problem: LinearModel, engine: Any) -> np.ndarray:
-    """The server's vectors; the laws' hyper-parameters, with a step that no record makes diverge."""
+    """The server's vectors, with the hyper-parameters of the laws and a step at which no record diverges."""
     algorithm = EXAMPLES[cls][name].build(cls, 0.3 * STEP, THRESHOLD, SIGMA)
     return play(algorithm, problem, ROUNDS, starting_points(problem, LANES), 12, engine=engine).servers
 

@@ -1,4 +1,4 @@
-"""How faults are planted: in a copy of a module, or in the functions of the module itself."""
+"""Planting of faults: in a copy of a module, or in the functions of the module itself."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def mutated(module: str, old: str, new: str, interpreted: bool = False) -> types
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, module: str, old: str, new: str) -> None:
-    """Every ``old`` in the functions and methods of a module of the package replaced where they are, so that whoever
-    has imported them runs the fault; an error where that changes none of them.
+    """Replace every ``old`` in the functions and methods of a module of the package in place.
 
-    Functions get the code of the changed source and keep their names, defaults and classes.
+    All modules that have imported them then run the fault. A replacement without effect is an error. Functions get the
+    code of the changed source and keep their names, defaults and classes.
     """
     original, changed = changed_source(module, old, new)
     codes = dict(_codes(compile(changed, str(original.__file__), "exec")))
@@ -83,6 +83,6 @@ def _functions(module: types.ModuleType) -> Iterator[types.FunctionType]:
 
 
 def _told(code: types.CodeType) -> Any:
-    """What a function does, apart from where it stands in its file."""
+    """The behaviour of a function, independent of its place in the file."""
     inner = [_told(c) if isinstance(c, types.CodeType) else (type(c), c) for c in code.co_consts]
     return code.co_code, code.co_names, code.co_varnames, code.co_freevars, inner

@@ -1,8 +1,8 @@
-"""Planted faults in the algorithms, their parts, the kernels and the array engine: each must be noticed.
+"""Planted faults in the algorithms, their parts, the kernels and the array engine: each must be detected.
 
-A fault is a change of the source text; the changed module is compiled apart from the package, and the comparison with
-the oracles, the laws of tests/laws and the reductions of tests/algorithms run on it. The table of what noticed what is
-printed at the end of the test run.
+A fault is a change of the source text. The changed module is compiled outside of the package, and the comparison with
+the oracles, the laws of tests/laws and the reductions of tests/algorithms run on it. The end of the test run prints a
+table of the checks that detected each fault.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def against_oracles(cases: Cases, engine: Any = ARRAY, wrap: Callable[[Any], Any
 
 
 def suite(faulty: types.ModuleType, names: Sequence[str], cases: Callable[[Zoo], Cases]) -> list[str]:
-    """The names of the comparisons that notice something; a crash counts.
+    """The names of the comparisons that detect a fault; a crash counts.
 
     names: the classes to take from the faulty module; the first example of an algorithm runs through the laws.
     """
@@ -68,7 +68,7 @@ def suite(faulty: types.ModuleType, names: Sequence[str], cases: Callable[[Zoo],
 
 
 def noticed(name: str, check: Callable[[], list[str]]) -> str:
-    """The name of the check when it notices something, with how when the faulty code could not even run."""
+    """The name of the check when it detects a fault, with the error when the faulty code could not run."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -161,7 +161,7 @@ def interpreted(module: str, old: str, new: str) -> Any:
 
 
 def record_suite(module: str, old: str, new: str) -> list[str]:
-    """What notices a fault in the sums of records or in the draws of their subsets."""
+    """The comparisons that detect a fault in the sums of records or in the draws of their subsets."""
     engine = interpreted(module, old, new)
     checks: dict[str, Callable[[], list[str]]] = {
         "formed gradients": lambda: [
@@ -225,7 +225,7 @@ def test_fault_in_the_accuracy_is_noticed(fault: Any, record_property: Any) -> N
 
 
 def with_kernels(problem: Any, kernels: type) -> Any:
-    """The quadratic with another numerical side."""
+    """The quadratic with other kernels."""
     if not isinstance(problem, Quadratic):
         return problem
 
@@ -242,7 +242,7 @@ PLACES = list(dict.fromkeys(fault[1] for fault in FAULTS))
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("place", PLACES, ids=lambda p: p[0])
 def test_the_suite_passes_what_is_sound(place: Place) -> None:
-    """Recompiled without a fault, nothing is noticed; so what is noticed above is the fault."""
+    """Without a fault, the recompiled code gives no alarm; so the tests above detect the fault itself."""
     module, names, cases = place
     assert suite(mutated(module, "return", "return"), names, cases) == []
 
@@ -284,7 +284,7 @@ def test_every_law_notices_some_fault(law: Any) -> None:
 
 
 def test_every_new_module_has_faults() -> None:
-    """At least three in each, and no two of one name."""
+    """Each has at least three, and no two have the same name."""
     names = [f"{fault[1][0]} {fault[0]}" for fault in (*FAULTS, *KERNEL_FAULTS)]
     names += [f"{fault[1]} {fault[0]}" for fault in RECORD_FAULTS]
     names += [f"algorithms.metrics {fault[0]}" for fault in ACCURACY_FAULTS]
@@ -295,7 +295,7 @@ def test_every_new_module_has_faults() -> None:
 
 
 def test_the_cases_reach_what_the_faults_change() -> None:
-    """Runs in the suite clip some updates and not others, and at least once nobody takes part."""
+    """Runs in the suite clip some updates and not others, and at least one cohort is empty."""
     algorithm = fedavg_cases(zoo())[0][0]
     problem = problem_of("dense")
     run = play(algorithm, problem, 8, starting_points(problem, 3), 11, 4)

@@ -1,9 +1,9 @@
-"""Planted faults in the algorithms' privacy: each must be exposed by an audit, whose lower limit for epsilon or mu then
-exceeds what is claimed of the faultless code.
+"""Planted faults in the algorithms' privacy: an audit must expose each.
 
-A fault is a change of the source text, compiled apart from the package. The faultless code, recompiled the same way and
-audited with the same seeds, exceeds no claim; the chance that it did by luck is at most 1e-5 for all of its audits
-together. The table of what exposed what is printed at the end of the test run.
+Its lower limit for epsilon or mu then exceeds the claim for the faultless code. A fault is a change of the source text,
+compiled outside of the package. The faultless code, recompiled the same way and audited with the same seeds, exceeds no
+claim. The probability that it did by chance is at most 1e-5 for all of its audits together. The end of the test run
+prints a table of the audits that exposed each fault.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpfl_theory.problems.base import Problem
 
 FAMILY_ALPHA = 1e-5
 DELTA, LANES = 1e-3, 50_000
-DELTA_OF_SAMPLING, LANES_OF_SAMPLING = 1e-2, 200_000  # to take part more often shows less than a lack of noise
+DELTA_OF_SAMPLING, LANES_OF_SAMPLING = 1e-2, 200_000  # harder to detect than a lack of noise
 
 FEDAVG, SCAFFNEW = ("algorithms.fedavg", "FedAvg"), ("algorithms.scaffnew", "ScaffNew")
 COHORT = "algorithms.cohort", "Cohort"
@@ -119,7 +119,7 @@ def exposures(
     engine: Any = "cpu",
     wrap: Callable[[Problem], Problem] = lambda problem: problem,
 ) -> list[str]:
-    """What exceeds a claim of the audit of that name, run on other code: canary, score, limit and claim."""
+    """The limits above a claim in the audit of that name, run on other code: canary, score, limit and claim."""
     line = audits()[name]
     (claimed, claimed_mu), pairs = line.claimed(delta), line.pairs()
     found = []
@@ -174,7 +174,7 @@ def test_fault_is_exposed(fault: Fault, record_property: Any) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("nothing", SOUND, ids=lambda f: f"{f[1][1]} {f[-1]}")
 def test_what_is_sound_is_not_exposed(nothing: Fault) -> None:
-    """Recompiled without a fault, nothing is exposed; so what is exposed above is the fault."""
+    """Without a fault, the recompiled code exceeds no claim; so the tests above expose the fault itself."""
     assert faulty_run(nothing) == []
 
 

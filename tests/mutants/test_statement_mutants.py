@@ -1,4 +1,4 @@
-"""Planted faults in das2022's formulas: each must be killed by the check named beside it."""
+"""Planted faults in das2022's formulas: the check named with each fault must detect it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _with_prescription(id_: str, name: str, change: Change) -> Statement:
 
 
 def _by(name: str) -> Callable[[Statement], algebra.Outcome]:
-    """The recorded check whose name begins so."""
+    """The recorded check whose name starts with this text."""
 
     def run(mutant: Statement) -> algebra.Outcome:
         outcome: algebra.Outcome = next(c for c in mutant.checks if c.name.startswith(name)).made(mutant)

@@ -1,4 +1,4 @@
-"""What the oracles need besides formulas: cohorts, noise and subsets, read by address, and one lane's numbers."""
+"""Inputs of the oracles besides formulas: cohorts, noise and subsets, read by address, and one lane's numbers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def step_of(step: Any, s: int, k: int) -> float:
 
 
 def cohort_by_address(cohort: Cohort, n: int, seed: int, lane: int, k: int) -> list[int]:
-    """Who takes part in one round of one lane, ascending, from the uniforms of the address; perhaps repeatedly."""
+    """The participants of one round of one lane, ascending, from the uniforms of the address; perhaps repeated."""
     if cohort.scheme == "full":
         return list(range(n))
     if cohort.scheme == "with-replacement":
@@ -47,7 +47,7 @@ def cohort_by_address(cohort: Cohort, n: int, seed: int, lane: int, k: int) -> l
 
 
 def server_noise(d: int, seed: int, lane: int, k: int) -> np.ndarray:
-    """Standard normals (d,) of what is only seen averaged."""
+    """Standard normals (d,) for noise of which only the average is seen."""
     return CPU.normal(Lanes(seed, lane, 1), k, 1, d, SERVER_NOISE)[0, 0]
 
 

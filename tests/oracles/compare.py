@@ -1,7 +1,7 @@
-"""Runs algorithms round by round and sets them against the oracles, on the noise of the same addresses.
+"""Comparison of algorithms with the oracles, round by round, on the noise of the same addresses.
 
-Comparisons return what is wrong as a list of sentences, so that the same function passes an implementation and is
-seen to fail on a planted fault. An algorithm joins by an entry in STEPS (no memory but the server's vector) or TRACES.
+Comparisons return faults as a list of sentences, so that the same function passes an implementation and fails on a
+planted fault. An algorithm needs an entry in STEPS (no memory except the server's vector) or TRACES.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def problem_of(name: str) -> Problem:
 
 @dataclass
 class Play:
-    """What happened: server vectors (K+1, S, d), the K rounds and the K+1 states."""
+    """The record of a run: server vectors (K+1, S, d), the K rounds and the K+1 states."""
 
     servers: np.ndarray
     rounds: list[Round]
@@ -86,9 +86,11 @@ def starting_points(problem: Problem, lanes: int, seed: int = 5) -> np.ndarray:
 
 
 def fedavg_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: int, lane: int) -> np.ndarray:
-    """das2022 Algorithms 1 and 2. The server sees per-client noise only added up, so any split of the sum serves: each
-    member of S_k gets the same share of ``sqrt(r |S_k|) sigma z`` with z standard normal, a sum of |S_k| vectors
-    N(0, r sigma^2 I)."""
+    """das2022 Algorithms 1 and 2.
+
+    The server sees only the sum of per-client noise, so any split of the sum is valid. Each member of S_k gets the same
+    share of ``sqrt(r |S_k|) sigma z`` with z standard normal, a sum of |S_k| vectors N(0, r sigma^2 I).
+    """
     n, d = problem.n, problem.d
     r = float(n) if a.cohort.scheme == "full" else float(a.cohort.size)
     members = cohort_by_address(a.cohort, n, seed, lane, k)
@@ -147,7 +149,7 @@ def scaffnew_trace(
 def ef21_trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
 ) -> dict[str, np.ndarray]:
-    """shulgin2025 Algorithm 1. The server sees the noise only added up: each client gets the same share of the sum."""
+    """shulgin2025 Algorithm 1. The server sees only the sum of the noise: each client gets the same share of it."""
     n, d = problem.n, problem.d
     v0 = of_lane(a.memory, s) * np.array([problem.client_gradient(i, start) for i in range(n)])
     noise = [of_lane(a.sigma, s) * server_noise(d, seed, lane, k) / np.sqrt(n) for k in range(rounds)]
@@ -174,7 +176,7 @@ def scaffold_trace(
 def momentum_trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
 ) -> dict[str, np.ndarray]:
-    """das2022 Appendix H: v <- m v + (w - what the algorithm makes of w), w <- w - v."""
+    """das2022 Appendix H: v <- m v + (w - the algorithm's result from w), w <- w - v."""
     step, m = STEPS[type(a.algorithm).__name__], of_lane(a.momentum, s)
     trajectory, velocity = [start], np.zeros_like(start)
     for k in range(rounds):
@@ -218,7 +220,7 @@ name, each with the rounds + 1 states first."""
 def trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
 ) -> dict[str, np.ndarray]:
-    """What the oracle says of one lane."""
+    """The oracle's result for one lane."""
     name = type(a).__name__
     if name in TRACES:
         return TRACES[name](a, problem, rounds, start, s, seed, lane)

@@ -1,5 +1,5 @@
-"""The problems on which the laws of algorithms run, what a law does to them, and the engine that transforms the noise
-alike: quadratics, and least squares where an algorithm needs records."""
+"""The problems of the laws of algorithms, their transformations, and the engine that transforms the noise in the same
+way: quadratics, and least squares where an algorithm needs records."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def unequal() -> LinearModel:
 
 
 def base(records: bool) -> Problem:
-    """The problem on which a law begins: four clients, three parameters."""
+    """The basic problem of a law: four clients, three parameters."""
     return least_squares() if records else ragged()
 
 
@@ -59,7 +59,7 @@ def one_client(records: bool) -> list[Problem]:
 
 
 def heterogeneous(records: bool) -> list[Problem]:
-    """Four clients each."""
+    """Two problems with four clients each."""
     return [base(records), make("logistic-synthetic", clients=4, dimension=3, records=6, ridge=0.1)]
 
 
@@ -116,7 +116,7 @@ def translated(problem: Problem, shift: np.ndarray) -> Problem:
 
 
 class Transformed(ArrayEngine):
-    """An engine whose per-client numbers come in another order, and whose normal vectors are changed by a map.
+    """An engine whose per-client numbers are permuted, and whose normal vectors are transformed by a map.
 
     order: client order[j] of the original is client j here.  change: of normal vectors (..., d), by their stream.
     """

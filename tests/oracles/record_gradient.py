@@ -1,5 +1,5 @@
 """The private stochastic gradient of noble2022 Algorithm 1 in plain NumPy: every record's gradient is formed, clipped
-and added up. At the right the paper's lines, as far as the text's layout lets them be told (x^t is updated in line 21).
+and added up. Comments give the paper's lines, as far as they are clear from its layout (x^t is updated in line 21).
 """
 
 from __future__ import annotations

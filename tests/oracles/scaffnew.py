@@ -1,4 +1,4 @@
-"""hou2023 Algorithm 2 in plain NumPy, one lane, with zero initial control variates; at the right the paper's lines."""
+"""hou2023 Algorithm 2 in plain NumPy, one lane, with zero initial control variates; comments give the paper's lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from oracles.two_sided import GradientOf
 
 
 def clip(x: np.ndarray, C: float | None) -> np.ndarray:
-    """``min(1, C/||x||) x``; None stands for a threshold that is never active."""
+    """``min(1, C/||x||) x``; None means a threshold that is never active."""
     length = float(np.linalg.norm(x))
     return x if C is None or length == 0.0 else min(1.0, C / length) * x
 

@@ -1,4 +1,4 @@
-"""The same records dense and as CSR, and faults planted into what the kernels see of the latter."""
+"""The same records dense and as CSR, and faults planted into the CSR records that the kernels see."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pair(
     total = sum(sizes)
     x = rng.standard_normal((total, features)) * (rng.random((total, features)) < share)
     x[:, -1] = 1.0
-    x[:, 1] = 0.0  # a column that nobody has
+    x[:, 1] = 0.0  # a column that no client has
     parts = np.split(rng.permutation(total), np.cumsum(sizes)[:-1])
     labels = {"softmax": rng.integers(0, 3, total), "logistic": rng.choice([-1.0, 1.0], total)}
     y = labels.get(loss, rng.standard_normal(total))
@@ -37,7 +37,7 @@ def pair(
 
 
 def _wrong_rows(data: LinearData) -> Any:
-    """Each record is the one after it."""
+    """Each record is replaced by the next one."""
     return data.x[np.roll(np.arange(len(data.y)), -1)]
 
 
@@ -55,7 +55,7 @@ def _lost_bias(data: LinearData) -> Any:
 
 
 def _wrong_column(data: LinearData) -> Any:
-    """An entry stands one column too far to the left, where it can."""
+    """An entry is one column too far to the left, where possible."""
     x = data.x.copy()
     x.indices = np.maximum(x.indices - 1, 0)
     return x

@@ -1,4 +1,4 @@
-"""zhang2021 Algorithms 1 to 3 in plain NumPy, one lane, and the model clipping of its Section 2.1; at the right the
+"""zhang2021 Algorithms 1 to 3 in plain NumPy, one lane, and the model clipping of its Section 2.1; comments give the
 lines of Algorithm 3."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ GradientOf = Callable[[int, np.ndarray, int, int], np.ndarray]
 
 
 def clip(x: np.ndarray, c: float | None) -> np.ndarray:
-    """Equation (3): ``x min(1, c/||x||)``; None stands for Algorithm 1, which does not clip."""
+    """Equation (3): ``x min(1, c/||x||)``; None means Algorithm 1, which does not clip."""
     length = float(np.linalg.norm(x))
     return x if c is None or length <= c else x * (c / length)
 
@@ -31,7 +31,7 @@ def two_sided(
 ) -> np.ndarray:
     """``x^0, ..., x^T`` (T+1, d) for given cohorts P_t and noise z[t] (|P_t|, d), from round ``first`` on.
 
-    models: clip the models that are sent, and average those. Where P_t is empty the server stays where it is.
+    models: clip the sent models, and average those. Where P_t is empty the server's vector does not change.
     """
     trajectory = [x0]
     for t, members in enumerate(cohorts):  # 2

@@ -1,4 +1,4 @@
-"""Canonical forms, written out: what a key is the hash of."""
+"""Canonical forms in full: the data of which a key is the hash."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from dpfl_theory.store.keys import canonical, key
 
 @dataclass(frozen=True)
 class Point:
-    """Two fields."""
+    """Data with two fields."""
 
     x: float
     y: Any = None
 
 
 class WithContent:
-    """Data that says what it rests on."""
+    """Data that names its dependencies."""
 
     def content(self) -> Any:
         return {"a": 1}
@@ -38,7 +38,7 @@ def function() -> None:
 
 @functools.lru_cache
 def remembered() -> None:
-    """One that remembers what it gave."""
+    """A cached function."""
 
 
 HERE = __name__

@@ -1,4 +1,4 @@
-"""Evidence that is reused: equal to what would be computed, and only where nothing that it rests on has changed."""
+"""Reused evidence: it equals a new computation, and is used only where none of its dependencies has changed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The checks that were run, not reused."""
+    """The checks that were run instead of reused."""
     names: list[str] = []
 
     def told(statement: Any, c: Any, settings: Settings) -> Evidence:
@@ -101,7 +101,7 @@ def test_other_versions_are_another_result(store: Store, ran: list[str], monkeyp
 
 
 def test_other_instances_are_another_result(store: Store) -> None:
-    """Lanes and whatever else an instance says, the method, the name, the device."""
+    """This includes lanes and all other values of an instance, the method, the name, and the device."""
     statement = statements.get("das2022.theorem4a")
     check = next(c for c in statement.checks if c.method == "monte-carlo")
 
@@ -121,12 +121,12 @@ def test_other_instances_are_another_result(store: Store) -> None:
         key_of(device="another one"),
     ]
     assert len(set(keys)) == len(keys)
-    assert key_of() == key_of(settings=replace(SETTINGS, alpha=0.5)), "the share is told by the entry"
+    assert key_of() == key_of(settings=replace(SETTINGS, alpha=0.5)), "the entry records the share"
 
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    """What rests on a copy of the package's sources, to be changed."""
+    """The dependencies in a copy of the package's sources, which tests change."""
     package = tmp_path_factory.mktemp("copy") / "dpfl_theory"
     ignored = shutil.ignore_patterns("__pycache__", "validations")
     shutil.copytree(Path(dpfl_theory.__file__).parent, package, ignore=ignored)
@@ -154,7 +154,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     ],
 )
 def test_a_changed_source_is_another_result(copied: Sources, method: str, changed: str, reused: bool) -> None:
-    """Exactly where the check imports it, however far away, or names it as data."""
+    """Exactly the checks that import it at any depth, or name it as data, are run again."""
 
     def digest() -> str:
         own = "dpfl_theory.statements.das2022.theorem4"
@@ -175,7 +175,7 @@ def test_a_changed_source_is_another_result(copied: Sources, method: str, change
 def test_nothing_is_reused_that_rests_on_a_changed_file(
     store: Store, ran: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Planted: a module that the statement imports within a function reads otherwise."""
+    """A planted change of a module that the statement imports within a function."""
     document(store)
     line = Sources._line
 
@@ -325,7 +325,7 @@ def test_a_users_file_counts_and_what_it_names(users: Callable[..., Path], tmp_p
 def test_a_run_that_is_killed_loses_nothing_that_had_ended(
     users: Callable[..., Path], tmp_path: Path, capsys: Output
 ) -> None:
-    """kill -9 in the midst of 30 checks: the second run makes those that are not there, and no other one twice."""
+    """After kill -9 during 30 checks, the second run computes only the missing ones."""
     file, kept, log = users(30, 14), tmp_path / "evidence.sqlite", tmp_path / "mine.log"
     arguments = ["check", "--file", str(file), "--jobs", "1", "--device", "cpu", "--store", str(kept)]
     process = subprocess.Popen([sys.executable, "-m", "dpfl_theory", *arguments], stdout=subprocess.DEVNULL)

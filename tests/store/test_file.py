@@ -1,5 +1,5 @@
-"""The store's file: nothing that was put is lost, nothing that was altered is served, and no fault of the file ends the
-work that uses it."""
+"""The store's file: no entry is lost, no altered entry is returned, and no fault of the file ends the work that uses
+it."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_writer_that_is_killed_loses_nothing_that_it_put(path: Path) -> None:
 
 DAMAGE = {
     "random bytes": lambda data: os.urandom(len(data)),
-    "no SQLite file": lambda data: b"a text that somebody wrote\n",
+    "no SQLite file": lambda data: b"a text of another program\n",
     "truncated": lambda data: data[: len(data) // 2],
     "three bytes": lambda data: data[:3],
     "a page of zeros": lambda data: data[:4096] + bytes(4096) + data[8192:],
@@ -125,7 +125,7 @@ def test_a_damaged_file_is_set_aside_and_said(path: Path, capsys: pytest.Capture
 
 
 def test_damage_that_is_met_later_is_set_aside_once(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two stores are open when the file is overwritten in its place; the second leaves the first one's new file."""
+    """Two stores are open when the file is overwritten in place; the second keeps the first one's new file."""
     stores = [Store(filled(path)), Store(path)]
     for store in stores:
         store.get("k")
@@ -178,7 +178,7 @@ def test_a_file_of_version_0_is_brought_to_the_present(path: Path) -> None:
 
 
 def test_each_version_leads_to_the_next(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later step keeps what there is; one that fails leaves the file as it was, and the work goes on."""
+    """A later step keeps the entries; a failed step leaves the file unchanged, and the work continues."""
     filled(path)
     wanted = [*module.MIGRATIONS, lambda db: db.execute("ALTER TABLE entries ADD COLUMN machine TEXT DEFAULT 'here'")]
     failing = [*wanted, lambda db: db.execute("UPDATE entries SET nothing = 1")]
@@ -202,7 +202,7 @@ LIMIT = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 20
 
 @pytest.mark.skipif(os.name != "posix", reason="limits as on POSIX systems")
 def test_a_full_disk_ends_nothing(path: Path) -> None:
-    """The system refuses to let files grow: one sentence, and the work goes on to its end."""
+    """The system refuses to let files grow: there is one sentence, and the work continues to its end."""
     process = writer(path, "one", before=LIMIT)
     out, said = process.communicate(timeout=HANGS)
     assert process.returncode == 0
@@ -231,7 +231,7 @@ def test_no_room_in_the_file_ends_nothing(path: Path) -> None:
         assert store.get("k") == "1"
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a folder that nobody may write to, root included")
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a folder without write permission, even for root")
 def test_a_place_that_cannot_be_written_to_ends_nothing() -> None:
     told: list[str] = []
     with Store("/proc/self/fdinfo/store/evidence.sqlite", tell=told.append) as store:
@@ -277,7 +277,7 @@ def test_tests_have_no_store_of_their_own() -> None:
 
 
 def test_a_file_that_another_process_is_making_is_seen_at_one_moment(tmp_path: Path) -> None:
-    """The other one begins between two looks at it."""
+    """The other process starts between two reads of the file."""
     own, other = (sqlite3.connect(tmp_path / "a.sqlite", timeout=0.0, isolation_level=None) for _ in range(2))
 
     class Between:
@@ -309,7 +309,7 @@ for k in range(40):
 
 
 def test_two_processes_may_begin_one_store_at_once(tmp_path: Path) -> None:
-    """Neither takes what the other is making for another program's file."""
+    """Neither takes the file that the other creates for another program's file."""
     command = [sys.executable, "-c", BEGIN_AT_ONCE, str(tmp_path)]
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     both = [subprocess.Popen([*command, own], **pipes) for own in ("one", "two")]

@@ -1,4 +1,4 @@
-"""Keys: alike for the same content, different for every difference."""
+"""Keys: equal for the same content, different for every difference."""
 
 from __future__ import annotations
 

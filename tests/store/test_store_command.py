@@ -1,4 +1,4 @@
-"""`dpfl-theory store`: what it shows, takes elsewhere, finds altered, and throws away."""
+"""`dpfl-theory store`: its list, export and merge, altered entries, and deletion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def slot(store: Store, name: str, seed: int) -> Slot:
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """A store with three checks and an entry of somebody's."""
+    """A store with three checks and an entry of another program."""
     file = tmp_path / "evidence.sqlite"
     with Store(file) as store:
         for seed, name in enumerate(("das2022.lemma8 algebra units", "das2022.eq4 exact one", "hou2023.eq3 exact two")):
@@ -106,7 +106,7 @@ def test_verify_finds_what_was_altered_and_what_is_old(
     out, _ = told(capsys, "verify", "--store", path, code=1)
     assert out.splitlines()[1].split() == ["check", "2", "0", "1"]
     assert "altered: check hou2023.eq3 exact two" in out
-    # Somebody who also corrects the checksum is found by the key, which is of the parts.
+    # An alteration that also corrects the checksum is detected by the key, which is the hash of the parts.
     with Store(path) as store:
         entry = next(e for e in store.entries("check", "das2022.eq4*"))
         store.put(entry.key, entry.kind, entry.text.replace('"seed": 1', '"seed": 5'), entry.about)

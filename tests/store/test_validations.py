@@ -1,4 +1,4 @@
-"""Validations, reproduce, report and recommend: the second time they write the same and compute nothing."""
+"""Validations, reproduce, report and recommend: a second run writes the same and computes nothing."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_validate_takes_data_and_figures(scripts: Path, tmp_path: Path, capsys: 
 
 
 def test_the_points_of_a_validation_that_ended_are_kept(scripts: Path, tmp_path: Path) -> None:
-    """A script fails at its third point: the second time it makes that one alone."""
+    """A script fails at its third point: a second run computes only that one."""
     long = SCRIPT.replace('    log("compute")\n', "").replace(
         '"values": [_helper.FIRST, context.seed, 2.5, float("inf")]', VALUES
     )
@@ -155,7 +155,7 @@ def test_report_takes_figures(scripts: Path, tmp_path: Path) -> None:
 def test_the_second_reproduce_computes_nothing(
     scripts: Path, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Evidence, figures and pages are the same, times aside; no process is begun."""
+    """Evidence, figures and pages are the same except for times; no process is started."""
     pairs = plan([statements.get("das2022.eq12"), statements.get("hou2023.eq3")], ["algebra"])
     begun: list[int] = []
 
@@ -192,7 +192,7 @@ def test_a_validation_does_not_rest_on_statements_that_it_does_not_name() -> Non
 
 
 def test_searches_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same comparison, to the last digit; another budget, seed, plan or problem is another search."""
+    """The comparison is the same to the last digit; another budget, seed, plan or problem is another search."""
     problem = make("logistic-synthetic", clients=5, dimension=2, records=20)
     small = Plan(points=8, lanes=1, generations=2, finalists=2, second=2, best=1, third=2, last=4)
     row, searched = comparing._row, []

@@ -1,4 +1,4 @@
-"""Configurations: what they make, and all that is wrong with them in one answer."""
+"""Configurations: their cells, and all their faults in one message."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_sobol_design_is_the_one_of_scipy() -> None:
     again = designed({**BASE, "sobol": {"points": 24, "seed": 8, "ranges": ranges}}).cells
     assert [c.algorithm for c in again] != [c.algorithm for c in cells]
     spread = np.array([math.log(c.algorithm.eta, 100) + 1 for c in cells])  # type: ignore[attr-defined]
-    assert qmc.discrepancy(spread[:, None]) < 0.01  # 24 random points have some 0.02
+    assert qmc.discrepancy(spread[:, None]) < 0.01  # 24 random points have about 0.02
 
 
 def test_all_faults_are_told_at_once() -> None:

@@ -1,4 +1,4 @@
-"""Cells that fail, runs that are killed, and what is kept of them."""
+"""Failed cells, killed runs, and their stored results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BASE: dict[str, Any] = {
 
 
 class Kept(Store):
-    """A store that counts what is put into it twice."""
+    """A store that counts entries that are put into it twice."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -85,7 +85,7 @@ def test_a_cell_that_asks_for_too_much_is_a_row() -> None:
 
 
 def _planted(monkeypatch: pytest.MonkeyPatch, of_seed: int, fault: Any) -> None:
-    """A cell with this seed does something else than run."""
+    """Plant a fault in the cell with this seed."""
     rows = pack._rows
 
     def faulty(cells: Any, *more: Any) -> Any:
@@ -199,7 +199,7 @@ def played(cells, *more):
 pack._rows = played
 sys.exit(main(sys.argv[1:]))
 """
-"""The command, killed (kill -9) where its fourth cell begins."""
+"""The command, killed (kill -9) when its fourth cell starts."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A cell's numbers are its own: the same, bit for bit, for any packing and any number of processes."""
+"""A cell's numbers are the same, bit for bit, for any packing and any number of processes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def forked(
     done: Callable[[int, list[str]], None],
     waiting: Callable[[list[int]], None],
 ) -> list[list[str]]:
-    """What `spread` does, in copies of this process and in the opposite order."""
+    """The same as `spread`, in forks of this process and in the opposite order."""
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork")) as pool:
         running = [(i, pool.submit(work[i])) for i in reversed(range(len(work)))]
         for i, future in running:
@@ -96,12 +96,12 @@ def test_a_cell_does_not_depend_on_the_sweep_that_it_is_in(undisturbed: list[str
 
 
 def _by_place(block: Sequence[tuple[int, int, int]]) -> Lanes:
-    """A planted fault: a lane's noise is that of its place in the block."""
+    """A planted fault: a lane's noise depends on its place in the block."""
     return Lanes(block[0][1], 0, len(block))
 
 
 def _by_cell(block: Sequence[tuple[int, int, int]]) -> Lanes:
-    """Another one: it is that of its cell's number in the pack."""
+    """Another fault: it depends on its cell's number in the pack."""
     return Lanes.of([Lanes(seed + cell, number, 1) for cell, seed, number in block])
 
 
@@ -115,7 +115,7 @@ def test_noise_that_depends_on_the_packing_is_noticed(monkeypatch: pytest.Monkey
 
 
 def _not_filled_up(cells: Sequence[Any], width: int) -> tuple[list[Lanes], list[int]]:
-    """A planted fault: the last block has the lanes that are left, however few."""
+    """A planted fault: the last block has only the remaining lanes."""
     every = [(i, c.common.seed, k) for i, c in enumerate(cells) for k in range(c.common.lanes)]
     blocks = [every[first : first + width] for first in range(0, len(every), width)]
     return [pack._batch(block) for block in blocks], [i for block in blocks for i, _, _ in block]
@@ -141,7 +141,7 @@ def test_a_neighbour_that_diverges_changes_nothing() -> None:
 
 
 def test_a_row_of_a_block_does_not_depend_on_its_place() -> None:
-    """Equal lanes have equal bits wherever they stand: what the BLAS of this machine has to do for all this."""
+    """Equal lanes have equal bits at any place: the BLAS of this machine must have this property."""
     for family in ("quadratic", "huber", "logistic-synthetic", "softmax-synthetic", "least-squares"):
         problem = make(family, clients=5, dimension=7)
         for algorithm in (FedAvg(0.1, 2, bounding=Clip(0.5), sigma=0.2), ScaffNew(0.1, 0.5, 0.5, 0.1), Scaffold(0.1)):

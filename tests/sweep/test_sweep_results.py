@@ -1,4 +1,4 @@
-"""What comes out: rows, bounds of statements, files, figures, and what a sweep will cost."""
+"""Results of sweeps: rows, bounds of statements, files, figures, and cost estimates."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_files_hold_the_rows_and_what_they_rest_on(results: Table, tmp_path: Pat
 
 
 def test_whole_numbers_that_are_no_counts_are_read_as_floats(results: Table, tmp_path: Path) -> None:
-    """A number of 400 digits in a file that was edited is infinite, and the largest seed is whole."""
+    """A number of 400 digits in an edited file is infinite, and the largest seed stays an integer."""
     place = tmp_path / "steps.csv"
     results.write(place)
     head, _, rest = place.read_text().partition("\n")
