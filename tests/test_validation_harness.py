@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -477,6 +478,29 @@ def test_the_style_leaves_matplotlib_as_it_was() -> None:
     assert set(files) == {"png", "svg"}
     assert dict(matplotlib.rcParams) == before
     assert b"<dc:date>" not in files["svg"]
+
+
+def test_a_figure_is_rendered_as_matplotlib_saves_it_and_left_as_it_was() -> None:
+    """Byte for byte, in fewer passes."""
+
+    def drawn() -> Any:
+        figure, axes = style.figure(1, 2)
+        for ax in axes:
+            ax.plot([1.0, 300.0], [2e-3, 0.7], color=style.CLIP, label="$L_f$")
+            ax.set_xlabel("rounds")
+            ax.set_title("a title that the layout makes room for")
+            ax.legend()
+        return figure
+
+    figure, other = drawn(), drawn()
+    before = figure.dpi, figure.get_facecolor(), figure.canvas, figure.get_layout_engine()
+    files = style.render(figure)
+    assert (figure.dpi, figure.get_facecolor(), figure.canvas, figure.get_layout_engine()) == before
+    for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+        with style.look(), io.BytesIO() as saved:
+            other.savefig(saved, format=kind, metadata=metadata)
+            assert files[kind] == saved.getvalue()
+            other.set_layout_engine("none")
 
 
 def test_the_colours_of_the_methods_can_be_told_apart() -> None:

@@ -77,7 +77,7 @@ class CpuEngine(Engine):
             drawn = lanes.by_part(lambda p, s: self.subsets(p, round_, clients[:, s], sizes, counts, step))
             return np.concatenate(drawn, axis=1)
         counts = np.minimum(counts, sizes)
-        out = np.empty((*clients.shape, int(np.max(counts))), dtype=np.int64)
+        out = np.empty((*clients.shape, int(counts.max())), dtype=np.int64)
         address = np.uint64(lanes.seed), lanes.first, round_, step, RECORDS
         philox.fill_subsets(out, mutable(clients, np.int64), sizes, counts, *address)
         return out

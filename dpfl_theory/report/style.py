@@ -120,17 +120,24 @@ def _without_crowds(drawn: Figure) -> None:
 def render(drawn: Figure) -> dict[str, bytes]:
     """The figure as ``png`` (150 dpi) and ``svg``: the same bytes each time it is drawn from the same data.
 
-    The layout is computed once, which takes about as long as drawing. Long logarithmic axes have no minor ticks, which
-    would take as long again.
+    The layout is computed once, which takes about as long as drawing. Each kind is then drawn once; ``savefig`` draws
+    twice for each. Long logarithmic axes have no minor ticks, which would take as long again.
     """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     _without_crowds(drawn)
-    files: dict[str, bytes] = {}
-    engine = drawn.get_layout_engine()
+    engine, canvas, dpi, face = drawn.get_layout_engine(), drawn.canvas, drawn.dpi, drawn.get_facecolor()
+    png, svg = io.BytesIO(), io.BytesIO()
     with look():
-        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-            buffer = io.BytesIO()
-            drawn.savefig(buffer, format=kind, metadata=metadata)
-            files[kind] = buffer.getvalue()
-            drawn.set_layout_engine("none")
+        raster = FigureCanvasAgg(drawn)
+        drawn.set(dpi=_SETTINGS["savefig.dpi"], facecolor=_SETTINGS["savefig.facecolor"])
+        if engine is not None:
+            engine.execute(drawn)
+        drawn.set_layout_engine("none")
+        raster.print_png(png, metadata={"Software": None})
+        FigureCanvasSVG(drawn).print_svg(svg, metadata={"Date": None, "Creator": None})
     drawn.set_layout_engine(engine)
-    return files
+    drawn.set_canvas(canvas)
+    drawn.set(dpi=dpi, facecolor=face)
+    return {"png": png.getvalue(), "svg": svg.getvalue()}
