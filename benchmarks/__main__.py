@@ -59,13 +59,13 @@ def main() -> None:
     parts = [f"{head}\n\nColumns and what limits each case: [NOTES.md](NOTES.md).\n"]
     for mode in [name for name in ("quiet", "busy") if getattr(given, name)] or ["quiet"]:
         with busy() if mode == "busy" else contextlib.nullcontext():
-            for letter in chosen:
-                if letter not in ("scaling", "start"):
-                    parts += benchmark(letter, size, repetitions, target, mode)
+            for symbol in chosen:
+                if symbol not in ("scaling", "start"):
+                    parts += benchmark(symbol, size, repetitions, target, mode)
             if "scaling" in chosen and mode == "quiet":
-                for letter in scaling.GRIDS:
-                    print(f"scaling of {letter}", file=sys.stderr)
-                    parts.append(table.scaling_of(letter, TITLES[letter], scaling.tables(letter)))
+                for symbol in scaling.GRIDS:
+                    print(f"scaling of {symbol}", file=sys.stderr)
+                    parts.append(table.scaling_of(symbol, TITLES[symbol], scaling.tables(symbol)))
             if "start" in chosen and mode == "quiet":
                 parts.append(start.section(repetitions))
     text = "\n".join(parts)
@@ -75,14 +75,14 @@ def main() -> None:
         given.output.write_text(text, encoding="utf-8")
 
 
-def benchmark(letter: str, size: str, repetitions: int, target: float, mode: str) -> list[str]:
+def benchmark(symbol: str, size: str, repetitions: int, target: float, mode: str) -> list[str]:
     """The sections of one benchmark, for one thread and for two."""
     sections = []
     for threads in (1, 2):
-        print(f"{letter}, {threads} thread(s), {mode}", file=sys.stderr)
-        arguments = [letter, "--size", size, "--threads", str(threads)]
+        print(f"{symbol}, {threads} thread(s), {mode}", file=sys.stderr)
+        arguments = [symbol, "--size", size, "--threads", str(threads)]
         arguments += ["--repetitions", str(repetitions), "--target", str(target)]
-        sections += [table.section(letter, found, mode) for found in child.start("child", arguments)]
+        sections += [table.section(symbol, found, mode) for found in child.start("child", arguments)]
     return sections
 
 

@@ -1,8 +1,8 @@
 """das2022 Appendix F: quadratics of low rank, E = 20 local steps, clipped updates, noise on the average.
 
 The idea: in client i's eigenbasis E local steps are one diagonal map, and the update's length is the length of its
-coordinates. A round is then two products of (lanes, d) and (d, R) matrices, R = n rank, whatever E is. Without it each
-local step is two products with the client's factor.
+coordinates. A round is then two products of (replicates, d) and (d, R) matrices, R = n rank, whatever E is. Without it
+each local step is two products with the client's factor.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from dpfl_theory.problems.quadratic import Quadratic
 
 @dataclass(frozen=True)
 class Size:
-    """Clients, dimension, rank, lanes, rounds and local steps."""
+    """Clients, dimension, rank, replicates, rounds and local steps."""
 
     clients: int = 100
     dimension: int = 200
     rank: int = 20
-    lanes: int = 64
+    replicates: int = 64
     rounds: int = 500
     local_steps: int = 20
 
@@ -38,11 +38,11 @@ EPSILON, DELTA, ROUNDS = 5.0, 1e-6, 500  # validations/das2022/_appendix_f.py
 
 
 def problem_of(size: Size) -> tuple[Quadratic, Array, Setting]:
-    """The problem, a starting point I1 for each lane, and the hyper-parameters."""
+    """The problem, a starting point I1 for each replicate, and the hyper-parameters."""
     problem = appendix_f(0, size.clients, size.dimension, size.rank)
     w_star = problem.constants.w_star
     assert w_star is not None
-    start = w_star + np.random.default_rng(1).uniform(size=(size.lanes, size.dimension))
+    start = w_star + np.random.default_rng(1).uniform(size=(size.replicates, size.dimension))
     sigma = THRESHOLD * math.sqrt(ROUNDS * math.log(1.0 / DELTA)) / (100 * EPSILON)
     # about the median length at the start, also for tiny sizes: half of the updates are clipped
     lengths = [float(np.linalg.norm(problem.client_gradient(i, start[0]))) for i in range(problem.n)]
@@ -55,7 +55,7 @@ def build(size: str, jax: bool) -> list[Case]:
     s = SIZES[size]
     problem, start, setting = problem_of(s)
     R = s.clients * s.rank
-    two, walked = 4.0 * s.lanes * s.dimension * R, 4.0 * s.lanes * s.dimension * R * s.local_steps
+    two, walked = 4.0 * s.replicates * s.dimension * R, 4.0 * s.replicates * s.dimension * R * s.local_steps
     contestants = [
         ours(setting.algorithm, problem, start, two),
         fedavg.numpy_batched("NumPy, eigenbasis", setting, start, _in_eigenbasis(np, problem, setting), two),
@@ -66,13 +66,13 @@ def build(size: str, jax: bool) -> list[Case]:
     return [
         Case(
             "Appendix F of das2022",
-            f"n = {s.clients}, d = {s.dimension}, rank {s.rank}, E = {s.local_steps}, {s.lanes} lanes, "
+            f"n = {s.clients}, d = {s.dimension}, rank {s.rank}, E = {s.local_steps}, {s.replicates} replicates, "
             f"{s.rounds} rounds, DP-FedAvg with clipping",
             start,
             s.rounds,
             contestants,
             "4 S d R in the eigenbasis with R = n rank, 4 S d R E by local steps",
-            (block_width(problem, s.lanes), s.dimension, R),
+            (block_width(problem, s.replicates), s.dimension, R),
         )
     ]
 
@@ -100,7 +100,7 @@ def _factors(problem: Quadratic) -> Array:
 
 
 def stepwise(problem: Quadratic, setting: Setting) -> Any:
-    """The signal by E local steps of all clients and lanes at a time."""
+    """The signal by E local steps of all clients and replicates at a time."""
     factors, centres = _factors(problem), problem.centres[:, None, :]
     transposed = np.ascontiguousarray(factors.transpose(0, 2, 1))
 

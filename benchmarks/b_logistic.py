@@ -1,8 +1,8 @@
 """Logistic regression with full local gradients: DP-FedAvg with clipping, every local step two products a client.
 
-The idea: lanes share the records, so the logits of a batch of lanes are one product (lanes, d) x (d, m) for each
-client, and the gradients another one; the package does some lanes of one client at a time, so that the logits stay in
-the cache between the two.
+The idea: replicates share the records, so the logits of a batch of replicates are one product (replicates, d) x (d, m)
+for each client, and the gradients another one; the package does some replicates of one client at a time, so that the
+logits stay in the cache between the two.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = ["jax_gradients", "jax_loss", "numpy_gradients", "records"]
 
 @dataclass(frozen=True)
 class Size:
-    """Clients, records of each, features, lanes, rounds and local steps."""
+    """Clients, records of each, features, replicates, rounds and local steps."""
 
     clients: int = 100
     records: int = 100
     dimension: int = 100
-    lanes: int = 64
+    replicates: int = 64
     rounds: int = 20
     local_steps: int = 20
 
@@ -37,7 +37,7 @@ SIZES = {"full": Size(), "quick": Size(), "tiny": Size(3, 7, 4, 3, 5, 3)}
 
 
 def problem_of(size: Size) -> tuple[LinearModel, Array, Setting]:
-    """The problem, a starting point for each lane, and hyper-parameters with which about half of all updates are
+    """The problem, a starting point for each replicate, and hyper-parameters with which about half of all updates are
     clipped at the start."""
     problem = make(
         "logistic-synthetic",
@@ -47,7 +47,7 @@ def problem_of(size: Size) -> tuple[LinearModel, Array, Setting]:
         ridge=0.01,
     )
     assert isinstance(problem, LinearModel)
-    start = np.random.default_rng(1).standard_normal((size.lanes, size.dimension))
+    start = np.random.default_rng(1).standard_normal((size.replicates, size.dimension))
     lengths = [float(np.linalg.norm(problem.client_gradient(i, start[0]))) for i in range(problem.n)]
     return problem, start, Setting(0.1, size.local_steps, size.local_steps * float(np.median(lengths)), 0.1)
 
@@ -56,7 +56,7 @@ def build(size: str, jax: bool) -> list[Case]:
     """One table."""
     s = SIZES[size]
     problem, start, setting = problem_of(s)
-    flops = 4.0 * s.lanes * s.clients * s.records * s.dimension * s.local_steps
+    flops = 4.0 * s.replicates * s.clients * s.records * s.dimension * s.local_steps
     gradients = numpy_gradients(problem)
 
     def signal(w: Array) -> Any:
@@ -87,13 +87,13 @@ def build(size: str, jax: bool) -> list[Case]:
     return [
         Case(
             "Logistic regression",
-            f"n = {s.clients}, {s.records} records each, d = {s.dimension}, E = {s.local_steps}, {s.lanes} lanes, "
-            f"{s.rounds} rounds, DP-FedAvg with clipping",
+            f"n = {s.clients}, {s.records} records each, d = {s.dimension}, E = {s.local_steps}, {s.replicates} "
+            f"replicates, {s.rounds} rounds, DP-FedAvg with clipping",
             start,
             s.rounds,
             contestants,
             "4 S n m d E",
-            (block_width(problem, s.lanes), s.dimension, s.records),
+            (block_width(problem, s.replicates), s.dimension, s.records),
         )
     ]
 
@@ -105,7 +105,7 @@ def records(problem: LinearModel) -> tuple[Array, Array]:
 
 
 def numpy_gradients(problem: LinearModel) -> Any:
-    """Logistic gradients (n, lanes, d) -> (n, lanes, d), batched products."""
+    """Logistic gradients (n, replicates, d) -> (n, replicates, d), batched products."""
     x, y = records(problem)
     transposed, labels, ridge = x.transpose(0, 2, 1), y[:, None, :], problem.data.ridge
 

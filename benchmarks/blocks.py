@@ -1,4 +1,4 @@
-"""Comparison of block widths (in lanes): the same runs with several sizes of a block's arrays, side by side.
+"""Comparison of block widths (in replicates): the same runs with several sizes of a block's arrays, side by side.
 
 Run ``python benchmarks/blocks.py``. One thread takes all blocks of a run in turn, sizes take turns in one process; the
 table gives the median over repetitions of the time against that of the size in use (above 1: slower).
@@ -19,7 +19,7 @@ from dpfl_theory.problems import make
 from dpfl_theory.problems.appendix_f import appendix_f
 
 LOOP: Any = sys.modules[simulate.__module__]
-REPETITIONS, LANES = 7, 256
+REPETITIONS, REPLICATES = 7, 256
 SIZES = [(size, least) for size in (0.5, 1, 2, 4, 8, 16) for least in (8, 16, 32) if least == 16 or size in (0.5, 4)]
 CASES: dict[str, tuple[Callable[[], Any], int, int]] = {
     "appendix F, n 100, d 200, E 20": (lambda: appendix_f(seed=0), 20, 4),
@@ -43,7 +43,7 @@ CASES: dict[str, tuple[Callable[[], Any], int, int]] = {
 
 
 def main() -> None:
-    used = (LOOP._CACHE_BYTES, LOOP._LEAST_LANES)
+    used = (LOOP._CACHE_BYTES, LOOP._LEAST_REPLICATES)
     for name, (build, steps, rounds) in CASES.items():
         problem = build()
         algorithm = FedAvg(0.001, steps, bounding=Clip(1.0), sigma=0.1, cohort=Cohort("fixed", 3))
@@ -51,17 +51,17 @@ def main() -> None:
         with bounded(1):
             for repetition in range(REPETITIONS + 1):
                 for sizes in [used, *((int(size * 2**20), least) for size, least in SIZES)]:
-                    LOOP._CACHE_BYTES, LOOP._LEAST_LANES = sizes
+                    LOOP._CACHE_BYTES, LOOP._LEAST_REPLICATES = sizes
                     begun = time.perf_counter()
-                    simulate(algorithm, problem, rounds, LANES, device="cpu")
+                    simulate(algorithm, problem, rounds, REPLICATES, device="cpu")
                     if repetition:
                         seen.setdefault(sizes, []).append(time.perf_counter() - begun)
-        LOOP._CACHE_BYTES, LOOP._LEAST_LANES = used
+        LOOP._CACHE_BYTES, LOOP._LEAST_REPLICATES = used
         print(f"{name}: {1e3 * statistics.median(seen[used]) / rounds:.1f} ms a round in use")
         for (size, least), times in seen.items():
-            width = min(LOOP._MOST_LANES, max(least, size // (8 * problem.n * problem.d)), LANES)
+            width = min(LOOP._MOST_REPLICATES, max(least, size // (8 * problem.n * problem.d)), REPLICATES)
             ratio = statistics.median(b / a for a, b in zip(seen[used], times))
-            print(f"    {size / 2**20:5.1f} MiB, at least {least:2d}: {width:4d} lanes wide, {ratio:5.2f}")
+            print(f"    {size / 2**20:5.1f} MiB, at least {least:2d}: {width:4d} replicates wide, {ratio:5.2f}")
 
 
 if __name__ == "__main__":

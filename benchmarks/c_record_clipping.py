@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.harness import ENGINE, Array, Case, Contestant, load_jax, ours
 from dpfl_theory.algorithms import Cohort, RecordGradient, Scaffold
 from dpfl_theory.algorithms.base import Context
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.noble2022 import synthetic_split
 
@@ -28,20 +28,20 @@ __all__ = ["Setting", "by_formula", "numpy_batched", "setting_of"]
 
 @dataclass(frozen=True)
 class Size:
-    """Users, records of each (a fifth is held out), features, classes, local steps, lanes and rounds."""
+    """Users, records of each (a fifth is held out), features, classes, local steps, replicates and rounds."""
 
     users: int = 100
     records: int = 1000
     features: int = 40
     classes: int = 10
     local_steps: int = 10
-    lanes: int = 16
+    replicates: int = 16
     rounds: int = 20
 
 
 SIZES = {
     "full": Size(),
-    "quick": Size(users=40, records=250, lanes=8),
+    "quick": Size(users=40, records=250, replicates=8),
     "tiny": Size(5, 25, 4, 3, 2, 3, 6),
 }
 SHARE, THRESHOLD, STEP = 0.2, 0.5, 0.2  # s and l; C; eta_0, of which a local step is eta_0/(sK)
@@ -81,23 +81,28 @@ class Setting:
         M, R, A, b, _ = self.sizes
         S = len(self.start)
         context = Context(
-            ENGINE, self.problem, self.problem.kernels(ENGINE), Lanes(0, 0, S), slice(0, S), ENGINE.asarray(self.start)
+            ENGINE,
+            self.problem,
+            self.problem.kernels(ENGINE),
+            Replicates(0, 0, S),
+            slice(0, S),
+            ENGINE.asarray(self.start),
         )
         members = [Cohort("fixed", A).members(context, k)[0] for k in range(rounds)]
         sizes, counts = np.full(M, R), np.full(M, b)
         chosen = [
-            [ENGINE.subsets(context.lanes, k, members[k], sizes, counts, q) for q in range(self.local_steps)]
+            [ENGINE.subsets(context.replicates, k, members[k], sizes, counts, q) for q in range(self.local_steps)]
             for k in range(rounds)
         ]
         return np.array(members), np.array(chosen)
 
 
 def setting_of(s: Size) -> Setting:
-    """The problem of D.2 with alpha = beta = 1, a starting point for each lane, and hyper-parameters."""
+    """The problem of D.2 with alpha = beta = 1, a starting point for each replicate, and hyper-parameters."""
     problem = synthetic_split(
         clients=s.users, records=s.records, features=s.features, classes=s.classes, alpha=1.0, beta=1.0, seed=0
     ).train
-    start = 0.1 * np.random.default_rng(1).standard_normal((s.lanes, problem.d))
+    start = 0.1 * np.random.default_rng(1).standard_normal((s.replicates, problem.d))
     R = len(problem.data.y) // s.users
     return Setting(problem, start, s.local_steps, STEP / (SHARE * s.local_steps), 60.0 * R / 5000)
 
@@ -108,7 +113,7 @@ def build(size: str, jax: bool) -> list[Case]:
     setting = setting_of(s)
     problem, start = setting.problem, setting.start
     _, R, A, b, classes = setting.sizes
-    flops = 4.0 * s.lanes * s.local_steps * A * b * problem.d
+    flops = 4.0 * s.replicates * s.local_steps * A * b * problem.d
     contestants = [
         ours(setting.algorithm, problem, start, flops),
         numpy_batched("NumPy, lengths by formula", setting, by_formula, flops),
@@ -122,7 +127,7 @@ def build(size: str, jax: bool) -> list[Case]:
         Case(
             "DP-SCAFFOLD with per-record clipping",
             f"M = {s.users} users, {A} of them in a round, {b} of {R} records in a step, {classes} classes, "
-            f"{problem.d // classes} features, K = {s.local_steps}, {s.lanes} lanes, {s.rounds} rounds",
+            f"{problem.d // classes} features, K = {s.local_steps}, {s.replicates} replicates, {s.rounds} rounds",
             start,
             s.rounds,
             contestants,
@@ -153,7 +158,7 @@ def by_formula(x: Array, y: Any, w: Array, ridge: float) -> Array:
 
 
 def formed(x: Array, y: Any, w: Array, ridge: float) -> Array:
-    """The same with every record's gradient formed, for one user and lane at a time, or memory would not do."""
+    """The same with every record's gradient formed, for one user and replicate at a time, or memory would not do."""
     out = np.empty_like(w)
     _, p = _residuals(x, y, w)
     for a, s in np.ndindex(w.shape[:2]):
@@ -166,10 +171,10 @@ def formed(x: Array, y: Any, w: Array, ridge: float) -> Array:
 def numpy_batched(
     name: str, setting: Setting, sums: Callable[[Array, Any, Array, float], Array], flops: float
 ) -> Contestant:
-    """NumPy, all users of a round and all lanes at a time."""
+    """NumPy, all users of a round and all replicates at a time."""
     (M, R, A, b, classes), K, eta = setting.sizes, setting.local_steps, setting.step
     (x, y), ridge, S = setting.records, setting.problem.data.ridge, len(setting.start)
-    lane = np.arange(S)
+    replicate = np.arange(S)
 
     def run(rounds: int, private: bool) -> Array:
         rng = np.random.Generator(np.random.SFC64(0))
@@ -178,7 +183,7 @@ def numpy_batched(
         c, c_i = np.zeros_like(w), np.zeros((M, *w.shape))
         for k in range(rounds):
             members = rng.random((M, S)).argpartition(A, axis=0)[:A] if private else cohorts[k]
-            old = c_i[members, lane]
+            old = c_i[members, replicate]
             local = np.repeat(w[None], A, axis=0)
             for q in range(K):
                 drawn = rng.random((A, S, R)).argpartition(b, axis=2)[:, :, :b] if private else subsets[k, q]
@@ -190,7 +195,7 @@ def numpy_batched(
             new = old - c + (w - local) / (K * eta)
             w = w + (local - w).mean(axis=0)
             c = c + (new - old).sum(axis=0) / M
-            c_i[members, lane] = new
+            c_i[members, replicate] = new
         return w.reshape(S, -1)
 
     return Contestant(name, run, flops)

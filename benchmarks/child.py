@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--target", type=float, default=0.2)
     given = parser.parse_args()
     os.environ.update(settings(given.threads))  # JAX is imported later, by the cases
-    built = [c for c in cases(given.letter, given.size, has_jax()) if given.threads in c.threads]
+    built = [c for c in cases(given.symbol, given.size, has_jax()) if given.threads in c.threads]
     print(json.dumps([race(case, given.threads, given.repetitions, given.target) for case in built]))
 
 

@@ -16,7 +16,7 @@ from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.problems import make
 from dpfl_theory.problems.linear_model import LinearModel
 
-REPETITIONS, LANES = 15, 64
+REPETITIONS, REPLICATES = 15, 64
 SHARES = (0.1, 0.2, 0.3, 0.5, 0.7)
 CASES: dict[str, tuple[str, dict[str, Any], int]] = {
     "softmax, n 287, d 200, 5 records, E 20": (
@@ -44,8 +44,8 @@ def main() -> None:
     for name, (family, parameters, steps) in CASES.items():
         problem = make(family, seed=1, **parameters)
         assert isinstance(problem, LinearModel)
-        w, step, bound = rng.standard_normal((LANES, problem.d)), np.full(LANES, 0.01), np.ones(LANES)
-        cohorts = [(rng.random((LANES, problem.n)) < share) * 1.0 for share in SHARES]
+        w, step, bound = rng.standard_normal((REPLICATES, problem.d)), np.full(REPLICATES, 0.01), np.ones(REPLICATES)
+        cohorts = [(rng.random((REPLICATES, problem.n)) < share) * 1.0 for share in SHARES]
         times: list[list[float]] = [[] for _ in (None, *cohorts)]
         with engine.single_blas():
             for repetition in range(REPETITIONS + 1):

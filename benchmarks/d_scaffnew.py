@@ -1,7 +1,7 @@
 """DP-ScaffNew on binary features: 8000 records with 112 of them, logistic regression with ridge, as hou2023 runs it.
 
 The records are like mushrooms or phishing web pages: 22 attributes, of each exactly one value holds. One iteration is
-two products for each client; noise is needed only in lanes whose coin comes up.
+two products for each client; noise is needed only in replicates whose coin comes up.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dpfl_theory.problems.linear_model import LinearModel, linear_data
 
 @dataclass(frozen=True)
 class Size:
-    """Records, features, attributes, clients, lanes and iterations."""
+    """Records, features, attributes, clients, replicates and iterations."""
 
     records: int = 8000
     dimension: int = 112
     attributes: int = 22
     clients: int = 10
-    lanes: int = 64
+    replicates: int = 64
     rounds: int = 200
 
 
@@ -51,9 +51,9 @@ def build(size: str, jax: bool) -> list[Case]:
     s = SIZES[size]
     problem = problem_of(s)
     ridge, n = problem.data.ridge, problem.n
-    start: Array = np.random.default_rng(1).standard_normal((s.lanes, s.dimension))
+    start: Array = np.random.default_rng(1).standard_normal((s.replicates, s.dimension))
     setting = Setting(1.0 / (ridge * CONDITION), PROBABILITY, 1.0, SIGMA)
-    flops = 4.0 * s.lanes * s.records * s.dimension
+    flops = 4.0 * s.replicates * s.records * s.dimension
     contestants = [
         ours(setting.algorithm, problem, start, flops),
         numpy_batched("NumPy, batched", setting, start, n, numpy_gradients(problem), flops),
@@ -70,13 +70,13 @@ def build(size: str, jax: bool) -> list[Case]:
     return [
         Case(
             "DP-ScaffNew on binary features",
-            f"{s.records} records, d = {s.dimension}, n = {n}, p = {PROBABILITY:g}, {s.lanes} lanes, "
+            f"{s.records} records, d = {s.dimension}, n = {n}, p = {PROBABILITY:g}, {s.replicates} replicates, "
             f"{s.rounds} iterations",
             start,
             s.rounds,
             contestants,
             "4 S N d with N records in all",
-            (block_width(problem, s.lanes), s.dimension, s.records // s.clients),
+            (block_width(problem, s.replicates), s.dimension, s.records // s.clients),
             unit="iteration",
             checkpoints=(10, 20),
         )

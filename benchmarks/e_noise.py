@@ -1,8 +1,8 @@
 """The noise generator: counter-based standard normals, on one core, against generators that advance a state.
 
-The package's normals are Philox4x32-10 and Box-Muller, a pure function of (seed, lane, round, client, step, stream,
-coordinate). NumPy's SFC64 with the ziggurat, and JAX's Threefry, give other numbers, so their moments are compared; the
-vectorised forms of the package's own generator must give its numbers.
+The package's normals are Philox4x32-10 and Box-Muller, a pure function of (seed, replicate, round, client, step,
+stream, coordinate). NumPy's SFC64 with the ziggurat, and JAX's Threefry, give other numbers, so their moments are
+compared; the vectorised forms of the package's own generator must give its numbers.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import ENGINE, Array, Case, Contestant, load_jax
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.kernels.streams import NOISE
 
 
 @dataclass(frozen=True)
 class Size:
-    """Clients, lanes, and coordinates of the long and the short vectors."""
+    """Clients, replicates, and coordinates of the long and the short vectors."""
 
     clients: int = 20
-    lanes: int = 64
+    replicates: int = 64
     long: int = 410
     short: int = 2
 
@@ -39,12 +39,12 @@ def build(size: str, jax: bool) -> list[Case]:
 
 
 def _case(s: Size, d: int, title: str, jax: bool) -> Case:
-    shape, count = (s.clients, s.lanes, d), s.clients * s.lanes * d
+    shape, count = (s.clients, s.replicates, d), s.clients * s.replicates * d
     rng = np.random.Generator(np.random.SFC64(0))
 
     def package(rounds: int, _: bool) -> Array:
         for k in range(rounds):
-            out = ENGINE.normal(Lanes(7, 0, s.lanes), k, s.clients, d, NOISE)
+            out = ENGINE.normal(Replicates(7, 0, s.replicates), k, s.clients, d, NOISE)
         return np.asarray(out).reshape(1, -1)
 
     def sfc64(rounds: int, _: bool) -> Array:
@@ -80,7 +80,7 @@ def _case(s: Size, d: int, title: str, jax: bool) -> Case:
             contestants.append(Contestant(f"JAX, {name}", each(draw), normals=True))
     return Case(
         f"Noise generator, {title}",
-        f"standard normals for {s.clients} clients, {s.lanes} lanes and d = {d}; one core",
+        f"standard normals for {s.clients} clients, {s.replicates} replicates and d = {d}; one core",
         np.zeros((1, count)),
         20,
         contestants,
@@ -96,13 +96,13 @@ def _draw(lib: Any, shape: tuple[int, ...], kind: str, k: Any) -> Any:
 
 
 def normals(xp: Any, shape: tuple[int, int, int], round_: Any) -> Any:
-    """The package's normals (clients, lanes, d) of one round with seed 7 and stream NOISE, d even, by array operations
-    on 64-bit words."""
-    clients, lanes, d = shape
+    """The package's normals (clients, replicates, d) of one round with seed 7 and stream NOISE, d even, by array
+    operations on 64-bit words."""
+    clients, replicates, d = shape
     word = xp.uint64
-    lane, client = xp.arange(lanes, dtype=word)[None, :, None], xp.arange(clients, dtype=word)[:, None, None]
+    replicate, client = xp.arange(replicates, dtype=word)[None, :, None], xp.arange(clients, dtype=word)[:, None, None]
     zero = xp.zeros((1, 1, 1), dtype=word)
-    w = _philox(word, (lane + zero, client + zero, zero, zero + word(NOISE)), (zero + word(7), zero))
+    w = _philox(word, (replicate + zero, client + zero, zero, zero + word(NOISE)), (zero + word(7), zero))
     block = xp.arange(d // 2, dtype=word)[None, None, :]
     w = _philox(word, (block, zero + xp.asarray(round_, dtype=word), w[2], w[3]), (w[0], w[1]))
     u, v = (

@@ -18,9 +18,9 @@ from dpfl_theory.problems.quadratic import from_matrices
 
 @dataclass(frozen=True)
 class Size:
-    """Lanes and rounds."""
+    """Replicates and rounds."""
 
-    lanes: int = 64
+    replicates: int = 64
     rounds: int = 2000
 
 
@@ -32,7 +32,7 @@ def build(size: str, jax: bool) -> list[Case]:
     """Two tables."""
     s, n = SIZES[size], len(CURVATURES)
     problem = from_matrices(CURVATURES[:, None, None], CENTRES[:, None])
-    start: Array = 4.0 * np.random.default_rng(1).standard_normal((s.lanes, 1))
+    start: Array = 4.0 * np.random.default_rng(1).standard_normal((s.replicates, 1))
     q, c = CURVATURES[:, None, None], CENTRES[:, None, None]
     fed, scaff = fedavg.Setting(0.5, 3, 1.0, 0.1), scaffnew.Setting(1.0, 0.5, 1.0, 0.1)
 
@@ -56,7 +56,7 @@ def build(size: str, jax: bool) -> list[Case]:
         data = jnp.asarray(CURVATURES), jnp.asarray(CENTRES)
         by_fedavg += [fedavg.jax_plain(fed, start, loss, data, 0.0)]
         by_scaffnew += [scaffnew.jax_batched("JAX, batched", scaff, start, n, lambda w: q * (w - c), 0.0)]
-    what = f"n = {n}, d = 1, {s.lanes} lanes, {s.rounds}"
+    what = f"n = {n}, d = 1, {s.replicates} replicates, {s.rounds}"
     return [
         Case(
             "Tiny problem, DP-FedAvg",

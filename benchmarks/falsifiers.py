@@ -27,10 +27,10 @@ from typing import Any
 from dpfl_theory import statements
 from dpfl_theory.checks import falsify as own
 from dpfl_theory.checks import monte_carlo
-from dpfl_theory.checks.perturb_formula import MOST, get, numbers, put, varied
+from dpfl_theory.checks.perturb_formula import MOST, get, numbers, set_value, varied
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.processes import one_thread
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.formula import sides_of, symbols_of
 from dpfl_theory.statements.model import Check, Sides, Statement
 
 __all__ = ["CASES", "SEARCHES", "Problem", "measure"]
@@ -63,8 +63,8 @@ def _planted(true: Statement, scales: Mapping[str, Any]) -> Statement:
     def sides(_: Any) -> Sides:
         printed = sides_of(true)
         assert set(scales) <= set(printed.rhs), (true.id, list(printed.rhs))
-        letters = letters_of(faulty)
-        by = {name: scale(letters) if callable(scale) else scale for name, scale in scales.items()}
+        symbols = symbols_of(faulty)
+        by = {name: scale(symbols) if callable(scale) else scale for name, scale in scales.items()}
         return Sides(lhs=printed.lhs, rhs={name: by.get(name, 1) * term for name, term in printed.rhs.items()})
 
     faulty = replace(true, id=f"planted.{true.id.split('.', 1)[1]}", sides=sides)
@@ -100,7 +100,7 @@ class Problem:
     def __init__(self, case: Case, instances: int, seed: int) -> None:
         self.statement, self.seed, self.instances = case.statement(), seed, instances
         self.bases = list(self.statement.checks)
-        runs = [c.made(self.statement) for c in self.bases]
+        runs = [c.make(self.statement) for c in self.bases]
         self._rules = own.rules_of(self.statement, runs)
         self._most = [own.COST * own._work(run) for run in runs]
         self.tried, self.inside, self.best = 0, 0, -math.inf
@@ -116,10 +116,10 @@ class Problem:
         check = self.bases[base]
         try:
             experiment = own._built(self.statement, check, instance, self._most[base], self._rules)
-            found = own._excess(self.statement, check, experiment, Settings(self.seed, 0.5, "cpu"), own.LANES)
+            found = own._excess(self.statement, check, experiment, Settings(self.seed, 0.5, "cpu"), own.REPLICATES)
             if found > self.best:
                 again = Settings(self.seed ^ own.REPEATED, 0.5, "cpu")
-                found = own._excess(self.statement, check, experiment, again, own.MORE_LANES)
+                found = own._excess(self.statement, check, experiment, again, own.MORE_REPLICATES)
         except own._LeftOut:
             return None
         self.inside += 1
@@ -130,11 +130,11 @@ class Problem:
         return found
 
     def verdict(self) -> str:
-        """The verdict of the best instance with fresh seeds and all lanes."""
+        """The verdict of the best instance with fresh seeds and all replicates."""
         if self.instance is None:
             return "none"
         check, instance = self.instance
-        last = replace(check.made(self.statement, instance), known={})
+        last = replace(check.make(self.statement, instance), known={})
         again = replace(check, instance=instance, build=lambda *_: last)
         return monte_carlo.run(self.statement, again, Settings(self.seed ^ own.FRESH, 1e-6, "cpu")).verdict
 
@@ -150,7 +150,7 @@ class Coordinates:
         """The instance at a point."""
         made: dict[str, Any] = json.loads(json.dumps(self.instance))
         for place, value in zip(self.places, x):
-            put(made, place, _moved(get(self.instance, place), place[-1], float(value)))
+            set_value(made, place, _moved(get(self.instance, place), place[-1], float(value)))
         return made
 
 
@@ -342,9 +342,10 @@ HEAD = """# Searches for counterexamples
 
 `python -m benchmarks.falsifiers --output benchmarks/FALSIFIERS.md` wrote this table: {instances} instances for each
 search, {seeds} seeds. In each cell: in how many of the seeds the best instance is `violated` when it is run again with
-fresh seeds and all its lanes, and the median number of instances until the first counterexample (an excess above 0.005
-of the sides that other seeds confirm; - where most seeds found none). A mistake is planted in statements whose name
-starts with `planted`; the catalogue refutes the others by other instances than those from which the searches start.
+fresh seeds and all its replicates, and the median number of instances until the first counterexample (an excess above
+0.005 of the sides that other seeds confirm; - where most seeds found none). A mistake is planted in statements whose
+name starts with `planted`; the catalogue refutes the others by other instances than those from which the searches
+start.
 
 """
 

@@ -36,14 +36,15 @@ class Setting:
 
 
 def clipped_mean(xp: Any, updates: Any, threshold: float) -> Any:
-    """``(1/n) sum_i u_i min(1, C/||u_i||)`` of updates (n, lanes, d)."""
+    """``(1/n) sum_i u_i min(1, C/||u_i||)`` of updates (n, replicates, d)."""
     norms = xp.sqrt(xp.einsum("nsd,nsd->ns", updates, updates))
     factors = xp.minimum(1.0, threshold / xp.maximum(norms, 1e-300))
     return xp.einsum("ns,nsd->sd", factors, updates) / len(updates)
 
 
 def local_updates(gradients: Callable[[Any], Any], w: Any, clients: int, setting: Setting) -> Any:
-    """The sums of the gradients along the local steps, in place; gradients: (n, lanes, d) -> (n, lanes, d)."""
+    """The sums of the gradients along the local steps, in place; gradients: (n, replicates, d) -> (n, replicates,
+    d)."""
     local = np.repeat(w[None], clients, axis=0)
     total = np.zeros_like(local)
     for _ in range(setting.local_steps):
@@ -56,7 +57,7 @@ def local_updates(gradients: Callable[[Any], Any], w: Any, clients: int, setting
 def numpy_batched(
     name: str, setting: Setting, start: Array, signal: Callable[[Array], Array], flops: float
 ) -> Contestant:
-    """NumPy; signal: (lanes, d) -> (lanes, d)."""
+    """NumPy; signal: (replicates, d) -> (replicates, d)."""
 
     def run(rounds: int, private: bool) -> Array:
         rng = np.random.Generator(np.random.SFC64(0))
@@ -72,7 +73,7 @@ def numpy_batched(
 
 
 def jax_batched(name: str, setting: Setting, start: Array, signal: Callable[[Any], Any], flops: float) -> Contestant:
-    """JAX with a scan over rounds; signal: (lanes, d) -> (lanes, d)."""
+    """JAX with a scan over rounds; signal: (replicates, d) -> (replicates, d)."""
     jax = load_jax()
     normal = jax.random.normal
 
@@ -90,7 +91,8 @@ def jax_batched(name: str, setting: Setting, start: Array, signal: Callable[[Any
 
 
 def jax_plain(setting: Setting, start: Array, loss: Callable[[Any, Any], Any], data: Any, flops: float) -> Contestant:
-    """JAX as the pseudocode reads: one client's loss(w, its data), `jax.grad`, vmap over clients and over lanes."""
+    """JAX as the pseudocode reads: one client's loss(w, its data), `jax.grad`, vmap over clients and over
+    replicates."""
     jax = load_jax()
     jnp, gradient = jax.numpy, jax.grad(loss)
 
@@ -102,7 +104,7 @@ def jax_plain(setting: Setting, start: Array, loss: Callable[[Any, Any], Any], d
         u = (w - local) / setting.step
         return u * jnp.minimum(1.0, setting.threshold / jnp.maximum(jnp.linalg.norm(u), 1e-300))
 
-    def of_lane(w: Any) -> Any:
+    def of_replicate(w: Any) -> Any:
         return jax.vmap(update, in_axes=(None, 0))(w, data).mean(axis=0)
 
-    return jax_batched("JAX, grad and vmap", setting, start, jax.vmap(of_lane), flops)
+    return jax_batched("JAX, grad and vmap", setting, start, jax.vmap(of_replicate), flops)

@@ -33,7 +33,7 @@ ETA, P, VARIANCE = Fraction(1), Fraction(1, 3), Fraction(1, 10)
 
 
 def build(size: str, jax: bool) -> list[Case]:
-    """One table; an axis takes the place of a lane."""
+    """One table; an axis takes the place of a replicate."""
     s = SIZES[size]
     N = s.clients
     q = [[Fraction(1, 1 + (i + axis) % N) for i in range(N)] for axis in range(s.axes)]

@@ -25,7 +25,7 @@ from dpfl_theory.kernels import select
 from dpfl_theory.kernels.engine import Engine
 from dpfl_theory.kernels.threads import usable_cores
 
-LETTERS = "abcd"
+SYMBOLS = "abcd"
 COLUMNS = ("case", "difference", "CPU, ms a round", "device, ms a round", "CPU / device", "GFLOP/s", "of its dgemm")
 
 
@@ -71,14 +71,14 @@ def difference(case: Case, cpu: Engine, device: Engine) -> float:
 def rows(cpu: Engine, device: Engine, size: str, target: float, rate: float, ends: float) -> Sequence[str]:
     """The lines of the table; a device whose vectors differ gets no time."""
     lines = []
-    for letter in LETTERS:
-        for case in cases(letter, size, False):
+    for symbol in SYMBOLS:
+        for case in cases(symbol, size, False):
             if time.monotonic() > ends:
-                lines.append(f"| ({letter}) {case.title} | not reached in the time | | | | | |")
+                lines.append(f"| ({symbol}) {case.title} | not reached in the time | | | | | |")
                 continue
             apart = difference(case, cpu, device)
             if not apart <= TOLERANCE:
-                lines.append(f"| ({letter}) {case.title} | {apart:.1e}: they disagree | | | | | |")
+                lines.append(f"| ({symbol}) {case.title} | {apart:.1e}: they disagree | | | | | |")
                 continue
             with on(cpu):
                 here = timed(case, target)
@@ -87,7 +87,7 @@ def rows(cpu: Engine, device: Engine, size: str, target: float, rate: float, end
             flops = case.contestants[0].flops / there / 1e9
             share = f"{flops:.0f} | {flops / rate:.0%}" if flops else "| "
             lines.append(
-                f"| ({letter}) {case.title} | {apart:.1e} | {1e3 * here:.3g} | {1e3 * there:.3g} | "
+                f"| ({symbol}) {case.title} | {apart:.1e} | {1e3 * here:.3g} | {1e3 * there:.3g} | "
                 f"{here / there:.3g} | {share} |"
             )
     return lines

@@ -60,8 +60,8 @@ _ENGINES: list[Engine] = [ENGINE]
 class Contestant:
     """One way to compute a case.
 
-    run(rounds, private): the server's vectors (lanes, d) after this number of rounds from the case's start; timed runs
-    are private, compared runs are not. flops: multiplications and additions of matrix products in one round, by
+    run(rounds, private): the server's vectors (replicates, d) after this number of rounds from the case's start; timed
+    runs are private, compared runs are not. flops: multiplications and additions of matrix products in one round, by
     formula. normals: its output is its own standard normals, whose moments are compared.
     """
 
@@ -75,7 +75,7 @@ class Contestant:
 class Case:
     """One table: the first contestant is the package.
 
-    start (lanes, d): the common start; rounds: of a whole run; gemm: (rows, inner, columns) of the kernel's matrix
+    start (replicates, d): the common start; rounds: of a whole run; gemm: (rows, inner, columns) of the kernel's matrix
     product; formula: how flops are counted; per: the number of units in a round; whole: every sample is a whole
     run, since rounds do not cost the same.
     """
@@ -148,9 +148,9 @@ def names() -> dict[str, str]:
     return {p.name[0]: p.stem for p in sorted(Path(__file__).parent.glob("[a-z]_*.py"))}
 
 
-def cases(letter: str, size: str, jax: bool) -> list[Case]:
+def cases(symbol: str, size: str, jax: bool) -> list[Case]:
     """The cases of one benchmark, of size full, quick or tiny; without JAX's contestants where it is not wanted."""
-    built: list[Case] = importlib.import_module(f"benchmarks.{names()[letter]}").build(size, jax)
+    built: list[Case] = importlib.import_module(f"benchmarks.{names()[symbol]}").build(size, jax)
     return built
 
 
@@ -164,9 +164,9 @@ def ours(algorithm: Callable[[bool], Algorithm], problem: Problem, start: Array,
     return Contestant("dpfl_theory", run, flops)
 
 
-def block_width(problem: Problem, lanes: int) -> int:
-    """The number of lanes in a block of the package's run."""
-    block = _blocks(problem, engine(), lanes)[0]
+def block_width(problem: Problem, replicates: int) -> int:
+    """The number of replicates in a block of the package's run."""
+    block = _blocks(problem, engine(), replicates)[0]
     return int(block.stop - block.start)
 
 

@@ -42,11 +42,11 @@ def products(problem: LinearModel, w: np.ndarray) -> None:
 def main() -> None:
     engine = CpuEngine()
     print(f"{'':36s} {'phase':>8s} {'products':>8s} {'share':>6s} {'GFLOP/s':>8s}   milliseconds; of the products")
-    for name, (family, parameters, lanes) in CASES.items():
+    for name, (family, parameters, replicates) in CASES.items():
         problem = make(family, clients=4, ridge=0.01, seed=1, **parameters)
         assert isinstance(problem, LinearModel)
-        w = np.random.default_rng(0).standard_normal((lanes, problem.d))
-        step = np.full(lanes, 0.1)
+        w = np.random.default_rng(0).standard_normal((replicates, problem.d))
+        step = np.full(replicates, 0.1)
         times: dict[str, list[float]] = {"phase": [], "products": []}
         with engine.single_blas():
             for repetition in range(REPETITIONS + 1):
@@ -60,7 +60,7 @@ def main() -> None:
                         times[way].append(time.perf_counter() - begun)
         share = statistics.median(b / a for a, b in zip(times["phase"], times["products"]))
         phase, alone = (statistics.median(t) for t in times.values())
-        work = 4.0 * STEPS * lanes * problem.d * len(problem.data.y)
+        work = 4.0 * STEPS * replicates * problem.d * len(problem.data.y)
         print(f"{name:36s} {1e3 * phase:8.2f} {1e3 * alone:8.2f} {share:6.2f} {1e-9 * work / alone:8.1f}")
 
 

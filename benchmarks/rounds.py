@@ -36,29 +36,29 @@ PROBLEMS = {
 WIDTHS = (64, 512)
 
 
-def seconds(algorithm: Any, problem: Any, lanes: int) -> float:
+def seconds(algorithm: Any, problem: Any, replicates: int) -> float:
     begun = time.perf_counter()
-    simulate(algorithm, problem, ROUNDS, lanes, device="cpu")
+    simulate(algorithm, problem, ROUNDS, replicates, device="cpu")
     return time.perf_counter() - begun
 
 
 def main() -> None:
     worthwhile = LOOP.worthwhile
-    print(f"{'':24s} {'':22s} {'lanes':>5s} {'played':>8s} {'written':>8s} {'ratio':>6s}   microseconds a round")
+    print(f"{'':24s} {'':22s} {'replicates':>5s} {'played':>8s} {'written':>8s} {'ratio':>6s}   microseconds a round")
     for name, problem in PROBLEMS.items():
         for label, algorithm in CASES.items():
-            for lanes in WIDTHS:
+            for replicates in WIDTHS:
                 seen: dict[bool, list[float]] = {True: [], False: []}
                 for repetition in range(REPETITIONS + 1):
                     for played in (True, False):
                         LOOP.worthwhile = worthwhile if played else lambda *_: False
-                        spent = seconds(algorithm, problem, lanes)
+                        spent = seconds(algorithm, problem, replicates)
                         if repetition:  # the first one compiles
                             seen[played].append(1e6 * spent / ROUNDS)
                 LOOP.worthwhile = worthwhile
                 ratio = statistics.median(b / a for a, b in zip(seen[True], seen[False]))
                 cells = " ".join(f"{statistics.median(seen[way]):8.1f}" for way in (True, False))
-                print(f"{name:22s} {label:24s} {lanes:5d} {cells} {ratio:6.1f}")
+                print(f"{name:22s} {label:24s} {replicates:5d} {cells} {ratio:6.1f}")
 
 
 if __name__ == "__main__":

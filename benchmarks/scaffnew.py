@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.harness import ENGINE, Array, Contestant, load_jax
 from dpfl_theory.algorithms import ScaffNew
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.kernels.streams import COIN
 
 __all__ = ["Setting", "jax_batched", "numpy_batched"]
@@ -37,9 +37,9 @@ class Setting:
         """The package's algorithm."""
         return ScaffNew(self.step, self.probability, self.threshold, self.sigma if private else 0.0)
 
-    def coins(self, rounds: int, lanes: int) -> Any:
-        """The package's coins with seed 0, (rounds, lanes)."""
-        where = Lanes(0, 0, lanes)
+    def coins(self, rounds: int, replicates: int) -> Any:
+        """The package's coins with seed 0, (rounds, replicates)."""
+        where = Replicates(0, 0, replicates)
         return np.array([ENGINE.uniform(where, k, 1, COIN)[:, 0] for k in range(rounds)]) < self.probability
 
 
@@ -51,7 +51,8 @@ def _clip(xp: Any, message: Any, threshold: float) -> Any:
 def numpy_batched(
     name: str, setting: Setting, start: Array, clients: int, gradients: Callable[[Array], Array], flops: float
 ) -> Contestant:
-    """NumPy; gradients: (n, lanes, d) -> (n, lanes, d). Only lanes that communicate clip, draw noise and send."""
+    """NumPy; gradients: (n, replicates, d) -> (n, replicates, d). Only replicates that communicate clip, draw noise and
+    send."""
 
     def run(rounds: int, private: bool) -> Array:
         rng = np.random.Generator(np.random.SFC64(0))
@@ -77,7 +78,7 @@ def numpy_batched(
 def jax_batched(
     name: str, setting: Setting, start: Array, clients: int, gradients: Callable[[Any], Any], flops: float
 ) -> Contestant:
-    """JAX with a scan over iterations; gradients: (n, lanes, d) -> (n, lanes, d)."""
+    """JAX with a scan over iterations; gradients: (n, replicates, d) -> (n, replicates, d)."""
     jax = load_jax()
     jnp, gain = jax.numpy, setting.probability / setting.step
 

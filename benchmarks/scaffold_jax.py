@@ -1,4 +1,5 @@
-"""DP-SCAFFOLD with clipped gradients of records in JAX: one lane's round, vmapped over lanes and scanned over rounds.
+"""DP-SCAFFOLD with clipped gradients of records in JAX: one replicate's round, vmapped over replicates and scanned over
+rounds.
 
 ``plain`` is what a JAX user writes: the gradient of one record by `jax.grad`, vmapped over records, clipped. The other
 form finds the lengths without forming gradients, as the package does.
@@ -66,8 +67,8 @@ def _contestant(name: str, setting: Setting, threshold: float, jax: Any, sums: A
 
         return jax.lax.scan(step, w, (keys, chosen))[0]
 
-    def of_lane(state: Any, key: Any, members: Any, chosen: Any, noise: Any) -> Any:
-        """A round of one lane: members (A,) and chosen (K, A, b), or None for both."""
+    def of_replicate(state: Any, key: Any, members: Any, chosen: Any, noise: Any) -> Any:
+        """A round of one replicate: members (A,) and chosen (K, A, b), or None for both."""
         w, c, c_i = state
         first, second = random.split(key)
         members = subset(first, M, A) if members is None else members
@@ -84,7 +85,7 @@ def _contestant(name: str, setting: Setting, threshold: float, jax: Any, sums: A
         def one(state: Any, inputs: Any) -> Any:
             keys, given = inputs
             members, chosen = (None, None) if given is None else given
-            return jax.vmap(of_lane, in_axes=axes)(state, keys, members, chosen, noise), None
+            return jax.vmap(of_replicate, in_axes=axes)(state, keys, members, chosen, noise), None
 
         state = start, jnp.zeros_like(start), jnp.zeros((S, M, *shape))
         return jax.lax.scan(one, state, (random.split(key, (rounds, S)), given))[0][0]

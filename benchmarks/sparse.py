@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, random_array
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.problems.linear_model import linear_data
 
-REPETITIONS, LANES, CLIENTS = 5, 16, 10
+REPETITIONS, REPLICATES, CLIENTS = 5, 16, 10
 SHAPES = ((100, 0.25), (100, 0.1), (1000, 0.25), (1000, 0.1), (1000, 0.03), (1000, 0.01), (5000, 0.01))
 RECORDS = 2000
 
@@ -40,9 +40,9 @@ def compared(name: str, x: Any, y: Any) -> None:
     engine, rng = CpuEngine(), np.random.default_rng(0)
     parts = np.array_split(rng.permutation(len(y)), CLIENTS)
     forms = [linear_data(form, y, parts, "logistic", ridge=1e-3) for form in (x.toarray(), x)]
-    w, step = 0.1 * rng.standard_normal((LANES, x.shape[1])), np.full(LANES, 0.1)
+    w, step = 0.1 * rng.standard_normal((REPLICATES, x.shape[1])), np.full(REPLICATES, 0.1)
     own = np.tile(w, (CLIENTS, 1, 1))
-    who, clip = np.tile(np.arange(CLIENTS)[:, None], (1, LANES)), np.full(LANES, 0.5)
+    who, clip = np.tile(np.arange(CLIENTS)[:, None], (1, REPLICATES)), np.full(REPLICATES, 0.5)
     kernels: dict[str, Callable[[Any], Any]] = {
         "E = 4 local steps": lambda data: engine.linear_local_phase(data, w, step, 4),
         "gradients": lambda data: engine.linear_gradients(data, own),

@@ -17,7 +17,7 @@ def rows_of(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def section(letter: str, found: Mapping[str, Any], mode: str) -> str:
+def section(symbol: str, found: Mapping[str, Any], mode: str) -> str:
     """One case with one number of threads."""
     fastest = min((row["median"] for row in found["rows"] if row["agrees"]), default=math.nan)
     unit, scale = next(((u, s) for u, s in UNITS if fastest >= s), UNITS[-1])
@@ -30,7 +30,7 @@ def section(letter: str, found: Mapping[str, Any], mode: str) -> str:
     header += ["GFLOP/s", "of the product's rate"] if found["gemm"] else []
     return "\n".join(
         [
-            f"### ({letter}) {found['title']}, {threads}, {mode}",
+            f"### ({symbol}) {found['title']}, {threads}, {mode}",
             "",
             " ".join(notes),
             "",
@@ -50,14 +50,14 @@ def _row(row: Mapping[str, Any], scale: float, width: int) -> list[str]:
     return cells + ([f"{row['gflops']:.1f}", f"{100 * row['share']:.0f}%"] if width > len(cells) else [])
 
 
-def scaling_of(letter: str, title: str, measured: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+def scaling_of(symbol: str, title: str, measured: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """The scaling of one benchmark's run."""
     parts = []
     for name, runs in measured.items():
         rows = [
             [str(run[name]), f"{run['microseconds']:.1f}", f"{run['before']:.0f}", f"{run['peak']:.0f}"] for run in runs
         ]
-        fixed = ", ".join(f"{key} = {runs[0][key]}" for key in ("lanes", "clients", "rounds") if key != name)
-        header = [name, "µs of a lane's round", "MB after one round", "MB at the peak"]
-        parts += [f"### ({letter}) {title}, by {name}", "", f"One thread, {fixed}.", "", rows_of(header, rows), ""]
+        fixed = ", ".join(f"{key} = {runs[0][key]}" for key in ("replicates", "clients", "rounds") if key != name)
+        header = [name, "µs of a replicate's round", "MB after one round", "MB at the peak"]
+        parts += [f"### ({symbol}) {title}, by {name}", "", f"One thread, {fixed}.", "", rows_of(header, rows), ""]
     return "\n".join(parts)

@@ -15,7 +15,7 @@ The algorithms of the statements run on problems whose constants are certified:
 
 >>> problem = dpfl.problems.make("quadratic", clients=4, dimension=3, seed=1)
 >>> algorithm = dpfl.algorithms.FedAvg(local_step=0.5, local_steps=2)
->>> run = dpfl.simulate(algorithm, problem, rounds=100, lanes=2, seed=0, device="cpu")
+>>> run = dpfl.simulate(algorithm, problem, rounds=100, replicates=2, seed=0, device="cpu")
 >>> bool((run["suboptimality"].last < run["suboptimality"].mean).all())
 True
 """

@@ -30,7 +30,7 @@ from dpfl_theory import code_digest
 from dpfl_theory.errors import DpflError, EnvironmentFault, InputError
 from dpfl_theory.kernels import threads
 from dpfl_theory.store import Store
-from dpfl_theory.store.remote import Parcel, away
+from dpfl_theory.store.remote import Parcel, collect_parcels
 from dpfl_theory.store.slot import unpack
 
 __all__ = ["connected", "spread", "workers_of"]
@@ -118,7 +118,7 @@ def _piece(work: Callable[[], T], needed: Mapping[str, str]) -> _Ended[T]:
     if other := [f"{name} {own[name]} for {needed[name]}" for name in needed if own[name] != needed[name]]:
         told = f"the worker at {worker.address} has {', '.join(other)}: install the same there, and restart it"
         raise EnvironmentFault(told)
-    with threads.bounded(1), threads.single_blas(), away() as sent:
+    with threads.bounded(1), threads.single_blas(), collect_parcels() as sent:
         result = work()
     if code_digest.changed():
         told = f"files of this package at the worker at {worker.address} changed while it ran: restart the workers"
@@ -152,7 +152,7 @@ class _Stores:
                 if parcel.store == path
             ]
             trouble = unpack(own, store)
-            store.tell(trouble)
+            store.report_problem(trouble)
             if trouble:
                 return
         self._seen |= new
@@ -176,7 +176,7 @@ class _Running:
     def __len__(self) -> int:
         return len(self._of)
 
-    def begin(self, number: int, piece: Callable[[], T], place: int) -> None:
+    def send(self, number: int, piece: Callable[[], T], place: int) -> None:
         """Send a piece; a lower place gives a higher priority."""
         future = self._client.submit(_piece, piece, _versions(), pure=False, priority=-place)
         self._of[future] = number
@@ -264,7 +264,7 @@ def spread(
             while queued and len(running) < _AHEAD * workers.count():
                 place += 1
                 number = queued.popleft()
-                running.begin(number, pieces[number], place)
+                running.send(number, pieces[number], place)
             if time.monotonic() >= told + _TELL_SECONDS:
                 waiting(list(left))
                 told = time.monotonic()
@@ -294,7 +294,7 @@ def spread(
     except BaseException as error:
         running.cancel()
         if not isinstance(error, (DpflError, KeyboardInterrupt)) and client.status != "running":
-            raise _gone(client) from error
+            raise _scheduler_lost(client) from error
         raise
     finally:
         running.close()
@@ -305,9 +305,9 @@ def spread(
 def _alive(client: Any) -> None:
     """Raise EnvironmentFault where the scheduler is gone."""
     if client.status not in ("running", "connecting"):
-        raise _gone(client)
+        raise _scheduler_lost(client)
 
 
-def _gone(client: Any) -> EnvironmentFault:
+def _scheduler_lost(client: Any) -> EnvironmentFault:
     told = f"lost connection to the scheduler at {client.scheduler.address if client.scheduler else 'the address'}"
     return EnvironmentFault(f"{told}: restart it; finished work is cached")

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from dpfl_theory.encoding import tolerant
-from dpfl_theory.errors import DpflError, EnvironmentFault, InputError, told, unknown_name
-from dpfl_theory.interrupts import heard
+from dpfl_theory.errors import DpflError, EnvironmentFault, InputError, format_error, unknown_name
+from dpfl_theory.interrupts import interruptible
 from dpfl_theory.numerals import number_of
 
 __all__ = [
@@ -25,8 +25,8 @@ __all__ = [
     "parse_alpha",
     "parse_budget",
     "parse_seed",
+    "print_message",
     "run_app",
-    "say",
     "seconds_left",
     "time_left",
 ]
@@ -59,7 +59,7 @@ def emit(text: str) -> None:
         raise EnvironmentFault(f"the output cannot be written: {why}; make room, or name another place") from error
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Print a message to the user on stderr."""
     with contextlib.suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)
@@ -77,7 +77,7 @@ def run_app(app: Callable[..., Any], arguments: Sequence[str] | None = None, pro
 
 def _run(app: Callable[..., Any], arguments: Sequence[str] | None, program: str) -> int:
     try:
-        with heard(lambda: say(f"{program}: interrupted"), INTERRUPTED):
+        with interruptible(lambda: print_message(f"{program}: interrupted"), INTERRUPTED):
             code = app(args=None if arguments is None else list(arguments), prog_name=program, standalone_mode=False)
         if code == INTERRUPTED:  # how the command-line library reports Ctrl-C
             return _fail(program, "interrupted", INTERRUPTED)
@@ -91,13 +91,13 @@ def _run(app: Callable[..., Any], arguments: Sequence[str] | None, program: str)
     except KeyboardInterrupt:
         return _fail(program, "interrupted", INTERRUPTED)
     except MemoryError:
-        sentence = "this needs more memory than is available: use fewer lanes, records or features"
+        sentence = "this needs more memory than is available: use fewer replicates, records or features"
         return _fail(program, sentence, EnvironmentFault.exit_code)
     except Exception as error:
         if type(error).__name__ == "Abort":
             return _fail(program, "interrupted", INTERRUPTED)
         if type(error).__name__ == "NoArgsIsHelpError":
-            say(error.ctx.get_help())  # type: ignore[attr-defined]
+            print_message(error.ctx.get_help())  # type: ignore[attr-defined]
             return 2
         if isinstance(error, OSError) and error.filename is not None:
             why = error.strerror or type(error).__name__
@@ -107,13 +107,13 @@ def _run(app: Callable[..., Any], arguments: Sequence[str] | None, program: str)
         message = getattr(error, "format_message", None)  # a usage error of the command-line library
         if message is not None:
             return _fail(program, f"{_one_sentence(message())}; see '{program} --help'", 2)
-        return _fail(program, f"internal error: {told(error)} (DPFL_DEBUG=1 shows the traceback)", INTERNAL)
+        return _fail(program, f"internal error: {format_error(error)} (DPFL_DEBUG=1 shows the traceback)", INTERNAL)
 
 
 def _fail(program: str, sentence: str, code: int) -> int:
     if os.environ.get("DPFL_DEBUG") == "1" and code != INTERRUPTED:
         traceback.print_exc()
-    say(f"{program}: {sentence}")
+    print_message(f"{program}: {sentence}")
     return code
 
 
@@ -139,14 +139,14 @@ def as_options(text: str) -> str:
     return re.sub(r"`([a-z][a-z0-9_]*)(?:=([^`\s]+))?`", lambda m: option(m[1]) + (f" {m[2]}" if m[2] else ""), text)
 
 
-def choice(what: str, value: str, known: Sequence[str]) -> str:
+def choice(label: str, value: str, known: Sequence[str]) -> str:
     """The value, if it is a known one; otherwise raise InputError, which suggests the nearest."""
     if value not in known:
-        raise unknown_name(what, value, known)
+        raise unknown_name(label, value, known)
     return value
 
 
-def parse_budget(text: str | None, what: str = "budget") -> float | None:
+def parse_budget(text: str | None, label: str = "budget") -> float | None:
     """Seconds from ``60s``, ``2m``, ``1h`` or a plain number of seconds.
 
     >>> parse_budget("60s"), parse_budget("2m"), parse_budget("90"), parse_budget(None)
@@ -157,7 +157,7 @@ def parse_budget(text: str | None, what: str = "budget") -> float | None:
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smh]?)\s*", text)
     seconds = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
     if not 0.0 < seconds < 1e9:
-        raise InputError(f"the {what} {text!r} is not a positive time: write it like 60s, 2m or 90")
+        raise InputError(f"the {label} {text!r} is not a positive time: write it like 60s, 2m or 90")
     return seconds
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.atomic_io import write
-from dpfl_theory.console import say
+from dpfl_theory.console import print_message
 from dpfl_theory.errors import InputError
 
 __all__ = ["FILE", "LONG_SECONDS", "check_seconds", "collect", "recorded", "validation_seconds"]
@@ -96,7 +96,9 @@ def _main(place: Path) -> int:
     if lacking:
         raise InputError(f"{str(place)!r} has no {' and no '.join(lacking)}: give the evidence of a whole reproduce")
     write(FILE, json.dumps(made, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
-    say(f"{sum(len(n) for m in made['checks'].values() for n in m.values())} checks take {LONG_SECONDS} s or more")
+    print_message(
+        f"{sum(len(n) for m in made['checks'].values() for n in m.values())} checks take {LONG_SECONDS} s or more"
+    )
     return 0
 
 

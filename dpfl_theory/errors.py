@@ -15,8 +15,8 @@ __all__ = [
     "InputError",
     "InstanceError",
     "WorkLimitError",
+    "format_error",
     "place",
-    "told",
     "unknown_name",
 ]
 
@@ -65,7 +65,7 @@ _LONGEST = 800
 """Characters of a message that are reported, since it is to be one sentence."""
 
 
-def told(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """An unforeseen exception in one sentence: its type and its message or, where it has none, its place.
 
     Its first note takes precedence over the place: it has the place in another process.
@@ -86,7 +86,7 @@ def told(error: BaseException) -> str:
     return f"{kind} without a message in {next(iter(getattr(error, '__notes__', ())), None) or place(error)}"
 
 
-def unknown_name(what: str, name: str, known: Iterable[str]) -> InputError:
+def unknown_name(label: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that is not in a catalogue; it suggests names that start with it, or else the nearest one.
 
     For algorithms see `related.instead`.
@@ -97,14 +97,14 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> InputError:
     unknown class of functions 'nonconvex': choose from convex
     """
     names = sorted(known)
-    if what == "algorithm":
+    if label == "algorithm":
         return InputError(f"unknown algorithm {name!r}: {instead(name, names)}")
     near = _begin_with(name, names) or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     near = [other for other in near if re.sub("^non-?", "", name) != other]  # the opposite is not another spelling
     if near:
-        return InputError(f"unknown {what} {name!r}: did you mean {' or '.join(map(repr, near))}?")
+        return InputError(f"unknown {label} {name!r}: did you mean {' or '.join(map(repr, near))}?")
     shown = ", ".join(names) if len(names) <= 12 else ", ".join(names[:12]) + ", ..."
-    return InputError(f"unknown {what} {name!r}: choose from {shown or '(none is known)'}")
+    return InputError(f"unknown {label} {name!r}: choose from {shown or '(none is known)'}")
 
 
 def _begin_with(name: str, names: Sequence[str]) -> list[str]:

@@ -53,7 +53,7 @@ class Forecast:
         self.done += self.cost(piece)
         self._since.pop(piece, None)
 
-    def left(self, pieces: Sequence[int], pending: float = 0.0) -> float | None:
+    def remaining_seconds(self, pieces: Sequence[int], pending: float = 0.0) -> float | None:
         """The estimated seconds left; None where too little has been measured.
 
         pieces: the unfinished ones, in the order in which they start. pending: the recorded seconds of pieces that are

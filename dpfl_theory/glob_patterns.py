@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable
 
-__all__ = ["alike", "is_pattern"]
+__all__ = ["is_pattern", "match_names"]
 
 
 def is_pattern(word: str) -> bool:
@@ -17,7 +17,7 @@ def is_pattern(word: str) -> bool:
     return any(character in word for character in "*?[")
 
 
-def alike(word: str, names: Iterable[str]) -> list[str]:
+def match_names(word: str, names: Iterable[str]) -> list[str]:
     """The names that match a pattern.
 
     >>> alike("das2022_figure?", ["das2022_figure2", "das2022_table2"])

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-__all__ = ["heard", "last_words"]
+__all__ = ["interruptible", "on_interrupt"]
 
 PATIENCE = 3.0
 """Seconds within which Python handles Ctrl-C, unless compiled code runs."""
@@ -19,10 +19,11 @@ _WORDS: list[Callable[[], None]] = []
 
 
 @contextlib.contextmanager
-def last_words(tell: Callable[[], None]) -> Iterator[None]:
+def on_interrupt(tell: Callable[[], None]) -> Iterator[None]:
     """Call ``tell`` once if Ctrl-C ends the block.
 
-    The call is made when Python handles the signal, or before the process ends while compiled code runs (`heard`).
+    The call is made when Python handles the signal, or before the process ends while compiled code runs
+    (`interruptible`).
 
     >>> try:
     ...     with last_words(lambda: print("so far")):
@@ -49,11 +50,11 @@ def last_words(tell: Callable[[], None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def heard(otherwise: Callable[[], None], code: int) -> Iterator[None]:
+def interruptible(otherwise: Callable[[], None], code: int) -> Iterator[None]:
     """Let Ctrl-C end the block, also while compiled code runs.
 
     Usually it raises KeyboardInterrupt. Where Python has not handled the signal after `PATIENCE` seconds, compiled code
-    runs. Then the functions of `last_words` and ``otherwise`` are called, and the process ends with ``code``.
+    runs. Then the functions of `on_interrupt` and ``otherwise`` are called, and the process ends with ``code``.
 
     Nothing changes outside the main thread, and where another handler of the signal is set.
 

@@ -11,7 +11,7 @@ from dpfl_theory.errors import InputError
 __all__ = ["finite", "number_of", "vanishes"]
 
 
-def number_of(what: str, text: str) -> float:
+def number_of(label: str, text: str) -> float:
     """Parse a number; NaN where the text is not one. Raises InputError where a float would round it to 0 or infinity.
 
     >>> number_of("--delta", "1e-5"), number_of("--delta", "small"), number_of("--delta", "inf")
@@ -27,15 +27,17 @@ def number_of(what: str, text: str) -> float:
         return math.nan
     digits = [int(c) for c in text.lower().partition("e")[0] if c.isdecimal()]
     if value == 0.0 and any(digits):
-        raise vanishes(what, text)
+        raise vanishes(label, text)
     if math.isinf(value) and digits:
-        raise InputError(f"{what} is {text!r}, which rounds to infinity: give at most {sys.float_info.max:.1e} in size")
+        raise InputError(
+            f"{label} is {text!r}, which rounds to infinity: give at most {sys.float_info.max:.1e} in size"
+        )
     return value
 
 
-def vanishes(what: str, text: str) -> InputError:
+def vanishes(label: str, text: str) -> InputError:
     """The error for a number other than 0 that a float would round to 0."""
-    return InputError(f"{what} is {text!r}, which rounds to 0: give 0, or at least {sys.float_info.min:.2g} in size")
+    return InputError(f"{label} is {text!r}, which rounds to 0: give 0, or at least {sys.float_info.min:.2g} in size")
 
 
 def finite(value: Any) -> bool:

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from dpfl_theory.encoding import tolerate
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.kernels import threads
-from dpfl_theory.kernels.announce import Turn, share
+from dpfl_theory.kernels.announce import FirstTurn, share
 
 __all__ = ["Done", "on", "one_thread", "several", "spread", "without_interrupts"]
 
@@ -111,7 +111,7 @@ def spread(
         return cluster.spread(client, work, order, done, waiting)
     others = multiprocessing.active_children()
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, context, _begin, (context.Lock(),))
+    pool = ProcessPoolExecutor(jobs, context, _initialize_worker, (context.Lock(),))
     ended: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
     left: dict[Future[T], int] = {}
     found: dict[int, T] = {}
@@ -196,7 +196,7 @@ def _without_the_script() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def _begin(turn: Turn) -> None:
+def _initialize_worker(turn: FirstTurn) -> None:
     """Initialize a worker: leave Ctrl-C to the parent, end with the parent, print any text, and bound the threads.
 
     Of all workers, the first one that takes this turn reports that kernels are compiled.

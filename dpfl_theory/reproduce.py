@@ -14,22 +14,22 @@ from pathlib import Path
 
 from dpfl_theory import methods
 from dpfl_theory.atomic_io import write
-from dpfl_theory.checks.cache import places, taken
-from dpfl_theory.checks.evidence import Evidence, exit_code, in_short
+from dpfl_theory.checks.cache import load_stored, places
+from dpfl_theory.checks.evidence import Evidence, exit_code, summary_line
 from dpfl_theory.checks.runner import Pair, expected_seconds, report_of, settings_of, tasks_of
 from dpfl_theory.checks.standard import standard
 from dpfl_theory.checks.workers import work_of
-from dpfl_theory.console import Progress, as_options, say, seconds_left
+from dpfl_theory.console import Progress, as_options, print_message, seconds_left
 from dpfl_theory.forecast import Forecast
 from dpfl_theory.precompile import compile_kernels
 from dpfl_theory.processes import spread
 from dpfl_theory.report.build import build
-from dpfl_theory.store import Ended, reused
+from dpfl_theory.store import StoredResult, reused
 from dpfl_theory.validation import Script
 from dpfl_theory.validation.run import subfolder
-from dpfl_theory.validation.run_record import Ending, Run, attempt
+from dpfl_theory.validation.run_record import RunOptions, ScriptResult, attempt
 from dpfl_theory.validation.run_record import exit_code as code_of
-from dpfl_theory.validation.series import Made, Waiting
+from dpfl_theory.validation.series import PointResult, Waiting
 from dpfl_theory.validation.tasks import Pieces, together
 
 __all__ = ["reproduce"]
@@ -37,11 +37,11 @@ __all__ = ["reproduce"]
 FIRST_PAGE_SECONDS = 40.0
 RENEWAL_SECONDS = 120.0
 """The pages are rebuilt no more often, because that takes several seconds of a core."""
-Result = Ended[Evidence] | list[Ending | Waiting] | Made | None
+Result = StoredResult[Evidence] | list[ScriptResult | Waiting] | PointResult | None
 """The results of pieces of work: of checks, scripts, their points, and the one that compiles kernels."""
 
 
-def reproduce(pairs: Sequence[Pair], scripts: Sequence[Script], how: Run, *, alpha: float, jobs: int) -> int:
+def reproduce(pairs: Sequence[Pair], scripts: Sequence[Script], options: RunOptions, *, alpha: float, jobs: int) -> int:
     """Run the checks that the profile selects, and these validations, in ``jobs`` processes.
 
     Evidence, figures and pages are written to the output folder, and a summary to stderr. Results in the store are
@@ -51,7 +51,7 @@ def reproduce(pairs: Sequence[Pair], scripts: Sequence[Script], how: Run, *, alp
     Returns the exit code of the first script that failed. Otherwise it is 1 where a decided result differs from its
     record, 3 where only undecided results do, and 0 in all other cases.
     """
-    work = _Work(pairs, scripts, how, alpha, jobs)
+    work = _Work(pairs, scripts, options, alpha, jobs)
     with Progress("reproduce") as progress:
         work.progress = progress
         try:
@@ -59,7 +59,7 @@ def reproduce(pairs: Sequence[Pair], scripts: Sequence[Script], how: Run, *, alp
             if work.order:
                 spread(work.pieces, jobs, work.order, done=work.done, waiting=work.waiting)
         except BaseException:
-            work.keep_what_ended()
+            work.keep_finished()
             raise
     return work.finish()
 
@@ -81,16 +81,18 @@ class _Work:
     """The pieces of work (checks, then scripts, then the compilation of kernels) with the results of the finished
     ones."""
 
-    def __init__(self, pairs: Sequence[Pair], scripts: Sequence[Script], how: Run, alpha: float, jobs: int) -> None:
-        self.all, self.scripts, self.how, self.alpha = pairs, scripts, how, alpha
-        self.profile = "standard" if how.context.profile == "standard" else "full"
+    def __init__(
+        self, pairs: Sequence[Pair], scripts: Sequence[Script], options: RunOptions, alpha: float, jobs: int
+    ) -> None:
+        self.all, self.scripts, self.how, self.alpha = pairs, scripts, options, alpha
+        self.profile = "standard" if options.context.profile == "standard" else "full"
         self.pairs = standard(pairs) if self.profile == "standard" else pairs
-        self.output = how.output
-        self.settings = settings_of(pairs, alpha, how.context.seed, how.context.device)
-        self.places = places(self.pairs, self.settings, how.store)
+        self.output = options.output
+        self.settings = settings_of(pairs, alpha, options.context.seed, options.context.device)
+        self.places = places(self.pairs, self.settings, options.store)
         self.compiling = len(self.pairs)
         """The number of the piece that compiles the kernels; checks have lower numbers, scripts higher ones."""
-        self.figures = Pieces((), how, len(self.pairs) + 1)
+        self.figures = Pieces((), options, len(self.pairs) + 1)
         self.pieces: Sequence[Callable[[], Result]] = ()
         self.usual: list[float] = []
         self.order: list[int] = []
@@ -103,7 +105,7 @@ class _Work:
 
     def take(self) -> None:
         """Take the results in the store; all others become pieces of work."""
-        self.evidence = {} if self.how.fresh else taken(self.places)
+        self.evidence = {} if self.how.fresh else load_stored(self.places)
         there = self.how.reused(self.scripts)
         left = together([script for script in self.scripts if script not in there])
         self.figures = Pieces(left, self.how, self.compiling + 1)
@@ -115,7 +117,7 @@ class _Work:
                 (len(there), len(self.scripts), "validations"),
             ):
                 if found:
-                    say(as_options(reused(self.how.store, found, whole, what)))
+                    print_message(as_options(reused(self.how.store, found, whole, what)))
         self.pieces = (
             *work_of(tasks_of(self.pairs), self.settings, self.places),
             functools.partial(compile_kernels, self.how.context.device),
@@ -128,7 +130,7 @@ class _Work:
             self.order = []
 
     @property
-    def endings(self) -> list[Ending]:
+    def endings(self) -> list[ScriptResult]:
         """The outcomes of the scripts so far."""
         return self.figures.endings
 
@@ -143,26 +145,26 @@ class _Work:
             self.forecast = Forecast(self.forecast.jobs, self.cost)
         else:
             self.forecast.ended(piece)
-        if isinstance(result, Ended):
+        if isinstance(result, StoredResult):
             self.evidence[piece] = result.result
             if self.how.store is not None:
-                self.how.store.tell(result.trouble)
-        return self.figures.done(piece, result) if isinstance(result, list | Made) else []
+                self.how.store.report_problem(result.trouble)
+        return self.figures.done(piece, result) if isinstance(result, list | PointResult) else []
 
-    def waiting(self, left: list[int]) -> None:
+    def waiting(self, remaining: list[int]) -> None:
         """Report the progress, and update the pages from time to time."""
-        open_, ended = (sum(map(self.cost, numbers)) for numbers in (left, self.ended))
+        open_, ended = (sum(map(self.cost, numbers)) for numbers in (remaining, self.ended))
         share = ended / max(1.0, open_ + ended + self.figures.pending)
-        seconds = self.forecast.left(left, self.figures.pending)
+        seconds = self.forecast.remaining_seconds(remaining, self.figures.pending)
         rest = "" if seconds is None else seconds_left(seconds)
         if self.progress is not None:
-            self.progress(share, "; ".join(filter(None, (rest, self.label(left[0])))))
+            self.progress(share, "; ".join(filter(None, (rest, self.label(remaining[0])))))
         if time.monotonic() >= self.next_page and (self.evidence or self.endings):
             first = self.next_page == self.begun + FIRST_PAGE_SECONDS
-            page = self.page(", ".join(filter(None, (self.still(left), rest))))
+            page = self.page(", ".join(filter(None, (self.unfinished_text(remaining), rest))))
             self.next_page = time.monotonic() + RENEWAL_SECONDS
             if first:
-                say(f"results so far, updated as more arrive: {page}")
+                print_message(f"results so far, updated as more arrive: {page}")
 
     def label(self, piece: int) -> str:
         """The label of a piece of work."""
@@ -173,16 +175,16 @@ class _Work:
         statement, c = self.pairs[piece]
         return f"{statement.id} {c.method} {c.name}"
 
-    def still(self, left: Sequence[int]) -> str:
+    def unfinished_text(self, remaining: Sequence[int]) -> str:
         """The unfinished work, in words."""
-        checks = sum(i < len(self.pairs) for i in left)
+        checks = sum(i < len(self.pairs) for i in remaining)
         return f"{checks} checks and {len(self.scripts) - len(self.endings)} figures and tables are still to come"
 
     def page(self, unfinished: str) -> Path:
         """Write the evidence so far and the pages from it."""
         if self.evidence:
             self.write_evidence("check-so-far")
-        return build(self.output, say, redraw=False, unfinished=unfinished)
+        return build(self.output, print_message, redraw=False, unfinished=unfinished)
 
     def write_evidence(self, name: str) -> dict[str, object]:
         """Write the evidence of the finished checks as one document; return its summary."""
@@ -200,24 +202,26 @@ class _Work:
         summary: dict[str, object] = document["summary"]
         return summary
 
-    def keep_what_ended(self) -> None:
+    def keep_finished(self) -> None:
         """Write the finished results when the rest fails or is interrupted."""
         if self.evidence or self.endings:
             page = self.page("it was stopped before the end")
             checks, scripts = len(self.evidence), len(self.endings)
-            say(f"kept: {checks} of {len(self.pairs)} checks, {scripts} of {len(self.scripts)} validations: {page}")
+            print_message(
+                f"kept: {checks} of {len(self.pairs)} checks, {scripts} of {len(self.scripts)} validations: {page}"
+            )
 
     def finish(self) -> int:
         """Write all evidence and the pages; return the exit code."""
         codes = [code_of(self.endings)]
         if self.pairs:
             summary = self.write_evidence("check")
-            say(f"check: {in_short(summary)}")
+            print_message(f"check: {summary_line(summary)}")
             if len(self.pairs) < len(self.all):
                 left = len(self.all) - len(self.pairs)
-                say(as_options(f"{left} of {len(self.all)} checks are left out: `full` runs all"))
+                print_message(as_options(f"{left} of {len(self.all)} checks are left out: `full` runs all"))
             codes.append(exit_code(summary))
         (self.output / "evidence" / "check-so-far.json").unlink(missing_ok=True)
-        page = build(self.output, say, redraw=False)
-        say(f"the report is at {page}, made in {time.monotonic() - self.begun:.0f} s")
+        page = build(self.output, print_message, redraw=False)
+        print_message(f"the report is at {page}, made in {time.monotonic() - self.begun:.0f} s")
         return min((c for c in codes if c), key=lambda c: (c in (1, 3), c), default=0)

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from dpfl_theory.errors import DpflError, EnvironmentFault, told
+from dpfl_theory.errors import DpflError, EnvironmentFault, format_error
 from dpfl_theory.processes import without_interrupts
 
 __all__ = ["TimeoutExceeded", "WorkerDied", "at_most", "limited"]
@@ -105,7 +105,7 @@ def _work(work: Callable[[], Any], sender: Any) -> None:
         error.__cause__ = error.__context__ = None
         found = (False, error.with_traceback(None))
     except BaseException as error:  # an exit, or another end of a program, must not end this one
-        found = (False, RuntimeError(told(error)))
+        found = (False, RuntimeError(format_error(error)))
     try:
         sender.send(found)
     except Exception as error:  # a result that cannot be pickled

@@ -21,7 +21,7 @@ from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol, checks
 
 # 1. The symbols: name in formulas, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.
-LETTERS = (
+SYMBOLS = (
     Symbol("K", "rounds", (0, 0), "integer", "K"),
     Symbol("d", "dimension", (0, 0), "integer", "d"),
     Symbol("L", "smoothness constant of every f_i", (1, -2), "positive", "L"),
@@ -75,7 +75,7 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Any:
     distance = float(np.linalg.norm(start - c.w_star))
     values = {"K": rounds, "d": problem.d, "L": c.L_max, "G": c.G_max, "sigma": sigma, "eta": eta, "D": distance}
     reach = fedavg_reach(algorithm, problem, rounds, start)
-    return Experiment(problem, algorithm, rounds, start, values, lanes=512, reach=reach)
+    return Experiment(problem, algorithm, rounds, start, values, replicates=512, reach=reach)
 
 
 THEOREM = Statement(
@@ -84,7 +84,7 @@ THEOREM = Statement(
     title="Gradient descent with Gaussian noise: convex and smooth",
     source=Source("mine", "notebook, page 1"),
     text="With eta <= 1/L, the iterate of a uniformly random round satisfies the bound.",
-    symbols=LETTERS,
+    symbols=SYMBOLS,
     expectations=(GAP,),
     assumptions=(
         Assumption("eta <= 1/L", small_step),

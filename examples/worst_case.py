@@ -19,7 +19,7 @@ from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Sides, Source, Statement, Symbol, checks
 
-LETTERS = (
+SYMBOLS = (
     Symbol("K", "steps", (0, 0), "integer", "K"),
     Symbol("L", "smoothness constant", (1, -2), "positive", "L"),
     Symbol("D", "initial distance ||x_0 - x*||", (0, 1), "nonnegative", r"\|x_0 - x^*\|"),
@@ -54,7 +54,7 @@ THEOREM = Statement(
     title="Gradient descent on smooth convex functions",
     source=Source("mine", "after Drori, Teboulle (2014), Theorem 3.1", provenance="derived"),
     text="For convex, L-smooth f with a minimiser x*, K steps of gradient descent with step 1/L satisfy the bound.",
-    symbols=LETTERS,
+    symbols=SYMBOLS,
     sides=sides,
     checks=checks("worst-case", gradient_descent, {f"K = {K}": {"K": K, "L": 1} for K in (1, 2, 5)}),
 )

@@ -19,6 +19,6 @@ def concerned(files: Iterable[Path], change: Change) -> list[Path]:
     """
     root = change.package.parent
     graph = Imports(change.package, (root, root / "tests"))
-    touched = change.touched(graph)
+    touched = change.affected_modules(graph)
     reached = {file: frozenset(graph.closure([file], computed=False)) for file in dict.fromkeys(files)}
     return sorted((file for file, rests in reached.items() if touched & rests), key=lambda f: (len(reached[f]), str(f)))

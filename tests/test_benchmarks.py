@@ -18,15 +18,15 @@ from dpfl_theory.kernels.cpu import CpuEngine
 with_jax = pytest.mark.skipif(not has_jax(), reason="JAX is not installed (the extra bench)")
 
 
-def tiny(letter: str, jax: bool = False) -> list[Case]:
-    return cases(letter, "tiny", jax)
+def tiny(symbol: str, jax: bool = False) -> list[Case]:
+    return cases(symbol, "tiny", jax)
 
 
-@pytest.mark.parametrize("letter", names())
+@pytest.mark.parametrize("symbol", names())
 @pytest.mark.parametrize("jax", [False, pytest.param(True, marks=with_jax)])
-def test_contestants_agree(letter: str, jax: bool) -> None:
+def test_contestants_agree(symbol: str, jax: bool) -> None:
     """Normals of other generators are drawn with fixed seeds; with other seeds, 1 in 10^6 samples would be refused."""
-    for case in tiny(letter, jax):
+    for case in tiny(symbol, jax):
         assert case.contestants[0].name.startswith("dpfl_theory")
         assert len(case.contestants) >= 2
         assert sum(c.name.startswith("JAX") for c in case.contestants) >= int(jax)
@@ -35,10 +35,10 @@ def test_contestants_agree(letter: str, jax: bool) -> None:
         assert {name: error for name, error in errors.items() if not error <= TOLERANCE} == {}
 
 
-@pytest.mark.parametrize("letter", [letter for letter in names() if letter != "e"])
-def test_noise_moves_what_is_timed(letter: str) -> None:
+@pytest.mark.parametrize("symbol", [symbol for symbol in names() if symbol != "e"])
+def test_noise_moves_what_is_timed(symbol: str) -> None:
     """The timed computation includes noise; without noise a second run gives the same numbers."""
-    for case in tiny(letter):
+    for case in tiny(symbol):
         for contestant in case.contestants:
             rounds = case.checkpoints[-1]
             quiet, private = (np.asarray(contestant.run(rounds, noise)) for noise in (False, True))
@@ -77,9 +77,9 @@ def no_ridge(case: Case) -> Contestant:
 FAULTS = [("a", 0, unclipped), ("a", 0, one_step_less), ("f", 1, another_coin), ("c", 0, no_ridge)]
 
 
-@pytest.mark.parametrize(("letter", "number", "plant"), FAULTS)
-def test_a_planted_fault_gets_no_time(letter: str, number: int, plant: Any) -> None:
-    case = tiny(letter)[number]
+@pytest.mark.parametrize(("symbol", "number", "plant"), FAULTS)
+def test_a_planted_fault_gets_no_time(symbol: str, number: int, plant: Any) -> None:
+    case = tiny(symbol)[number]
     wrong = plant(case)
     assert error_of(case, wrong) > 100 * TOLERANCE
     raced = replace(case, contestants=[case.contestants[0], wrong])
@@ -89,7 +89,7 @@ def test_a_planted_fault_gets_no_time(letter: str, number: int, plant: Any) -> N
     assert len(ours["seconds"]) == 1
     assert not refused["agrees"]
     assert refused["seconds"] == []
-    lines = table.section(letter, found, "quiet").splitlines()
+    lines = table.section(symbol, found, "quiet").splitlines()
     (line,) = [text for text in lines if text.startswith("| planted")]
     assert "no time" in line
     assert len({text.count("|") for text in lines if text.startswith("|")}) == 1  # every row has all columns
@@ -98,7 +98,7 @@ def test_a_planted_fault_gets_no_time(letter: str, number: int, plant: Any) -> N
 def test_what_is_no_number_or_has_another_shape_is_refused() -> None:
     case = tiny("f")[0]
     assert error_of(case, Contestant("NaN", lambda rounds, private: case.start * math.nan)) == math.inf
-    assert error_of(case, Contestant("one lane", lambda rounds, private: case.start[:1])) == math.inf
+    assert error_of(case, Contestant("one replicate", lambda rounds, private: case.start[:1])) == math.inf
     right = case.contestants[0].run
     slightly = Contestant(
         "slightly", lambda rounds, private: case.start + (right(rounds, private) - case.start) * 1.001
@@ -123,10 +123,10 @@ def test_rates_and_scaling_are_measured() -> None:
     assert "Load average" in machine.description("Profile: tiny", False)
     assert "JAX is not installed" in machine.description("Profile: tiny", False)
     assert set(scaling.GRIDS) <= set(names())
-    found = scaling.measure("a", lanes=2, clients=3, rounds=2)
+    found = scaling.measure("a", replicates=2, clients=3, rounds=2)
     assert found["microseconds"] > 0.0
     assert found["peak"] >= found["before"] > 0.0
-    text = table.scaling_of("a", "A title", {"lanes": [{"lanes": 2, "clients": 3, "rounds": 2, **found}]})
+    text = table.scaling_of("a", "A title", {"replicates": [{"replicates": 2, "clients": 3, "rounds": 2, **found}]})
     assert "One thread, clients = 3, rounds = 2." in text
 
 

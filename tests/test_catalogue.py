@@ -15,7 +15,7 @@ from dpfl_theory.checks.evidence import kind_of, statement_verdict
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.report import formulas
 from dpfl_theory.report.entries import Entry
-from dpfl_theory.report.proof_map import proof_graph, resting_on
+from dpfl_theory.report.proof_map import dependents, proof_graph
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import DOMAINS, KINDS, Statement
 from dpfl_theory.statements.source_location import Lines
@@ -58,14 +58,14 @@ METHOD_OF = {"A": "algebra", "W": "worst-case", "E": "exact", "M": "monte-carlo"
 def test_every_id_is_entered_and_has_its_methods(name: str) -> None:
     statement = statements.get(name)
     applied = {check.method for _, check in plan([statement])}
-    assert {METHOD_OF[letter] for letter in LISTED[name]} <= applied
+    assert {METHOD_OF[symbol] for symbol in LISTED[name]} <= applied
 
 
 UNITS_ALONE: frozenset[str] = frozenset()
 """Statements listed with algebra that still have no check by it other than the units of their formula."""
 
 
-@of_each(sorted(name for name, letters in LISTED.items() if "A" in letters), str)
+@of_each(sorted(name for name, symbols in LISTED.items() if "A" in symbols), str)
 def test_algebra_is_more_than_units(name: str) -> None:
     more = [c.name for c in statements.get(name).checks if c.method == "algebra"]
     assert bool(more) != (name in UNITS_ALONE)
@@ -152,7 +152,7 @@ def test_an_erratum_is_complete(statement: Statement) -> None:
     if erratum is None:
         return
     assert erratum.printed
-    assert erratum.true
+    assert erratum.corrected
     assert erratum.counterexample
     assert erratum.cause.paper == statement.paper
     assert all((erratum.cause.title, erratum.cause.text, erratum.cause.example))
@@ -196,7 +196,7 @@ def test_what_an_erratum_affects_rests_on_it(statement: Statement) -> None:
     if statement.erratum is None:
         return
     named, survivors = set(statement.erratum.affects), set(statement.erratum.survives)
-    assert named | survivors <= set(resting_on(PROOFS, statement.id)), "add the id to what these use, or leave them out"
+    assert named | survivors <= set(dependents(PROOFS, statement.id)), "add the id to what these use, or leave them out"
     assert not named & survivors
     assert all(len(why) > 20 and why.endswith(".") for why in statement.erratum.survives.values())
 
@@ -210,7 +210,7 @@ def test_a_sharpened_statement_has_its_sibling(statement: Statement) -> None:
 
 @every
 def test_its_slips_are_sentences(statement: Statement) -> None:
-    assert all(len(slip) > 20 and slip.endswith(".") for slip in statement.slips)
+    assert all(len(slip) > 20 and slip.endswith(".") for slip in statement.typos)
 
 
 @every
@@ -237,7 +237,7 @@ def test_its_formulas_can_be_typeset(statement: Statement) -> None:
         assert line.mathml.startswith("<math")
         assert "\\" not in line.mathml, f"LaTeX that is not understood: {line.latex}"
     assert all("\\" not in equation for equation in formulas.prescriptions(statement))
-    assert all("\\" not in letter["mathml"] for letter in formulas.letters(statement))
+    assert all("\\" not in symbol["mathml"] for symbol in formulas.symbols(statement))
 
 
 @every

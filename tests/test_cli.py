@@ -20,7 +20,7 @@ from dpfl_theory.checks import runner
 from dpfl_theory.cli import main
 from dpfl_theory.console import Progress, parse_budget
 from dpfl_theory.errors import InputError
-from dpfl_theory.kernels.cuda import why_not
+from dpfl_theory.kernels.cuda import unavailable_reason
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "my_statements.py"
@@ -276,7 +276,7 @@ def test_same_seed_same_numbers(capsys: Output) -> None:
 
 
 def test_missing_gpu_is_told_at_once(capsys: Output) -> None:
-    if why_not() is None:
+    if unavailable_reason() is None:
         pytest.skip("this machine has a usable GPU")
     assert "cuda" in refused(capsys, "check", ID, "--method", "algebra", "--device", "cuda", code=5)
 

@@ -17,7 +17,7 @@ NAME = "FedAvg, clip, average"
 
 def test_the_sound_code_is_consistent(capsys: pytest.CaptureFixture[str]) -> None:
     """False-alarm probability 1e-6; the seed is fixed."""
-    assert main(["privacy", "audit", NAME, "--lanes", "20000", "--format", "json"]) == 0
+    assert main(["privacy", "audit", NAME, "--replicates", "20000", "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     found = document["audits"]
     assert [row["verdict"] for row in found] == ["consistent", "consistent"]
@@ -32,7 +32,7 @@ def test_a_claim_that_promises_too_much_is_refuted(
     line = audits()[NAME]
     better = registry.Audit(line.algorithm, DPFedAvg(clients=3, noise_multiplier=2.0))
     monkeypatch.setitem(audits(), NAME, better)
-    assert main(["privacy", "audit", NAME, "--lanes", "50000"]) == 1
+    assert main(["privacy", "audit", NAME, "--replicates", "50000"]) == 1
     text = capsys.readouterr().out.splitlines()
     assert text[0].split()[0] == "verdict"
     assert all(line.startswith("violated") for line in text[1:3])
@@ -43,8 +43,8 @@ def test_a_claim_that_promises_too_much_is_refuted(
     ("arguments", "said"),
     [
         (["FedAvg, clip, avarage"], "did you mean 'FedAvg, clip, average'"),
-        ([NAME, "--lanes", "10"], "whole number of at least 1000"),
-        ([NAME, "--lanes", "1e3.5"], "--lanes is"),
+        ([NAME, "--replicates", "10"], "whole number of at least 1000"),
+        ([NAME, "--replicates", "1e3.5"], "--replicates is"),
         ([NAME, "--delta", "0"], "must lie in (0, 1)"),
         ([NAME, "--output", "/dev/null/at/all.json"], "/dev/null"),
     ],

@@ -16,7 +16,7 @@ from dpfl_theory.recommend import compare, recommend
 from dpfl_theory.recommend.search import Plan
 
 Output = pytest.CaptureFixture[str]
-TINY = Plan(points=16, lanes=2, generations=2, finalists=3, second=6, best=2, third=8, last=16)
+TINY = Plan(points=16, replicates=2, generations=2, finalists=3, second=6, best=2, third=8, last=16)
 RULE: dict[str, Any] = {
     "clients": 10,
     "dim": 4,
@@ -40,7 +40,7 @@ def test_json_is_the_packages_answer(capsys: Output) -> None:
     expected = recommend("dp-norm-ec", "printed", **RULE, confirm=True, seed=3)
     assert found["lines"] == json.loads(json.dumps(expected["confirmed"][0]["lines"]))
     assert [line["hyperparameter"] for line in found["lines"]] == ["gamma", "beta", "alpha", "rounds"]
-    assert (found["statement"], found["lanes"], found["false_alarms"]) == ("shulgin2025.theorem2", 64, 0.01)
+    assert (found["statement"], found["replicates"], found["false_alarms"]) == ("shulgin2025.theorem2", 64, 0.01)
     other = recommend("dp-norm-ec", "printed", **RULE, confirm=True, seed=4)["confirmed"][0]
     assert other["lines"][0]["bound"] == found["lines"][0]["bound"]
     assert other["lines"][0]["mean"] != found["lines"][0]["mean"]

@@ -148,7 +148,7 @@ def test_a_pipe_gets_whole_titles_without_colours(capsys: Output) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 140, 300])
 def test_lines_fit_a_terminal(width: int) -> None:
-    found = _listing.chosen(["noble2022"])
+    found = _listing.matching(["noble2022"])
     lines = ["".join(text for text, _ in line) for line in _listing.lines(found, width)]
     assert max(map(len, lines)) <= max(width, 67)  # an id is never cut
     whole = width >= 300

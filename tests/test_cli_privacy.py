@@ -178,11 +178,11 @@ def test_what_is_not_finite_is_null_with_a_warning(capsys: Output) -> None:
         "warnings": [],
     }
     document["mechanism"] = {"algorithm": "a", "protects": "client", "rounds": 1}
-    _output.Answer("json", None).give(document)
+    _output.Output("json", None).write(document)
     out = json.loads(capsys.readouterr().out, parse_constant=refuse)
     assert out["epsilon"]["high"] is None
     assert out["warnings"] == ["Not finite, and therefore null: epsilon.high."]
-    _output.Answer("text", None).give(document)
+    _output.Output("text", None).write(document)
     text = capsys.readouterr().out
     assert text.startswith("epsilon    at least 621, and no upper limit is certified\n")
     assert "\nwarning " in text
@@ -483,16 +483,16 @@ CONSTANTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("statement", CONSTANTS)
 def test_constants_are_the_packages(capsys: Output, statement: str) -> None:
-    letter, values = CONSTANTS[statement]
+    symbol, values = CONSTANTS[statement]
     budget = ("--epsilon", "5", "--delta", "1e-6")
     document = answered(capsys, "constant", statement, *arguments(values), *budget)
     found = privacy.constant(statement, epsilon=5, delta=1e-6, **values)
-    assert document[letter] == document["high"] == found.value
+    assert document[symbol] == document["high"] == found.value
     assert document["low"] == found.low
     assert document["low"] <= document["high"]
     assert document["statement"] == statement
     text = told(capsys, "constant", statement, *arguments(values), *budget)
-    shown, below = re.findall(rf"^{letter} +(\S+) \(certified; nothing below (\S+) suffices\)$", text, re.M)[0]
+    shown, below = re.findall(rf"^{symbol} +(\S+) \(certified; nothing below (\S+) suffices\)$", text, re.M)[0]
     assert float(below) <= found.low <= found.value <= float(shown)
     assert "\\" not in text
     assert re.search(r"^prescription +sigma(\^2)? [>=]", text, re.M)

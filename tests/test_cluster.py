@@ -179,7 +179,7 @@ def _evidence(text: str) -> Any:
     found = json.loads(text)
     for one in found["evidence"]:
         del one["seconds"]
-        one["notes"].pop("lane_seconds", None)
+        one["notes"].pop("replicate_seconds", None)
     return list(found["evidence"])
 
 

@@ -45,9 +45,9 @@ def test_the_certified_q_of_appendix_f() -> None:
 def planted_series(context: Context, initialisation: str, threshold: float, method: str) -> dict[str, Any]:
     """Runs whose replicates differ much, and three runs on other instances that are far from them."""
     draw = np.random.default_rng([len(initialisation), int(threshold), len(method)])
-    steps, lanes = len(setting.STEPS[initialisation]), setting.lanes_at(context, threshold)
+    steps, replicates = len(setting.STEPS[initialisation]), setting.replicates_at(context, threshold)
     found = {
-        name: draw.lognormal(size=(setting.ROUNDS + more, steps, lanes))
+        name: draw.lognormal(size=(setting.ROUNDS + more, steps, replicates))
         for name, more in (("suboptimality", 1), ("snr", 0), ("along", 1), ("across", 1), ("distance-squared", 1))
     }
     return found | {f"three {name}": 50.0 * found[name].max(axis=2) for name in ("suboptimality", "snr")}

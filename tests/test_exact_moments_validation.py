@@ -25,10 +25,10 @@ def exact() -> Any:
     return SimpleNamespace(script=exact_moments, moments=_exact_moments, every=list(_exact_moments.comparisons(6)))
 
 
-def deviation(comparison: Any, lanes: int, seed: int = 0) -> float:
+def deviation(comparison: Any, replicates: int, seed: int = 0) -> float:
     """The mean minus the exact value, in standard errors."""
-    values = comparison.replicates(lanes, seed, "cpu")
-    return float((values.mean() - float(comparison.exact)) / (values.std() / math.sqrt(lanes) + 1e-12))
+    values = comparison.replicates(replicates, seed, "cpu")
+    return float((values.mean() - float(comparison.exact)) / (values.std() / math.sqrt(replicates) + 1e-12))
 
 
 def test_every_mean_is_the_exact_one(exact: Any) -> None:
@@ -68,7 +68,7 @@ class Leaky(EF21):
 
     def round(self, context: Context, state: EF21State, k: int) -> tuple[EF21State, Round]:
         after, round_ = super().round(context, state, k)
-        noise = context.per_lane(self.beta)[:, None] * round_.noise
+        noise = context.per_replicate(self.beta)[:, None] * round_.noise
         return EF21State(after.x, after.v_i + noise[None], after.v), round_
 
 
@@ -119,13 +119,13 @@ def test_a_faulty_algorithm_is_noticed(exact: Any, name: str, fault: Callable[[A
 
 def test_every_comparison_is_as_precise_as_it_says(exact: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """At a tenth of the script's precision, the pilot's deviation is right within a fifth for all comparisons, and so
-    is the number of lanes."""
+    is the number of replicates."""
     monkeypatch.setattr(exact.script, "PILOT", 5000)
     monkeypatch.setattr(exact.script, "PRECISION", 0.016)
     for found in exact.script.compute(Profile(profile="full"))["comparisons"]:
         reached = found["standard_error"] / found["exact"]
         assert reached < 1.2 * 0.016, found["name"]
-        assert found["lanes"] == 5000 or reached > 0.8 * 0.016, found["name"]
+        assert found["replicates"] == 5000 or reached > 0.8 * 0.016, found["name"]
 
 
 def test_a_wrong_value_is_noticed(exact: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import dpfl_theory
 from dpfl_theory.checks.runner import plan, run_plan
-from dpfl_theory.checks.user_statements import noticed
+from dpfl_theory.checks.user_statements import detected_by_checks
 from dpfl_theory.cli import main
 from dpfl_theory.conform.loading import function_named
 from dpfl_theory.statements import load_file
@@ -99,7 +99,7 @@ def test_a_bound_that_is_too_loose_to_be_checked_says_so(capsys: pytest.CaptureF
     told = "your bound is 21.2 times larger than any observed value (exact: T = 100): no check here could detect "
     assert own["noticed"]["sentence"].startswith(told)
     assert own["noticed"]["notices_a_factor_2"] is False
-    power = noticed(statement, verdicts(file, ("exact",)))
+    power = detected_by_checks(statement, verdicts(file, ("exact",)))
     assert power is not None
     assert power.sentence().startswith(told)
     assert power.loose

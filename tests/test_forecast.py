@@ -29,7 +29,7 @@ def forecasts(
             heapq.heappush(running, (now[0] + slow * true[piece], piece))
         while tick < running[0][0]:
             now[0] = max(now[0], tick)
-            left = forecast.left(sorted(p for _, p in running) + queue)
+            left = forecast.remaining_seconds(sorted(p for _, p in running) + queue)
             if left is not None:
                 found.append((now[0], left))
             tick += 1.0
@@ -87,4 +87,4 @@ def test_nothing_is_said_before_anything_was_measured() -> None:
         times = iter([0.0, 100.0])
         return lambda: next(times)
 
-    assert Forecast(2, lambda _: 1.0, clock()).left([0, 1]) is None
+    assert Forecast(2, lambda _: 1.0, clock()).remaining_seconds([0, 1]) is None

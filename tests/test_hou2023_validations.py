@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from dpfl_theory import privacy, statements
-from dpfl_theory.statements.formula import letters_of, prescription_of
+from dpfl_theory.statements.formula import prescription_of, symbols_of
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def entry(best: float, low: float, high: float, **more: Any) -> dict[str, Any]:
 def test_the_noise_is_lemma_1s(hou: Any) -> None:
     lemma = statements.get("hou2023.lemma1")
     assert lemma.prescription is not None
-    s = letters_of(lemma)
+    s = symbols_of(lemma)
     at = {"C": 0.7, "p": 0.05, "T": 240, "v": hou.base.V, "delta": hou.base.DELTA, "epsilon": 3.3}
     variance = float(prescription_of(lemma)["noise_variance"].subs({s[k]: v for k, v in at.items()}))
     assert hou.base.printed_noise(0.7)(20, 240, 3.3) ** 2 == pytest.approx(variance, rel=1e-12)
@@ -87,11 +87,11 @@ def test_noise_of_both_algorithms_has_the_variance_of_one_message(hou: Any, quad
     """
     problem = quadratic.problem
     here = hou.base.Setting("start", problem, problem.constants.w_star)
-    sigma, lanes = 0.3, 4000
+    sigma, replicates = 0.3, 4000
     expected = sigma**2 * np.trace(problem.hessian) / (2 * problem.n)
     for algorithm in ("fedavg", "scaffnew"):  # with one local step the mean of the updates is the gradient of f: zero
-        gap, _ = hou.base.Grid(here, algorithm, None, lanes, 1, "cpu").final(1, 1, [sigma])
-        assert abs(gap.mean() - expected) < 5 * gap.std(ddof=1) / math.sqrt(lanes)
+        gap, _ = hou.base.Grid(here, algorithm, None, replicates, 1, "cpu").final(1, 1, [sigma])
+        assert abs(gap.mean() - expected) < 5 * gap.std(ddof=1) / math.sqrt(replicates)
 
 
 def test_theory_is_the_minimum_of_the_bound_at_the_prescribed_probability(hou: Any) -> None:
@@ -153,7 +153,7 @@ def test_more_grids_leave_more_values(hou: Any) -> None:
 
 
 def skewed(rng: np.random.Generator, means: list[float], shared: Any) -> Any:
-    """Lognormal samples (len(means), lanes) with these means; the rows share their randomness by lane."""
+    """Lognormal samples (len(means), replicates) with these means; the rows share their randomness by replicate."""
     x = 0.8 * shared + 0.3 * rng.normal(size=(len(means), shared.size))
     return np.array(means)[:, None] * np.exp(x - (0.8**2 + 0.3**2) / 2.0)
 

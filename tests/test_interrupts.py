@@ -98,7 +98,7 @@ def test_where_python_never_hears_of_it() -> None:
 def test_a_long_run_hears_of_it(tmp_path: Path) -> None:
     """Any number of rounds is run in parts that take less than a second each."""
     words = ["problem.name=quadratic", "algorithm.name=dp-fedavg", "algorithm.sigma=0.1", "rounds=1000000000"]
-    words += ["every=1000", "lanes=64"]
+    words += ["every=1000", "replicates=64"]
     command = [sys.executable, "-c", LONG, "simulate", *(part for word in words for part in ("--set", word))]
     code, said, _, _ = interrupted(command)
     assert code == 130
@@ -127,7 +127,7 @@ def test_how_long_rounds_are_played_changes_no_number(monkeypatch: pytest.Monkey
 
 def test_a_run_that_takes_longer_than_its_limit_has_failed(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["problem.name=quadratic", "algorithm.name=dp-fedavg", "algorithm.sigma=0.1", "rounds=1000000000"]
-    words += ["every=10000000", "lanes=64"]
+    words += ["every=10000000", "replicates=64"]
     assert main(["simulate", *(part for word in words for part in ("--set", word)), "--limit", "1"]) == 1
     assert capsys.readouterr().err.endswith("dpfl-theory: it took longer than 1 s and was ended\n")
 

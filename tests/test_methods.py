@@ -16,7 +16,7 @@ from dpfl_theory.checks.evidence import statement_verdict
 from dpfl_theory.checks.runner import plan, report_of, run_plan, settings_of
 from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
-from dpfl_theory.report.author_report import opening
+from dpfl_theory.report.author_report import introduction
 from dpfl_theory.report.build import build
 from dpfl_theory.statements.model import Check
 
@@ -27,7 +27,7 @@ METHOD = Method("by-eye", "a look at the formula", 15, "looking", {more})
 RUNNER = """
 from dpfl_theory.checks.evidence import Evidence
 def run(statement, check, settings):
-    return Evidence(statement.id, check.method, check.name, check.made(statement), check.expected, "it was looked at")
+    return Evidence(statement.id, check.method, check.name, check.make(statement), check.expected, "it was looked at")
 """
 BASE = statements.get("das2022.lemma8")
 
@@ -61,7 +61,7 @@ def test_a_file_more_is_a_method_more(another: str, tmp_path: Path, capsys: pyte
     (tmp_path / "evidence").mkdir()
     (tmp_path / "evidence" / "check.json").write_text(json.dumps(document))
     assert another in build(tmp_path).read_text()
-    assert any("a look at the formula" in line for line in opening("das2022", [BASE]))
+    assert any("a look at the formula" in line for line in introduction("das2022", [BASE]))
     assert main(["check", BASE.id, "--method", another]) == 2  # known, and used by none of the catalogue's statements
     assert "no check of these statements uses the method by-eye" in capsys.readouterr().err
 

@@ -28,7 +28,7 @@ def evidence(**changed: Any) -> Evidence:
 def run(series: bool = False) -> Any:
     problem = dpfl.problems.make("quadratic", clients=3, dimension=2, seed=1)
     algorithm = dpfl.algorithms.FedAvg(local_step=0.1, local_steps=2, sigma=0.1)
-    return dpfl.simulate(algorithm, problem, rounds=8, lanes=4, device="cpu", series=series)
+    return dpfl.simulate(algorithm, problem, rounds=8, replicates=4, device="cpu", series=series)
 
 
 def swept() -> Table:
@@ -88,7 +88,7 @@ def test_ratios_and_errors_are_those_of_the_result() -> None:
 def test_the_value_after_the_last_round_is_drawn_there() -> None:
     problem = dpfl.problems.make("quadratic", clients=3, dimension=2, seed=1)
     algorithm = dpfl.algorithms.FedAvg(local_step=0.1, local_steps=2)
-    found = dpfl.simulate(algorithm, problem, rounds=8, lanes=2, device="cpu", series=True, every=3)
+    found = dpfl.simulate(algorithm, problem, rounds=8, replicates=2, device="cpu", series=True, every=3)
     (line,) = found.plot().axes[0].lines
     assert list(line.get_xdata()) == [0, 3, 6, 8]
 

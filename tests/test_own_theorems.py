@@ -19,12 +19,12 @@ from patience import given_time
 
 from dpfl_theory.checks.curve import check_of, curve, place_of, values_of
 from dpfl_theory.checks.evidence import Evidence, Interval
-from dpfl_theory.checks.user_statements import Noticed, noticed
+from dpfl_theory.checks.user_statements import Detected, detected_by_checks
 from dpfl_theory.cli import main
-from dpfl_theory.cli._check_text import shown
+from dpfl_theory.cli._check_text import evidence_lines
 from dpfl_theory.errors import InputError
 from dpfl_theory.report.build import build
-from dpfl_theory.report.curve import drawn
+from dpfl_theory.report.curve import draw
 from dpfl_theory.report.user_statements import described, shown_lines
 from dpfl_theory.statements import load_file
 from dpfl_theory.statements.model import Assumption, Statement
@@ -74,10 +74,10 @@ def test_an_instance_that_cannot_be_used_is_pointed_at(tmp_path: Path, capsys: p
 
 
 def test_vacuous_is_explained_once() -> None:
-    text = shown([replace(evidence("monte-carlo", 0.5, {}, name), vacuous=True) for name in ("one", "two")])
+    text = evidence_lines([replace(evidence("monte-carlo", 0.5, {}, name), vacuous=True) for name in ("one", "two")])
     assert text.count("vacuous: the bound is above the value at the start") == 1
     assert len([line for line in text.splitlines() if line.endswith("vacuous")]) == 2
-    assert "vacuous" not in shown([evidence("monte-carlo", 0.5, {})])
+    assert "vacuous" not in evidence_lines([evidence("monte-carlo", 0.5, {})])
 
 
 def test_what_new_writes_is_formatted_and_marked(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def evidence(method: str, ratio: float, terms: dict[str, float], name: str = "c"
     ],
 )
 def test_what_could_be_noticed_is_told(found: list[Evidence], told: str) -> None:
-    power = noticed(example("private_gradient_descent"), found)
+    power = detected_by_checks(example("private_gradient_descent"), found)
     assert power is not None
     assert power.sentence() == told
 
@@ -152,7 +152,7 @@ def test_the_shares_that_are_told_turn_the_verdict() -> None:
     from dpfl_theory.statements.model import Sides
 
     statement = example("stochastic_gradient_descent")
-    power = noticed(statement, run_plan(plan([statement], ("exact",))).evidence)
+    power = detected_by_checks(statement, run_plan(plan([statement], ("exact",))).evidence)
     assert power is not None
     assert power.share is not None
     for term in (None, *power.terms):
@@ -209,9 +209,9 @@ def test_sensitivity_says_what_it_tries_and_how_long_it_took(
 
 def test_nothing_is_said_of_what_is_refuted_or_has_no_sides() -> None:
     wrong = Evidence("outside.private-gradient-descent", "exact", "c", "violated", "holds", "r")
-    assert noticed(example("private_gradient_descent"), [wrong]) is None
-    assert Noticed(0.4, "exact: c", 0.6, "exact: c", {}).loose
-    assert not Noticed(0.6, "exact: c", 0.4, "exact: c", {}).loose
+    assert detected_by_checks(example("private_gradient_descent"), [wrong]) is None
+    assert Detected(0.4, "exact: c", 0.6, "exact: c", {}).loose
+    assert not Detected(0.6, "exact: c", 0.4, "exact: c", {}).loose
 
 
 # the formula on the page
@@ -335,7 +335,7 @@ def test_the_edge_of_a_hypothesis_is_found_between_two_points(
     assert told == ["eta = 0.25", "eta = 1.75", "eta = 2"]
     assert found.edges == {0: pytest.approx(1.6, abs=1e-5)}
     assert found.edges[0] <= 1.6, "it is inside"
-    (ax,) = drawn(found).axes
+    (ax,) = draw(found).axes
     (grey,) = (patch for patch in ax.patches if patch.get_label() == "outside the hypotheses")
     assert grey.get_x() == pytest.approx(1.6, abs=1e-5)
     assert grey.get_x() + grey.get_width() == pytest.approx(2.0)
@@ -356,7 +356,7 @@ def test_what_is_outside_and_what_fails_can_be_seen() -> None:
     check = check_of(statement, "K = 1", "exact")
 
     def artists(of: Statement, values: str) -> dict[str, Any]:
-        (ax,) = drawn(curve(of, check, "eta", values)).axes
+        (ax,) = draw(curve(of, check, "eta", values)).axes
         return dict(zip(*reversed(ax.get_legend_handles_labels())))
 
     assert "outside the hypotheses" in artists(statement, "1/2,1,2")
@@ -378,7 +378,7 @@ def test_a_letter_is_found_under_another_name() -> None:
     statement = example("my_statements")
     check = check_of(statement)
     assert check.name == "the start dominates"
-    places = {letter: place_of(statement, check, letter) for letter in ("eta", "sigma", "K")}
+    places = {symbol: place_of(statement, check, symbol) for symbol in ("eta", "sigma", "K")}
     assert places == {"eta": ("eta L",), "sigma": ("sigma/G",), "K": ("rounds",)}
     with pytest.raises(InputError, match="no number of the instance of 'the start dominates' changes D: it has eta L"):
         place_of(statement, check, "D")

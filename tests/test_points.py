@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from dpfl_theory.checks.call_cache import Given, Reuse, Wanted
+from dpfl_theory.checks.call_cache import CallResult, MissingCalls, Reuse
 from dpfl_theory.cli import main
 from dpfl_theory.store import Store
 from dpfl_theory.validation import Context, load
-from dpfl_theory.validation.run_record import Ending, Run
+from dpfl_theory.validation.run_record import RunOptions, ScriptResult
 from dpfl_theory.validation.tasks import Pieces
 
 Output = pytest.CaptureFixture[str]
@@ -144,7 +144,7 @@ def test_points_that_ended_are_there_after_a_failure(scripts: Path, tmp_path: Pa
 
 def test_seconds_of_points_count_once(scripts: Path, tmp_path: Path) -> None:
     """A shared point counts for the script that requested it first; a script's seconds include those of its points."""
-    how = Run(Context(device="cpu"), tmp_path / "out")
+    how = RunOptions(Context(device="cpu"), tmp_path / "out")
     own = [load(scripts / f"{name}.py", scripts) for name in ("one", "two")]
     pieces = Pieces([[script] for script in own], how)
     work = list(enumerate(pieces.begin))
@@ -159,19 +159,19 @@ def test_seconds_of_points_count_once(scripts: Path, tmp_path: Path) -> None:
     assert sorted(ending.name for ending in pieces.endings) == ["one", "two"]
     seconds = sum(ending.seconds for ending in pieces.endings)
     assert made <= seconds + 0.01
-    assert all(isinstance(ending, Ending) and not ending.failure for ending in pieces.endings)
+    assert all(isinstance(ending, ScriptResult) and not ending.failure for ending in pieces.endings)
 
 
 def test_a_result_that_is_nothing_is_a_result() -> None:
     """The result None is returned, and computed only once."""
     reuse = Reuse(given={})
-    with pytest.raises(Wanted):
+    with pytest.raises(MissingCalls):
         Reuse(given={}).each([partial(json.loads, "null")], ["nothing"], lambda work, _: [])
     try:
         reuse.each([partial(json.loads, "null")], ["nothing"], lambda work, _: [])
-    except Wanted as wanted:
+    except MissingCalls as wanted:
         key = wanted.asked[0].name
-    found = Reuse(given={key: Given(None, 1.5)})
+    found = Reuse(given={key: CallResult(None, 1.5)})
     assert found.each([partial(json.loads, "null")], ["nothing"], lambda work, _: []) == [None]
     assert found.spent == 1.5
 
@@ -190,7 +190,7 @@ def test_costs_stay_whole_while_scripts_wait(scripts: Path, tmp_path: Path) -> N
     )
     (scripts / "one.py").write_text(text)
     script = load(scripts / "one.py", scripts)
-    pieces = Pieces([[script]], Run(Context(device="cpu"), tmp_path / "out"))
+    pieces = Pieces([[script]], RunOptions(Context(device="cpu"), tmp_path / "out"))
     open_, ended, seen = dict(enumerate(pieces.begin)), list[int](), list[float]()
     whole = pieces.cost(0)
     while open_:

@@ -19,7 +19,7 @@ from dpfl_theory.report import formulas
 from dpfl_theory.report.ascii_prose import prose
 from dpfl_theory.report.build import build
 from dpfl_theory.report.entries import Entry, entries_of, shared
-from dpfl_theory.report.templates import anchor, brief, significant
+from dpfl_theory.report.templates import abbreviate, anchor, significant
 from dpfl_theory.report.templates import bar as bar_of
 
 BYTES = 300_000
@@ -271,7 +271,7 @@ def test_an_erratum_is_shown_in_full(made: tuple[Path, dict[str, Page]]) -> None
     shown = statement(made[1], REFUTED)
     erratum = statements.get(REFUTED).erratum
     assert erratum is not None
-    for part in (erratum.printed, erratum.true, erratum.cause.title, erratum.why, erratum.counterexample):
+    for part in (erratum.printed, erratum.corrected, erratum.cause.title, erratum.why, erratum.counterexample):
         assert prose(part) in shown.source
     assert 'href="../statements/das2022.theorem4b.repaired.html"' in section(shown.source, "repair")
     assert shown.source.count('class="rhs"') > 3  # its own formula and the repaired one
@@ -569,7 +569,7 @@ def test_numbers(value: object, text: str) -> None:
     ],
 )
 def test_long_fractions_become_decimals(told: str, shown: str) -> None:
-    assert brief(told) == shown
+    assert abbreviate(told) == shown
 
 
 @pytest.mark.parametrize("alpha", [1e-6, 2.5e-9, 0.05, 1 / 3, 0.7e-3])

@@ -20,7 +20,7 @@ from dpfl_theory import statements
 from dpfl_theory.checks.runner import plan, report_of, run_plan
 from dpfl_theory.reproduce import reproduce
 from dpfl_theory.validation import Context, Script, load
-from dpfl_theory.validation.run_record import Run
+from dpfl_theory.validation.run_record import RunOptions
 
 Output = pytest.CaptureFixture[str]
 
@@ -69,7 +69,7 @@ def script(place: Path, name: str, old: str = "", new: str = "") -> Script:
 
 def run(place: Path, scripts: list[Script], jobs: int = 2, profile: str = "full", pairs: Sequence[Any] = PAIRS) -> int:
     context = Context(profile, device="cpu", seed=3)
-    return reproduce(pairs, scripts, Run(context, place / "out"), alpha=1e-6, jobs=jobs)
+    return reproduce(pairs, scripts, RunOptions(context, place / "out"), alpha=1e-6, jobs=jobs)
 
 
 def here(

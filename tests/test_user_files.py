@@ -299,10 +299,10 @@ def test_a_file_whose_import_never_ends_is_refused(tmp_path: Path, monkeypatch: 
         load_file(file)
 
 
-def test_absurd_numbers_of_lanes_are_refused(tmp_path: Path) -> None:
+def test_absurd_numbers_of_replicates_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(OWN.replace("lanes=512", "lanes=10**12"))
-    with pytest.raises(InputError, match="lanes is 1000000000000: give a number from 1 to 1000000000"):
+    file.write_text(OWN.replace("replicates=512", "replicates=10**12"))
+    with pytest.raises(InputError, match="replicates is 1000000000000: give a number from 1 to 1000000000"):
         run_plan(plan(load_file(file)))
 
 
@@ -439,7 +439,7 @@ def test_every_method_compares_by_a_relation_or_refuses_it(tmp_path: Path, metho
 def test_what_a_file_prints_is_no_data(tmp_path: Path, capfd: pytest.CaptureFixture[str], place: str, how: str) -> None:
     """The document on stdout stays valid, whichever way the file prints."""
     file = exact(tmp_path)
-    before = "LETTERS" if place == "import" else f"    return {GOOD}"
+    before = "SYMBOLS" if place == "import" else f"    return {GOOD}"
     indented = how if place == "import" else f"    {how}"
     file.write_text(file.read_text().replace(before, f"{indented}\n{before}", 1))
     assert main(["check", "--file", str(file), "--store", "off", "--jobs", "1", "--format", "json"]) == 0

@@ -99,15 +99,15 @@ def test_10_numbers_that_cannot_be_are_told() -> None:
     problem = dpfl.problems.make("huber", clients=3, dimension=4, seed=1)
     algorithm = dpfl.algorithms.FedAvg(local_step=0.1)
     with pytest.raises(InputError, match=r"an entry of size 1e\+200, whose square overflows: at most 1e\+150"):
-        dpfl.simulate(algorithm, problem, rounds=2, lanes=2, seed=0, start=np.full(4, 1e200))
-    run = dpfl.simulate(algorithm, problem, rounds=2, lanes=2, seed=0, start=np.full(4, 1e150))
+        dpfl.simulate(algorithm, problem, rounds=2, replicates=2, seed=0, start=np.full(4, 1e200))
+    run = dpfl.simulate(algorithm, problem, rounds=2, replicates=2, seed=0, start=np.full(4, 1e150))
     assert np.isfinite(run["suboptimality"].last).all()
     with pytest.raises(TypeError, match="threshold"):
         dpfl.algorithms.FedAvg(local_step=0.1, threshold=1.0)  # type: ignore[call-arg]
     quadratic = dpfl.problems.make("quadratic", clients=3, dimension=4, seed=1)
     steep = dpfl.algorithms.FedAvg(local_step=1000 / quadratic.constants.L_max)
     with pytest.warns(RuntimeWarning, match="diverged in 2 of 2 replicates"):
-        dpfl.simulate(steep, quadratic, rounds=200, lanes=2, seed=0)
+        dpfl.simulate(steep, quadratic, rounds=200, replicates=2, seed=0)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")

@@ -16,7 +16,7 @@ from dpfl_theory import validation
 from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, Script, available, load, plain, redraw, run
+from dpfl_theory.validation import Context, Script, available, load, redraw, run, to_json
 from dpfl_theory.validation import script as script_module
 from dpfl_theory.validation.document import read
 from dpfl_theory.validation.tasks import order_of, together
@@ -458,7 +458,7 @@ def test_every_folder_of_scripts_is_a_package_which_the_wheel_carries() -> None:
 
 def test_plain_refuses_what_json_has_no_place_for() -> None:
     with pytest.raises(TypeError, match=r"data\['a'\]\[1\] is a object"):
-        plain({"a": [1, object()]})
+        to_json({"a": [1, object()]})
 
 
 def test_progress_of_parts() -> None:
@@ -497,7 +497,7 @@ def test_a_figure_is_rendered_as_matplotlib_saves_it_and_left_as_it_was() -> Non
     files = style.render(figure)
     assert (figure.dpi, figure.get_facecolor(), figure.canvas, figure.get_layout_engine()) == before
     for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-        with style.look(), io.BytesIO() as saved:
+        with style.figure_style(), io.BytesIO() as saved:
             other.savefig(saved, format=kind, metadata=metadata)
             assert files[kind] == saved.getvalue()
             other.set_layout_engine("none")

@@ -55,19 +55,19 @@ class Comparison:
     observable: str
     squared: bool = False
 
-    def replicates(self, lanes: int, seed: int, device: str, first_lane: int = 0) -> np.ndarray:
-        """One independent value for each lane, (lanes,); the same lane has the same value."""
+    def replicates(self, replicates: int, seed: int, device: str, first_replicate: int = 0) -> np.ndarray:
+        """One independent value for each replicate, (replicates,); the same replicate has the same value."""
         start = np.full(self.problem.d, float(START))
         every = self.rounds if get(self.observable).of_state else 1
         run = simulate(
             self.algorithm,
             self.problem,
             self.rounds,
-            lanes,
+            replicates,
             seed,
             [self.observable],
             start=start,
-            first_lane=first_lane,
+            first_replicate=first_replicate,
             every=every,
             device=device,
         )
@@ -202,8 +202,8 @@ def _shulgin2025() -> Iterator[Comparison]:
     import sympy as sp
 
     n, d, K, c, beta_0, epsilon, log = 4, 2, 4, Fraction(2), Fraction(3), Fraction(8), 12
-    letters = {"c": c, "beta_0": beta_0, "epsilon": epsilon, "n": n, "d": d, "delta": sp.exp(-log)}
-    twice = lemma3.squared(COROLLARY2, letters, "privacy noise")
+    symbols = {"c": c, "beta_0": beta_0, "epsilon": epsilon, "n": n, "d": d, "delta": sp.exp(-log)}
+    twice = lemma3.squared(COROLLARY2, symbols, "privacy noise")
     deviation = float(c) * math.sqrt((K + 1) * log) / float(epsilon)
     yield _estimate(f"Corollary 2, n = {n}, d = {d}, K = {K}", twice / 4, n, d, K, deviation, float(beta_0) / (K + 1))
 

@@ -11,7 +11,7 @@ from typing import Any
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.constants_from_data import gap_at_start, slope_at_start
-from dpfl_theory.recommend.data import Source
+from dpfl_theory.recommend.data import DataSource
 from dpfl_theory.recommend.grid import grid, size
 from dpfl_theory.recommend.rule_runs import RULED, reached, starts
 from dpfl_theory.recommend.rules import rules
@@ -31,7 +31,7 @@ class Case:
 
 
 def _data(name: str, ridge: float, features: int | None) -> Problem:
-    return Source(name, ridge=ridge, features=features).problem(CLIENTS)
+    return DataSource(name, ridge=ridge, features=features).problem(CLIENTS)
 
 
 def _synthetic() -> Problem:
@@ -78,20 +78,20 @@ def with_rules() -> list[str]:
 def count_for(case: Case, name: str, budget: Budget, plan: Plan, share: float = 0.1) -> int:
     """The least number of values on an axis with which the search makes at most this share of the grid's runs."""
     one, count = tuned()[name](_made(case)[0], budget), 4
-    while plan.runs > share * plan.lanes * size(one, count):
+    while plan.runs > share * plan.replicates * size(one, count):
         count += 1
     return count
 
 
-def found(case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: int, lanes: int) -> dict[str, Any]:
+def found(case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: int, replicates: int) -> dict[str, Any]:
     """The results of the search for an algorithm, and of the grid, each measured with fresh seeds.
 
-    lanes: runs of a rule that the search starts from.
+    replicates: runs of a rule that the search starts from.
     """
     budget = Budget(epsilon, DELTA, rounds=rounds)
     one = tuned()[name](_made(case)[0], budget)
     count = count_for(case, name, budget, plan)
-    told = ruled(case, name, epsilon, rounds, seed, lanes) if name in RULED else []
+    told = ruled(case, name, epsilon, rounds, seed, replicates) if name in RULED else []
     ours = search(one, seed, plan, starts(one, told))
     best = grid(one, seed + 5000, count, plan)
     return {
@@ -100,16 +100,16 @@ def found(case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: 
         "epsilon": epsilon,
         "best": {"mean": ours.mean, "error": ours.error, "hyperparameters": ours.hyperparameters},
         "grid": {"mean": best.mean, "error": best.error, "hyperparameters": best.hyperparameters},
-        "runs": {"best": plan.runs, "grid": plan.lanes * size(one, count)},
+        "runs": {"best": plan.runs, "grid": plan.replicates * size(one, count)},
     }
 
 
 @cache  # a search starts from results that the figure shows as well
-def ruled(case: Case, name: str, epsilon: float, rounds: int, seed: int, lanes: int) -> list[dict[str, Any]]:
+def ruled(case: Case, name: str, epsilon: float, rounds: int, seed: int, replicates: int) -> list[dict[str, Any]]:
     """The suboptimality that each rule's recommendation for an algorithm reaches, in this number of runs."""
     one = tuned()[name](_made(case)[0], Budget(epsilon, DELTA, rounds=rounds))
     at = {"case": case.name, "algorithm": name, "epsilon": epsilon}
-    return [{**at, **reached(one, rule, lanes, seed, longer=True)} for rule in rules()]
+    return [{**at, **reached(one, rule, replicates, seed, longer=True)} for rule in rules()]
 
 
 def jobs(
@@ -119,11 +119,11 @@ def jobs(
     rounds: int,
     plan: Plan,
     seed: int,
-    lanes: int,
+    replicates: int,
 ) -> list[partial[Any]]:
     """Every search with its grid, and every rule, as work that can be sent to another process."""
-    searches = [partial(found, c, n, e, rounds, plan, seed, lanes) for c in cases for e in epsilons for n in names]
-    rules = [partial(ruled, c, n, e, rounds, seed, lanes) for c in cases for e in epsilons for n in with_rules()]
+    searches = [partial(found, c, n, e, rounds, plan, seed, replicates) for c in cases for e in epsilons for n in names]
+    rules = [partial(ruled, c, n, e, rounds, seed, replicates) for c in cases for e in epsilons for n in with_rules()]
     return [*searches, *rules]
 
 

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, main, ours
+from dpfl_theory.validation import Context, as_question, main
 
 from . import _exact_moments as moments
 
 TITLE = "Exact second moments against simulation"
 CAPTION = (
-    "Each dot: a mean over independent lanes less the exact expectation, in standard errors; dashed lines at 5. The "
-    "number of lanes makes the standard error about 0.15% of the exact expectation (0.5% in the standard profile). The "
+    "Each dot: a mean over independent replicates less the exact expectation, in standard errors; dashed lines at 5. "
+    "The "
+    "number of replicates makes the standard error about 0.15% of the exact expectation (0.5% in the standard "
+    "profile). The "
     "exact values are rational numbers. By enumeration of all cohorts: the second moment of a cohort's average "
     "(das2022.eq12). The same with squared coefficients of the local steps' errors: E(x - x*)^2 of DP-SCAFFOLD-warm "
     "and of DP-FedAvg, the users' drift and the lag of their control variates (noble2022, Appendix C); 'records': two "
@@ -33,7 +35,7 @@ SOURCE = {
 BUDGET_SECONDS = {"full": 40.0, "paper": 60.0}
 
 PRECISION, STANDARD_PRECISION = 0.0015, 0.005  # standard error over exact value
-PILOT, STANDARD_PILOT = 20_000, 2_000  # lanes that determine the number of the others, and do not count
+PILOT, STANDARD_PILOT = 20_000, 2_000  # replicates that determine the number of the others, and do not count
 LIMIT = 5.0  # standard errors; at 26 comparisons a false alarm has probability 1.5e-5
 
 
@@ -45,14 +47,14 @@ def compute(context: Context) -> dict[str, Any]:
     every = list(moments.comparisons(iterations))
     for number, comparison in enumerate(every):
         exact, seed = float(comparison.exact), context.seed + number
-        lanes = _needed(comparison.replicates(pilot, seed, context.device), precision * exact)
-        values = comparison.replicates(lanes, seed, context.device, pilot)
-        error = float(values.std(ddof=1)) / math.sqrt(lanes)
+        replicates = _needed(comparison.replicates(pilot, seed, context.device), precision * exact)
+        values = comparison.replicates(replicates, seed, context.device, pilot)
+        error = float(values.std(ddof=1)) / math.sqrt(replicates)
         found.append(
             {
                 "name": comparison.name,
                 "exact": exact,
-                "lanes": lanes,
+                "replicates": replicates,
                 "simulated": float(values.mean()),
                 "standard_error": error,
                 "deviation": (float(values.mean()) - exact) / error,
@@ -73,7 +75,7 @@ def compute(context: Context) -> dict[str, Any]:
     }
     return {
         "configuration": {
-            "lanes": [min(f["lanes"] for f in found), max(f["lanes"] for f in found)],
+            "replicates": [min(f["replicates"] for f in found), max(f["replicates"] for f in found)],
             "curvatures": [str(q) for q in moments.Q],
             "minimisers": [str(c) for c in moments.CENTRES],
             "start": str(moments.START),
@@ -81,13 +83,13 @@ def compute(context: Context) -> dict[str, Any]:
             "noble2022": {"eta_l": str(moments.ETA_L), "V": str(moments.VARIANCE)},
         },
         "comparisons": found,
-        "claims": [ours(question)],
+        "claims": [as_question(question)],
     }
 
 
 def _needed(values: np.ndarray, error: float) -> int:
-    """The number of lanes whose mean has this standard error, by the deviation of these lanes, and at least their
-    number."""
+    """The number of replicates whose mean has this standard error, by the deviation of these replicates, and at least
+    their number."""
     return max(len(values), math.ceil((float(values.std(ddof=1)) / error) ** 2))
 
 

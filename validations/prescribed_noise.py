@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, main, ours
+from dpfl_theory.validation import Context, as_question, main
 
 from . import _constants as shared
 
@@ -83,7 +83,7 @@ def compute(context: Context) -> dict[str, Any]:
         },
         **data,
         "claims": [
-            ours(claim) if claim.get("ours") else claim
+            as_question(claim) if claim.get("ours") else claim
             for claim in (*_zhang_claims(data), *_hou_claims(data), *_shulgin_claims(data))
         ],
     }

@@ -10,7 +10,7 @@ from typing import Any
 from dpfl_theory.processes import one_thread
 from dpfl_theory.recommend.search import Plan
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, main, ours
+from dpfl_theory.validation import Context, as_question, main
 
 from . import _landscape as landscape
 
@@ -48,8 +48,8 @@ def compute(context: Context) -> dict[str, Any]:
     epsilons = context.pick(full=(0.5, 3.3, 10.0), paper=(0.5, 1.0, 2.0, 3.3, 5.0, 10.0), standard=(0.5, 10.0))
     names = context.pick(full=["dp-fedavg", "dp-norm-ec"], paper=landscape.algorithms(), standard=["dp-fedavg"])
     plan = context.pick(full=QUICK, paper=Plan())
-    lanes = context.pick(full=64, paper=64, standard=16)
-    work = landscape.jobs(cases, names, epsilons, ROUNDS, plan, context.seed, lanes)
+    replicates = context.pick(full=64, paper=64, standard=16)
+    work = landscape.jobs(cases, names, epsilons, ROUNDS, plan, context.seed, replicates)
     with one_thread():
         results = context.each(work, [f"{case.name}, {name}, epsilon {e:g}" for case, name, e in map(_of, work)])
     cells = [r for r in results if isinstance(r, dict)]
@@ -60,7 +60,7 @@ def compute(context: Context) -> dict[str, Any]:
             "rounds": ROUNDS,
             "plan": vars(plan),
             "epsilon": epsilons,
-            "runs of a rule": lanes,
+            "runs of a rule": replicates,
         },
         "start": {case.name: landscape.start(case) for case in cases},
         "cells": cells,
@@ -131,7 +131,7 @@ def _claims(data: Mapping[str, Any]) -> list[dict[str, Any]]:
             + (f"{min(b / a for a, b in bounds):.2g} to {max(b / a for a, b in bounds):.2g}" if bounds else "-"),
         },
     ]
-    return [ours(question) for question in questions]
+    return [as_question(question) for question in questions]
 
 
 def _bounds(rules: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:

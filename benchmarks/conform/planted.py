@@ -13,15 +13,15 @@ from typing import Any
 __all__ = ["BUILT_IN", "CONSEQUENCES", "CORRECT", "PLANTED", "Plant", "function_of"]
 
 IMPLEMENTATIONS = Path(__file__).parent / "implementations"
-CLIENTS_ADD_NOISE, SERVER_ADDS_NOISE, BUILT_IN_LETTERS = "clients_add_noise", "server_adds_noise", "built_in"
+CLIENTS_ADD_NOISE, SERVER_ADDS_NOISE, BUILT_IN_PARAMETERS = "clients_add_noise", "server_adds_noise", "built_in"
 NORMALISED, NORM_EC, CLIP21 = "normalised", "norm_ec", "clip21"
 SCAFFOLD, DP_SCAFFOLD, SCAFFNEW = "scaffold", "dp_scaffold", "scaffnew"
-BUILT_IN = {BUILT_IN_LETTERS: {"eta_l": 0.05, "eta_g": 1.2, "Q": 4, "c": 0.5, "sigma": 0.3}}
+BUILT_IN = {BUILT_IN_PARAMETERS: {"eta_l": 0.05, "eta_g": 1.2, "Q": 4, "c": 0.5, "sigma": 0.3}}
 """Hyper-parameters of rounds that have them built in."""
 CORRECT = {
     CLIENTS_ADD_NOISE: "dp-fedavg",
     SERVER_ADDS_NOISE: "dp-fedavg",
-    BUILT_IN_LETTERS: "dp-fedavg-two-sided",
+    BUILT_IN_PARAMETERS: "dp-fedavg-two-sided",
     NORMALISED: "dp-normfedavg",
     SCAFFOLD: "scaffold",
     SCAFFNEW: "dp-scaffnew",
@@ -273,20 +273,20 @@ PLANTED = (
         "    return w - server_lr * (total + noise) / cohort_size, np.median(lengths) if len(lengths) else clip_norm",
     ),
     # two-sided, built in
-    Plant(BUILT_IN_LETTERS, "delta = x - w", "delta = (x - w) / ETA_L", "the update in place of the difference"),
+    Plant(BUILT_IN_PARAMETERS, "delta = x - w", "delta = (x - w) / ETA_L", "the update in place of the difference"),
     Plant(
-        BUILT_IN_LETTERS,
+        BUILT_IN_PARAMETERS,
         "delta / max(1.0, np.linalg.norm(delta) / CLIP)",
         "np.clip(delta, -CLIP, CLIP)",
         "per-coordinate clipping",
     ),
-    Plant(BUILT_IN_LETTERS, "SIGMA * rng", "SIGMA / np.sqrt(len(cohort)) * rng", "sqrt(r) too little noise"),
-    Plant(BUILT_IN_LETTERS, "range(Q)", "range(Q + 1)", "one local step too many"),
+    Plant(BUILT_IN_PARAMETERS, "SIGMA * rng", "SIGMA / np.sqrt(len(cohort)) * rng", "sqrt(r) too little noise"),
+    Plant(BUILT_IN_PARAMETERS, "range(Q)", "range(Q + 1)", "one local step too many"),
     Plant(
-        BUILT_IN_LETTERS, "/ len(cohort), state", "/ len(clients), state", "sum and noise divided by n in place of r"
+        BUILT_IN_PARAMETERS, "/ len(cohort), state", "/ len(clients), state", "sum and noise divided by n in place of r"
     ),
     Plant(
-        BUILT_IN_LETTERS,
+        BUILT_IN_PARAMETERS,
         "    total = 0.0\n",
         "    total, x = 0.0, w\n",
         "the server's parameters are changed in place",
@@ -294,7 +294,7 @@ PLANTED = (
         "",
     ),
     Plant(
-        BUILT_IN_LETTERS,
+        BUILT_IN_PARAMETERS,
         "return w + ETA_G * total / len(cohort), state",
         "state = (0.0 if state is None else 0.9 * state) + 0.1 * total\n"
         "    return w + ETA_G * state / len(cohort), state",

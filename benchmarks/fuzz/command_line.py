@@ -31,7 +31,7 @@ _FITTING: dict[str, tuple[str, ...]] = {
     "file": ("own.py", "small.csv"),
     "method": ("algebra", "exact", "worst-case", "monte-carlo", "privacy"),
     "paper": ("das2022", "hou2023"),
-    "set": ("rounds=5", "algorithm.eta=0.1", "problem.name=quadratic", "algorithm.name=dp-fedavg", "lanes=2"),
+    "set": ("rounds=5", "algorithm.eta=0.1", "problem.name=quadratic", "algorithm.name=dp-fedavg", "replicates=2"),
     "algorithm": ("dp-fedavg", "dp-scaffnew", "dp-scaffold", "dp-normfedavg"),
     "epsilon": ("1", "3"),
     "delta": ("1e-5",),

@@ -111,12 +111,12 @@ def _file(name: str, arguments: Sequence[str], own: Sequence[str], content: byte
 
 def _data(name: str, content: bytes, folder: Path) -> str:
     """Records from a file, prepared and described as `recommend --data` does."""
-    from dpfl_theory.recommend.data import Source, report
+    from dpfl_theory.recommend.data import DataSource, report
 
     (folder / name).write_bytes(content)
 
     def read() -> None:
-        source = Source(str(folder / name))
+        source = DataSource(str(folder / name))
         report(source, source.problem())
 
     return reader(read)
@@ -135,7 +135,7 @@ def _made() -> Path:
     (folder / "own.py").write_text(OWN)
     (folder / "scripts").mkdir()
     (folder / "scripts" / "halves.py").write_text(SCRIPT)
-    fixed = ["problem.name=quadratic", "algorithm.name=dp-fedavg", "rounds=5", "lanes=2", "grid.eta=[0.1, 0.2]"]
+    fixed = ["problem.name=quadratic", "algorithm.name=dp-fedavg", "rounds=5", "replicates=2", "grid.eta=[0.1, 0.2]"]
     words = [word for value in fixed for word in ("--set", value)]
     for line in (
         ["check", "das2022.lemma9", "--method", "algebra", "--format", "json", "--output", "check.json", "--jobs", "1"],
@@ -207,7 +207,8 @@ def _image_files() -> st.SearchStrategy[tuple[bytes, bytes]]:
 
 def _config() -> st.SearchStrategy[bytes]:
     short = (
-        b'rounds = 5\nlanes = 2\n[problem]\nname = "quadratic"\n[algorithm]\nname = "dp-fedavg"\n[grid]\neta = [0.1]\n'
+        b"rounds = 5\nreplicates = 2\n"
+        b'[problem]\nname = "quadratic"\n[algorithm]\nname = "dp-fedavg"\n[grid]\neta = [0.1]\n'
     )
     return edited([short, *((EXAMPLES / name).read_bytes() for name in ("sweep.toml", "simulate.toml"))])
 

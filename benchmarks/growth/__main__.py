@@ -15,14 +15,14 @@ from pathlib import Path
 
 from benchmarks.growth import measured, work
 from benchmarks.growth.model import Job, makespan
-from benchmarks.growth.stored import by_lanes, kinds
+from benchmarks.growth.stored import by_replicates, kinds
 from benchmarks.machine import description
 from dpfl_theory.store import Store
 
 COMPUTED = (1, 10, 30, 100, 300, 1000)
-LANES = 10_000
+REPLICATES = 10_000
 POINT_BYTES = 51 * 5 * 4 * 20
-"""A point of noble2022 in the full profile: observed rounds, lanes, series, digits of a number."""
+"""A point of noble2022 in the full profile: observed rounds, replicates, series, digits of a number."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
     _, points = work.validations("full")
     every: dict[str, Callable[[], list[Job]]] = {
         "all checks": lambda: work.checks(evidence),
-        f"all checks, {LANES} lanes at least": lambda: work.checks(evidence, LANES),
+        f"all checks, {REPLICATES} replicates at least": lambda: work.checks(evidence, REPLICATES),
         "`validate`, quick": lambda: work.validations("quick")[0],
         "`validate --full`, only scripts": lambda: work.validations("full", points=False)[0],
         "`validate --full`, with points": lambda: work.validations("full")[0],
@@ -112,15 +112,16 @@ def main(arguments: Sequence[str]) -> int:
     lines += ["| kind | entries | bytes | largest |", "| --- | ---: | ---: | ---: |"]
     for kind, own in found.items():
         lines.append(f"| {kind} | {own.entries} | {own.bytes / 1e6:.2f} MB | {own.largest / 1e3:.1f} kB |")
-    lanes = by_lanes(evidence, {entry.about: len(entry.text) for entry in entries if entry.kind == "check"})
+    replicates = by_replicates(evidence, {entry.about: len(entry.text) for entry in entries if entry.kind == "check"})
     said = "; ".join(
-        f"{name} lanes {count} entries, median {bytes_:.0f} bytes" for name, (count, bytes_) in lanes.items()
+        f"{name} replicates {count} entries, median {bytes_:.0f} bytes" for name, (count, bytes_) in replicates.items()
     )
-    lines += ["", f"Evidence keeps no lanes: {said}.", ""]
+    lines += ["", f"Evidence keeps no replicates: {said}.", ""]
     full = size + points * POINT_BYTES
     lines += [
-        f"`validate --full` has {points} points, at most {POINT_BYTES / 1e3:.0f} kB each: with all checks at {LANES}",
-        f"lanes the file has at most {full / 1e6:.0f} MB.",
+        f"`validate --full` has {points} points, at most {POINT_BYTES / 1e3:.0f} kB each: with all checks at "
+        f"{REPLICATES}",
+        f"replicates the file has at most {full / 1e6:.0f} MB.",
     ]
     text = "\n".join(lines) + "\n"
     if given.output is not None:

@@ -27,7 +27,7 @@ PIECES = 1000
 CONFIG: dict[str, Any] = {
     "problem": {"name": "quadratic"},
     "algorithm": {"name": "dp-fedavg", "sigma": 0.1},
-    "lanes": 8,
+    "replicates": 8,
     "rounds": 15_000,
     "grid": {"seed": list(range(96))},
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfl_theory.store import Entry
 
-__all__ = ["Kind", "by_lanes", "kinds"]
+__all__ = ["Kind", "by_replicates", "kinds"]
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ def kinds(entries: Iterable[Entry]) -> dict[str, Kind]:
     return {kind: Kind(len(own), sum(own), max(own)) for kind, own in sorted(sizes.items())}
 
 
-def by_lanes(evidence: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> dict[str, tuple[int, float]]:
-    """Entries of checks that simulate, by their lanes (up to 100, up to 1000, ...): how many, and their median bytes;
-    ``sizes`` by the subject of the entries."""
+def by_replicates(evidence: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> dict[str, tuple[int, float]]:
+    """Entries of checks that simulate, by their replicates (up to 100, up to 1000, ...): how many, and their median
+    bytes; ``sizes`` by the subject of the entries."""
     found: dict[int, list[int]] = {}
     for e in evidence:
         about = f"{e['statement']} {e['method']} {e['check']}"

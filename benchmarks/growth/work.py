@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.growth.model import Job
-from dpfl_theory.checks.call_cache import Asked, Given, Reuse, Wanted
+from dpfl_theory.checks.call_cache import CallResult, MissingCalls, RequestedCall, Reuse
 from dpfl_theory.checks.sources import sources
 from dpfl_theory.timeout import TimeoutExceeded, at_most
 from dpfl_theory.validation import Context, Script, available, load
 from dpfl_theory.validation.script import folder
 from dpfl_theory.validation.tasks import seconds_of
 
-__all__ = ["checks", "lanes_of", "sweep", "validations"]
+__all__ = ["checks", "replicates_of", "sweep", "validations"]
 
 _ASK_SECONDS = 60.0
 """Seconds within which a script that has points has requested the first ones."""
@@ -25,16 +25,17 @@ _BEGIN = 1.0
 """Seconds of a script until it knows its requests."""
 
 
-def lanes_of(evidence: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The lanes of the checks that simulate."""
+def replicates_of(evidence: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The replicates of the checks that simulate."""
     return [e["replicates"] for e in evidence if e["replicates"]]
 
 
-def checks(evidence: Sequence[Mapping[str, Any]], lanes: int | None = None) -> list[Job]:
-    """Each check's seconds; checks that simulate fewer lanes than ``lanes`` count as if they simulated ``lanes``."""
+def checks(evidence: Sequence[Mapping[str, Any]], replicates: int | None = None) -> list[Job]:
+    """Each check's seconds; checks that simulate fewer replicates than ``replicates`` count as if they simulated
+    ``replicates``."""
 
     def seconds(e: Mapping[str, Any]) -> float:
-        more = max(1.0, lanes / e["replicates"]) if lanes and e["replicates"] else 1.0
+        more = max(1.0, replicates / e["replicates"]) if replicates and e["replicates"] else 1.0
         return float(e["seconds"]) * more
 
     return [Job(s) for s in sorted(map(seconds, evidence), reverse=True)]
@@ -78,11 +79,11 @@ def validations(profile: str, points: bool = True) -> tuple[list[Job], int]:
     return jobs, len(known)
 
 
-def _asked(script: Script, profile: str) -> list[list[Asked]]:
+def _asked(script: Script, profile: str) -> list[list[RequestedCall]]:
     """The points of a script, by their dependencies; the first ones have artificial results."""
     if not any(".each(" in file.read_text() for file in _files(script)):
         return []
-    found, given = list[list[Asked]](), dict[str, Given]()
+    found, given = list[list[RequestedCall]](), dict[str, CallResult]()
     made_up = {"eta_0": 0.1, "at_edge": False, "scores": []}
     while len(found) < 2:
         try:
@@ -90,11 +91,11 @@ def _asked(script: Script, profile: str) -> list[list[Asked]]:
                 script.compute(replace(Context(profile), reuse=Reuse(given=given)))
         except TimeoutExceeded:
             break
-        except Wanted as wanted:
+        except MissingCalls as wanted:
             found.append(list({asked.name: asked for asked in wanted.asked}.values()))
             if found[-1][0].call.func.__name__ != "tuned":
                 break
-            given |= {asked.name: Given(made_up, 0.0) for asked in wanted.asked}
+            given |= {asked.name: CallResult(made_up, 0.0) for asked in wanted.asked}
         else:
             break
     return found
@@ -107,13 +108,13 @@ def _files(script: Script) -> list[Path]:
 
 
 def _weight(call: partial[Any]) -> float:
-    """The relative time of a point among those of its script: local steps of all users in all rounds and lanes."""
+    """The relative time of a point among those of its script: local steps of all users in all rounds and replicates."""
     if call.func.__name__ not in ("tuned", "measured", "accuracies"):
         return 1.0
     name, setting, *others = call.args
     steps = 1.0 if "FedSGD" in name else setting.local_steps * setting.record_rate
     if call.func.__name__ != "tuned":
-        return float(setting.rounds * setting.lanes * steps)
+        return float(setting.rounds * setting.replicates * steps)
     folds, grid = others[1], others[3] if len(others) > 3 else range(10)
     rounds = min(setting.rounds, others[4] if len(others) > 4 else 100)
     tried = others[5] if len(others) > 5 else grid

@@ -47,7 +47,7 @@ class Outcome:
 
 def words(cells: int, rounds: int) -> list[str]:
     """Options for a sweep of ``cells`` cells, which differ by their seed, with ``rounds`` rounds in each."""
-    fixed = ["problem.name=quadratic", "algorithm.name=dp-fedavg", "algorithm.sigma=0.1", "lanes=8"]
+    fixed = ["problem.name=quadratic", "algorithm.name=dp-fedavg", "algorithm.sigma=0.1", "replicates=8"]
     values = [*fixed, f"rounds={rounds}", f"grid.seed={list(range(cells))}"]
     return [part for value in values for part in ("--set", value)]
 

@@ -14,7 +14,7 @@ FAILING: dict[str, dict[str, float]] = {
     "raises": {"problem.rank": 9},
     "never ends": {"rounds": 10**9, "every": 10**6},
     "is not a number": {"eta": 1e200},
-    "asks for 10^12 lanes": {"lanes": 10**12},
+    "asks for 10^12 replicates": {"replicates": 10**12},
 }
 _NUMBERS = ("seed", "suboptimality", "suboptimality_error", "suboptimality_average")
 

@@ -58,7 +58,7 @@ def _parts() -> Iterator[str]:
     yield table(
         ("symbol", "a function may also call it", "algorithms"),
         (
-            [f"`{row.letter}`", ", ".join(f"`{name}`" for name in row.also) or "–", ", ".join(row.algorithms)]
+            [f"`{row.name}`", ", ".join(f"`{name}`" for name in row.also) or "–", ", ".join(row.algorithms)]
             for row in names()
         ),
     )

@@ -27,7 +27,7 @@ def known() -> dict[str, dict[tuple[str, str], dict[str, object]]]:
     for name, reference in references().items():
         for fault in reference.faults():
             told = found.setdefault(fault.role, {}).setdefault(
-                (fault.name, fault.told), {"algorithms": {}, "seen": fault.seen, "private": fault.private}
+                (fault.name, fault.description), {"algorithms": {}, "seen": fault.seen, "private": fault.private}
             )
             algorithms = told["algorithms"]
             assert isinstance(algorithms, dict)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
-from dpfl_theory.algorithms.hyperparameters import PerLane, plain, positive
+from dpfl_theory.algorithms.hyperparameters import PerReplicate, positive, to_json
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 
@@ -48,7 +48,7 @@ class WeightedAverage(Algorithm):
     """
 
     algorithm: Algorithm
-    ratio: PerLane = 1.0
+    ratio: PerReplicate = 1.0
     with_start: bool = False
 
     def __post_init__(self) -> None:
@@ -58,13 +58,13 @@ class WeightedAverage(Algorithm):
         if not isinstance(self.with_start, bool):
             raise InputError(f"with_start is {self.with_start!r}: give true or false")
 
-    def validate(self, problem: Problem, lanes: int) -> None:
-        super().validate(problem, lanes)
-        self.algorithm.validate(problem, lanes)
+    def validate(self, problem: Problem, replicates: int) -> None:
+        super().validate(problem, replicates)
+        self.algorithm.validate(problem, replicates)
 
-    def begin(self, context: Context) -> AverageState:
-        inner = self.algorithm.begin(context)
-        total = context.engine.xp.full(context.lanes.count, float(self.with_start))
+    def initial_state(self, context: Context) -> AverageState:
+        inner = self.algorithm.initial_state(context)
+        total = context.engine.xp.full(context.replicates.count, float(self.with_start))
         return AverageState(inner, self.algorithm.server(inner), total)
 
     def server(self, state: AverageState) -> Any:
@@ -73,7 +73,7 @@ class WeightedAverage(Algorithm):
     def round(self, context: Context, state: AverageState, k: int) -> tuple[AverageState, Round]:
         inner, round_ = self.algorithm.round(context, state.inner, k)
         # Weights are kept in units of the newest, ratio^-t, which would overflow otherwise.
-        total = 1.0 + context.per_lane(self.ratio) * state.total
+        total = 1.0 + context.per_replicate(self.ratio) * state.total
         average = state.average + (self.algorithm.server(inner) - state.average) / total[:, None]
         round_.w = state.average
         round_.cache.clear()
@@ -83,6 +83,6 @@ class WeightedAverage(Algorithm):
         return {
             "algorithm": "WeightedAverage",
             "of": self.algorithm.describe(),
-            "ratio": plain(self.ratio),
+            "ratio": to_json(self.ratio),
             "with_start": self.with_start,
         }

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms.hyperparameters import fits_lanes
-from dpfl_theory.kernels.engine import Engine, Lanes
+from dpfl_theory.algorithms.hyperparameters import fits_replicates
+from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.problems.base import Kernels, Problem
 
 __all__ = ["Algorithm", "Context", "Memoryless", "Round"]
@@ -24,36 +24,37 @@ class Context:
     engine: Engine
     problem: Problem
     kernels: Kernels
-    lanes: Lanes
+    replicates: Replicates
     batch: slice
     """The run's replicates in this batch."""
     start: Any
-    """The starting point of each replicate, (lanes, d) [X]."""
+    """The starting point of each replicate, (replicates, d) [X]."""
 
-    def per_lane(self, value: Any) -> Any:
-        """A hyper-parameter as a device array with one entry for each replicate of this batch, shape (lanes,)."""
+    def per_replicate(self, value: Any) -> Any:
+        """A hyper-parameter as a device array with one entry for each replicate of this batch, shape (replicates,)."""
         array = np.asarray(value, dtype=np.float64)
-        chosen = np.full(self.lanes.count, float(array)) if array.ndim == 0 else array[self.batch]
+        chosen = np.full(self.replicates.count, float(array)) if array.ndim == 0 else array[self.batch]
         return self.engine.asarray(chosen)
 
     @cached_property
     def everyone(self) -> Any:
-        """The numbers of all clients in every replicate, (n, lanes)."""
+        """The numbers of all clients in every replicate, (n, replicates)."""
         xp = self.engine.xp
         return xp.ascontiguousarray(
-            xp.broadcast_to(xp.arange(self.problem.n)[:, None], (self.problem.n, self.lanes.count))
+            xp.broadcast_to(xp.arange(self.problem.n)[:, None], (self.problem.n, self.replicates.count))
         )
 
     def gradients(self, w: Any, clients: Any = None) -> Any:
-        """grad f_i(w_i) of clients (A, lanes), None for all n, at their own parameters w (A, lanes, d)."""
+        """grad f_i(w_i) of clients (A, replicates), None for all n, at their own parameters w (A, replicates, d)."""
         return self.kernels.client_gradients(w) if clients is None else self.kernels.gradients_of(w, clients)
 
     def normals(self, k: int, stream: int, clients: Any = None, step: int = 0) -> Any:
-        """Standard normals (A, lanes, d) of round k with the addresses of clients (A, lanes), None for all n."""
+        """Standard normals (A, replicates, d) of round k with the addresses of clients (A, replicates), None for all
+        n."""
         n, d = self.problem.n, self.problem.d
         if clients is None:
-            return self.engine.normal(self.lanes, k, n, d, stream, step)
-        return self.engine.normal_of(self.lanes, k, clients, d, stream, step)
+            return self.engine.normal(self.replicates, k, n, d, stream, step)
+        return self.engine.normal_of(self.replicates, k, clients, d, stream, step)
 
 
 @dataclass
@@ -98,15 +99,15 @@ class Round:
 
 
 class Algorithm(ABC):
-    """A server loop: `begin` makes the state, `round` maps it to the next and returns the round's data.
+    """A server loop: `initial_state` makes the state, `round` maps it to the next and returns the round's data.
 
-    The state is the algorithm's own; ``server(state)`` is the server's vector (lanes, d). A round is a function of its
-    arguments, and so is an observable's value: on small problems both are recorded in one round and replayed for the
-    others (`dpfl_theory.algorithms.tape_run`).
+    The state is the algorithm's own; ``server(state)`` is the server's vector (replicates, d). A round is a function of
+    its arguments, and so is an observable's value: on small problems both are recorded in one round and replayed for
+    the others (`dpfl_theory.algorithms.tape_run`).
     """
 
     @abstractmethod
-    def begin(self, context: Context) -> Any:
+    def initial_state(self, context: Context) -> Any:
         """The state before round 0."""
 
     @abstractmethod
@@ -115,7 +116,7 @@ class Algorithm(ABC):
 
     @abstractmethod
     def server(self, state: Any) -> Any:
-        """The server's parameters in a state, (lanes, d) [X]."""
+        """The server's parameters in a state, (replicates, d) [X]."""
 
     def after(self, context: Context, state: Any, rounds: int) -> Round:
         """The data for observables of the state only, after the last round."""
@@ -125,17 +126,17 @@ class Algorithm(ABC):
     def describe(self) -> dict[str, Any]:
         """The algorithm's name and hyper-parameters as plain JSON data."""
 
-    def validate(self, problem: Problem, lanes: int) -> None:
+    def validate(self, problem: Problem, replicates: int) -> None:
         """Raise InputError when the hyper-parameters do not fit the problem, or are for another number of
         replicates."""
         for name, value in vars(self).items():
-            fits_lanes(name, value, lanes)
+            fits_replicates(name, value, replicates)
 
 
 class Memoryless(Algorithm):
-    """An algorithm whose state is the server's vector (lanes, d) and nothing else."""
+    """An algorithm whose state is the server's vector (replicates, d) and nothing else."""
 
-    def begin(self, context: Context) -> Any:
+    def initial_state(self, context: Context) -> Any:
         return context.start
 
     def server(self, state: Any) -> Any:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpfl_theory.algorithms.base import Context
-from dpfl_theory.algorithms.hyperparameters import PerLane, fits_lanes, plain, positive
+from dpfl_theory.algorithms.hyperparameters import PerReplicate, fits_replicates, positive, to_json
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.problems.base import LocalPhase
 
@@ -28,28 +28,28 @@ class Bounding(ABC):
 
     @abstractmethod
     def factor(self, context: Context, length: Any) -> Any:
-        """The factor for vectors of these lengths (..., lanes); 0 for a zero vector, which has no direction."""
+        """The factor for vectors of these lengths (..., replicates); 0 for a zero vector, which has no direction."""
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """The operator's name and parameters as plain JSON data."""
 
-    def validate(self, lanes: int) -> None:
+    def validate(self, replicates: int) -> None:
         """Raise InputError when a parameter has one number per replicate for another number of replicates."""
         for name, value in vars(self).items():
-            fits_lanes(name, value, lanes)
+            fits_replicates(name, value, replicates)
 
     def __call__(self, context: Context, g: Any) -> Any:
-        """Psi(g) for g (..., lanes, d)."""
+        """Psi(g) for g (..., replicates, d)."""
         xp = context.engine.xp
         return g * self.factor(context, xp.sqrt((g * g).sum(axis=-1)))[..., None]
 
     def combined(self, context: Context, phase: LocalPhase, weights: Any) -> Any:
-        """``sum_i weights[s, i] Psi(u_i[s])`` (lanes, d) of a local phase's updates, weights (lanes, n)."""
+        """``sum_i weights[s, i] Psi(u_i[s])`` (replicates, d) of a local phase's updates, weights (replicates, n)."""
         return phase.combine(weights * self.factor(context, phase.norms.T).T)
 
     def level(self, context: Context) -> Any:
-        """The threshold or scaling factor C (lanes,); None for an operator that has none."""
+        """The threshold or scaling factor C (replicates,); None for an operator that has none."""
         return None
 
 
@@ -75,13 +75,13 @@ class Clip(Bounding):
     {'bounding': 'clip', 'threshold': 2.0}
     """
 
-    threshold: PerLane
+    threshold: PerReplicate
 
     def __post_init__(self) -> None:
         positive("the threshold C", self.threshold)
 
     def factor(self, context: Context, length: Any) -> Any:
-        xp, C = context.engine.xp, context.per_lane(self.threshold)
+        xp, C = context.engine.xp, context.per_replicate(self.threshold)
         over = length > C
         return xp.where(over, C / xp.where(over, length, 1.0), 1.0)
 
@@ -89,10 +89,10 @@ class Clip(Bounding):
         return phase.bounded_combine(weights, self.level(context), False)
 
     def level(self, context: Context) -> Any:
-        return context.per_lane(self.threshold)
+        return context.per_replicate(self.threshold)
 
     def describe(self) -> dict[str, Any]:
-        return {"bounding": "clip", "threshold": plain(self.threshold)}
+        return {"bounding": "clip", "threshold": to_json(self.threshold)}
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Normalise(Bounding):
     {'bounding': 'normalise', 'threshold': 2.0}
     """
 
-    threshold: PerLane
+    threshold: PerReplicate
 
     def __post_init__(self) -> None:
         positive("the scaling factor C", self.threshold)
@@ -111,16 +111,16 @@ class Normalise(Bounding):
     def factor(self, context: Context, length: Any) -> Any:
         xp = context.engine.xp
         there = length > 0.0
-        return xp.where(there, context.per_lane(self.threshold) / xp.where(there, length, 1.0), 0.0)
+        return xp.where(there, context.per_replicate(self.threshold) / xp.where(there, length, 1.0), 0.0)
 
     def combined(self, context: Context, phase: LocalPhase, weights: Any) -> Any:
         return phase.bounded_combine(weights, self.level(context), True)
 
     def level(self, context: Context) -> Any:
-        return context.per_lane(self.threshold)
+        return context.per_replicate(self.threshold)
 
     def describe(self) -> dict[str, Any]:
-        return {"bounding": "normalise", "threshold": plain(self.threshold)}
+        return {"bounding": "normalise", "threshold": to_json(self.threshold)}
 
 
 @dataclass(frozen=True)
@@ -131,18 +131,18 @@ class SmoothedNormalise(Bounding):
     {'bounding': 'smoothed-normalise', 'alpha': 0.5}
     """
 
-    alpha: PerLane = 0.0
+    alpha: PerReplicate = 0.0
 
     def __post_init__(self) -> None:
         positive("alpha", self.alpha, zero=True)
 
     def factor(self, context: Context, length: Any) -> Any:
         xp = context.engine.xp
-        total = context.per_lane(self.alpha) + length
+        total = context.per_replicate(self.alpha) + length
         return xp.where(total > 0.0, 1.0 / xp.where(total > 0.0, total, 1.0), 0.0)
 
     def describe(self) -> dict[str, Any]:
-        return {"bounding": "smoothed-normalise", "alpha": plain(self.alpha)}
+        return {"bounding": "smoothed-normalise", "alpha": to_json(self.alpha)}
 
 
 _NAMES: dict[str, Callable[..., Bounding]] = {
@@ -153,7 +153,7 @@ _NAMES: dict[str, Callable[..., Bounding]] = {
 }
 
 
-def bounding_of(name: str, *parameter: PerLane) -> Bounding:
+def bounding_of(name: str, *parameter: PerReplicate) -> Bounding:
     """The operator of this name, with its parameter.
 
     >>> bounding_of("clip", 2.0)

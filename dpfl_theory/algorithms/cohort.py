@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms.base import Context
-from dpfl_theory.algorithms.hyperparameters import plain
+from dpfl_theory.algorithms.hyperparameters import to_json
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import COHORT
 
@@ -56,25 +56,26 @@ class Cohort:
         return float(n) if self.scheme == "full" or self.size is None else float(self.size)
 
     def sample(self, context: Context, k: int) -> Any:
-        """How often each client takes part in round k: (lanes, n) with entries 0 and 1, or counts with replacement."""
-        engine, n, S = context.engine, context.problem.n, context.lanes.count
+        """How often each client takes part in round k: (replicates, n) with entries 0 and 1, or counts with
+        replacement."""
+        engine, n, S = context.engine, context.problem.n, context.replicates.count
         xp = engine.xp
         if self.scheme == "full" or (self.scheme != "with-replacement" and self.divisor(n) == n):
             return xp.ones((S, n))
         if self.scheme == "with-replacement":
-            drawn = (engine.uniform(context.lanes, k, int(self.divisor(n)), stream=COHORT) * n).astype(xp.int64)
+            drawn = (engine.uniform(context.replicates, k, int(self.divisor(n)), stream=COHORT) * n).astype(xp.int64)
             drawn = xp.minimum(drawn, n - 1)  # a uniform next to 1 may round up to n
             return (drawn[:, :, None] == xp.arange(n)[None, None, :]).sum(axis=1).astype(xp.float64)
-        u = engine.uniform(context.lanes, k, n, stream=COHORT)
+        u = engine.uniform(context.replicates, k, n, stream=COHORT)
         if self.scheme == "poisson":
             return (u < self.divisor(n) / n).astype(xp.float64)
         size = int(self.divisor(n))
         return (u <= xp.partition(u, size - 1, axis=1)[:, size - 1 : size]).astype(xp.float64)
 
     def members(self, context: Context, k: int) -> tuple[Any, Any]:
-        """Round k's clients, for algorithms that run only those: their numbers (A, lanes), ascending, and how often
-        each takes part (A, lanes). If their number varies between replicates the numbers are None, which represents all
-        n clients, and an absent one takes part 0 times.
+        """Round k's clients, for algorithms that run only those: their numbers (A, replicates), ascending, and how
+        often each takes part (A, replicates). If their number varies between replicates the numbers are None, which
+        represents all n clients, and an absent one takes part 0 times.
         """
         xp = context.engine.xp
         counts = self.sample(context, k)
@@ -82,8 +83,8 @@ class Cohort:
             return None, xp.ascontiguousarray(counts.T)
         size = int(self.divisor(context.problem.n))
         order = xp.argsort(-counts, axis=1, kind="stable")[:, :size]  # ones come first, in the clients' order
-        return xp.ascontiguousarray(order.T), xp.ones((size, context.lanes.count))
+        return xp.ascontiguousarray(order.T), xp.ones((size, context.replicates.count))
 
     def describe(self) -> dict[str, Any]:
         """The scheme as plain data."""
-        return {"scheme": self.scheme} if self.scheme == "full" else {"scheme": self.scheme, "size": plain(self.size)}
+        return {"scheme": self.scheme} if self.scheme == "full" else {"scheme": self.scheme, "size": to_json(self.size)}

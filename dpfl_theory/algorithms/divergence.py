@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpfl_theory.algorithms.base import Algorithm, Context
 from dpfl_theory.problems.base import Array
 
-__all__ = ["FAR", "NEVER", "DivergenceWarning", "first_rounds", "lost", "told"]
+__all__ = ["FAR", "NEVER", "DivergenceWarning", "divergence_text", "first_rounds", "lost"]
 
 FAR = 1e50
 """The factor by which a server's vector may exceed its start, or 1 if that is larger, before its run counts as
@@ -26,7 +26,7 @@ class DivergenceWarning(RuntimeWarning):
 
 
 def lost(w: Array, start: Array) -> NDArray[np.bool_]:
-    """Which rows of ``w`` (lanes, d) [X] have diverged: not finite, or beyond `FAR` times the scale of ``start``.
+    """Which rows of ``w`` (replicates, d) [X] have diverged: not finite, or beyond `FAR` times the scale of ``start``.
 
     >>> import numpy as np
     >>> lost(np.array([[1.0], [np.nan], [1e51], [1e51]]), np.array([[0.0], [0.0], [0.0], [1e3]])).tolist()
@@ -39,7 +39,7 @@ def lost(w: Array, start: Array) -> NDArray[np.bool_]:
 
 
 def first_rounds(algorithm: Algorithm, contexts: Sequence[Context], final: Array, rounds: int) -> NDArray[np.int64]:
-    """The first k with w_k lost, for each replicate (lanes,), or `NEVER`: blocks with a lost replicate run again,
+    """The first k with w_k lost, for each replicate (replicates,), or `NEVER`: blocks with a lost replicate run again,
     unchanged, up to that round."""
     found = np.full(len(final), NEVER, dtype=np.int64)
     for context in contexts:
@@ -51,7 +51,7 @@ def first_rounds(algorithm: Algorithm, contexts: Sequence[Context], final: Array
         context = replace(context, start=engine.asarray(start))
         own = found[context.batch]  # a view
         with engine.single_blas(), np.errstate(over="ignore", invalid="ignore"):
-            state = algorithm.begin(context)
+            state = algorithm.initial_state(context)
             for k in range(rounds):
                 state, _ = algorithm.round(context, state, k)
                 far = lost(np.asarray(engine.to_host(algorithm.server(state))), start)
@@ -61,7 +61,7 @@ def first_rounds(algorithm: Algorithm, contexts: Sequence[Context], final: Array
     return found
 
 
-def told(diverged: NDArray[np.int64]) -> str:
+def divergence_text(diverged: NDArray[np.int64]) -> str:
     """The number of replicates that diverged, and the round after which the first did; empty where none did.
 
     >>> import numpy as np

@@ -14,7 +14,15 @@ from dpfl_theory.algorithms.base import Context, Memoryless, Round
 from dpfl_theory.algorithms.bounding import Bounding, Unbounded
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.gradients import FullGradient, Gradient
-from dpfl_theory.algorithms.hyperparameters import PerLane, StepSize, noisy, plain, positive, positive_steps, step_at
+from dpfl_theory.algorithms.hyperparameters import (
+    PerReplicate,
+    StepSize,
+    noisy,
+    positive,
+    positive_steps,
+    step_at,
+    to_json,
+)
 from dpfl_theory.kernels.streams import SERVER_NOISE
 from dpfl_theory.problems.base import Problem
 
@@ -36,7 +44,7 @@ class DPSGD(Memoryless):
 
     step: StepSize
     bounding: Bounding = field(default_factory=Unbounded)
-    sigma: PerLane = 0.0
+    sigma: PerReplicate = 0.0
     cohort: Cohort = field(default_factory=Cohort)
     gradient: Gradient = field(default_factory=FullGradient)
 
@@ -44,11 +52,11 @@ class DPSGD(Memoryless):
         positive_steps("the step size", self.step)
         positive("sigma", self.sigma, zero=True)
 
-    def validate(self, problem: Problem, lanes: int) -> None:
-        super().validate(problem, lanes)
-        self.bounding.validate(lanes)
+    def validate(self, problem: Problem, replicates: int) -> None:
+        super().validate(problem, replicates)
+        self.bounding.validate(replicates)
         self.cohort.check(problem.n)
-        self.gradient.validate(problem, lanes)
+        self.gradient.validate(problem, replicates)
 
     def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
         engine, n = context.engine, context.problem.n
@@ -56,23 +64,24 @@ class DPSGD(Memoryless):
         x = state
         members, counts = self.cohort.members(context, k)
         everywhere = xp.broadcast_to(x[None], (len(counts), *x.shape))
-        sent = self.bounding(context, self.gradient.at(context, everywhere, members, k, 0))
+        sent = self.bounding(context, self.gradient.evaluate(context, everywhere, members, k, 0))
         signal = engine.combine(sent, xp.ascontiguousarray(counts.T) / self.cohort.divisor(n))
         noise = xp.zeros_like(x)
         if noisy(self.sigma):
             noise = (
-                context.per_lane(self.sigma)[:, None] * engine.normal(context.lanes, k, 1, x.shape[1], SERVER_NOISE)[0]
+                context.per_replicate(self.sigma)[:, None]
+                * engine.normal(context.replicates, k, 1, x.shape[1], SERVER_NOISE)[0]
             )
-        gamma = context.per_lane(step_at(self.step, k))
+        gamma = context.per_replicate(step_at(self.step, k))
         round_ = Round(context, k, x, members=members, messages=sent, signal=signal, noise=noise)
         return x - gamma[:, None] * (signal + noise), round_
 
     def describe(self) -> dict[str, Any]:
         return {
             "algorithm": "DPSGD",
-            "step": plain(self.step),
+            "step": to_json(self.step),
             **self.bounding.describe(),
-            "sigma": plain(self.sigma),
+            "sigma": to_json(self.sigma),
             "cohort": self.cohort.describe(),
             **self.gradient.describe(),
         }

@@ -18,7 +18,15 @@ from typing import Any
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
 from dpfl_theory.algorithms.bounding import Bounding, Clip, Normalise, SmoothedNormalise, Unbounded
 from dpfl_theory.algorithms.gradients import FullGradient, Gradient
-from dpfl_theory.algorithms.hyperparameters import PerLane, StepSize, noisy, plain, positive, positive_steps, step_at
+from dpfl_theory.algorithms.hyperparameters import (
+    PerReplicate,
+    StepSize,
+    noisy,
+    positive,
+    positive_steps,
+    step_at,
+    to_json,
+)
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import SERVER_NOISE
 from dpfl_theory.problems.base import Problem
@@ -53,10 +61,10 @@ class EF21(Algorithm):
 
     step: StepSize
     bounding: Bounding = field(default_factory=Unbounded)
-    beta: PerLane = 1.0
+    beta: PerReplicate = 1.0
     server_normalisation: bool = False
-    sigma: PerLane = 0.0
-    memory: PerLane = 0.0
+    sigma: PerReplicate = 0.0
+    memory: PerReplicate = 0.0
     gradient: Gradient = field(default_factory=FullGradient)
 
     def __post_init__(self) -> None:
@@ -67,15 +75,15 @@ class EF21(Algorithm):
         if not isinstance(self.server_normalisation, bool):
             raise InputError(f"server normalisation is {self.server_normalisation!r}: give true or false")
 
-    def validate(self, problem: Problem, lanes: int) -> None:
-        super().validate(problem, lanes)
-        self.bounding.validate(lanes)
-        self.gradient.validate(problem, lanes)
+    def validate(self, problem: Problem, replicates: int) -> None:
+        super().validate(problem, replicates)
+        self.bounding.validate(replicates)
+        self.gradient.validate(problem, replicates)
 
-    def begin(self, context: Context) -> EF21State:
+    def initial_state(self, context: Context) -> EF21State:
         xp, n = context.engine.xp, context.problem.n
         everywhere = xp.repeat(context.start[None], n, axis=0)
-        v_i = context.per_lane(self.memory)[:, None] * context.gradients(everywhere)
+        v_i = context.per_replicate(self.memory)[:, None] * context.gradients(everywhere)
         return EF21State(context.start, v_i, v_i.mean(axis=0))
 
     def server(self, state: EF21State) -> Any:
@@ -85,34 +93,34 @@ class EF21(Algorithm):
         engine = context.engine
         xp, n = engine.xp, context.problem.n
         x = state.x
-        beta = context.per_lane(self.beta)[:, None]
+        beta = context.per_replicate(self.beta)[:, None]
         everywhere = xp.repeat(x[None], n, axis=0)
-        sent = self.bounding(context, self.gradient.at(context, everywhere, None, k, 0) - state.v_i)
+        sent = self.bounding(context, self.gradient.evaluate(context, everywhere, None, k, 0) - state.v_i)
         signal = sent.mean(axis=0)
         noise = xp.zeros_like(x)
         if noisy(self.sigma):
-            deviation = context.per_lane(self.sigma)[:, None] / n**0.5
-            noise = deviation * engine.normal(context.lanes, k, 1, x.shape[1], SERVER_NOISE)[0]
+            deviation = context.per_replicate(self.sigma)[:, None] / n**0.5
+            noise = deviation * engine.normal(context.replicates, k, 1, x.shape[1], SERVER_NOISE)[0]
         v = state.v + beta * (signal + noise)
         direction = Normalise(1.0)(context, v) if self.server_normalisation else v
-        gamma = context.per_lane(step_at(self.step, k))[:, None]
+        gamma = context.per_replicate(step_at(self.step, k))[:, None]
         after = EF21State(x - gamma * direction, state.v_i + beta * sent, v)
         return after, Round(context, k, x, messages=sent, signal=signal, noise=noise, state=state)
 
     def describe(self) -> dict[str, Any]:
         return {
             "algorithm": "EF21",
-            "step": plain(self.step),
+            "step": to_json(self.step),
             **self.bounding.describe(),
-            "beta": plain(self.beta),
+            "beta": to_json(self.beta),
             "server_normalisation": self.server_normalisation,
-            "sigma": plain(self.sigma),
-            "memory": plain(self.memory),
+            "sigma": to_json(self.sigma),
+            "memory": to_json(self.memory),
             **self.gradient.describe(),
         }
 
 
-def clip21(step: StepSize, threshold: PerLane, **keywords: Any) -> EF21:
+def clip21(step: StepSize, threshold: PerReplicate, **keywords: Any) -> EF21:
     """Clip21: EF21 with clipping to tau = ``threshold`` [F/X] and beta = 1; keywords as for `EF21`.
 
     >>> clip21(0.1, 2.0).describe()["bounding"]
@@ -122,7 +130,7 @@ def clip21(step: StepSize, threshold: PerLane, **keywords: Any) -> EF21:
 
 
 def alpha_norm_ec(
-    step: StepSize, alpha: PerLane, beta: PerLane, server_normalisation: bool = True, **keywords: Any
+    step: StepSize, alpha: PerReplicate, beta: PerReplicate, server_normalisation: bool = True, **keywords: Any
 ) -> EF21:
     """alpha-NormEC: EF21 with smoothed normalisation; alpha, beta [F/X]; server normalisation as in Algorithm 1.
 

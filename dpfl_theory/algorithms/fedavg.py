@@ -17,14 +17,14 @@ from dpfl_theory.algorithms.base import Context, Memoryless, Round
 from dpfl_theory.algorithms.bounding import Bounding, Unbounded, require
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.hyperparameters import (
-    PerLane,
+    PerReplicate,
     StepSize,
     noisy,
-    plain,
     positive,
     positive_steps,
+    require_integer,
     step_at,
-    whole,
+    to_json,
 )
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import SERVER_NOISE
@@ -59,27 +59,27 @@ class FedAvg(Memoryless):
     global_step: StepSize | None = None
     bounding: Bounding = field(default_factory=Unbounded)
     cohort: Cohort = field(default_factory=Cohort)
-    sigma: PerLane = 0.0
+    sigma: PerReplicate = 0.0
     noise: str = "per-client"
 
     def __post_init__(self) -> None:
         positive_steps("the local step size", self.local_step)
         if self.global_step is not None:
             positive_steps("the global step size", self.global_step)
-        whole("the number of local steps", self.local_steps)
+        require_integer("the number of local steps", self.local_steps)
         positive("sigma", self.sigma, zero=True)
         require(self.bounding)
         if self.noise not in PLACEMENTS:
             raise InputError(f"noise placement {self.noise!r} is unknown: choose one of {', '.join(PLACEMENTS)}")
 
-    def validate(self, problem: Problem, lanes: int) -> None:
-        super().validate(problem, lanes)
-        self.bounding.validate(lanes)
+    def validate(self, problem: Problem, replicates: int) -> None:
+        super().validate(problem, replicates)
+        self.bounding.validate(replicates)
         self.cohort.check(problem.n)
 
     def _steps(self, context: Context, k: int) -> tuple[Any, Any]:
-        eta = context.per_lane(step_at(self.local_step, k))
-        return eta, eta if self.global_step is None else context.per_lane(step_at(self.global_step, k))
+        eta = context.per_replicate(step_at(self.local_step, k))
+        return eta, eta if self.global_step is None else context.per_replicate(step_at(self.global_step, k))
 
     def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
         xp = context.engine.xp
@@ -90,10 +90,10 @@ class FedAvg(Memoryless):
         signal = self.bounding.combined(context, phase, cohort / r)
         noise = xp.zeros_like(w)
         if noisy(self.sigma):
-            deviation = context.per_lane(self.sigma)
+            deviation = context.per_replicate(self.sigma)
             if self.noise == "per-client":
                 deviation = deviation * xp.sqrt(cohort.sum(axis=1) / r)
-            noise = deviation[:, None] * context.engine.normal(context.lanes, k, 1, w.shape[1], SERVER_NOISE)[0]
+            noise = deviation[:, None] * context.engine.normal(context.replicates, k, 1, w.shape[1], SERVER_NOISE)[0]
         round_ = Round(
             context,
             k,
@@ -111,12 +111,12 @@ class FedAvg(Memoryless):
     def describe(self) -> dict[str, Any]:
         return {
             "algorithm": "FedAvg",
-            "local_step": plain(self.local_step),
-            "global_step": plain(self.local_step if self.global_step is None else self.global_step),
+            "local_step": to_json(self.local_step),
+            "global_step": to_json(self.local_step if self.global_step is None else self.global_step),
             "local_steps": int(self.local_steps),
             "threshold": None,
             **self.bounding.describe(),
             "cohort": self.cohort.describe(),
-            "sigma": plain(self.sigma),
+            "sigma": to_json(self.sigma),
             "noise": self.noise,
         }

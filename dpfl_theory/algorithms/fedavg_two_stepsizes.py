@@ -20,14 +20,14 @@ from dpfl_theory.algorithms.bounding import Clip
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.gradients import FullGradient, Gradient
 from dpfl_theory.algorithms.hyperparameters import (
-    PerLane,
+    PerReplicate,
     StepSize,
     noisy,
-    plain,
     positive,
     positive_steps,
+    require_integer,
     step_at,
-    whole,
+    to_json,
 )
 from dpfl_theory.kernels.streams import SERVER_NOISE
 from dpfl_theory.problems.base import Problem
@@ -38,9 +38,10 @@ __all__ = ["TwoSidedFedAvg", "average", "local_models"]
 def local_models(
     context: Context, x: Any, step: Any, steps: int, gradient: Gradient, members: Any, k: int, correction: Any = None
 ) -> Any:
-    """``x_{i,Q} - x`` after Q local steps from x (lanes, d): (A, lanes, d) for members (A, lanes), None for all n.
+    """``x_{i,Q} - x`` after Q local steps from x (replicates, d): (A, replicates, d) for members (A, replicates), None
+    for all n.
 
-    correction (A, lanes, d): added to every gradient (SCAFFOLD's control variates).
+    correction (A, replicates, d): added to every gradient (SCAFFOLD's control variates).
     """
     xp = context.engine.xp
     if members is None and correction is None and isinstance(gradient, FullGradient):
@@ -48,16 +49,17 @@ def local_models(
     count = context.problem.n if members is None else len(members)
     total = xp.zeros((count, *x.shape))  # the sum of the gradients: no difference of nearby parameters loses digits
     for q in range(steps):
-        direction = gradient.at(context, x[None] - step[:, None] * total, members, k, q)
+        direction = gradient.evaluate(context, x[None] - step[:, None] * total, members, k, q)
         total += direction if correction is None else direction + correction
     return -step[:, None] * total
 
 
-def average(context: Context, sent: Any, counts: Any, sigma: PerLane, k: int) -> tuple[Any, Any]:
-    """The mean of round k's messages (A, lanes, d), and of the noise on them; both are zero if no client takes part.
+def average(context: Context, sent: Any, counts: Any, sigma: PerReplicate, k: int) -> tuple[Any, Any]:
+    """The mean of round k's messages (A, replicates, d), and of the noise on them; both are zero if no client takes
+    part.
 
-    counts (A, lanes): how often each client takes part. Of s independent noises with standard deviation sigma the mean
-    has sigma/sqrt(s); that mean is drawn directly.
+    counts (A, replicates): how often each client takes part. Of s independent noises with standard deviation sigma the
+    mean has sigma/sqrt(s); that mean is drawn directly.
     """
     engine = context.engine
     xp = engine.xp
@@ -67,8 +69,8 @@ def average(context: Context, sent: Any, counts: Any, sigma: PerLane, k: int) ->
     signal = engine.combine(sent, xp.ascontiguousarray((counts / total).T))
     noise = xp.zeros_like(signal)
     if noisy(sigma):
-        deviation = context.per_lane(sigma) * somebody / xp.sqrt(total)
-        noise = deviation[:, None] * engine.normal(context.lanes, k, 1, signal.shape[1], SERVER_NOISE)[0]
+        deviation = context.per_replicate(sigma) * somebody / xp.sqrt(total)
+        noise = deviation[:, None] * engine.normal(context.replicates, k, 1, signal.shape[1], SERVER_NOISE)[0]
     return signal, noise
 
 
@@ -93,28 +95,28 @@ class TwoSidedFedAvg(Memoryless):
     local_step: StepSize
     global_step: StepSize = 1.0
     local_steps: int = 1
-    threshold: PerLane | None = None
-    sigma: PerLane = 0.0
+    threshold: PerReplicate | None = None
+    sigma: PerReplicate = 0.0
     cohort: Cohort = field(default_factory=Cohort)
     gradient: Gradient = field(default_factory=FullGradient)
 
     def __post_init__(self) -> None:
         positive_steps("the local step size", self.local_step)
         positive_steps("the global step size", self.global_step)
-        whole("the number of local steps", self.local_steps)
+        require_integer("the number of local steps", self.local_steps)
         positive("sigma", self.sigma, zero=True)
         if self.threshold is not None:
             positive("the threshold c", self.threshold)
 
-    def validate(self, problem: Problem, lanes: int) -> None:
-        super().validate(problem, lanes)
+    def validate(self, problem: Problem, replicates: int) -> None:
+        super().validate(problem, replicates)
         self.cohort.check(problem.n)
-        self.gradient.validate(problem, lanes)
+        self.gradient.validate(problem, replicates)
 
     def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
         x = state
-        eta_l = context.per_lane(step_at(self.local_step, k))
-        eta_g = context.per_lane(step_at(self.global_step, k))
+        eta_l = context.per_replicate(step_at(self.local_step, k))
+        eta_g = context.per_replicate(step_at(self.global_step, k))
         members, counts = self.cohort.members(context, k)
         sent = local_models(context, x, eta_l, self.local_steps, self.gradient, members, k)
         if self.threshold is not None:
@@ -134,11 +136,11 @@ class TwoSidedFedAvg(Memoryless):
     def describe(self) -> dict[str, Any]:
         return {
             "algorithm": "TwoSidedFedAvg",
-            "local_step": plain(self.local_step),
-            "global_step": plain(self.global_step),
+            "local_step": to_json(self.local_step),
+            "global_step": to_json(self.global_step),
             "local_steps": int(self.local_steps),
-            "threshold": plain(self.threshold),
-            "sigma": plain(self.sigma),
+            "threshold": to_json(self.threshold),
+            "sigma": to_json(self.sigma),
             "cohort": self.cohort.describe(),
             **self.gradient.describe(),
         }

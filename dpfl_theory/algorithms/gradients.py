@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from dpfl_theory.algorithms.base import Context
-from dpfl_theory.algorithms.hyperparameters import PerLane, fits_lanes, noisy, plain, positive
+from dpfl_theory.algorithms.hyperparameters import PerReplicate, fits_replicates, noisy, positive, to_json
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import GRADIENT, NOISE
 from dpfl_theory.problems.base import Problem
@@ -36,7 +36,7 @@ class Gradient(ABC):
     """Whether the oracle itself adds noise for privacy."""
 
     @abstractmethod
-    def at(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
+    def evaluate(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
         """g_i(w) of clients i = clients[a, s], None for all n, at their own parameters w (A, S, d) in local step
         ``step`` of round k: (A, S, d) [F/X]."""
 
@@ -44,18 +44,18 @@ class Gradient(ABC):
     def describe(self) -> dict[str, Any]:
         """The oracle's name and parameters as plain JSON data."""
 
-    def validate(self, problem: Problem, lanes: int) -> None:
+    def validate(self, problem: Problem, replicates: int) -> None:
         """Raise InputError when the oracle does not fit the problem or the number of replicates."""
         for name, value in vars(self).items():
             if not isinstance(value, str):
-                fits_lanes(name, value, lanes)
+                fits_replicates(name, value, replicates)
 
 
 @dataclass(frozen=True)
 class FullGradient(Gradient):
     """The gradient of the client's objective, without error."""
 
-    def at(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
+    def evaluate(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
         return context.gradients(w, clients)
 
     def describe(self) -> dict[str, Any]:
@@ -70,17 +70,17 @@ class NoisyGradient(Gradient):
     {'gradient': 'noisy', 'deviation': 0.1}
     """
 
-    deviation: PerLane
+    deviation: PerReplicate
 
     def __post_init__(self) -> None:
         positive("the deviation of the stochastic gradient", self.deviation, zero=True)
 
-    def at(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
+    def evaluate(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
         error = context.normals(k, GRADIENT, clients, step)
-        return context.gradients(w, clients) + context.per_lane(self.deviation)[:, None] * error
+        return context.gradients(w, clients) + context.per_replicate(self.deviation)[:, None] * error
 
     def describe(self) -> dict[str, Any]:
-        return {"gradient": "noisy", "deviation": plain(self.deviation)}
+        return {"gradient": "noisy", "deviation": to_json(self.deviation)}
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class RecordGradient(Gradient):
     """
 
     share: float = 1.0
-    threshold: PerLane | str | None = None
-    noise_multiplier: PerLane = 0.0
+    threshold: PerReplicate | str | None = None
+    noise_multiplier: PerReplicate = 0.0
 
     def __post_init__(self) -> None:
         if (
@@ -124,8 +124,8 @@ class RecordGradient(Gradient):
         """Whether noise is added and the threshold does not depend on the data."""
         return noisy(self.noise_multiplier) and not isinstance(self.threshold, str)
 
-    def validate(self, problem: Problem, lanes: int) -> None:
-        super().validate(problem, lanes)
+    def validate(self, problem: Problem, replicates: int) -> None:
+        super().validate(problem, replicates)
         data = getattr(problem, "data", None)
         if data is None:
             raise InputError(f"problem {problem.name!r} has no records: record gradients need a linear model")
@@ -146,29 +146,29 @@ class RecordGradient(Gradient):
             known[self.share] = sizes, self._count(sizes)
         return known[self.share]
 
-    def at(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
+    def evaluate(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
         engine, kernels = context.engine, context.kernels
         clients = context.everyone if clients is None else clients
         chosen = None
         if self.share < 1.0:
             sizes, counts = self._sizes(context.problem.data)  # type: ignore[attr-defined]
-            chosen = engine.subsets(context.lanes, k, clients, sizes, counts, step)
+            chosen = engine.subsets(context.replicates, k, clients, sizes, counts, step)
         fixed = self.threshold is not None and not isinstance(self.threshold, str)
-        limit = context.per_lane(self.threshold) if fixed else self.threshold
+        limit = context.per_replicate(self.threshold) if fixed else self.threshold
         sums, used = kernels.record_sums(w, clients, chosen, limit)  # type: ignore[attr-defined]
         expected = self.share * kernels.records[clients]  # type: ignore[attr-defined]
         if noisy(self.noise_multiplier):
-            spread = 2.0 * used * context.per_lane(self.noise_multiplier)
+            spread = 2.0 * used * context.per_replicate(self.noise_multiplier)
             sums = sums + spread[:, :, None] * context.normals(k, NOISE, clients, step)
         return sums / expected[:, :, None]
 
     def describe(self) -> dict[str, Any]:
         described = {
             "gradient": "records",
-            "share": plain(self.share),
+            "share": to_json(self.share),
             # not "threshold": an algorithm that bounds its messages has its own threshold
-            "record_threshold": self.threshold if isinstance(self.threshold, str) else plain(self.threshold),
-            "noise_multiplier": plain(self.noise_multiplier),
+            "record_threshold": self.threshold if isinstance(self.threshold, str) else to_json(self.threshold),
+            "noise_multiplier": to_json(self.noise_multiplier),
         }
         if isinstance(self.threshold, str):
             described["privacy"] = "the median of the lengths depends on the data: no privacy theorem covers it"

@@ -12,20 +12,20 @@ import numpy as np
 from dpfl_theory.errors import InputError
 
 __all__ = [
-    "PerLane",
+    "PerReplicate",
     "Schedule",
     "StepSize",
     "Tabulated",
-    "fits_lanes",
+    "fits_replicates",
     "noisy",
-    "plain",
     "positive",
     "positive_steps",
+    "require_integer",
     "step_at",
-    "whole",
+    "to_json",
 ]
 
-PerLane = float | Sequence[float]
+PerReplicate = float | Sequence[float]
 """A hyper-parameter: one number for all replicates, or one for each replicate."""
 
 
@@ -33,14 +33,14 @@ PerLane = float | Sequence[float]
 class Schedule:
     """A step size that shrinks geometrically: ``initial * decay^k`` in round k (das2022 Appendix H uses decay 0.99).
 
-    >>> Schedule(0.1, decay=0.5).at(2)
+    >>> Schedule(0.1, decay=0.5).step_size(2)
     0.025
     """
 
-    initial: PerLane
+    initial: PerReplicate
     decay: float = 1.0
 
-    def at(self, k: int) -> Any:
+    def step_size(self, k: int) -> Any:
         """The step size of round k: a number, or an array with one number for each replicate."""
         initial = np.asarray(self.initial, dtype=np.float64)
         value = initial * self.decay**k
@@ -51,32 +51,32 @@ class Schedule:
 class Tabulated:
     """Step sizes given one by one: ``steps[k]`` in round k, for any schedule that a paper may prescribe.
 
-    >>> Tabulated([0.3, 0.2, 0.1]).at(1)
+    >>> Tabulated([0.3, 0.2, 0.1]).step_size(1)
     0.2
     """
 
     steps: Sequence[float]
 
-    def at(self, k: int) -> float:
+    def step_size(self, k: int) -> float:
         """The step size of round k; raises InputError when the list ends before."""
         if k >= len(self.steps):
             raise InputError(f"the step sizes end before round {k}: give one for each round, not {len(self.steps)}")
         return float(self.steps[k])
 
 
-StepSize = PerLane | Schedule | Tabulated
+StepSize = PerReplicate | Schedule | Tabulated
 """A step size: constant, or different from round to round."""
 
 
 def step_at(step: StepSize, k: int) -> Any:
     """The step size of round k: a number, or one for each replicate."""
-    return step.at(k) if isinstance(step, (Schedule, Tabulated)) else step
+    return step.step_size(k) if isinstance(step, (Schedule, Tabulated)) else step
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """A hyper-parameter as JSON data: a number, a list with one for each replicate, a schedule's fields, or None."""
     if isinstance(value, (Schedule, Tabulated)):
-        return {key: plain(field) for key, field in vars(value).items()}
+        return {key: to_json(field) for key, field in vars(value).items()}
     if value is None or isinstance(value, (int, float)):
         return value
     return float(value) if np.ndim(value) == 0 else [float(v) for v in value]  # NumPy's integers are not JSON
@@ -112,16 +112,16 @@ def positive_steps(name: str, value: Any) -> None:
         positive(name, value)
 
 
-def fits_lanes(name: str, value: Any, lanes: int) -> None:
+def fits_replicates(name: str, value: Any, replicates: int) -> None:
     """Raise InputError when ``value`` has one number per replicate for another number of replicates."""
     given = value.initial if isinstance(value, Schedule) else value
     shape = np.shape(given) if isinstance(given, (list, tuple, np.ndarray)) else ()
-    if shape not in ((), (lanes,)):
-        what = f"{shape[0]} values for {lanes} replicates" if len(shape) == 1 else f"shape {shape}"
+    if shape not in ((), (replicates,)):
+        what = f"{shape[0]} values for {replicates} replicates" if len(shape) == 1 else f"shape {shape}"
         raise InputError(f"{name} has {what}: give one number, or one for each replicate")
 
 
-def whole(name: str, value: Any, least: int = 1) -> None:
-    """Raise InputError unless ``value`` is an integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"{name} is {value!r}: a whole number of at least {least} is needed")
+def require_integer(name: str, value: Any, minimum: int = 1) -> None:
+    """Raise InputError unless ``value`` is an integer of at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
+        raise InputError(f"{name} is {value!r}: a whole number of at least {minimum} is needed")

@@ -59,12 +59,12 @@ def accuracy(data: LinearData, name: str = "test-accuracy") -> Observable:
 
 def _right(xp: Any, w: Any, x: Any, y: Any, share: Any, classes: int) -> Any:
     """The weighted share of correct labels for w (S, d), x (d0, N), y and share (N,): (S,)."""
-    lanes = w.shape[0]
-    total = xp.zeros(lanes)
-    size = max(1, _LIMIT // (lanes * classes))
+    replicates = w.shape[0]
+    total = xp.zeros(replicates)
+    size = max(1, _LIMIT // (replicates * classes))
     for a in range(0, x.shape[1], size):
         cut = slice(a, a + size)
-        logits = (w.reshape(lanes * classes, -1) @ x[:, cut]).reshape(lanes, classes, -1)
+        logits = (w.reshape(replicates * classes, -1) @ x[:, cut]).reshape(replicates, classes, -1)
         label = xp.argmax(logits, axis=1) if classes > 1 else xp.where(logits[:, 0] >= 0.0, 1.0, -1.0)
         total = total + (label == y[cut]) @ share[cut]
     return total

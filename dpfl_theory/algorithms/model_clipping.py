@@ -17,13 +17,13 @@ from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.fedavg_two_stepsizes import average, local_models
 from dpfl_theory.algorithms.gradients import FullGradient, Gradient
 from dpfl_theory.algorithms.hyperparameters import (
-    PerLane,
+    PerReplicate,
     StepSize,
-    plain,
     positive,
     positive_steps,
+    require_integer,
     step_at,
-    whole,
+    to_json,
 )
 from dpfl_theory.problems.base import Problem
 
@@ -43,26 +43,26 @@ class ModelClippedFedAvg(Memoryless):
     """
 
     local_step: StepSize
-    threshold: PerLane
+    threshold: PerReplicate
     local_steps: int = 1
-    sigma: PerLane = 0.0
+    sigma: PerReplicate = 0.0
     cohort: Cohort = field(default_factory=Cohort)
     gradient: Gradient = field(default_factory=FullGradient)
 
     def __post_init__(self) -> None:
         positive_steps("the local step size", self.local_step)
         positive("the threshold c", self.threshold)
-        whole("the number of local steps", self.local_steps)
+        require_integer("the number of local steps", self.local_steps)
         positive("sigma", self.sigma, zero=True)
 
-    def validate(self, problem: Problem, lanes: int) -> None:
-        super().validate(problem, lanes)
+    def validate(self, problem: Problem, replicates: int) -> None:
+        super().validate(problem, replicates)
         self.cohort.check(problem.n)
-        self.gradient.validate(problem, lanes)
+        self.gradient.validate(problem, replicates)
 
     def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
         x = state
-        eta = context.per_lane(step_at(self.local_step, k))
+        eta = context.per_replicate(step_at(self.local_step, k))
         members, counts = self.cohort.members(context, k)
         sent = x[None] + local_models(context, x, eta, self.local_steps, self.gradient, members, k)
         sent = Clip(self.threshold)(context, sent)
@@ -74,10 +74,10 @@ class ModelClippedFedAvg(Memoryless):
     def describe(self) -> dict[str, Any]:
         return {
             "algorithm": "ModelClippedFedAvg",
-            "local_step": plain(self.local_step),
+            "local_step": to_json(self.local_step),
             "local_steps": int(self.local_steps),
-            "threshold": plain(self.threshold),
-            "sigma": plain(self.sigma),
+            "threshold": to_json(self.threshold),
+            "sigma": to_json(self.sigma),
             "cohort": self.cohort.describe(),
             **self.gradient.describe(),
         }

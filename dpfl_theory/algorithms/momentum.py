@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms.base import Algorithm, Context, Memoryless, Round
-from dpfl_theory.algorithms.hyperparameters import PerLane, plain, positive
+from dpfl_theory.algorithms.hyperparameters import PerReplicate, positive, to_json
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 
@@ -32,7 +32,7 @@ class ServerMomentum(Algorithm):
     """
 
     algorithm: Memoryless
-    momentum: PerLane = 0.8
+    momentum: PerReplicate = 0.8
 
     def __post_init__(self) -> None:
         inner: Algorithm = self.algorithm
@@ -45,12 +45,12 @@ class ServerMomentum(Algorithm):
         if np.max(self.momentum) >= 1.0:
             raise InputError(f"the momentum is {self.momentum}: it must lie below 1, or the sum of the steps diverges")
 
-    def validate(self, problem: Problem, lanes: int) -> None:
-        super().validate(problem, lanes)
-        self.algorithm.validate(problem, lanes)
+    def validate(self, problem: Problem, replicates: int) -> None:
+        super().validate(problem, replicates)
+        self.algorithm.validate(problem, replicates)
 
-    def begin(self, context: Context) -> Any:
-        w = self.algorithm.begin(context)
+    def initial_state(self, context: Context) -> Any:
+        w = self.algorithm.initial_state(context)
         return w, context.engine.xp.zeros_like(w)
 
     def server(self, state: Any) -> Any:
@@ -59,8 +59,8 @@ class ServerMomentum(Algorithm):
     def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
         w, velocity = state
         proposed, round_ = self.algorithm.round(context, w, k)
-        velocity = context.per_lane(self.momentum)[:, None] * velocity + (w - proposed)
+        velocity = context.per_replicate(self.momentum)[:, None] * velocity + (w - proposed)
         return (w - velocity, velocity), round_
 
     def describe(self) -> dict[str, Any]:
-        return {"algorithm": "ServerMomentum", "of": self.algorithm.describe(), "momentum": plain(self.momentum)}
+        return {"algorithm": "ServerMomentum", "of": self.algorithm.describe(), "momentum": to_json(self.momentum)}

@@ -19,7 +19,7 @@ import numpy as np
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
 from dpfl_theory.algorithms.bounding import Clip
 from dpfl_theory.algorithms.gradients import FullGradient, Gradient
-from dpfl_theory.algorithms.hyperparameters import PerLane, noisy, plain, positive
+from dpfl_theory.algorithms.hyperparameters import PerReplicate, noisy, positive, to_json
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import COIN, NOISE
 from dpfl_theory.problems.base import Problem
@@ -52,10 +52,10 @@ class ScaffNew(Algorithm):
     0.25
     """
 
-    step: PerLane
+    step: PerReplicate
     probability: float = 1.0
-    threshold: PerLane | None = None
-    sigma: PerLane = 0.0
+    threshold: PerReplicate | None = None
+    sigma: PerReplicate = 0.0
     gradient: Gradient = field(default_factory=FullGradient)
 
     def __post_init__(self) -> None:
@@ -67,11 +67,11 @@ class ScaffNew(Algorithm):
         if self.threshold is not None:
             positive("the threshold C", self.threshold)
 
-    def validate(self, problem: Problem, lanes: int) -> None:
-        super().validate(problem, lanes)
-        self.gradient.validate(problem, lanes)
+    def validate(self, problem: Problem, replicates: int) -> None:
+        super().validate(problem, replicates)
+        self.gradient.validate(problem, replicates)
 
-    def begin(self, context: Context) -> ScaffNewState:
+    def initial_state(self, context: Context) -> ScaffNewState:
         xp, n = context.engine.xp, context.problem.n
         x = context.start
         clients = xp.repeat(x[None], n, axis=0)
@@ -79,8 +79,8 @@ class ScaffNew(Algorithm):
             x,
             clients,
             xp.zeros_like(clients),
-            xp.zeros(context.lanes.count),
-            context.per_lane(self.step) / self.probability,
+            xp.zeros(context.replicates.count),
+            context.per_replicate(self.step) / self.probability,
         )
 
     def server(self, state: ScaffNewState) -> Any:
@@ -89,16 +89,16 @@ class ScaffNew(Algorithm):
     def round(self, context: Context, state: ScaffNewState, k: int) -> tuple[ScaffNewState, Round]:
         engine = context.engine
         xp, n, d = engine.xp, context.problem.n, context.problem.d
-        eta = context.per_lane(self.step)[None, :, None]
-        moved = state.x_i - eta * (self.gradient.at(context, state.x_i, None, k, 0) - state.h_i)
-        coin = engine.uniform(context.lanes, k, 1, COIN)[:, 0] < self.probability
+        eta = context.per_replicate(self.step)[None, :, None]
+        moved = state.x_i - eta * (self.gradient.evaluate(context, state.x_i, None, k, 0) - state.h_i)
+        coin = engine.uniform(context.replicates, k, 1, COIN)[:, 0] < self.probability
         messages = moved - state.x[None]
         if self.threshold is not None:
             messages = Clip(self.threshold)(context, messages)
         sent = messages
         if noisy(self.sigma):
-            noise = engine.normal(context.lanes, k, n, d, NOISE, where=coin)
-            sent = messages + context.per_lane(self.sigma)[None, :, None] * noise
+            noise = engine.normal(context.replicates, k, n, d, NOISE, where=coin)
+            sent = messages + context.per_replicate(self.sigma)[None, :, None] * noise
         mean = sent.mean(axis=0)
         x = xp.where(coin[:, None], state.x + mean, state.x)
         everyone = coin[None, :, None]
@@ -114,9 +114,9 @@ class ScaffNew(Algorithm):
     def describe(self) -> dict[str, Any]:
         return {
             "algorithm": "ScaffNew",
-            "probability": plain(self.probability),
-            "step": plain(self.step),
-            "threshold": plain(self.threshold),
-            "sigma": plain(self.sigma),
+            "probability": to_json(self.probability),
+            "step": to_json(self.step),
+            "threshold": to_json(self.threshold),
+            "sigma": to_json(self.sigma),
             **self.gradient.describe(),
         }

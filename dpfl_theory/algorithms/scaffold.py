@@ -28,7 +28,7 @@ from dpfl_theory.algorithms.base import Algorithm, Context, Round
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.fedavg_two_stepsizes import local_models
 from dpfl_theory.algorithms.gradients import FullGradient, Gradient
-from dpfl_theory.algorithms.hyperparameters import StepSize, plain, positive_steps, step_at, whole
+from dpfl_theory.algorithms.hyperparameters import StepSize, positive_steps, require_integer, step_at, to_json
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 
@@ -56,7 +56,7 @@ class WarmPoints:
 
     offsets: tuple[tuple[float, ...], ...] = ()
 
-    def at(self, context: Context, x: Any, members: Any) -> Any:
+    def points(self, context: Context, x: Any, members: Any) -> Any:
         """The points of members (A, S), None for all, at x (S, d): (A, S, d)."""
         count = context.problem.n if members is None else len(members)
         everywhere = context.engine.xp.broadcast_to(x[None], (count, *x.shape))
@@ -105,12 +105,12 @@ class Scaffold(Algorithm):
     def __post_init__(self) -> None:
         positive_steps("the local step size", self.local_step)
         positive_steps("the global step size", self.global_step)
-        whole("the number of local steps", self.local_steps)
-        whole("the number of warm rounds", self.warm_start, least=0)
+        require_integer("the number of local steps", self.local_steps)
+        require_integer("the number of warm rounds", self.warm_start, minimum=0)
 
-    def validate(self, problem: Problem, lanes: int) -> None:
-        super().validate(problem, lanes)
-        self.gradient.validate(problem, lanes)
+    def validate(self, problem: Problem, replicates: int) -> None:
+        super().validate(problem, replicates)
+        self.gradient.validate(problem, replicates)
         for cohort in (self.cohort, self.warm_cohort or self.cohort):
             cohort.check(problem.n)
             if cohort.scheme not in ("fixed", "full"):
@@ -118,7 +118,7 @@ class Scaffold(Algorithm):
                 raise InputError(f"sampling scheme {cohort.scheme!r} does not fit: {need}")
         self.warm_points.check(problem)
 
-    def begin(self, context: Context) -> ScaffoldState:
+    def initial_state(self, context: Context) -> ScaffoldState:
         xp, x = context.engine.xp, context.start
         return ScaffoldState(x, xp.zeros_like(x), xp.zeros((context.problem.n, *x.shape)))
 
@@ -130,23 +130,23 @@ class Scaffold(Algorithm):
         warm = k < self.warm_start
         cohort = (self.warm_cohort or self.cohort) if warm else self.cohort
         members, _ = cohort.members(context, k)
-        lane = xp.arange(context.lanes.count)[None, :]
-        old = state.c_i if members is None else state.c_i[members, lane]
+        replicate = xp.arange(context.replicates.count)[None, :]
+        old = state.c_i if members is None else state.c_i[members, replicate]
         if warm:
-            points = self.warm_points.at(context, state.x, members)
-            new = sum(self.gradient.at(context, points, members, k, j) for j in range(K)) / K
+            points = self.warm_points.points(context, state.x, members)
+            new = sum(self.gradient.evaluate(context, points, members, k, j) for j in range(K)) / K
             sent = xp.zeros_like(old)
         else:
-            eta = context.per_lane(step_at(self.local_step, k))
+            eta = context.per_replicate(step_at(self.local_step, k))
             sent = local_models(context, state.x, eta, K, self.gradient, members, k, state.c[None] - old)
             new = old - state.c[None] - sent / (K * eta[:, None])
         if members is None:
             c_i = new
         else:
             c_i = state.c_i.copy()
-            c_i[members, lane] = new
+            c_i[members, replicate] = new
         signal = sent.mean(axis=0)
-        x = state.x if warm else state.x + context.per_lane(step_at(self.global_step, k))[:, None] * signal
+        x = state.x if warm else state.x + context.per_replicate(step_at(self.global_step, k))[:, None] * signal
         after = ScaffoldState(x, state.c + (new - old).sum(axis=0) / n, c_i)
         return after, Round(
             context,
@@ -163,8 +163,8 @@ class Scaffold(Algorithm):
     def describe(self) -> dict[str, Any]:
         return {
             "algorithm": "Scaffold",
-            "local_step": plain(self.local_step),
-            "global_step": plain(self.global_step),
+            "local_step": to_json(self.local_step),
+            "global_step": to_json(self.global_step),
             "local_steps": int(self.local_steps),
             "cohort": self.cohort.describe(),
             "warm_start": int(self.warm_start),

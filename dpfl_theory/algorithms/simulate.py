@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfl_theory.algorithms.base import Algorithm, Context
-from dpfl_theory.algorithms.divergence import NEVER, DivergenceWarning, first_rounds, lost, told
-from dpfl_theory.algorithms.hyperparameters import whole
+from dpfl_theory.algorithms.divergence import NEVER, DivergenceWarning, divergence_text, first_rounds, lost
+from dpfl_theory.algorithms.hyperparameters import require_integer
 from dpfl_theory.algorithms.observables import Observable, get
 from dpfl_theory.algorithms.tape_run import Player, worthwhile
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
-from dpfl_theory.kernels.engine import Engine, Lanes
+from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.notebook import Tabular, figure
 from dpfl_theory.problems.base import Array, Problem
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "Stream", "simulate", "standard_error"]
 
-_MOST_LANES = 512
+_MOST_REPLICATES = 512
 _DEVICE_BYTES = 192 * 2**20
-"""Size of an array (clients, lanes, d) of one block on a device whose cores all work on one block."""
+"""Size of an array (clients, replicates, d) of one block on a device whose cores all work on one block."""
 _CACHE_BYTES = 4 * 2**20
 """The same where each block has a core of its own: the size of its cache, at which matrix products are still fast."""
-_LEAST_LANES = 16
+_LEAST_REPLICATES = 16
 _SPARSE_BYTES = 32 * 2**20
-"""The upper limit for sparse records, which may have so many features that a few replicates fill the memory."""
+"""The upper limit for sparse records, whose many features may fill the memory with a few replicates."""
 _LEAST_PLAYED = 256
 """The minimum number of rounds that are replayed at a time: a few milliseconds."""
 _PLAYED_SECONDS = 0.25
@@ -55,9 +55,9 @@ _PLAYED_SECONDS = 0.25
 class Stream:
     """One observable over a run, by replicate.
 
-    mean (lanes,): over the observed rounds, by default 0..K-1;  smallest (lanes,): over the same;  last (lanes,): after
-    the last round for an observable of w only, in the last observed round otherwise;  series: (observed rounds, lanes)
-    or None, with the value after the last round appended for an observable of w only.
+    mean (replicates,): over the observed rounds, by default 0..K-1;  smallest (replicates,): over the same;  last
+    (replicates,): after the last round for an observable of w only, in the last observed round otherwise;  series:
+    (observed rounds, replicates) or None, with the value after the last round appended for an observable of w only.
     """
 
     observable: Observable
@@ -76,7 +76,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Run(Tabular):
-    """What `simulate` returns: streams by observable name, the final server vectors (lanes, d) and the run's
+    """What `simulate` returns: streams by observable name, the final server vectors (replicates, d) and the run's
     configuration."""
 
     streams: dict[str, Stream]
@@ -89,7 +89,7 @@ class Run(Tabular):
     @cached_property
     def diverged(self) -> NDArray[np.int64]:
         """The round after which each replicate's server vector was first lost (`dpfl_theory.algorithms.divergence`), -1
-        where it never was; (lanes,). Computed on first use: the blocks concerned run again up to there."""
+        where it never was; (replicates,). Computed on first use: the blocks concerned run again up to there."""
         return np.full(len(self.final), NEVER) if self.again is None else self.again()
 
     def __getitem__(self, name: str) -> Stream:
@@ -99,7 +99,7 @@ class Run(Tabular):
         """A row for each observable: means over the replicates with their standard errors."""
         rows = []
         for name, stream in self.streams.items():
-            row: dict[str, Any] = {"observable": name, "unit": stream.observable.unit, "lanes": len(stream.last)}
+            row: dict[str, Any] = {"observable": name, "unit": stream.observable.unit, "replicates": len(stream.last)}
             for key in ("mean", "last", "smallest"):
                 values = np.asarray(getattr(stream, key), dtype=float)
                 row[key] = float(values.mean())
@@ -128,7 +128,7 @@ class Run(Tabular):
 
 
 def standard_error(values: Array) -> float | None:
-    """The standard error of the mean of values (lanes,); None for one value.
+    """The standard error of the mean of values (replicates,); None for one value.
 
     >>> standard_error(np.array([1.0, 3.0])), standard_error(np.array([1.0]))
     (1.0, None)
@@ -140,26 +140,26 @@ def simulate(
     algorithm: Algorithm,
     problem: Problem,
     rounds: int,
-    lanes: int | Sequence[Lanes] = 1,
+    replicates: int | Sequence[Replicates] = 1,
     seed: int = 0,
     observe: Sequence[str | Observable] = ("suboptimality",),
     *,
     start: Any = None,
-    first_lane: int = 0,
+    first_replicate: int = 0,
     series: bool = False,
     every: int = 1,
     device: str | Engine = "auto",
     progress: Callable[[float], None] | None = None,
     warn: bool = True,
 ) -> Run:
-    """Run ``algorithm`` on ``problem`` for ``rounds`` rounds in each replicate (lane), streaming the observables.
+    """Run ``algorithm`` on ``problem`` for ``rounds`` rounds in each replicate (replicate), streaming the observables.
 
-    start: starting point [X], (d,) for all replicates or (lanes, d); zero by default.
+    start: starting point [X], (d,) for all replicates or (replicates, d); zero by default.
 
-    lanes: the number of replicates. A replicate's noise depends only on (seed, first_lane + its number): runs are
-    extended by further replicates, and two algorithms with the same seed share their noise. ``lanes`` may be the blocks
-    themselves, run as they are given on the CPU, whose replicates may be of any seed and number (`Lanes.of`); seed and
-    first_lane then have no meaning.
+    replicates: the number of replicates. A replicate's noise depends only on (seed, first_replicate + its number): runs
+    are extended by further replicates, and two algorithms with the same seed share their noise. ``replicates`` may be
+    the blocks themselves, run as they are given on the CPU, whose replicates may be of any seed and number
+    (`Replicates.concatenate`); seed and first_replicate then have no meaning.
 
     series: keep the value of every round; otherwise only means, last and smallest values.
 
@@ -176,23 +176,25 @@ def simulate(
     >>> from dpfl_theory.algorithms import FedAvg
     >>> from dpfl_theory.problems import make
     >>> problem = make("quadratic", clients=4, dimension=3, seed=1)
-    >>> run = simulate(FedAvg(local_step=0.5, local_steps=2), problem, rounds=200, lanes=2, seed=0, device="cpu")
+    >>> run = simulate(FedAvg(local_step=0.5, local_steps=2), problem, rounds=200, replicates=2, seed=0, device="cpu")
     >>> bool((run["suboptimality"].last < 0.5 * run["suboptimality"].mean).all())
     True
     """
-    whole("the number of rounds", rounds)
-    batches = list(lanes) if isinstance(lanes, (list, tuple)) else None
+    require_integer("the number of rounds", rounds)
+    batches = list(replicates) if isinstance(replicates, (list, tuple)) else None
     if batches is not None:
-        lanes = sum(batch.count for batch in batches)
-    whole("the number of lanes", lanes)
-    assert isinstance(lanes, (int, np.integer))
-    whole("the interval between observed rounds", every)
-    whole("the seed", seed, least=0)
-    whole("the first lane", first_lane, least=0)
-    if seed >= 2**64 or first_lane + lanes > 2**32 or rounds > 2**32:
-        raise InputError("seed, lane or round is too large: seeds stay below 2^64, lanes and rounds below 2^32")
-    algorithm.validate(problem, lanes)
-    points = _starting_points(start, lanes, problem.d)
+        replicates = sum(batch.count for batch in batches)
+    require_integer("the number of replicates", replicates)
+    assert isinstance(replicates, (int, np.integer))
+    require_integer("the interval between observed rounds", every)
+    require_integer("the seed", seed, minimum=0)
+    require_integer("the first replicate", first_replicate, minimum=0)
+    if seed >= 2**64 or first_replicate + replicates > 2**32 or rounds > 2**32:
+        raise InputError(
+            "seed, replicate or round is too large: seeds stay below 2^64, replicates and rounds below 2^32"
+        )
+    algorithm.validate(problem, replicates)
+    points = _starting_points(start, replicates, problem.d)
     engine = select(device, problem.sparse) if isinstance(device, str) else device
     kernels = problem.kernels(engine)
     chosen = list(dict.fromkeys(get(o) for o in observe))
@@ -202,14 +204,16 @@ def simulate(
             raise InputError(f"two observables are called {name!r}: give each a name of its own")
     begun = time.perf_counter()
     if batches is None:
-        blocks = _blocks(problem, engine, lanes)
-        batches = [Lanes(seed, first_lane + b.start, b.stop - b.start) for b in blocks]
+        blocks = _blocks(problem, engine, replicates)
+        batches = [Replicates(seed, first_replicate + b.start, b.stop - b.start) for b in blocks]
     elif engine.name != "cpu":
-        raise InputError("lanes that are given as blocks run only on the CPU: choose `device=cpu`, or give a number")
+        raise InputError(
+            "replicates that are given as blocks run only on the CPU: choose `device=cpu`, or give a number"
+        )
     ends = list(itertools.accumulate((batch.count for batch in batches), initial=0))
     blocks = [slice(first, end) for first, end in itertools.pairwise(ends)]
     contexts = [Context(engine, problem, kernels, batch, b, points[b]) for batch, b in zip(batches, blocks)]
-    tell = _Tally(lanes, progress)
+    tell = _Tally(replicates, progress)
     with engine.single_blas(), np.errstate(over="ignore", invalid="ignore"):  # of replicates that diverge
         parts = _each(
             [partial(_run_block, algorithm, c, rounds, chosen, series, every, tell) for c in contexts],
@@ -224,8 +228,8 @@ def simulate(
         "algorithm": algorithm.describe(),
         "problem": {"name": problem.name, "clients": problem.n, "dimension": problem.d},
         "rounds": rounds,
-        "lanes": lanes,
-        "first_lane": first_lane,
+        "replicates": replicates,
+        "first_replicate": first_replicate,
         "every": every,
         "seed": seed,
         "device": engine.description,
@@ -236,35 +240,35 @@ def simulate(
         return Run(streams, final, configuration, seconds)
     run = Run(streams, final, configuration, seconds, partial(first_rounds, algorithm, contexts, final, rounds))
     if warn:
-        what = f"{type(algorithm).__name__} on {problem.name!r} {told(run.diverged)}"
+        what = f"{type(algorithm).__name__} on {problem.name!r} {divergence_text(run.diverged)}"
         warnings.warn(f"{what}: take smaller steps, or ignore those replicates", DivergenceWarning, stacklevel=2)
     return run
 
 
 Part = tuple[dict[str, "_Accumulator"], Any]
-"""The result of a block: its observables, and the server's vectors (lanes, d)."""
+"""The result of a block: its observables, and the server's vectors (replicates, d)."""
 
 
-def _blocks(problem: Problem, engine: Engine, lanes: int) -> list[slice]:
+def _blocks(problem: Problem, engine: Engine, replicates: int) -> list[slice]:
     """The run's replicates in blocks, which depend only on the problem, the kind of device and the number of
     replicates.
 
     If there is more than one block, there is an even number of nearly equal ones, so that two or four threads have
     equal work."""
-    lane = 8 * problem.n * problem.d
-    few = min(_LEAST_LANES, max(1, _SPARSE_BYTES // lane)) if problem.sparse else _LEAST_LANES
+    replicate = 8 * problem.n * problem.d
+    few = min(_LEAST_REPLICATES, max(1, _SPARSE_BYTES // replicate)) if problem.sparse else _LEAST_REPLICATES
     least, size = (few, _CACHE_BYTES) if engine.name == "cpu" else (1, _DEVICE_BYTES)
-    width = min(_MOST_LANES, max(least, size // lane))
-    count = 1 if lanes <= width else 2 * max(1, round(lanes / (2 * width)))
-    ends = [lanes * i // count for i in range(count + 1)]
+    width = min(_MOST_REPLICATES, max(least, size // replicate))
+    count = 1 if replicates <= width else 2 * max(1, round(replicates / (2 * width)))
+    ends = [replicates * i // count for i in range(count + 1)]
     return [slice(first, end) for first, end in itertools.pairwise(ends)]
 
 
 class _Tally:
     """Adds up the progress of the blocks, reports it, and stops them all when one of them failed."""
 
-    def __init__(self, lanes: int, progress: Callable[[float], None] | None) -> None:
-        self._lanes = lanes
+    def __init__(self, replicates: int, progress: Callable[[float], None] | None) -> None:
+        self._replicates = replicates
         self._progress = progress
         self._done = 0.0
         self._lock = threading.Lock()
@@ -275,7 +279,7 @@ class _Tally:
         if self._progress is not None:
             with self._lock:
                 self._done += width * share
-                self._progress(min(1.0, self._done / self._lanes))
+                self._progress(min(1.0, self._done / self._replicates))
 
 
 def _each(tasks: Sequence[Callable[[], Part]], threads: int, tally: _Tally) -> list[Part]:
@@ -299,18 +303,18 @@ MAX_START_NORM = 1e150
 """The largest entry of a starting point: the squares of smaller ones are finite."""
 
 
-def _starting_points(start: Any, lanes: int, d: int) -> Array:
+def _starting_points(start: Any, replicates: int, d: int) -> Array:
     if start is None:
-        return np.zeros((lanes, d))
+        return np.zeros((replicates, d))
     try:
         points = np.asarray(start, dtype=np.float64)
     except (TypeError, ValueError):
-        need = f"an array of shape ({d},) or ({lanes}, {d}) is needed"
+        need = f"an array of shape ({d},) or ({replicates}, {d}) is needed"
         raise InputError(f"the starting point cannot be read as numbers: {need}") from None
     if points.shape == (d,):
-        points = np.broadcast_to(points, (lanes, d))
-    if points.shape != (lanes, d):
-        raise InputError(f"the starting point has shape {points.shape}: ({d},) or ({lanes}, {d}) is needed")
+        points = np.broadcast_to(points, (replicates, d))
+    if points.shape != (replicates, d):
+        raise InputError(f"the starting point has shape {points.shape}: ({d},) or ({replicates}, {d}) is needed")
     if not np.isfinite(points).all():
         raise InputError("the starting point contains NaN or infinity: give finite numbers")
     if (far := float(np.abs(points).max(initial=0.0))) > MAX_START_NORM:
@@ -353,13 +357,13 @@ def _run_block(
     xp = context.engine.xp
     context = replace(context, start=context.engine.asarray(context.start))
     accumulators = {o.name: _Accumulator(o, series) for o in observables}
-    state = algorithm.begin(context)
+    state = algorithm.initial_state(context)
     report_every, told, k, stretch = max(1, rounds // 50), 0, 0, _LEAST_PLAYED
     player = Player(algorithm, context, observables, every) if worthwhile(context, rounds, every) else None
     kept = list(accumulators.values())
     while k < rounds:
         if tally.stopped:
-            raise RuntimeError("another block of lanes failed")
+            raise RuntimeError("another block of replicates failed")
         before = k
         if player is not None and player.ready:
             begun = time.perf_counter()
@@ -375,7 +379,7 @@ def _run_block(
                 player.watch(state, k, kept)
             k += 1
         if k - told >= report_every or k == rounds or k > before + 1:
-            tally.add(context.lanes.count, (k - told) / rounds)
+            tally.add(context.replicates.count, (k - told) / rounds)
             told = k
     if any(o.of_state for o in observables):
         after = algorithm.after(context, state, rounds)

@@ -31,10 +31,10 @@ _MOST_STOPS = 8
 
 def worthwhile(context: Context, rounds: int, every: int) -> bool:
     """Whether a run is long enough, and its arrays small enough, for a tape to be faster."""
-    problem, lanes = context.problem, context.lanes.count
+    problem, replicates = context.problem, context.replicates.count
     data = getattr(problem, "data", None)
     records = 0 if data is None else len(data.y) * data.classes
-    numbers = lanes * max(problem.n * problem.d, records)
+    numbers = replicates * max(problem.n * problem.d, records)
     return (
         type(context.engine) is CpuEngine
         and not problem.sparse
@@ -114,13 +114,13 @@ class Player:
             raise Untraceable("a state that holds other numbers than floats")
         number: Any = RoundNumber(self._checked - 1)
         after, round_ = self._algorithm.round(context, _filled(state, list(begin)), number)
-        then = [self._settled(x, own, begin) for x, own in zip(_leaves(after), begin, strict=True)]
+        then = [self._stored_part(x, own, begin) for x, own in zip(_leaves(after), begin, strict=True)]
         boundary = len(tape.operations)
         values = [self._value(o.evaluate(round_)) for o in self._observables]
         return Program(tape.operations, boundary, begin, then, values, engine.data)
 
     @staticmethod
-    def _settled(x: Any, own: Any, begin: Sequence[Any]) -> Any:
+    def _stored_part(x: Any, own: Any, begin: Sequence[Any]) -> Any:
         """A part of the next state as the player moves it: in C order, and no other part of the state before."""
         if x.shape != own.shape or x.dtype != np.float64:
             raise Untraceable("a state whose arrays change their shape or type")
@@ -129,8 +129,8 @@ class Player:
         return x.copy() if any(x.register is other.register for other in begin) else x.contiguous()
 
     def _value(self, value: Any) -> Any:
-        if value.shape != (self._context.lanes.count,) or value.dtype != np.float64:
-            raise Untraceable("an observable without one number for each lane")
+        if value.shape != (self._context.replicates.count,) or value.dtype != np.float64:
+            raise Untraceable("an observable without one number for each replicate")
         return value.contiguous() if traced(value) else value
 
     def _agrees(self) -> bool:
@@ -151,11 +151,11 @@ class Player:
         )
         return all(_same(a, b) for a, b in states) and all(_same(a, b) for a, b in kept)
 
-    def _sums(self, kept: Sequence[Any], observed: int) -> tuple[Any, Any, Any, Any]:
-        """Sums, smallest and newest values so far (observables, lanes), and space for those of some rounds."""
-        lanes = self._context.lanes.count
-        begun = [np.array([own[part] for own in kept]).reshape(-1, lanes) for part in range(3)]
-        return begun[0], begun[1], begun[2], np.zeros((len(kept), observed, lanes))
+    def _sums(self, retained: Sequence[Any], observed: int) -> tuple[Any, Any, Any, Any]:
+        """Sums, smallest and newest values so far (observables, replicates), and space for those of some rounds."""
+        replicates = self._context.replicates.count
+        begun = [np.array([own[part] for own in retained]).reshape(-1, replicates) for part in range(3)]
+        return begun[0], begun[1], begun[2], np.zeros((len(retained), observed, replicates))
 
     def play(self, state: Any, accumulators: Sequence[Any], first: int, end: int) -> tuple[Any, int]:
         """Rounds first, ..., end - 1: the state after them, and the round before which it is. That is ``first`` if the

@@ -7,7 +7,7 @@ import time
 from dpfl_theory.checks.evidence import Evidence, of_outcome
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import asked, prescription_of, sides_of
+from dpfl_theory.statements.formula import prescription_of, record_requested, sides_of
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.units import DIMENSIONLESS, Unit, UnitError, format_unit, unit_of
@@ -21,8 +21,8 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     Raises ValueError for a check that holds although it neither read the statement's sides nor names its part.
     """
     begun = time.perf_counter()
-    with asked() as found:
-        outcome: Outcome = check.made(statement)
+    with record_requested() as found:
+        outcome: Outcome = check.make(statement)
     if outcome.true and statement.sides is not None and not check.part and statement not in found:
         raise ValueError(f"the check {check.name!r} never reads the statement's sides: read them, or set part")
     return of_outcome(statement, check, outcome, "cpu (symbolic)", time.perf_counter() - begun)

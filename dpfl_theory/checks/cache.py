@@ -20,9 +20,9 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.sources import Sources, sources
 from dpfl_theory.kernels import select
 from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.store import Ended, Slot, Store, canonical
+from dpfl_theory.store import Slot, Store, StoredResult, canonical
 
-__all__ = ["Place", "encode", "kept", "places", "read", "taken"]
+__all__ = ["Place", "encode", "load_stored", "places", "read", "store_evidence"]
 
 _BASE = ("dpfl_theory.checks.execute",)
 """The module that runs every check."""
@@ -94,16 +94,16 @@ def _place(
     return Place(slot, slot.within(share=share), share)
 
 
-def taken(where: Sequence[Place | None]) -> dict[int, Evidence]:
+def load_stored(where: Sequence[Place | None]) -> dict[int, Evidence]:
     """The stored evidence, by the check's number."""
     found = {i: place.take() for i, place in enumerate(where) if place is not None}
     return {i: evidence for i, evidence in found.items() if evidence is not None}
 
 
-def kept(place: Place | None, evidence: Evidence, settings: Settings) -> Ended[Evidence]:
+def store_evidence(place: Place | None, evidence: Evidence, settings: Settings) -> StoredResult[Evidence]:
     """The evidence, which is stored unless the time limit had passed when its check ended, or the check was stopped."""
     cut = settings.out_of_time or ENDED in evidence.notes
-    return Ended(evidence, "" if place is None or cut else place.keep(evidence))
+    return StoredResult(evidence, "" if place is None or cut else place.keep(evidence))
 
 
 def encode(evidence: Evidence) -> dict[str, Any]:

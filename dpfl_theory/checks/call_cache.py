@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.checks.sources import sources
-from dpfl_theory.store import Ended, Slot, Store, canonical, key
+from dpfl_theory.store import Slot, Store, StoredResult, canonical, key
 from dpfl_theory.warned import Warned
 
-__all__ = ["Asked", "Call", "Given", "Reuse", "Wanted"]
+__all__ = ["Call", "CallResult", "MissingCalls", "RequestedCall", "Reuse"]
 
 Call = partial[Any]
 
@@ -23,7 +23,7 @@ _NOTHING = object()
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedCall:
     """A call whose result is missing, its place in the store, and its name within a run of the program: a hash of
     function and arguments."""
 
@@ -31,23 +31,23 @@ class Asked:
     slot: Slot
     name: str
 
-    def __call__(self) -> Ended[Any]:
+    def __call__(self) -> StoredResult[Any]:
         """The result of the call, as it is read from the store, where it now is."""
         result = json.loads(json.dumps(self.call(), default=lambda value: value.tolist()))
-        return Ended(result, self.slot.keep(result))
+        return StoredResult(result, self.slot.keep(result))
 
 
-class Wanted(BaseException):
+class MissingCalls(BaseException):
     """Calls that other processes must make before this one can continue. (Not an Exception: no script catches it by
     mistake.)"""
 
-    def __init__(self, asked: Sequence[Asked]) -> None:
+    def __init__(self, asked: Sequence[RequestedCall]) -> None:
         super().__init__(f"{len(asked)} calls")
         self.asked = tuple(asked)
 
 
 @dataclass(frozen=True)
-class Given:
+class CallResult:
     """A result that another process computed, the seconds it needed, and the warnings issued meanwhile."""
 
     result: Any
@@ -60,16 +60,16 @@ class Reuse:
     """A store, and how many results came from it.
 
     fresh: whether everything is computed again and stored. parts: what all results depend on in addition. kind: what
-    the store calls them. given: results that other processes computed, by the names of `Asked`. Where it is not None,
-    this process computes nothing: a result that is neither given nor in the store raises `Wanted`.
+    the store calls them. given: results that other processes computed, by the names of `RequestedCall`. Where it is not
+    None, this process computes nothing: a result that is neither given nor in the store raises `MissingCalls`.
     """
 
     store: Store | None = None
     fresh: bool = False
     parts: Mapping[str, Any] = field(default_factory=dict)
     kind: str = "recommend"
-    given: Mapping[str, Given] | None = None
-    asked: int = field(default=0, init=False)
+    given: Mapping[str, CallResult] | None = None
+    requested: int = field(default=0, init=False)
     taken: int = field(default=0, init=False)
     spent: float = field(default=0.0, init=False)
     """Seconds that other processes needed for the given results."""
@@ -86,18 +86,18 @@ class Reuse:
         them with their numbers. Each is stored as soon as it ends, in the process that computed it."""
         if self.store is None and self.given is None:
             return list(run(calls, range(len(calls))))
-        every = [self._asked(call, name) for call, name in zip(calls, about, strict=True)]
-        found = {i: result for i, one in enumerate(every) if (result := self._there(one)) is not _NOTHING}
+        every = [self._requested(call, name) for call, name in zip(calls, about, strict=True)]
+        found = {i: result for i, one in enumerate(every) if (result := self._available(one)) is not _NOTHING}
         left = [i for i in range(len(calls)) if i not in found]
         asked = [every[i] for i in left]
         if asked and self.given is not None:
-            raise Wanted(asked)
-        made: Sequence[Ended[Any]] = run(asked, left) if left else ()
+            raise MissingCalls(asked)
+        made: Sequence[StoredResult[Any]] = run(asked, left) if left else ()
         for i, end in zip(left, made, strict=True):
             if self.store is not None:
-                self.store.tell(end.trouble)
+                self.store.report_problem(end.trouble)
             found[i] = end.result
-        self.asked += len(calls)
+        self.requested += len(calls)
         self.taken += len(calls) - len(left)
         return [found[i] for i in range(len(calls))]
 
@@ -105,20 +105,20 @@ class Reuse:
         """The result of one call, computed here if the store lacks it."""
         return self.each([call], [about], lambda work, _: [piece() for piece in work])[0]
 
-    def _there(self, asked: Asked) -> Any:
+    def _available(self, call: RequestedCall) -> Any:
         """The result that was given, or is in the store."""
-        if self.given is not None and asked.name in self.given:
-            self.spent += self.given[asked.name].seconds
-            self.warned += self.given[asked.name].warned
-            return self.given[asked.name].result
-        found = None if self.fresh else asked.slot.take()
+        if self.given is not None and call.name in self.given:
+            self.spent += self.given[call.name].seconds
+            self.warned += self.given[call.name].warned
+            return self.given[call.name].result
+        found = None if self.fresh else call.slot.take()
         return _NOTHING if found is None else found
 
-    def _asked(self, call: Call, about: str) -> Asked:
+    def _requested(self, call: Call, about: str) -> RequestedCall:
         known = sources()
         own, file = known.graph.package.parent, Path(sys.modules[call.func.__module__].__file__ or "").resolve()
         name = file.relative_to(own).as_posix() if file.is_relative_to(own) else str(file)
         if not file.is_relative_to(own):
             known = sources(file.parent)
         parts = canonical({**self.parts, "call": call})
-        return Asked(call, known.slot(self.store, self.kind, about, parts, on=(name,)), key(self.kind, parts))
+        return RequestedCall(call, known.slot(self.store, self.kind, about, parts, on=(name,)), key(self.kind, parts))

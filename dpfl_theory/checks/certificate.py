@@ -49,7 +49,7 @@ class Numeric:
         """Whether it must be 0 as a condition, not only at most 0."""
         return self.exact.equality
 
-    def at(self, gram: Array, values: Array) -> float:
+    def evaluate(self, gram: Array, values: Array) -> float:
         """Its value in floating point."""
         return float(np.sum(self.matrix * gram) + self.vector @ values + self.constant)
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.checks.homogeneity import Condition
-from dpfl_theory.checks.interpolation import Sampled
+from dpfl_theory.checks.interpolation import SampledFunction
 from dpfl_theory.checks.verifier import Form, combined, proves
 
 __all__ = ["FORMAT", "NOTE", "SCRIPT", "certificate", "is_proof", "of_evidence", "text", "verified"]
@@ -42,7 +42,7 @@ def certificate(
     left: Form,
     right: Form,
     conditions: Sequence[Condition],
-    samples: Sequence[Sampled],
+    samples: Sequence[SampledFunction],
     multipliers: Sequence[Fraction],
 ) -> dict[str, Any] | str:
     """The certificate of left <= right as plain data; or a sentence that says why there is no certificate."""
@@ -75,14 +75,14 @@ def certificate(
 
 
 def _forms(
-    left: Form, right: Form, used: Iterable[tuple[Condition, Fraction]], samples: Iterable[Sampled]
+    left: Form, right: Form, used: Iterable[tuple[Condition, Fraction]], samples: Iterable[SampledFunction]
 ) -> Iterable[Form]:
     yield from (left, right, *(c.form.exact for c, _ in used))
     for triplet in (t for s in samples for t in s.points):
         yield Form({(k, k): v for part in triplet[:2] for k, v in part.items()}, triplet[2])
 
 
-def _names(samples: Sequence[Sampled], vectors: int, values: int) -> tuple[list[str], list[str]]:
+def _names(samples: Sequence[SampledFunction], vectors: int, values: int) -> tuple[list[str], list[str]]:
     """What vectors and numbers are, as far as the functions determine it: gradients, values and stationary points."""
     of_vectors: dict[int, str] = {}
     of_values: dict[int, str] = {}
@@ -101,7 +101,7 @@ def _names(samples: Sequence[Sampled], vectors: int, values: int) -> tuple[list[
     )
 
 
-def _function(sampled: Sampled) -> dict[str, Any]:
+def _function(sampled: SampledFunction) -> dict[str, Any]:
     parameters = {name: str(v) for name, v in (("L", sampled.L), ("mu", sampled.mu)) if v is not None}
     points = [dict(zip("xgf", map(_combination, triplet))) for triplet in sampled.points]
     return {"class": sampled.kind, **parameters, "points": points}
@@ -144,11 +144,11 @@ class _Reader:
     vectors: int
     values: int
 
-    def function(self, function: Mapping[str, Any]) -> Sampled:
+    def function(self, function: Mapping[str, Any]) -> SampledFunction:
         L, mu = (_number(function[name]) if name in function else None for name in ("L", "mu"))
         ends = {"x": self.vectors, "g": self.vectors, "f": self.values}
         x, g, f = ([_read(p[part], end) for p in function["points"]] for part, end in ends.items())
-        return Sampled(function["class"], L, mu, tuple(zip(x, g, f)))
+        return SampledFunction(function["class"], L, mu, tuple(zip(x, g, f)))
 
     def form(self, form: Mapping[str, Any], relation: str = "<=") -> Form:
         if relation not in ("<=", "=="):

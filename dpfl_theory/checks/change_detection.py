@@ -54,7 +54,7 @@ class Change:
         unknown = own is not None and own not in self.files and not _git(self.package, "ls-files", "-z", "--", str(own))
         defined = _defining_modules(self.package.name)
         runner = graph.closure([graph.module(f"{self.package.name}.checks.runner")], computed=False)
-        touched = self.touched(graph)
+        touched = self.affected_modules(graph)
         chosen = []
         for statement in statements:
             name = defined.get(statement)
@@ -67,7 +67,7 @@ class Change:
                 chosen.append(statement)
         return tuple(chosen)
 
-    def touched(self, graph: Imports) -> frozenset[Path]:
+    def affected_modules(self, graph: Imports) -> frozenset[Path]:
         """The modules that were changed, and those that a changed file concerns without being imported."""
         touched: set[Path] = set()
         for path in self.files:
@@ -107,7 +107,7 @@ def change_since(revision: str, package: Path | None = None) -> Change:
     if not _git(folder, "ls-files", "-z", "--", "__init__.py"):
         told = f"{str(folder)!r} is not in a git checkout: run it where the package was cloned, or leave {_OPTION} out"
         raise InputError(told)
-    top = Path(_told(folder, "rev-parse", "--show-toplevel").removesuffix("\n")).resolve()
+    top = Path(_git_output(folder, "rev-parse", "--show-toplevel").removesuffix("\n")).resolve()
     commit = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if not commit:
         told = (
@@ -115,8 +115,8 @@ def change_since(revision: str, package: Path | None = None) -> Change:
         )
         raise InputError(told)
     options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-relative")
-    differing = _told(top, "diff", *options, "--end-of-options", commit.strip(), "--")
-    new = _told(top, "ls-files", "-z", "--others", "--exclude-standard")
+    differing = _git_output(top, "diff", *options, "--end-of-options", commit.strip(), "--")
+    new = _git_output(top, "ls-files", "-z", "--others", "--exclude-standard")
     return Change(folder, tuple(sorted({top / name for name in f"{differing}\0{new}".split("\0") if name})))
 
 
@@ -133,7 +133,7 @@ def _defining_modules(package: str) -> dict[Statement, str]:
     }
 
 
-def _told(folder: Path, *arguments: str) -> str:
+def _git_output(folder: Path, *arguments: str) -> str:
     """Git's output for a command that must succeed."""
     answer = _git(folder, *arguments)
     if answer is None:

@@ -30,26 +30,27 @@ def _log_capital(x: NDArray[np.float64], mean: float) -> float:
     return top + math.log(float(np.exp(logs - top).mean()))
 
 
-def lower_limit(x: NDArray[np.float64], alpha: float, least: float = 0.0) -> float:
-    """A lower confidence limit for E X, X >= ``least``, valid at all sample sizes at once with error probability alpha.
+def lower_limit(x: NDArray[np.float64], alpha: float, minimum: float = 0.0) -> float:
+    """A lower confidence limit for E X, X >= ``minimum``, valid at all sample sizes at once with error probability
+    alpha.
 
-    x: independent replicates, shape (replicates,). Raises ValueError when a replicate is below ``least``.
+    x: independent replicates, shape (replicates,). Raises ValueError when a replicate is below ``minimum``.
 
     >>> import numpy as np
     >>> x = np.random.default_rng(0).exponential(size=2000)
     >>> bool(0.8 < lower_limit(x, 1e-6) < 1.0)
     True
     """
-    shifted = np.asarray(x, dtype=np.float64) - least
+    shifted = np.asarray(x, dtype=np.float64) - minimum
     smallest = float(shifted.min())
     scale = float(np.abs(shifted).max())
-    if smallest < -1e-9 * max(scale, abs(least)):
+    if smallest < -1e-9 * max(scale, abs(minimum)):
         raise ValueError(f"a replicate lies {-smallest:.3g} below its range")
     shifted = np.maximum(shifted, 0.0)
     mean = float(shifted.mean())
     target = math.log(1.0 / alpha)
     if mean == 0.0:
-        return least
+        return minimum
     low, high = 0.0, mean  # the capital against the sample mean never pays: it is at most 1 there
     for _ in range(60):
         middle = 0.5 * (low + high)
@@ -57,16 +58,16 @@ def lower_limit(x: NDArray[np.float64], alpha: float, least: float = 0.0) -> flo
             low = middle
         else:
             high = middle
-    return least + low
+    return minimum + low
 
 
-def upper_limit(x: NDArray[np.float64], alpha: float, most: float) -> float:
-    """An upper confidence limit for E X, X <= ``most``, valid at all sample sizes at once with error probability
+def upper_limit(x: NDArray[np.float64], alpha: float, maximum: float) -> float:
+    """An upper confidence limit for E X, X <= ``maximum``, valid at all sample sizes at once with error probability
     alpha."""
-    return -lower_limit(-np.asarray(x, dtype=np.float64), alpha, -most)
+    return -lower_limit(-np.asarray(x, dtype=np.float64), alpha, -maximum)
 
 
-def least_lower_limit(x: NDArray[np.float64], alpha: float, least: float = 0.0) -> float:
+def least_lower_limit(x: NDArray[np.float64], alpha: float, minimum: float = 0.0) -> float:
     """The smallest of the columns' lower confidence limits, x (replicates, columns).
 
     It is a lower limit for the least of their expectations with error probability alpha, since that column's own limit
@@ -80,12 +81,12 @@ def least_lower_limit(x: NDArray[np.float64], alpha: float, least: float = 0.0) 
     x = np.asarray(x, dtype=np.float64)
     found = math.inf
     for k in np.argsort(x.mean(axis=0), kind="stable"):
-        if found == least:
+        if found == minimum:
             break
-        column = np.maximum(x[:, k] - least, 0.0)
-        if column.mean() > found - least and _log_capital(column, found - least) >= math.log(1.0 / alpha):
+        column = np.maximum(x[:, k] - minimum, 0.0)
+        if column.mean() > found - minimum and _log_capital(column, found - minimum) >= math.log(1.0 / alpha):
             continue  # the capital rejects the smallest limit so far: this column's own is no smaller
-        found = min(found, lower_limit(x[:, k], alpha, least))
+        found = min(found, lower_limit(x[:, k], alpha, minimum))
     return found
 
 

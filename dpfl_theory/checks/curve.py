@@ -17,13 +17,13 @@ from dpfl_theory.checks.falsify import Rule, agrees, rules_of
 from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.perturb_formula import numbers
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.errors import DpflError, InputError, told, unknown_name
+from dpfl_theory.errors import DpflError, InputError, format_error, unknown_name
 from dpfl_theory.numerals import number_of
 from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, limited
 
-__all__ = ["DRAWN_BY", "Curve", "Point", "check_of", "curve", "letter_value", "place_of", "values_of"]
+__all__ = ["DRAWN_BY", "Curve", "Point", "check_of", "curve", "place_of", "symbol_value", "values_of"]
 
 DRAWN_BY = ("monte-carlo", "exact")
 """The methods that know both sides in their own units, in the order of preference."""
@@ -41,11 +41,11 @@ Path = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Point:
-    """given: the number in the instance; letter: the symbol's value at which the sides were evaluated; the evidence
-    there."""
+    """parameter: the number in the instance; symbol_value: the symbol's value at which the sides were evaluated; the
+    evidence there."""
 
-    given: float
-    letter: float
+    parameter: float
+    symbol_value: float
     evidence: Evidence
 
     @property
@@ -69,7 +69,7 @@ class Curve:
 
     statement: Statement
     check: Check
-    letter: str
+    symbol: str
     points: tuple[Point, ...]
     edges: Mapping[int, float] = field(default_factory=dict)
 
@@ -84,10 +84,10 @@ class Curve:
         found = []
         for p in self.points:
             e, lhs = p.evidence, p.evidence.lhs
-            row = {self.letter: p.letter, "given": p.given, "verdict": e.verdict, "bound": e.rhs}
+            row = {self.symbol: p.symbol_value, "given": p.parameter, "verdict": e.verdict, "bound": e.rhs}
             row |= {f"term: {name}": e.terms.get(name) for name in self.terms}
             sides = {"left": lhs and lhs.estimate, "low": lhs and lhs.low, "high": lhs and lhs.high}
-            found.append({**row, **sides, "lanes": e.replicates, "reason": e.reason})
+            found.append({**row, **sides, "replicates": e.replicates, "reason": e.reason})
         return found
 
 
@@ -111,35 +111,35 @@ def check_of(statement: Statement, name: str | None = None, method: str | None =
     return chosen[0]
 
 
-def letter_value(built: Any, letter: str) -> float | None:
+def symbol_value(built: Any, symbol: str) -> float | None:
     """The value of a symbol in what a check built; None where it has none."""
     if isinstance(built, Experiment):
-        value = built.values.get(letter)
+        value = built.values.get(symbol)
     else:
         first = built if isinstance(built, Values) else next((v for v in built if isinstance(v, Values)), None)
-        value = None if first is None else first.letters.get(letter)
+        value = None if first is None else first.symbol_values.get(symbol)
     return None if value is None else float(value)
 
 
-def place_of(statement: Statement, check: Check, letter: str) -> Path:
+def place_of(statement: Statement, check: Check, symbol: str) -> Path:
     """The place in the instance of the number that sets this symbol: the one of this name, else the only one that
     changes it.
 
     Raises InputError where there is no such number, or several.
     """
     known = {s.name for s in statement.symbols}
-    if letter not in known:
-        raise unknown_name(f"symbol of {statement.id}", letter, known)
+    if symbol not in known:
+        raise unknown_name(f"symbol of {statement.id}", symbol, known)
     places = list(numbers(check.instance))
-    if (letter,) in places:
-        return (letter,)
-    before = letter_value(_built(statement, check, check.instance), letter)
+    if (symbol,) in places:
+        return (symbol,)
+    before = symbol_value(_built(statement, check, check.instance), symbol)
     moving = []
     for place in places:
         value = _get(check.instance, place)
         other = value + 1 if isinstance(value, int) else _like(value, float(Fraction(value)) * 1.0625 or 0.0625)
         try:
-            if letter_value(_built(statement, check, _with(check.instance, place, other)), letter) != before:
+            if symbol_value(_built(statement, check, _with(check.instance, place, other)), symbol) != before:
                 moving.append(place)
         except (ArithmeticError, LookupError, TypeError, ValueError):
             continue
@@ -147,14 +147,14 @@ def place_of(statement: Statement, check: Check, letter: str) -> Path:
         return moving[0]
     named = ", ".join(_name(place) for place in (moving or places))
     if not moving:
-        raise InputError(f"no number of the instance of {check.name!r} changes {letter}: it has {named or 'none'}")
+        raise InputError(f"no number of the instance of {check.name!r} changes {symbol}: it has {named or 'none'}")
     raise InputError(
-        f"several numbers of the instance of {check.name!r} change {letter} ({named}): plot over one of them"
+        f"several numbers of the instance of {check.name!r} change {symbol} ({named}): plot over one of them"
     )
 
 
 def _built(statement: Statement, check: Check, instance: Mapping[str, Any]) -> Any:
-    built = check.made(statement, instance)
+    built = check.make(statement, instance)
     return () if isinstance(built, Outcome) else built if isinstance(built, (Experiment, Values)) else tuple(built)
 
 
@@ -216,7 +216,7 @@ def _like(recorded: Any, value: float) -> Any:
 def curve(
     statement: Statement,
     check: Check,
-    letter: str,
+    symbol: str,
     values: str | None = None,
     settings: Settings | None = None,
     tell: Callable[[float, str], None] = lambda share, what: None,
@@ -232,13 +232,13 @@ def curve(
 
     def points() -> tuple[tuple[Point, ...], Mapping[int, float]]:
         try:
-            place = place_of(statement, check, letter)
+            place = place_of(statement, check, symbol)
             given = values_of(values, _get(check.instance, place))
             each = replace(own, alpha=own.alpha / len(given), limit=None)
             recorded = _built(statement, check, check.instance)
             rules = rules_of(statement, [recorded]) if isinstance(recorded, Experiment) else {}
-            found = tuple(_points(statement, check, letter, place, given, rules, each, tell))
-            return found, dict(_edges(statement, check, letter, place, given, rules, found))
+            found = tuple(_points(statement, check, symbol, place, given, rules, each, tell))
+            return found, dict(_edges(statement, check, symbol, place, given, rules, found))
         except DpflError:
             raise
         except BaseException as error:  # a user's code, where there is a limit: an exit ends only this process
@@ -252,13 +252,13 @@ def curve(
         raise InputError(
             f"check {check.name!r} of {statement.id}: {error}: give a larger `limit`, or fewer values"
         ) from None
-    return Curve(statement, check, letter, found, edges)
+    return Curve(statement, check, symbol, found, edges)
 
 
 def _points(
     statement: Statement,
     check: Check,
-    letter: str,
+    symbol: str,
     place: Path,
     given: Sequence[Any],
     rules: Mapping[str, Rule],
@@ -266,7 +266,7 @@ def _points(
     tell: Callable[[float, str], None],
 ) -> Iterator[Point]:
     for i, value in enumerate(given):
-        tell(i / len(given), f"{letter} = {float(Fraction(value)):.6g}")
+        tell(i / len(given), f"{symbol} = {float(Fraction(value)):.6g}")
         instance = _with(check.instance, place, value)
         one, number = replace(check, instance=instance), float(Fraction(value))
         try:
@@ -276,9 +276,9 @@ def _points(
             TypeError,
             ValueError,
         ) as error:  # the prescribed value is not a number there, for example
-            yield Point(number, number, outside(statement, one, ("it can be run", told(error)), 0.0))
+            yield Point(number, number, outside(statement, one, ("it can be run", format_error(error)), 0.0))
             continue
-        at, astray = letter_value(built, letter), _astray(built, rules)
+        at, astray = symbol_value(built, symbol), _prescription_mismatch(built, rules)
         evidence = run_one(statement, one, settings) if astray is None else outside(statement, one, astray, 0.0)
         yield Point(number, number if at is None else at, evidence)
 
@@ -286,7 +286,7 @@ def _points(
 def _edges(
     statement: Statement,
     check: Check,
-    letter: str,
+    symbol: str,
     place: Path,
     given: Sequence[Any],
     rules: Mapping[str, Rule],
@@ -300,16 +300,16 @@ def _edges(
         try:
             built = _built(statement, check, _with(check.instance, place, value))
             held = [built] if isinstance(built, (Experiment, Values)) else [b for b in built if isinstance(b, Values)]
-            out = _astray(built, rules) is not None or any(map(missing, held))
+            out = _prescription_mismatch(built, rules) is not None or any(map(missing, held))
         except (ArithmeticError, TypeError, ValueError):
             return True, float(Fraction(value))
-        number = letter_value(built, letter)
+        number = symbol_value(built, symbol)
         return out, float(Fraction(value)) if number is None else number
 
     def missing(of: Experiment | Values) -> bool:
         if isinstance(of, Experiment):
             return unmet(statement, of.values, of.problem) is not None
-        return unmet(statement, of.letters) is not None
+        return unmet(statement, of.symbol_values) is not None
 
     for i, (first, second) in enumerate(pairwise(points)):
         if first.outside == second.outside or (at(given[i])[0], at(given[i + 1])[0]) != (first.outside, second.outside):
@@ -336,7 +336,7 @@ def _between(low: Any, high: Any) -> Any:
     return str(Fraction(f"{float(middle):.9g}")) if isinstance(low, str) else float(middle)
 
 
-def _astray(built: Any, rules: Mapping[str, Rule]) -> tuple[str, str] | None:
+def _prescription_mismatch(built: Any, rules: Mapping[str, Rule]) -> tuple[str, str] | None:
     """The prescription that the recorded run follows and this one does not, and how it fails."""
     for name, rule in rules.items() if isinstance(built, Experiment) else ():
         if not agrees(built.values[name], rule(built.values)):

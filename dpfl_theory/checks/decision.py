@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpfl_theory.checks.confidence import asymptotic_limits, least_lower_limit, lower_limit, upper_limit
 
-__all__ = ["Limits", "certain", "decide", "decide_least", "undecided"]
+__all__ = ["BoundLimits", "certain", "decide", "decide_least", "undecided"]
 
 _LOOKS = 16
 """How often asymptotic limits may be computed while replicates are added: each time at alpha/16."""
@@ -24,7 +24,7 @@ _TRUNCATION = 10.0
 
 
 @dataclass(frozen=True)
-class Limits:
+class BoundLimits:
     """Confidence limits of E Z against the bound.
 
     low_valid and high_valid say whether low and high hold at finite sample size (then for all sample sizes at once).
@@ -40,7 +40,7 @@ class Limits:
     high_valid: bool
     asymptotic_low: float
     asymptotic_high: float
-    lanes: int
+    replicates: int
     broken: int
     infinite: int = 0
     unbounded: int = 0
@@ -54,14 +54,14 @@ class Limits:
             return False
         return (self.high_valid and self.high <= self.bound) or (self.low_valid and self.low > self.bound)
 
-    def rigorous_out_of_sight(self, most: int) -> bool:
-        """Whether the asymptotic limits decide, but the rigorous ones would not within ``most`` lanes."""
-        if self.broken or self.asymptotic_high > self.bound or self.lanes < min(most, _FEWEST):
+    def rigorous_out_of_sight(self, maximum: int) -> bool:
+        """Whether the asymptotic limits decide, but the rigorous ones would not within ``maximum`` replicates."""
+        if self.broken or self.asymptotic_high > self.bound or self.replicates < min(maximum, _FEWEST):
             return False
         if not self.high_valid:
             return True
         width, slack = self.high - self.mean, self.bound - self.mean
-        return slack <= 0 or self.lanes * width / slack > 2.0 * most
+        return slack <= 0 or self.replicates * width / slack > 2.0 * maximum
 
     def verdict(self, moved: float, cut: bool) -> tuple[str, str]:
         """The verdict and its reason. ``moved``, the mean of the bound's random terms (which Z has on its own side), is
@@ -90,21 +90,23 @@ class Limits:
             return "inconclusive", f"{what}, but no limit valid at finite sample size does; more replicates may decide"
         if self.equal:
             return "inconclusive", self._without_limits(moved, "the bound")
-        why = "the time budget cut the run short" if cut else f"{self.lanes} replicates do not separate them"
+        why = "the time budget cut the run short" if cut else f"{self.replicates} replicates do not separate them"
         return "inconclusive", f"the asymptotic limits [{low:.6g}, {high:.6g}] contain the bound {bound:.6g}: {why}"
 
     def _without_numbers(self, bound: float) -> str:
         """Why replicates that are NaN or +inf decide nothing. An infinite left side in floating point may be beyond the
         largest number, or an effect of rounding; it proves nothing even within the hypotheses."""
         lost = self.broken - self.unbounded
-        odd = f"in {self.unbounded} of {self.lanes} replicates the left side is infinite or undefined where the run"
+        odd = (
+            f"in {self.unbounded} of {self.replicates} replicates the left side is infinite or undefined where the run"
+        )
         odd = f"{odd} stayed finite (for example a weight C/||u|| at a zero update), so there is no mean to compare"
         if not lost:
             return odd
         kinds = [f"without a value in {lost - self.infinite}"] * (lost > self.infinite)
         kinds += [f"infinite in {self.infinite}, beyond the bound {bound:.6g}"] * (self.infinite > 0)
         told = (
-            f"the run diverged in {lost} of {self.lanes} replicates: in floating point its left side is "
+            f"the run diverged in {lost} of {self.replicates} replicates: in floating point its left side is "
             f"{', '.join(kinds)}"
         )
         told += ", which is suspicious but not a proof" if self.infinite else ", which proves nothing"
@@ -113,7 +115,7 @@ class Limits:
 
     def _without_limits(self, moved: float, side: str) -> str:
         """Why equal replicates decide nothing: they contain no information about rare values."""
-        what = f"all {self.lanes} replicates are equal" if self.lanes > 1 else "there is one replicate"
+        what = f"all {self.replicates} replicates are equal" if self.replicates > 1 else "there is one replicate"
         told = (
             f"{what}, {self.mean + moved:.6g}, which gives no asymptotic limit, and {side} is {self.bound + moved:.6g}"
         )
@@ -158,7 +160,7 @@ class Limits:
             return "inconclusive", f"{limits} leave the right side {bound:.6g} out, {why}"
         if max(high - bound, bound - low) <= width * abs(bound):
             return "holds", f"{limits} contain the right side {bound:.6g} and are within {width:.3g} of it"
-        why = "the time budget cut the run short" if cut else f"{self.lanes} replicates do not make them narrower"
+        why = "the time budget cut the run short" if cut else f"{self.replicates} replicates do not make them narrower"
         return "inconclusive", f"{limits} of the right side {bound:.6g} are wider than {width:.3g} of it: {why}"
 
     def detectable(self, moved: float) -> float | None:
@@ -173,12 +175,12 @@ class Limits:
 def decide(
     z: NDArray[np.float64],
     bound: float,
-    least: float,
-    most: float,
+    minimum: float,
+    maximum: float,
     alpha: float,
     stayed: NDArray[np.bool_] | None = None,
-) -> Limits:
-    """Limits of E Z from replicates z (lanes,) in [least, most] (infinite where no range is known), alpha in all;
+) -> BoundLimits:
+    """Limits of E Z from replicates z (replicates,) in [least, most] (infinite where no range is known), alpha in all;
     ``stayed`` as for `undecided`.
 
     A replicate of -inf is allowed (a weight at a zero update on the bound's side): it only lowers E Z, so upper limits
@@ -197,17 +199,17 @@ def decide(
     asymptotic_low = -math.inf
     if np.isfinite(z).all():
         asymptotic_low = max(asymptotic_limits(lowered, share)[0], asymptotic_limits(z, share)[0])
-    low_valid, high_valid = math.isfinite(least), math.isfinite(most)
-    return Limits(
+    low_valid, high_valid = math.isfinite(minimum), math.isfinite(maximum)
+    return BoundLimits(
         bound=bound,
         mean=float(z.mean()),
-        low=lower_limit(z, alpha / 2.0, least) if low_valid else asymptotic_low,
-        high=upper_limit(raised, alpha / 2.0, most) if high_valid else asymptotic_high,
+        low=lower_limit(z, alpha / 2.0, minimum) if low_valid else asymptotic_low,
+        high=upper_limit(raised, alpha / 2.0, maximum) if high_valid else asymptotic_high,
         low_valid=low_valid,
         high_valid=high_valid,
         asymptotic_low=asymptotic_low,
         asymptotic_high=asymptotic_high,
-        lanes=len(z),
+        replicates=len(z),
         broken=0,
         equal=bool(np.all(z == z[0])),
     )
@@ -216,12 +218,12 @@ def decide(
 def decide_least(
     z: NDArray[np.float64],
     bound: float,
-    least: float,
-    most: float,
+    minimum: float,
+    maximum: float,
     alpha: float,
     stayed: NDArray[np.bool_] | None = None,
-) -> Limits:
-    """Limits of ``min_k E Z_k`` from replicates z (lanes, rounds), each Z_k in [least, most], alpha in all.
+) -> BoundLimits:
+    """Limits of ``min_k E Z_k`` from replicates z (replicates, rounds), each Z_k in [least, most], alpha in all.
 
     The upper limit of any round is one of the least expectation. That of the round with the smallest sample mean is
     taken; since the data choose it, each round has alpha/rounds. The least of the rounds' lower limits needs no such
@@ -237,13 +239,13 @@ def decide_least(
     # Equal replicates (of the common start) give no asymptotic limit, so that another round is chosen if there is one.
     moving = np.ptp(z, axis=0) > 0.0
     best = int(np.argmin(np.where(moving, means, math.inf) if moving.any() else means))
-    above = decide(z[:, best], bound, -math.inf, most, alpha / rounds)
+    above = decide(z[:, best], bound, -math.inf, maximum, alpha / rounds)
     below = decide(z.min(axis=1), bound, -math.inf, math.inf, alpha)
-    low_valid = math.isfinite(least)
+    low_valid = math.isfinite(minimum)
     return replace(
         above,
         mean=float(means.min()),
-        low=least_lower_limit(z, alpha / 2.0, least) if low_valid else below.asymptotic_low,
+        low=least_lower_limit(z, alpha / 2.0, minimum) if low_valid else below.asymptotic_low,
         low_valid=low_valid,
         asymptotic_low=below.asymptotic_low,
     )
@@ -251,21 +253,21 @@ def decide_least(
 
 def undecided(
     z: NDArray[np.float64], broken: NDArray[np.bool_], bound: float, stayed: NDArray[np.bool_] | None = None
-) -> Limits:
-    """No limits at all, since the ``broken`` (lanes,) of the replicates z are NaN or +inf. ``stayed`` (lanes,): which
-    runs did not diverge; False for all if it is not known."""
+) -> BoundLimits:
+    """No limits at all, since the ``broken`` (replicates,) of the replicates z are NaN or +inf. ``stayed``
+    (replicates,): which runs did not diverge; False for all if it is not known."""
     rows = z.reshape(len(z), -1)
     unbounded = np.zeros(len(z), dtype=bool) if stayed is None else broken & stayed
     infinite = broken & ~unbounded & (rows == np.inf).any(axis=1) & ~np.isnan(rows).any(axis=1)
     counts = (len(z), int(broken.sum()), int(infinite.sum()), int(unbounded.sum()))
-    return Limits(bound, math.nan, -math.inf, math.inf, False, False, -math.inf, math.inf, *counts)
+    return BoundLimits(bound, math.nan, -math.inf, math.inf, False, False, -math.inf, math.inf, *counts)
 
 
 def certain(
     values: NDArray[np.float64], bound: float, scale: float = 0.0, stayed: NDArray[np.bool_] | None = None
-) -> Limits:
-    """Limits of a number that a run without randomness gives: the values (lanes,) of its replicates may differ only by
-    rounding. ``scale``: the size of what was subtracted to get them; ``stayed`` as for `undecided`.
+) -> BoundLimits:
+    """Limits of a number that a run without randomness gives: the values (replicates,) of its replicates may differ
+    only by rounding. ``scale``: the size of what was subtracted to get them; ``stayed`` as for `undecided`.
 
     Raises ValueError when they differ by more.
 
@@ -279,4 +281,4 @@ def certain(
     if high - low > slack:
         raise ValueError(f"a run declared as drawing nothing gives both {low!r} and {high!r} in its replicates")
     low, high, mean = low - slack, high + slack, float(values.mean())
-    return Limits(bound, mean, low, high, True, True, low, high, len(values), 0, exact=True)
+    return BoundLimits(bound, mean, low, high, True, True, low, high, len(values), 0, exact=True)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpfl_theory.checks.certificate import Numeric, prove, rational, solved
 from dpfl_theory.checks.certificate_file import certificate
 from dpfl_theory.checks.homogeneity import conditions, form, require_cone
-from dpfl_theory.checks.interpolation import Sampled
+from dpfl_theory.checks.interpolation import SampledFunction
 from dpfl_theory.checks.verifier import Form, gram_of, proves, refutes
 from dpfl_theory.statements.claims import Performance
 
@@ -108,7 +108,7 @@ def solve(performance: Performance) -> Solution:
             status, math.inf, math.inf, 0.0, False, False, rounded, None if found is None else found[0], worst
         )
     gram, values = np.asarray(problem.G_value, dtype=float), np.asarray(problem.F_value, dtype=float)
-    primal = objective.at(gram, values)
+    primal = objective.evaluate(gram, values)
     dual, defect = _guarantee(objective, limits, multipliers, gram, values)
     proof: list[Fraction] | None = None
     signed = False
@@ -129,7 +129,7 @@ def solve(performance: Performance) -> Solution:
     return Solution(status, primal, dual, defect, proof is not None, signed, rounded, refuted, worst, kept)
 
 
-def _are_rounded(forms: list[Numeric], samples: list[Sampled]) -> bool:
+def _are_rounded(forms: list[Numeric], samples: list[SampledFunction]) -> bool:
     """Whether a coefficient of a form, or of a point or a parameter of a function, has more than `EXACT_BITS` binary
     places."""
     numbers = [v for f in forms for v in (*f.exact.products.values(), *f.exact.values.values())]
@@ -287,7 +287,7 @@ def _verified(
     if not refutes(objective.exact, right.exact, [c.exact for c in limits], points, numbers):
         return None
     gram = gram_of(points)
-    left_value, right_value = (form.exact.at(gram, numbers) for form in (objective, right))
+    left_value, right_value = (form.exact.evaluate(gram, numbers) for form in (objective, right))
     return (float(left_value / right_value) if right_value > 0 else math.inf), vectors, values
 
 

@@ -35,13 +35,13 @@ __all__ = [
     "agreement",
     "document",
     "exit_code",
-    "in_short",
     "kind_of",
     "not_met",
     "of_outcome",
     "outside",
     "statement_verdict",
     "summarise",
+    "summary_line",
     "verdict_of",
     "versions",
 ]
@@ -400,7 +400,7 @@ def exit_code(summary: Mapping[str, Any]) -> int:
     return 3 if found & {"undecided", UNCHECKED} else 0
 
 
-def in_short(summary: Mapping[str, Any]) -> str:
+def summary_line(summary: Mapping[str, Any]) -> str:
     """The ``summary`` of a check document in one line."""
     counts = summary["counts"]
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts["statements"].items())

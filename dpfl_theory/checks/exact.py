@@ -17,7 +17,7 @@ from dpfl_theory.checks.evidence import Evidence, Interval, of_outcome, outside
 from dpfl_theory.checks.hypotheses import complete, unmet
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import asked, terms_at
+from dpfl_theory.statements.formula import record_requested, terms_at
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import sides_at
 
@@ -47,10 +47,10 @@ def worst(cases: Iterable[Case], relation: str = "<=") -> Case:
 def compared(statement: Statement, instance: Values) -> Case:
     """Both sides of the statement on an instance. A side that is not rational is replaced by fractions in the same
     order as the sides (`as_fractions`)."""
-    complete(statement, instance.letters)
-    terms = terms_at(statement, "rhs", instance.letters)
+    complete(statement, instance.symbol_values)
+    terms = terms_at(statement, "rhs", instance.symbol_values)
     rational = len(terms) > 1 and all(isinstance(term, Fraction) for term in terms.values())
-    return Case(instance.named, *sides_at(statement, instance.letters), terms if rational else {})
+    return Case(instance.evidence_instance, *sides_at(statement, instance.symbol_values), terms if rational else {})
 
 
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
@@ -58,14 +58,14 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     begun = time.perf_counter()
     if statement.relation not in ("<=", "=="):
         raise ValueError(f"{statement.id} states {statement.relation!r}: exact checks compare by <= or ==")
-    with asked() as found:
-        built = check.made(statement)
+    with record_requested() as found:
+        built = check.make(statement)
     if isinstance(built, Outcome):
         if built.true and statement.sides is not None and not check.part and statement not in found:
             raise ValueError(f"the check {check.name!r} never reads the statement's sides: read them, or set part")
         return of_outcome(statement, check, built, _DEVICE, time.perf_counter() - begun)
     instances = (built,) if isinstance(built, (Case, Values)) else tuple(built)
-    failing_hypotheses = [m for i in instances if isinstance(i, Values) and (m := unmet(statement, i.letters))]
+    failing_hypotheses = [m for i in instances if isinstance(i, Values) and (m := unmet(statement, i.symbol_values))]
     if failing_hypotheses and len(failing_hypotheses) < len(instances):
         raise ValueError(f"{statement.id}: some instances of {check.name!r} are outside: {failing_hypotheses[0][1]}")
     if failing_hypotheses:

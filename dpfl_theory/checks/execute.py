@@ -18,7 +18,7 @@ from dpfl_theory.checks.evidence import ENDED, Evidence
 from dpfl_theory.checks.hypotheses import BuildError
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.validate_build import guarded
-from dpfl_theory.errors import DpflError, InputError, InstanceError, WorkLimitError, place, told
+from dpfl_theory.errors import DpflError, InputError, InstanceError, WorkLimitError, format_error, place
 from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.model import UNITS, Check, Statement
 from dpfl_theory.statements.source_location import Lines, line_of
@@ -39,10 +39,10 @@ def checks_of(statement: Statement) -> tuple[Check, ...]:
     if statement.sides is None:
         return statement.checks
 
-    def units(of: Statement, _: Any) -> Any:
+    def units(statement: Statement, _: Any) -> Any:
         from dpfl_theory.checks.algebra import homogeneous
 
-        return homogeneous(of)
+        return homogeneous(statement)
 
     recorded = "holds" if statement.homogeneous else "violated"
     standing = Check("algebra", UNITS, units, expected=recorded, smoke=statement.units_in_smoke)
@@ -102,7 +102,9 @@ def _plain(evidence: Evidence) -> Evidence:
     try:
         json.dumps(evidence.to_json(), ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        told_ = f"its build returns something other than plain data, and evidence stores it as JSON ({told(error)})"
+        told_ = (
+            f"its build returns something other than plain data, and evidence stores it as JSON ({format_error(error)})"
+        )
         raise BuildError(f"{told_}: return only numbers and text") from error
     return evidence
 
@@ -110,9 +112,9 @@ def _plain(evidence: Evidence) -> Evidence:
 def cannot(statement: Statement, c: Check, error: BaseException) -> str:
     """The sentence for a user's check that raised."""
     function = getattr(error, "function", None)
-    given = _given(statement, c) if isinstance(error, InstanceError) else ""
+    given = _where_given(statement, c) if isinstance(error, InstanceError) else ""
     what = "that test" if function is not None else "that instance" if given else "its build"
-    why = str(error).strip().rstrip(".") if isinstance(error, (BuildError, InputError)) else told(error)
+    why = str(error).strip().rstrip(".") if isinstance(error, (BuildError, InputError)) else format_error(error)
     at = given or _at(error, function or c.build)
     return f"check {c.name!r} of {statement.id} cannot be run: {why}; correct {what}{at}"
 
@@ -123,12 +125,12 @@ def _ended(statement: Statement, c: Check, why: str, seconds: float) -> Evidence
     return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
 
 
-def _given(statement: Statement, c: Check) -> str:
+def _where_given(statement: Statement, c: Check) -> str:
     """The place of the check's instance, which is that of its name; empty where no file has it."""
     code = getattr(inspect.unwrap(statement.sides or c.build), "__code__", None)
     try:
         file = Path(code.co_filename)  # type: ignore[union-attr]
-        return Lines(file.read_text(encoding="utf-8"), file).of(c.name)
+        return Lines(file.read_text(encoding="utf-8"), file).line_of(c.name)
     except (AttributeError, OSError, SyntaxError, ValueError):
         return ""
 

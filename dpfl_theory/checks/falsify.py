@@ -25,7 +25,7 @@ from dpfl_theory.checks.execute import run_one
 from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.perturb_formula import varied
 from dpfl_theory.checks.settings import LEAST_SECONDS, Settings
-from dpfl_theory.errors import DpflError, InputError, told
+from dpfl_theory.errors import DpflError, InputError, format_error
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.claims import Experiment
@@ -35,7 +35,7 @@ from dpfl_theory.timeout import TimeoutExceeded, limited
 
 __all__ = ["Search", "agrees", "falsify", "rules_of"]
 
-LANES, MORE_LANES = 64, 512
+REPLICATES, MORE_REPLICATES = 64, 512
 """Replicates of a run of the search, and of its repetition with other seeds if it exceeds all earlier ones: the
 largest of many noisy excesses is too large. The last run has as many replicates as the check it descends from."""
 KEPT = 6
@@ -52,7 +52,7 @@ Tell = Callable[[int, float, float], None]
 
 
 @dataclass(frozen=True)
-class Found:
+class Candidate:
     """An instance of the search: the check it descends from, and its excess."""
 
     excess: float
@@ -135,29 +135,29 @@ def falsify(
             f"functions (dpfl-theory check {statement.id})"
         )
     if limit is not None:
-        _tried(statement, bases, Settings(seed, 0.5, device, limit=limit))
+        _run_recorded(statement, bases, Settings(seed, 0.5, device, limit=limit))
     begun, draw, outside = time.monotonic(), random.Random(seed), Counter[str]()
-    tried, inside, kept = 0, 0, list[Found]()
+    tried, inside, kept = 0, 0, list[Candidate]()
     rules: Mapping[str, Rule] = {}
     reasons: dict[str, str] = {}
 
-    def run(check: Check, instance: Mapping[str, Any], most: float) -> float:
+    def run(check: Check, instance: Mapping[str, Any], maximum: float) -> float:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            experiment = _built(statement, check, instance, most, rules)
-            found = _excess(statement, check, experiment, Settings(seed, 0.5, device), LANES)
+            experiment = _built(statement, check, instance, maximum, rules)
+            found = _excess(statement, check, experiment, Settings(seed, 0.5, device), REPLICATES)
             if not kept or found <= kept[0].excess:
                 return found
-            return _excess(statement, check, experiment, Settings(seed ^ REPEATED, 0.5, device), MORE_LANES)
+            return _excess(statement, check, experiment, Settings(seed ^ REPEATED, 0.5, device), MORE_REPLICATES)
 
-    def measured(check: Check, instance: Mapping[str, Any], most: float) -> float | None:
+    def measured(check: Check, instance: Mapping[str, Any], maximum: float) -> float | None:
         try:
             if (
-                limit is None or most == math.inf
+                limit is None or maximum == math.inf
             ):  # a recorded one was tried; here, it compiles the kernels that its variations use
-                return run(check, instance, most)
+                return run(check, instance, maximum)
             left = math.inf if instances is not None else begun + budget - time.monotonic()
-            return limited(lambda: run(check, instance, most), min(limit, max(LEAST_SECONDS, left)))
+            return limited(lambda: run(check, instance, maximum), min(limit, max(LEAST_SECONDS, left)))
         except _LeftOut as left_out:
             what, why = left_out.args
         except Exception as error:
@@ -169,13 +169,13 @@ def falsify(
             reasons.setdefault(what, why)
         return None
 
-    def enter(check: Check, instance: Mapping[str, Any], most: float) -> None:
+    def enter(check: Check, instance: Mapping[str, Any], maximum: float) -> None:
         nonlocal tried, inside
         tried += 1
-        excess = measured(check, instance, most)
+        excess = measured(check, instance, maximum)
         if excess is not None:
             inside += 1
-            kept.append(Found(excess, check, instance))
+            kept.append(Candidate(excess, check, instance))
             kept.sort(key=lambda f: -f.excess)
         if progress is not None:
             share = _spent(begun, budget, tried, instances)
@@ -187,7 +187,7 @@ def falsify(
         if not kept:
             raise InputError(f"no run of {statement.id} is inside its hypotheses, so the search has no starting point")
         recorded = kept[0].excess
-        runs = {f.check.name: f.check.made(statement) for f in kept}
+        runs = {f.check.name: f.check.make(statement) for f in kept}
         rules = rules_of(statement, list(runs.values()))
         work = {name: _work(run) for name, run in runs.items()}
         while _spent(begun, budget, tried, instances) < 1.0:
@@ -196,7 +196,7 @@ def falsify(
             enter(parent.check, varied(parent.instance, draw), COST * work[parent.check.name])
         best = kept[0]
         last = replace(
-            best.check.made(statement, best.instance), known={}
+            best.check.make(statement, best.instance), known={}
         )  # known for the recorded instance, if at all
         name = f"found from: {best.check.name}"
         found = functools.wraps(best.check.build)(lambda *_: last)
@@ -218,14 +218,14 @@ def falsify(
     )
 
 
-def _tried(statement: Statement, checks: Sequence[Check], settings: Settings) -> None:
+def _run_recorded(statement: Statement, checks: Sequence[Check], settings: Settings) -> None:
     """Run the recorded instances with few replicates, as `check` does. Raises InputError for one that cannot be run."""
     for check in checks:
 
-        def short(of: Statement, instance: Mapping[str, Any], build: Any = check.build) -> Any:
-            built = build(of, instance)
-            few = isinstance(built, Experiment) and isinstance(built.lanes, int) and built.lanes > LANES
-            return replace(built, lanes=LANES) if few else built
+        def short(statement: Statement, instance: Mapping[str, Any], build: Any = check.build) -> Any:
+            built = build(statement, instance)
+            few = isinstance(built, Experiment) and isinstance(built.replicates, int) and built.replicates > REPLICATES
+            return replace(built, replicates=REPLICATES) if few else built
 
         evidence = run_one(statement, replace(check, build=functools.wraps(check.build)(short)), settings)
         if evidence.notes.get(ENDED):
@@ -248,28 +248,28 @@ def _steps(algorithm: Any) -> float:
 
 
 def _built(
-    statement: Statement, check: Check, instance: Mapping[str, Any], most: float, rules: Mapping[str, Rule]
+    statement: Statement, check: Check, instance: Mapping[str, Any], maximum: float, rules: Mapping[str, Rule]
 ) -> Experiment:
     """The run of an instance. Raises _LeftOut for one that cannot be built, needs too much work, or is outside the
     hypotheses or the prescriptions."""
     try:
-        experiment: Experiment = check.made(statement, instance)
+        experiment: Experiment = check.make(statement, instance)
         missing = unmet(statement, experiment.values, experiment.problem)
     except _UNFIT as error:
         raise _LeftOut("cannot be built", _why(error)) from error
-    if _work(experiment) > most:
+    if _work(experiment) > maximum:
         raise _LeftOut("too much work")
     if missing is not None:
         raise _LeftOut(missing[0])
-    for letter, rule in rules.items():
-        if not agrees(experiment.values[letter], rule(experiment.values)):
-            raise _LeftOut(f"the prescribed {letter}")
+    for symbol, rule in rules.items():
+        if not agrees(experiment.values[symbol], rule(experiment.values)):
+            raise _LeftOut(f"the prescribed {symbol}")
     return experiment
 
 
-def _excess(statement: Statement, check: Check, experiment: Experiment, settings: Settings, lanes: int) -> float:
+def _excess(statement: Statement, check: Check, experiment: Experiment, settings: Settings, replicates: int) -> float:
     """The excess in a run of this many replicates. Raises _LeftOut for one that cannot be run, or diverges."""
-    short = replace(experiment, lanes=min(experiment.lanes, lanes))
+    short = replace(experiment, replicates=min(experiment.replicates, replicates))
     try:
         evidence = monte_carlo.run(statement, replace(check, build=lambda *_: short), settings)
     except _UNFIT as error:
@@ -289,13 +289,13 @@ _UNFIT = (DpflError, ArithmeticError, ValueError, KeyError, AssertionError, Type
 class _LeftOut(Exception):
     """An instance that is not run: its category, and the reason, where the category does not say it."""
 
-    def __init__(self, what: str, why: str = "") -> None:
-        super().__init__(what, why)
+    def __init__(self, label: str, why: str = "") -> None:
+        super().__init__(label, why)
 
 
 def _why(error: Exception) -> str:
     """An error in one sentence."""
-    return str(error).strip().rstrip(".") if isinstance(error, DpflError) else told(error)
+    return str(error).strip().rstrip(".") if isinstance(error, DpflError) else format_error(error)
 
 
 def rules_of(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, Rule]:
@@ -305,13 +305,13 @@ def rules_of(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, 
         return {}
 
     def rule(expression: Any) -> Rule:
-        letters = sorted(expression.free_symbols, key=str)
+        symbols = sorted(expression.free_symbols, key=str)
         # Compiled: every variation evaluates it, and sympy's own substitution takes a tenth of a second or more.
-        formula = sp.lambdify(letters, expression, "mpmath")
+        formula = sp.lambdify(symbols, expression, "mpmath")
 
         def value(values: Mapping[str, float]) -> float:
             try:
-                return float(formula(*(values[letter.name] for letter in letters)))
+                return float(formula(*(values[symbol.name] for symbol in symbols)))
             except (KeyError, TypeError, ArithmeticError):  # a symbol is missing, a root of a negative number, or 1/0
                 return math.nan
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfl_theory.checks.certificate import Numeric, numeric
-from dpfl_theory.checks.interpolation import Sampled
+from dpfl_theory.checks.interpolation import SampledFunction
 from dpfl_theory.checks.verifier import Form
 from dpfl_theory.statements.claims import Performance
 
@@ -121,7 +121,7 @@ def require_cone(performance: Performance) -> None:
         raise NotACone("matrix inequalities are not re-checked here: use scalar constraints in place of add_psd_matrix")
 
 
-def conditions(problem: Any) -> tuple[list[Condition], list[Sampled]]:
+def conditions(problem: Any) -> tuple[list[Condition], list[SampledFunction]]:
     """All conditions of a solved problem with their multipliers, and the functions whose classes are known.
 
     The normalisation (added last) comes first, then the statement's own conditions, then those of functions and their
@@ -134,7 +134,7 @@ def conditions(problem: Any) -> tuple[list[Condition], list[Sampled]]:
 
     own = problem.list_of_constraints
     found = [_condition(c) for c in (own[-1], *own[:-1])]
-    samples: list[Sampled] = []
+    samples: list[SampledFunction] = []
     for function in Function.list_of_functions:
         if function.list_of_class_psd:
             raise NotACone("matrix inequalities of a function class are not re-checked here: use scalar conditions")
@@ -159,7 +159,7 @@ def _multiplier(constraint: Any) -> float:
     return math.nan if (v := constraint.eval_dual()) is None else float(v)
 
 
-def _of_class(function: Any, samples: list[Sampled]) -> list[Condition | None]:
+def _of_class(function: Any, samples: list[SampledFunction]) -> list[Condition | None]:
     """The conditions of a function's class. Where the class is known they are computed exactly, and the function is
     added to the samples; otherwise they are PEPit's."""
     from PEPit import Expression, Point
@@ -180,7 +180,7 @@ def _of_class(function: Any, samples: list[Sampled]) -> list[Condition | None]:
     return found
 
 
-def _sampled(function: Any) -> Sampled | None:
+def _sampled(function: Any) -> SampledFunction | None:
     """A function with its points as fractions; None where its class, or a parameter, is not a known one."""
     kind = KINDS.get(type(function).__name__) if type(function).__module__.startswith("PEPit.functions.") else None
     if kind is None:
@@ -188,7 +188,7 @@ def _sampled(function: Any) -> Sampled | None:
     parameters = {name: getattr(function, name, None) for name in ("L", "mu")}
     try:
         L, mu = (None if v is None else Fraction(v) for v in parameters.values())
-        return Sampled(kind, L, mu, tuple(_triplet(*triplet) for triplet in function.list_of_points))
+        return SampledFunction(kind, L, mu, tuple(_triplet(*triplet) for triplet in function.list_of_points))
     except (ValueError, OverflowError, TypeError):
         return None
 

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.errors import told
+from dpfl_theory.errors import format_error
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Statement
 
@@ -20,8 +20,8 @@ __all__ = ["BuildError", "complete", "numbers", "unmet"]
 class BuildError(ValueError):
     """The reason why a check cannot be run, and the function to correct, where that is not the check's ``build``."""
 
-    def __init__(self, told: str, function: Callable[..., Any] | None = None) -> None:
-        super().__init__(told)
+    def __init__(self, text: str, function: Callable[..., Any] | None = None) -> None:
+        super().__init__(text)
         self.function = function
 
 
@@ -31,7 +31,7 @@ def numbers(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @functools.lru_cache(1024)
-def _spoken(statement: Statement) -> Mapping[str, str]:
+def _first_terms(statement: Statement) -> Mapping[str, str]:
     """Each symbol of the sides, and the first term that has it."""
     sides = sides_of(statement)
     terms = [(f"{what}, {name}", term) for what in ("lhs", "rhs") for name, term in getattr(sides, what).items()]
@@ -45,7 +45,7 @@ def complete(statement: Statement, values: Mapping[str, Any], expectations: bool
     """
     known = {name.removesuffix("^2") for name in values}
     found = {} if expectations else {e.name for e in statement.expectations}
-    for name, term in _spoken(statement).items():
+    for name, term in _first_terms(statement).items():
         if name in known or name in found:
             continue
         near = difflib.get_close_matches(name, known - set(statement.units), n=1)
@@ -72,7 +72,7 @@ def unmet(statement: Statement, values: Mapping[str, Any], problem: Problem | No
             told_ = f"the point {where} does not name {name}, which the hypothesis {assumption.text!r} reads"
             raise BuildError(f"{statement.id}: {told_}", assumption.test) from None
         except Exception as error:
-            told_ = f"the hypothesis {assumption.text!r} cannot be tested: {told(error)}"
+            told_ = f"the hypothesis {assumption.text!r} cannot be tested: {format_error(error)}"
             raise BuildError(told_, assumption.test) from error
         if failure is None:
             continue

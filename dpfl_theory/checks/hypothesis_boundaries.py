@@ -15,7 +15,7 @@ from typing import Any
 from dpfl_theory import methods
 from dpfl_theory.statements.model import Assumption, Check, Statement
 
-__all__ = ["REACHED", "Edge", "edges", "untried"]
+__all__ = ["REACHED", "Edge", "edges", "untested_text"]
 
 REACHED = 1.05
 """An instance is at a boundary if changing a symbol by this factor crosses it."""
@@ -32,7 +32,7 @@ class Edge:
     It has the factor by which the symbol could be larger (or, below 1, smaller) than in the check that is nearest."""
 
     hypothesis: str
-    letter: str
+    symbol: str
     factor: float
     by: str
 
@@ -43,7 +43,7 @@ class Edge:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {"hypothesis": self.hypothesis, "letter": self.letter, "factor": self.factor, "by": self.by}
+        return {"hypothesis": self.hypothesis, "letter": self.symbol, "factor": self.factor, "by": self.by}
 
     def sentence(self) -> str:
         """In words.
@@ -52,7 +52,7 @@ class Edge:
         "'eta <= 1/L' allows eta 2 times larger than in any check"
         """
         size, what = (self.factor, "larger") if self.factor > 1.0 else (1.0 / self.factor, "smaller")
-        return f"{self.hypothesis!r} allows {self.letter} {size:.3g} times {what} than in any check"
+        return f"{self.hypothesis!r} allows {self.symbol} {size:.3g} times {what} than in any check"
 
 
 def edges(statement: Statement) -> list[Edge]:
@@ -61,17 +61,17 @@ def edges(statement: Statement) -> list[Edge]:
     instances = [(c, known) for c in statement.checks if (known := _known(statement, c)) is not None]
     for assumption in statement.assumptions:
         near = [
-            Edge(assumption.text, letter, factor, f"{c.method}: {c.name}")
+            Edge(assumption.text, symbol, factor, f"{c.method}: {c.name}")
             for c, (numbers, chosen) in instances
-            for letter in chosen
-            for factor in _factors(assumption, numbers, letter)
+            for symbol in chosen
+            for factor in _factors(assumption, numbers, symbol)
         ]
         if near:
             found.append(min(near, key=lambda edge: max(edge.factor, 1.0 / edge.factor)))
     return found
 
 
-def untried(statement: Statement, near: Sequence[Edge], file: str, count: int) -> str:
+def untested_text(statement: Statement, near: Sequence[Edge], file: str, count: int) -> str:
     """The gaps between the instances of checks that all hold, in words, and the command that searches there. count: of
     the file's statements."""
     far = [edge.sentence() for edge in near if not edge.reached]
@@ -87,7 +87,7 @@ def untried(statement: Statement, near: Sequence[Edge], file: str, count: int) -
 
 def _known(statement: Statement, check: Check) -> tuple[Mapping[str, Any], tuple[str, ...]] | None:
     """The symbols of a check's instance as numbers, and those that may be changed; None where that is unknown."""
-    told = getattr(check.build, "letters", None)
+    told = getattr(check.build, "symbols", None)
     if told is None or "stated" in check.instance:
         return None
     try:
@@ -97,18 +97,18 @@ def _known(statement: Statement, check: Check) -> tuple[Mapping[str, Any], tuple
     return found
 
 
-def _factors(assumption: Assumption, numbers: Mapping[str, Any], letter: str) -> list[float]:
+def _factors(assumption: Assumption, numbers: Mapping[str, Any], symbol: str) -> list[float]:
     """The factors by which a symbol crosses the boundary, upwards and downwards; none where it does not, or is zero."""
-    value = float(numbers[letter])
+    value = float(numbers[symbol])
     if not value or not _met(assumption, numbers):
         return []
     found = []
     for far in (_FAR, 1.0 / _FAR):
-        if not _met(assumption, {**numbers, letter: value * far}):
+        if not _met(assumption, {**numbers, symbol: value * far}):
             inside, outside = 1.0, far
             for _ in range(_STEPS):
                 middle = (inside * outside) ** 0.5
-                if _met(assumption, {**numbers, letter: value * middle}):
+                if _met(assumption, {**numbers, symbol: value * middle}):
                     inside = middle
                 else:
                     outside = middle

@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from dpfl_theory.checks.verifier import Form, combined
 
-__all__ = ["CLASSES", "Sampled", "product"]
+__all__ = ["CLASSES", "SampledFunction", "product"]
 
 Combination = Mapping[int, Fraction]
 CLASSES: Mapping[str, tuple[bool, bool]] = {
@@ -33,7 +33,7 @@ CLASSES: Mapping[str, tuple[bool, bool]] = {
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledFunction:
     """A function of a class and its samples: points, gradients and values, as linear combinations."""
 
     kind: str

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.formula import sides_of, symbols_of
 from dpfl_theory.statements.model import Statement
 
 __all__ = ["Linear", "linearise"]
@@ -29,7 +29,7 @@ class Linear:
                 coefficients[name] = coefficients.get(name, 0.0) + c
         return constant, coefficients
 
-    def at(self, means: Mapping[str, float]) -> dict[str, float]:
+    def evaluate(self, means: Mapping[str, float]) -> dict[str, float]:
         """Each term's value when observable ``name`` has mean ``means[name]``."""
         return {
             term: constant + math.fsum(c * means[o] for o, c in parts.items() if c != 0.0)
@@ -43,7 +43,7 @@ def linearise(statement: Statement, values: Mapping[str, float]) -> tuple[Linear
     if statement.sides is None:
         raise ValueError(f"{statement.id} has no sides: a simulated run cannot be compared with it")
     sides = sides_of(statement)
-    symbols = letters_of(statement)
+    symbols = symbols_of(statement)
     expectations = {e.name: e for e in statement.expectations}
     numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
     least = any(e.when == "least" for e in statement.expectations)

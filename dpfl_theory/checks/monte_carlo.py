@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfl_theory.algorithms import Stream, simulate
-from dpfl_theory.algorithms.divergence import NEVER, told
+from dpfl_theory.algorithms.divergence import NEVER, divergence_text
 from dpfl_theory.algorithms.observables import get
-from dpfl_theory.checks.decision import Limits, certain, decide, decide_least
+from dpfl_theory.checks.decision import BoundLimits, certain, decide, decide_least
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.hypotheses import complete, unmet
 from dpfl_theory.checks.linear_form import Linear, linearise
@@ -39,7 +39,7 @@ from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["Experiment", "run"]
 
-MOST_LANES = 10**9
+MOST_REPLICATES = 10**9
 """More would take longer than is practical, or more memory than is available."""
 _FIRST_BATCH = 128
 _COPIES = 2  # replicates of a run that draws nothing
@@ -48,10 +48,10 @@ _COPIES = 2  # replicates of a run that draws nothing
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one Monte-Carlo check; ``check.build(instance)`` returns its `Experiment`."""
     begun = time.perf_counter()
-    experiment: Experiment = check.made(statement)
+    experiment: Experiment = check.make(statement)
     engine = select(settings.device)
-    if not 1 <= experiment.lanes <= MOST_LANES:
-        raise ValueError(f"lanes is {experiment.lanes}: give a number from 1 to {MOST_LANES}")
+    if not 1 <= experiment.replicates <= MOST_REPLICATES:
+        raise ValueError(f"replicates is {experiment.replicates}: give a number from 1 to {MOST_REPLICATES}")
 
     def evidence(verdict: str, reason: str, **more: Any) -> Evidence:
         notes = {"problem": experiment.problem.describe(), **experiment.notes, **more.pop("notes", {})}
@@ -99,38 +99,38 @@ def _sampled(
     sample = _Sample(experiment, lhs, rhs, columns, engine)
     equality = statement.relation == "=="
     trivial = None if equality else sample.trivial()
-    most = experiment.lanes if experiment.random else _COPIES
+    most = experiment.replicates if experiment.random else _COPIES
     while True:
-        sample.extend(min(most, max(_FIRST_BATCH, 2 * sample.lanes)), settings)
+        sample.extend(min(most, max(_FIRST_BATCH, 2 * sample.replicates)), settings)
         limits = sample.limits(settings.alpha)
         decided = limits.differs if equality else limits.decided
-        if decided or sample.lanes >= most or settings.out_of_time:
+        if decided or sample.replicates >= most or settings.out_of_time:
             break
         if not equality and limits.rigorous_out_of_sight(most):
             break
     means = sample.means()
     moved = math.fsum(c * means[o] for o, c in rhs.total()[1].items() if math.isfinite(means[o]))
     bound = limits.bound + moved
-    cut = settings.out_of_time and sample.lanes < most
+    cut = settings.out_of_time and sample.replicates < most
     verdict, reason = limits.equality(moved, experiment.width, cut) if equality else limits.verdict(moved, cut)
     verdict, reason = sample.recognised(limits, moved, verdict, reason)
     diverged = np.concatenate(sample.diverged)
-    notes = {"diverged": told(diverged)} if (diverged != NEVER).any() else {}
+    notes = {"diverged": divergence_text(diverged)} if (diverged != NEVER).any() else {}
     shown = (limits.low, limits.high) if decided else (limits.asymptotic_low, limits.asymptotic_high)
     return evidence(
         verdict,
         reason,
         lhs=Interval(limits.mean + moved, *(end + moved for end in shown)),
         rhs=bound,
-        terms=rhs.at(means),
+        terms=rhs.evaluate(means),
         vacuous=None if trivial is None and bound < math.inf else bound > (trivial or 0.0),
         asymptotic=not decided and not (equality and limits.exact),
         detectable=limits.detectable(moved),
-        replicates=sample.lanes,
+        replicates=sample.replicates,
         notes={
             "means": means,
             "trivial": trivial,
-            "lane_seconds": sample.seconds / sample.lanes,
+            "replicate_seconds": sample.seconds / sample.replicates,
             **notes,
             **{name.replace("-", "_"): value for name, value in sample.watched().items()},
         },
@@ -138,7 +138,8 @@ def _sampled(
 
 
 def _taken(stream: Stream, when: str, rounds: int) -> Array:
-    """The values of a run's stream that an expectation needs: (lanes,), or (lanes, rounds) for the least one."""
+    """The values of a run's stream that an expectation needs: (replicates,), or (replicates, rounds) for the least
+    one."""
     if when == "least":
         return stream.every_round[:rounds].T
     return stream.last if when == "end" else stream.mean
@@ -172,11 +173,11 @@ class _Sample:
         self.columns: dict[str, list[Array]] = {c: [] for c in self.read}
         self.diverged: list[Any] = []  # the round after which a replicate's run, or its rival's, was lost
         self.ruined: list[Any] = []  # whether it ended without numbers: then no observation of it is a number either
-        self.lanes = 0
+        self.replicates = 0
         self.seconds = 0.0
 
     def _simulate(
-        self, lanes: int, first: int, settings: Settings, rounds: int | None = None
+        self, replicates: int, first: int, settings: Settings, rounds: int | None = None
     ) -> dict[str, tuple[Stream, int]]:
         """Each column's stream, and the number of rounds of its run: ``rounds``, or its own number."""
         found: dict[str, tuple[Stream, int]] = {}
@@ -190,12 +191,12 @@ class _Sample:
                 run.algorithm,
                 run.problem,
                 rounds or run.rounds,
-                lanes,
+                replicates,
                 settings.seed,
                 [column.observable for column in own.values()],
                 series=any(column.when == "least" for column in own.values()),
                 start=run.start,
-                first_lane=first,
+                first_replicate=first,
                 device=self.engine,
                 progress=settings.progress,
                 warn=False,
@@ -207,22 +208,22 @@ class _Sample:
             found.update({name: (done[column.observable], rounds or run.rounds) for name, column in own.items()})
         return found
 
-    def extend(self, lanes: int, settings: Settings) -> None:
-        """Simulate until there are ``lanes`` replicates, or the deadline has passed."""
-        while self.lanes < lanes and not (self.lanes and settings.out_of_time):
-            count = min(lanes - self.lanes, 512)
+    def extend(self, replicates: int, settings: Settings) -> None:
+        """Simulate until there are ``replicates`` replicates, or the deadline has passed."""
+        while self.replicates < replicates and not (self.replicates and settings.out_of_time):
+            count = min(replicates - self.replicates, 512)
             self.diverged.append(np.full(count, NEVER))
             self.ruined.append(np.zeros(count, dtype=bool))
-            for column, (stream, rounds) in self._simulate(count, self.lanes, settings).items():
+            for column, (stream, rounds) in self._simulate(count, self.replicates, settings).items():
                 self.columns[column].append(_taken(stream, self.read[column].when, rounds))
-            self.lanes += count
+            self.replicates += count
 
     def trivial(self) -> float | None:
         """The left side if every iterate were w_0: a bound above it says nothing."""
         at_start = self._simulate(1, 0, Settings(), rounds=1)
         means = {column: float(stream.mean[0]) for column, (stream, _) in at_start.items()}
         self.seconds = 0.0
-        value = math.fsum(self.lhs.at(means).values())
+        value = math.fsum(self.lhs.evaluate(means).values())
         return value if math.isfinite(value) else None
 
     def means(self) -> dict[str, float]:
@@ -238,7 +239,7 @@ class _Sample:
         found = {o: float(np.concatenate(self.columns[o]).mean()) for o in self.watch}
         return {o: value for o, value in found.items() if value > 0.0}
 
-    def limits(self, alpha: float) -> Limits:
+    def limits(self, alpha: float) -> BoundLimits:
         """The limits of E Z, or min_k E Z_k, so far."""
         z, stayed = self._replicates(), np.concatenate(self.diverged) == NEVER
         if not self.experiment.random:
@@ -247,7 +248,7 @@ class _Sample:
             return certain(values, self.bound, float(max(parts, default=0.0)), stayed)
         return (decide if z.ndim == 1 else decide_least)(z, self.bound, *self._range(), alpha, stayed)
 
-    def recognised(self, limits: Limits, moved: float, verdict: str, reason: str) -> tuple[str, str]:
+    def recognised(self, limits: BoundLimits, moved: float, verdict: str, reason: str) -> tuple[str, str]:
         """The verdict and its reason. Nothing is decided where asymptotic limits exclude the known value."""
         if verdict != "holds" or not self.experiment.known:
             return verdict, reason
@@ -262,8 +263,8 @@ class _Sample:
         return "inconclusive", f"{told}: this run is not the intended one"
 
     def _replicates(self) -> Array:
-        """Z, shape (lanes,), or (lanes, rounds) for a least expectation."""
-        z = np.zeros(self.lanes)
+        """Z, shape (replicates,), or (replicates, rounds) for a least expectation."""
+        z = np.zeros(self.replicates)
         for column in self.spoken:
             c = self.coefficients[column]
             if c != 0.0:

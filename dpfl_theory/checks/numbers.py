@@ -35,22 +35,22 @@ from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.numbers import (
     FILE,
     Decimal,
+    DecimalSource,
     Key,
-    Source,
     computed,
-    given,
-    letter_of,
+    known_decimals,
     occurrences,
     prose,
     recorded,
+    symbol_of,
 )
 
-__all__ = ["Number", "explains", "moved", "named_by", "open_decimals", "same_letter", "search", "values_of"]
+__all__ = ["Number", "cited_statements", "explains", "moved", "open_decimals", "same_symbol", "search", "values_of"]
 
 RESULTS = ("ratio", "lhs", "rhs", "notes", "terms")
 PARAMETERS = ("check", "instance")
 """The fields of evidence in which a decimal is searched."""
-INCIDENTAL = ("worst_function", "lane_seconds", "problem")
+INCIDENTAL = ("worst_function", "replicate_seconds", "problem")
 """Notes whose numbers no text would quote."""
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?:/\d+)?(?![\w])")
 
@@ -69,14 +69,14 @@ class Number:
     """
 
     field: str
-    letter: str
+    symbol: str
     value: float
 
 
-def _leaves(name: str, value: Any, letter: str = "") -> Iterator[Number]:
+def _leaves(name: str, value: Any, symbol: str = "") -> Iterator[Number]:
     """The numbers within plain data.
 
-    >>> [(n.field, n.letter, n.value) for n in _leaves("instance", {"s": ["1/4"], "at": "E = 2, rho = 0.1"})]
+    >>> [(n.field, n.symbol, n.value) for n in _leaves("instance", {"s": ["1/4"], "at": "E = 2, rho = 0.1"})]
     [('instance.s[0]#0', 's', 0.25), ('instance.at#0', 'E', 2.0), ('instance.at#1', 'rho', 0.1)]
     """
     if isinstance(value, Mapping):
@@ -84,15 +84,15 @@ def _leaves(name: str, value: Any, letter: str = "") -> Iterator[Number]:
             yield from _leaves(f"{name}.{key}", part, str(key))
     elif isinstance(value, (list, tuple)):
         for i, part in enumerate(value):
-            yield from _leaves(f"{name}[{i}]", part, letter)
+            yield from _leaves(f"{name}[{i}]", part, symbol)
     elif isinstance(value, str):
         for i, match in enumerate(_NUMBER.finditer(value)):
             top, _, bottom = match.group(0).partition("/")
             with contextlib.suppress(OverflowError, ZeroDivisionError, ValueError):
                 number = int(top) / int(bottom) if bottom else float(top)
-                yield Number(f"{name}#{i}", letter_of(value[: match.start()]) or letter, number)
+                yield Number(f"{name}#{i}", symbol_of(value[: match.start()]) or symbol, number)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        yield Number(name, letter, float(value))
+        yield Number(name, symbol, float(value))
 
 
 def values_of(evidence: Mapping[str, Any]) -> Iterator[Number]:
@@ -104,7 +104,7 @@ def values_of(evidence: Mapping[str, Any]) -> Iterator[Number]:
         yield from _leaves(field, value)
 
 
-def named_by(statement: Statement) -> list[str]:
+def cited_statements(statement: Statement) -> list[str]:
     """The statements in whose evidence the numbers of one are searched: its own, and those that its erratum, its
     remark or its text names."""
     ids = [statement.id]
@@ -129,19 +129,19 @@ def _printed_by(paper: str, script: str) -> str:
 def _is_result(number: Number, settings: Collection[str]) -> bool:
     """Whether a number is a check's result, and not a symbol's value that it reports with it."""
     root = re.split(r"[.\[#]", number.field)[0]
-    return root in RESULTS and not (root == "notes" and number.letter in settings)
+    return root in RESULTS and not (root == "notes" and number.symbol in settings)
 
 
 def _settings(id_: str, piece: Mapping[str, Any]) -> set[str]:
     """The symbols and the keys of an instance, whose values a check reports with its result."""
-    keys = {n.letter for n in _leaves("instance", piece.get("instance") or {})}
+    keys = {n.symbol for n in _leaves("instance", piece.get("instance") or {})}
     return keys | set(catalogue.get(id_).units) | {"candidates"}
 
 
-def same_letter(printed: str, reported: str) -> bool:
+def same_symbol(printed: str, reported: str) -> bool:
     """Whether two names belong to one symbol: instances may list its values, and give it in units of something.
 
-    >>> same_letter("epsilon", "epsilons"), same_letter("C", "C/||u||"), same_letter("s", "sigma_g")
+    >>> same_symbol("epsilon", "epsilons"), same_symbol("C", "C/||u||"), same_symbol("s", "sigma_g")
     (True, True, False)
     """
     names = (printed, f"{printed}s", WRITTEN_OUT.get(printed, printed))
@@ -154,7 +154,7 @@ def explains(decimals: Sequence[Decimal], number: Number, settings: Collection[s
     equal = abs(number.value) == abs(float(first.printed))
     if not (equal or all(d.agrees(number.value) for d in decimals)):
         return False
-    if any(same_letter(d.letter, number.letter) for d in decimals):
+    if any(same_symbol(d.symbol, number.symbol) for d in decimals):
         return equal or not first.common
     return not first.common and _is_result(number, settings)
 
@@ -162,13 +162,13 @@ def explains(decimals: Sequence[Decimal], number: Number, settings: Collection[s
 def _checked(statement: Statement, evidence: Found) -> Iterator[tuple[str, Mapping[str, Any], set[str]]]:
     """The pieces of evidence in which a statement's numbers are searched, and the parts of them that are not
     results."""
-    for id_ in named_by(statement):
+    for id_ in cited_statements(statement):
         for piece in sorted(evidence.get(id_, ()), key=lambda piece: piece.get("verdict") != "violated"):
             if piece["check"] != "units":
                 yield id_, piece, _settings(id_, piece)
 
 
-def search(statement: Statement, decimals: Sequence[Decimal], evidence: Found) -> Source | None:
+def search(statement: Statement, decimals: Sequence[Decimal], evidence: Found) -> DecimalSource | None:
     """The first number that explains a decimal: an equal one of the evidence, else a line of the counterexample's
     script, else a rounded one of the evidence."""
     pieces = list(_checked(statement, evidence))
@@ -176,7 +176,7 @@ def search(statement: Statement, decimals: Sequence[Decimal], evidence: Found) -
     for id_, piece, settings in pieces:
         for number in values_of(piece):
             if explains(decimals, number, settings):
-                source = Source(id_, f"{piece['method']}: {piece['check']}", number.field, number.value)
+                source = DecimalSource(id_, f"{piece['method']}: {piece['check']}", number.field, number.value)
                 if abs(number.value) == abs(float(decimals[0].printed)):
                     return source
                 rounded = rounded or source
@@ -184,20 +184,20 @@ def search(statement: Statement, decimals: Sequence[Decimal], evidence: Found) -
         for number in _leaves("printed", _printed_by(e.cause.paper, e.cause.script)):
             equal = abs(number.value) == abs(float(decimals[0].printed))
             if equal or (not decimals[0].common and all(d.agrees(number.value) for d in decimals)):
-                return Source(statement.id, e.cause.script, number.field, number.value)
+                return DecimalSource(statement.id, e.cause.script, number.field, number.value)
     return rounded
 
 
 def open_decimals() -> Iterator[tuple[Statement, tuple[Decimal, ...]]]:
     """The decimals of the catalogue's text for which a source must be on record: neither computed nor given."""
     for statement in catalogue.all_statements():
-        known = {*computed(statement.paper), *given(statement.paper)}
+        known = {*computed(statement.paper), *known_decimals(statement.paper)}
         for printed, ways in occurrences(statement).items():
             if (statement.id, printed) not in known:
                 yield statement, ways
 
 
-def _number(source: Source, evidence: Found) -> tuple[Number, set[str]] | None:
+def _number(source: DecimalSource, evidence: Found) -> tuple[Number, set[str]] | None:
     """The content of a source's place in some evidence, and the parts that are not results; None where it is
     missing."""
     for found in evidence.get(source.statement, ()):
@@ -222,15 +222,15 @@ def moved(evidence: Found) -> list[str]:
     return told
 
 
-def _renewed(evidence: Found) -> tuple[dict[Key, Source], list[Key]]:
+def _renewed(evidence: Found) -> tuple[dict[Key, DecimalSource], list[Key]]:
     """A source for every open decimal: the one on record where it still applies, else the result of a search."""
     kept, missing = {}, []
     for statement, ways in open_decimals():
         key = statement.id, ways[0].printed
         old = recorded().get(key)
         found = None if old is None else _number(old, evidence)
-        if old is not None and found and old.statement in named_by(statement) and explains(ways, *found):
-            kept[key] = Source(old.statement, old.check, old.field, found[0].value)
+        if old is not None and found and old.statement in cited_statements(statement) and explains(ways, *found):
+            kept[key] = DecimalSource(old.statement, old.check, old.field, found[0].value)
         elif (new := search(statement, ways, evidence)) is not None:
             kept[key] = new
         else:

@@ -19,7 +19,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Performance, WorstCase
-from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.symbolic import enclosure
 
@@ -47,13 +47,13 @@ def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:
     They are named by the values that are PEPit expressions, and by the case's ``unit``; each is rounded down where it
     is not rational. Raises ValueError where a symbol has no value, and where the difference is not linear or has a
     constant but no unit."""
-    letters = letters_of(statement)
-    known = {k: v for k, v in case.values.items() if k.removesuffix(SQUARE) in letters}
-    numbers = {letters[k]: _rational(v) for k, v in known.items() if not _moves(v) and not k.endswith(SQUARE)}
-    roots = {letters[k.removesuffix(SQUARE)]: sp.sqrt(_rational(v)) for k, v in known.items() if _squared(k, v)}
+    symbols = symbols_of(statement)
+    known = {k: v for k, v in case.values.items() if k.removesuffix(SQUARE) in symbols}
+    numbers = {symbols[k]: _rational(v) for k, v in known.items() if not _moves(v) and not k.endswith(SQUARE)}
+    roots = {symbols[k.removesuffix(SQUARE)]: sp.sqrt(_rational(v)) for k, v in known.items() if _squared(k, v)}
     stands = {k: sp.Symbol(f"value_{i}", positive=True) for i, (k, v) in enumerate(known.items()) if _moves(v)}
     moving = {
-        letters[k.removesuffix(SQUARE)]: sp.sqrt(stand) if k.endswith(SQUARE) else stand for k, stand in stands.items()
+        symbols[k.removesuffix(SQUARE)]: sp.sqrt(stand) if k.endswith(SQUARE) else stand for k, stand in stands.items()
     }
     power = 2 if case.squared else 1
     difference = total(statement, "rhs") ** power - total(statement, "lhs") ** power
@@ -152,4 +152,4 @@ def arranged(statement: Statement, case: WorstCase, scaled: bool = True) -> Perf
         right.append(float(factor) * case.shift)
     nothing = 0.0 * next(iter(v for v in case.values.values() if _moves(v)))
     smaller, larger = (sum(terms[1:], terms[0]) if terms else nothing for terms in (left, right))
-    return Performance(case.problem, smaller, larger, case.what or statement.id, case.also)
+    return Performance(case.problem, smaller, larger, case.description or statement.id, case.also)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["get", "numbers", "put", "varied"]
+__all__ = ["get", "numbers", "set_value", "varied"]
 
-FIXED = ("lanes",)
+FIXED = ("replicates",)
 """Keys that say how an instance is sampled, not which instance it is."""
 MOST = 4096
 """The largest whole number of a variation, unless the instance had a larger one."""
@@ -44,7 +44,7 @@ def varied(instance: Mapping[str, Any], draw: random.Random) -> dict[str, Any]:
     places = list(numbers(instance))
     found: dict[str, Any] = _copied(instance)
     for place in draw.sample(places, min(len(places), draw.choice((1, 1, 2, 3)))):
-        put(found, place, _changed(get(found, place), place[-1], draw))
+        set_value(found, place, _changed(get(found, place), place[-1], draw))
     return found
 
 
@@ -87,6 +87,6 @@ def get(instance: Any, place: Sequence[Any]) -> Any:
     return instance
 
 
-def put(instance: Any, place: Sequence[Any], value: Any) -> None:
+def set_value(instance: Any, place: Sequence[Any], value: Any) -> None:
     """Sets the value at a place of an instance."""
     get(instance, place[:-1])[place[-1]] = value

@@ -163,10 +163,10 @@ def _attempt(statement: Statement, check: Check) -> dict[str, Any]:
         return Evidence(statement.id, check.method, check.name, "inconclusive", check.expected, told).to_json()
 
 
-def reads(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+def changes_evidence(previous: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Whether another right side changed a check's evidence."""
     kept = ("verdict", "reason", "lhs", "rhs", "ratio", "terms")
-    return any(before[key] != after[key] for key in kept)
+    return any(previous[key] != after[key] for key in kept)
 
 
 def margin(evidence: Mapping[str, Any], equality: bool) -> float | None:
@@ -195,7 +195,7 @@ def power_of(
     first = after.get(SHRINKAGES[0], {})
     has_formula = statement.sides is not None
     drawn = {key for key in found if methods.get(key[0]).simulates}
-    reading = drawn | {key for key, e in found.items() if key in first and reads(e, first[key])}
+    reading = drawn | {key for key, e in found.items() if key in first and changes_evidence(e, first[key])}
     spoken = [
         (e["ratio"], f"{method}: {name}")
         for (method, name), e in found.items()
@@ -233,8 +233,8 @@ def _noticed(statement: Statement, found: Found, after: Mapping[float, Found]) -
                 yield method, min(turned), name
 
 
-def _turned(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> bool:
-    return after is not None and after["verdict"] != before["verdict"]
+def _turned(previous: Mapping[str, Any], after: Mapping[str, Any] | None) -> bool:
+    return after is not None and after["verdict"] != previous["verdict"]
 
 
 def _short(value: float | None) -> float | None:
@@ -269,9 +269,9 @@ def measure(
 
                 def waiting(
                     part: float = (level + done / len(tasks)) / len(SHRINKAGES),
-                    what: str = f"{chosen[i].id}, its right side smaller by {100 * share:.3g} %",
+                    label: str = f"{chosen[i].id}, its right side smaller by {100 * share:.3g} %",
                 ) -> None:
-                    progress(part, what)
+                    progress(part, label)
 
                 after[i][share] = _next(ended, waiting)
             # A check that does not detect this share detects no smaller one.
@@ -302,14 +302,14 @@ _PLANTED: list[Statement] = []
 """The statements into which `measure` plants changes, for the processes made from this one."""
 
 
-def _turns(before: Found, after: Found) -> frozenset[tuple[str, str]]:
+def _turns(previous: Found, after: Found) -> frozenset[tuple[str, str]]:
     """The checks that detect a change, of each method those that are nearest to their bound. If these do not detect a
     smaller share, the others will not either."""
     ratios: dict[str, list[tuple[float, tuple[str, str]]]] = {}
     kept = set()
     for key, e in after.items():
-        if _turned(before.get(key, e), e):
-            ratio = before.get(key, e)["ratio"]
+        if _turned(previous.get(key, e), e):
+            ratio = previous.get(key, e)["ratio"]
             if ratio is None:
                 kept.add(key)
             else:

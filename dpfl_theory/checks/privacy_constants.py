@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpfl_theory.checks.evidence import Evidence, Interval
-from dpfl_theory.checks.privacy_points import outside, plain, ratio, rows, show, where
+from dpfl_theory.checks.privacy_points import outside, ratio, rows, show, to_json, where
 from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyPoint
 from dpfl_theory.statements.model import Check, Statement
 
@@ -49,12 +49,12 @@ def _stated(
     claim: ConstantClaim, statement: Statement, needed: Sequence[PrivacyPoint]
 ) -> tuple[str, str, Interval | None, float | None]:
     """A stated constant against the needed ones; instances outside the hypotheses decide nothing."""
-    inside = [p for p in needed if outside(statement, p.at) is None]
+    inside = [p for p in needed if outside(statement, p.instance) is None]
     if not inside:
         return "not-applicable", "no instance lies inside the hypotheses", None, None
     failing = [p for p in inside if p.low > p.claimed]
     worst = max(failing or inside, key=lambda p: ratio(p.low if failing else p.high, p.claimed))
-    found = f"{claim.constant} = {show(worst.low)} is needed at {where(worst.at)}"
+    found = f"{claim.constant} = {show(worst.low)} is needed at {where(worst.instance)}"
     if failing:
         verdict, reason = "violated", f"{found}, more than the stated {show(worst.claimed)}"
     elif claim.argument and all(p.high <= p.claimed < float("inf") for p in inside):
@@ -79,7 +79,7 @@ def _existence(
     kept = []
     for u, v in claim.candidates:
         escape = claim.escape(u, v)
-        told = outside(statement, escape.at)
+        told = outside(statement, escape.instance)
         if told is None and not 0 < escape.claimed < 1:
             told = f"delta = {show(escape.claimed)} does not lie in (0, 1)"
         if told is None and not escape.claimed < escape.low:
@@ -87,13 +87,13 @@ def _existence(
         if told is None:
             failing.append((escape, u, v))
         else:
-            kept.append(f"({u:g}, {v:g}): {told} (at {where(escape.at)})")
+            kept.append(f"({u:g}, {v:g}): {told} (at {where(escape.instance)})")
     table = [
         {
             "candidates": [u, v],
-            **{k: plain(x) for k, x in e.at.items()},
-            "claimed": plain(e.claimed),
-            "low": plain(e.low),
+            **{k: to_json(x) for k, x in e.instance.items()},
+            "claimed": to_json(e.claimed),
+            "low": to_json(e.low),
         }
         for e, u, v in failing
     ]
@@ -104,7 +104,7 @@ def _existence(
     found = (
         f"each of {len(failing)} pairs of constants fails inside the hypotheses, with the smallest margin "
         f"({u:g}, {v:g}): the true delta is at least {show(least.low)}, where {show(least.claimed)} is claimed, at "
-        f"{where(least.at)}"
+        f"{where(least.instance)}"
     )
     limits = Interval(float(least.low), float(least.low), float(least.high))
     if not claim.argument:

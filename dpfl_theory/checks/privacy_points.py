@@ -23,7 +23,7 @@ def decide(claim: PrivacyClaim, statement: Statement, check: Check) -> Evidence:
     points = tuple(claim.points())
     if not points:
         raise ValueError(f"{statement.id}: the check {check.name!r} built no point")
-    told = next((f"{text} (at {where(p.at)})" for p in points if (text := outside(statement, p.at))), None)
+    told = next((f"{text} (at {where(p.instance)})" for p in points if (text := outside(statement, p.instance))), None)
     if told is not None:
         return Evidence(
             statement.id, "privacy", check.name, "not-applicable", check.expected, told, instance=check.instance
@@ -58,15 +58,15 @@ def decide(claim: PrivacyClaim, statement: Statement, check: Check) -> Evidence:
             "argument": claim.proof if verdict == "holds" else None,
             "points": rows(points),
             "failing": len(failing),
-            "worst": {k: plain(v) for k, v in worst.at.items()},
+            "worst": {k: to_json(v) for k, v in worst.instance.items()},
         },
         device="cpu",
     )
 
 
-def outside(statement: Statement, at: Mapping[str, Any]) -> str | None:
+def outside(statement: Statement, instance: Mapping[str, Any]) -> str | None:
     """The first hypothesis that fails for these symbols, as a sentence, or None when all are met."""
-    missing = unmet(statement, at)
+    missing = unmet(statement, instance)
     return None if missing is None else missing[1]
 
 
@@ -94,7 +94,7 @@ def _reason(
     worst: PrivacyPoint,
 ) -> str:
     values = f"between {show(worst.low)} and {show(worst.high)}" if worst.low < worst.high else f"{show(worst.low)}"
-    at = f"{claim.quantity} is {values} at {where(worst.at)}, where {show(worst.claimed)} is claimed"
+    at = f"{claim.quantity} is {values} at {where(worst.instance)}, where {show(worst.claimed)} is claimed"
     if failing:
         return f"{len(failing)} of {len(points)} points fail; at the worst {at}"
     if len(certified) < len(points):
@@ -117,16 +117,16 @@ def rows(points: Sequence[PrivacyPoint]) -> list[dict[str, Any]]:
     """Points as plain data for notes; values that a float cannot hold are written out."""
     return [
         {
-            **{k: plain(v) for k, v in p.at.items()},
-            "claimed": plain(p.claimed),
-            "low": plain(p.low),
-            "high": plain(p.high),
+            **{k: to_json(v) for k, v in p.instance.items()},
+            "claimed": to_json(p.claimed),
+            "low": to_json(p.low),
+            "high": to_json(p.high),
         }
         for p in points
     ]
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """A value as JSON holds it: numbers that a float would turn into 0 or infinity become text.
 
     >>> import mpmath
@@ -153,10 +153,10 @@ def show(value: Any) -> str:
     return str(mpmath.nstr(number, 6))
 
 
-def where(at: Mapping[str, Any]) -> str:
+def where(instance: Mapping[str, Any]) -> str:
     """A point in words.
 
     >>> where({"epsilon": 1.5, "sampling": "full"})
     'epsilon = 1.5, sampling = full'
     """
-    return ", ".join(f"{k} = {show(v)}" for k, v in at.items())
+    return ", ".join(f"{k} = {show(v)}" for k, v in instance.items())

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpfl_theory import methods as known_methods
 from dpfl_theory import statements as catalogue
-from dpfl_theory.checks.cache import Place, kept, places, taken
+from dpfl_theory.checks.cache import Place, load_stored, places, store_evidence
 from dpfl_theory.checks.evidence import Evidence, EvidenceList, document, kind_of, statement_verdict
 from dpfl_theory.checks.execute import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
@@ -23,7 +23,7 @@ from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.processes import several, spread
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.power import Power
-from dpfl_theory.store import Ended, Store
+from dpfl_theory.store import Store, StoredResult
 
 __all__ = [
     "Report",
@@ -144,7 +144,7 @@ def run_plan(
     if budget is not None:
         settings = replace(settings, deadline=time.monotonic() + budget)
     where = places(pairs, settings, store, file)
-    found = {} if fresh else taken(where)
+    found = {} if fresh else load_stored(where)
     left = [i for i in range(len(pairs)) if i not in found]
     run = _run_spread if several(jobs, len(left)) else _run_here
     heard = _nothing if ended is None else ended
@@ -182,11 +182,11 @@ class _Work:
     file: Path | None
     ended: Callable[[int, Evidence], None]
 
-    def tell(self, number: int, end: Ended[Evidence]) -> None:
+    def report(self, number: int, end: StoredResult[Evidence]) -> None:
         """Pass the evidence on, and report why it could not be stored, if so."""
         self.ended(number, end.result)
         if self.store is not None:
-            self.store.tell(end.trouble)
+            self.store.report_problem(end.trouble)
 
 
 def settings_of(pairs: Sequence[Pair], alpha: float, seed: int, device: str) -> Settings:
@@ -214,14 +214,14 @@ def _run_here(work: _Work, progress: Progress | None) -> list[Evidence]:
     evidence = []
     for done, ((statement, c), place) in enumerate(zip(work.pairs, work.places)):
 
-        def tell(part: float, at: int = done, what: str = _label(statement, c)) -> None:
+        def tell(part: float, at: int = done, label: str = _label(statement, c)) -> None:
             if progress is not None:
-                progress(at, len(work.pairs), what, part)
+                progress(at, len(work.pairs), label, part)
 
         tell(0.0)
         own = replace(work.settings, progress=tell)
-        end = kept(place, run_one(statement, c, own), own)
-        work.tell(done, end)
+        end = store_evidence(place, run_one(statement, c, own), own)
+        work.report(done, end)
         evidence.append(end.result)
     return evidence
 
@@ -235,12 +235,12 @@ def _run_spread(work: _Work, progress: Progress | None) -> list[Evidence]:
         usual = expected_seconds(pairs)
         order.sort(key=lambda i: -usual[i])
 
-    def tell(left: list[int]) -> None:
+    def tell(remaining: list[int]) -> None:
         if progress is not None:
-            progress(len(pairs) - len(left), len(pairs), _label(*pairs[left[0]]), 0.0)
+            progress(len(pairs) - len(remaining), len(pairs), _label(*pairs[remaining[0]]), 0.0)
 
     pieces = work_of(tasks_of(pairs, work.file), work.settings, work.places)
-    return [end.result for end in spread(pieces, work.jobs, order, done=work.tell, waiting=tell)]
+    return [end.result for end in spread(pieces, work.jobs, order, done=work.report, waiting=tell)]
 
 
 def tasks_of(pairs: Sequence[Pair], file: Path | None = None) -> list[Task]:

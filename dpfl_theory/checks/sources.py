@@ -24,7 +24,7 @@ from dpfl_theory.store import Slot, Store
 from dpfl_theory.store.remote import parcels
 from dpfl_theory.store.slot import state_of
 
-__all__ = ["MEASURED", "Now", "Sources", "libraries", "sources"]
+__all__ = ["MEASURED", "CurrentSources", "Sources", "libraries", "sources"]
 
 MEASURED = ("power.json", "numbers.json", "expected_durations.json")
 """Data files that are written from evidence, so that no evidence depends on them."""
@@ -140,13 +140,13 @@ def _read(others: tuple[Path, ...]) -> Sources:
     return Sources(others=others)
 
 
-class Now:
+class CurrentSources:
     """The current dependencies of entries of a store, looked up once for all of them."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, ...], Sources] = {}
 
-    def gives(self, basis: Mapping[str, Any], parts: Mapping[str, Any]) -> bool:
+    def unchanged(self, basis: Mapping[str, Any], parts: Mapping[str, Any]) -> bool:
         """Whether the sources and versions that a `Slot` lists for a result are still the same."""
         folders = tuple(basis["folders"])
         if folders not in self._known:

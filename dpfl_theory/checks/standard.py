@@ -61,10 +61,10 @@ def standard(pairs: Sequence[tuple[Statement, Check]]) -> list[tuple[Statement, 
     return [(s, c) for s, c in pairs if c.name not in _file().get(s.id, {}).get(c.method, ())]
 
 
-def left_out(pairs: Iterable[tuple[Statement, Check]], kept: Iterable[tuple[Statement, Check]]) -> dict[str, int]:
+def left_out(pairs: Iterable[tuple[Statement, Check]], retained: Iterable[tuple[Statement, Check]]) -> dict[str, int]:
     """The number of planned checks of each statement that were left out; none of these numbers is 0."""
     counts = Counter(s.id for s, _ in pairs)
-    counts.subtract(s.id for s, _ in kept)
+    counts.subtract(s.id for s, _ in retained)
     return {id_: count for id_, count in counts.items() if count}
 
 

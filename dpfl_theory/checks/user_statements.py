@@ -17,14 +17,14 @@ from dpfl_theory.checks.evidence import HALF, Evidence
 from dpfl_theory.checks.power import margin, noticed_terms
 from dpfl_theory.statements.model import Statement
 
-__all__ = ["Noticed", "left_out", "noticed"]
+__all__ = ["Detected", "detected_by_checks", "undetected_terms"]
 
 LOOSE = 0.5
 """If no right side that is smaller by less than this share is detected, a factor 2 would not be detected."""
 
 
 @dataclass(frozen=True)
-class Noticed:
+class Detected:
     """The errors that the checks of a statement could detect.
 
     * ratio, ratio_by: the largest left/right of a check that compares the sides, is not vacuous and inside the
@@ -34,7 +34,7 @@ class Noticed:
     * terms: the share by which each single term could be smaller at most, and the check.
 
     A term is listed only where leaving it out would change the verdict of a run or of an exact check's tightest
-    instance. Nothing is known of the others (see `left_out`).
+    instance. Nothing is known of the others (see `undetected_terms`).
     """
 
     ratio: float | None
@@ -85,7 +85,7 @@ def _percent(share: float) -> str:
     return "any amount" if share < 5e-6 else f"{100 * share:.3g} %"
 
 
-def noticed(statement: Statement, evidence: Iterable[Evidence]) -> Noticed | None:
+def detected_by_checks(statement: Statement, evidence: Iterable[Evidence]) -> Detected | None:
     """The errors that these checks of a statement could detect; None for one without sides, or that they refute."""
     if statement.sides is None:
         return None
@@ -103,10 +103,10 @@ def noticed(statement: Statement, evidence: Iterable[Evidence]) -> Noticed | Non
         turned = [(found, _name(e)) for e in reading for found in _of_term(e, term, equality)]
         if turned:
             terms[term] = min(turned)
-    return Noticed(ratio, ratio_by, share, share_by, terms)
+    return Detected(ratio, ratio_by, share, share_by, terms)
 
 
-def left_out(statement: Statement, evidence: Iterable[Evidence]) -> list[str]:
+def undetected_terms(statement: Statement, evidence: Iterable[Evidence]) -> list[str]:
     """The terms of the right side whose absence no check that compares the sides would detect; empty for a right side
     of one term (see `dpfl_theory.checks.power.noticed_terms`).
     """

@@ -76,13 +76,13 @@ def _fit(statement: Statement, check: Check, built: Any) -> None:
     if isinstance(built, claims.Outcome):
         _outcome(built)
     if isinstance(built, claims.Experiment):
-        for name in ("rounds", "lanes"):
+        for name in ("rounds", "replicates"):
             if (told := _count(name, getattr(built, name))) is not None:
                 raise BuildError(told)
     if isinstance(built, (claims.Values, claims.WorstCase, claims.Experiment)):
-        values = built.letters if isinstance(built, claims.Values) else built.values
+        values = built.symbol_values if isinstance(built, claims.Values) else built.values
         problem = built.problem if isinstance(built, claims.Experiment) else None
-        _letters(statement, check, values, problem)
+        _symbols(statement, check, values, problem)
 
 
 def _outcome(built: claims.Outcome) -> None:
@@ -99,7 +99,7 @@ def _count(name: str, value: Any) -> str | None:
     return None if whole and int(value) >= 1 else f"{name} is {_shown(value)}: give a whole number of at least 1"
 
 
-def _letters(statement: Statement, check: Check, values: Any, problem: Any) -> None:
+def _symbols(statement: Statement, check: Check, values: Any, problem: Any) -> None:
     if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
         raise BuildError(f"the values of its symbols are {_shown(values)}: give a mapping of their names to numbers")
     for name, value in values.items():

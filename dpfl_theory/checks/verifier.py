@@ -43,7 +43,7 @@ class Form:
             raise ValueError("products are named by 0 <= i <= j, values by m >= 0")
         _require_rational((*self.products.values(), *self.values.values(), self.constant))
 
-    def at(self, gram: Matrix, values: Sequence[Fraction]) -> Fraction:
+    def evaluate(self, gram: Matrix, values: Sequence[Fraction]) -> Fraction:
         """Its value, for the inner products and the numbers that are given."""
         squares = sum((c * gram[i][j] for (i, j), c in self.products.items()), ZERO)
         return squares + sum((a * values[m] for m, a in self.values.items()), ZERO) + self.constant
@@ -139,14 +139,14 @@ def meets(conditions: Iterable[Form], points: Matrix, values: Sequence[Fraction]
     """Whether these points and numbers meet every condition."""
     _require_rational(values)
     gram = gram_of(points)
-    found = ((form.at(gram, values), form.equality) for form in conditions)
+    found = ((form.evaluate(gram, values), form.equality) for form in conditions)
     return all(value == 0 if equality else value <= 0 for value, equality in found)
 
 
 def refutes(left: Form, right: Form, conditions: Iterable[Form], points: Matrix, values: Sequence[Fraction]) -> bool:
     """Whether these points and numbers meet every condition and left > right there."""
     gram = gram_of(points)
-    return left.at(gram, values) > right.at(gram, values) and meets(conditions, points, values)
+    return left.evaluate(gram, values) > right.evaluate(gram, values) and meets(conditions, points, values)
 
 
 def _require_rational(numbers: Iterable[object]) -> None:

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpfl_theory import statements as catalogue
-from dpfl_theory.checks.cache import Place, kept
+from dpfl_theory.checks.cache import Place, store_evidence
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.execute import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.store import Ended
+from dpfl_theory.store import StoredResult
 from dpfl_theory.warned import recorded
 
 __all__ = ["Task", "name_of", "work_of"]
@@ -63,7 +63,7 @@ def name_of(statement: Statement, number: int, file: Path | None = None) -> Task
 
 def work_of(
     tasks: Sequence[Task], settings: Settings, places: Sequence[Place | None]
-) -> list[Callable[[], Ended[Evidence]]]:
+) -> list[Callable[[], StoredResult[Evidence]]]:
     """The function that another process calls for the evidence of each task, which it stores at once."""
     # Clocks that cannot be set start at a different time in each process on some systems.
     ends = None if settings.deadline is None else time.time() + settings.deadline - time.monotonic()
@@ -71,7 +71,7 @@ def work_of(
     return [functools.partial(_evidence, task, sent, ends, place) for task, place in zip(tasks, places, strict=True)]
 
 
-def _evidence(task: Task, settings: Settings, ends: float | None, place: Place | None) -> Ended[Evidence]:
+def _evidence(task: Task, settings: Settings, ends: float | None, place: Place | None) -> StoredResult[Evidence]:
     """A worker's part: the evidence of one task. ``ends``: the time of day after which no further work is started."""
     deadline = None if ends is None else time.monotonic() + ends - time.time()
     statement = task.find()
@@ -83,4 +83,4 @@ def _evidence(task: Task, settings: Settings, ends: float | None, place: Place |
     except Exception as error:
         told = f"the evidence of {task.statement}, check {check.name!r}, cannot be read by another process ({error})"
         raise InputError(f"{told}: return only numbers and text, or use `jobs=1`") from error
-    return kept(place, found, own)
+    return store_evidence(place, found, own)

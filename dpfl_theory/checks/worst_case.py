@@ -47,7 +47,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     inequalities: unless the `WorstCase` names the one that it is about, both are decided, and it holds if both do.
     """
     begun = time.perf_counter()
-    built = check.made(statement)
+    built = check.make(statement)
     if not check.part and not isinstance(built, WorstCase):
         raise ValueError(f"the check {check.name!r} gives its sides itself: give values of the symbols, or set part")
     missing = unmet(statement, built.values) if isinstance(built, WorstCase) else None
@@ -66,7 +66,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             found = replace(found, verdict=verdict, reason=f"{found.reason}; {why}: check it by exact")
         elif found.verdict != "violated":
             # Built again: PEPit numbers points globally, and the first problem has its normalisation by now.
-            converse = replace(check.made(statement), direction=">=")
+            converse = replace(check.make(statement), direction=">=")
             found = _both(found, _half(_one(statement, check, converse), ">="))
     return replace(found, seconds=time.perf_counter() - begun)
 
@@ -97,7 +97,7 @@ def _one(statement: Statement, check: Check, built: Performance | WorstCase) -> 
         if isinstance(built, WorstCase) and math.isnan(
             found.primal
         ):  # the solver gave up: it may succeed with sides of another scale
-            again = replace(check.made(statement), direction=built.direction)
+            again = replace(check.make(statement), direction=built.direction)
             performance = arranged(statement, again, scaled=False)
             found = solve(performance)
         also = {name: _also(statement, build) for name, build in performance.also.items()}
@@ -114,31 +114,32 @@ def _one(statement: Statement, check: Check, built: Performance | WorstCase) -> 
             f"whose {larger} side is not positive" if math.isinf(found.refuted) else f"with ratio {found.refuted:.7g}"
         )
         reason = (
-            f"{performance.what}: the worst ratio of the sides is {size}; a function of the class {where} meets all "
-            f"interpolation conditions in rational arithmetic, and its {smaller} side is the larger one"
+            f"{performance.description}: the worst ratio of the sides is {size}; a function of the class {where} "
+            f"meets all interpolation conditions in rational arithmetic, and its {smaller} side is the larger one"
         )
     elif found.proved:
         verdict = "holds"
         how = ", its coefficients rounded to double precision" if found.rounded else ""
         reason = (
-            f"{performance.what}: proved in rational arithmetic for all of the class{how}; worst ratio {found.dual:.7g}"
+            f"{performance.description}: proved in rational arithmetic for all of the class{how}; worst ratio "
+            f"{found.dual:.7g}"
         )
     elif found.guarantee <= 1.0 + SOLVER_TOLERANCE and small and found.signed:
         verdict = "holds"
         reason = (
-            f"{performance.what}: the dual value, its defects included, is {found.guarantee:.9g}, at most 1 within the "
-            f"solver's tolerance {SOLVER_TOLERANCE:g}"
+            f"{performance.description}: the dual value, its defects included, is {found.guarantee:.9g}, at most 1 "
+            f"within the solver's tolerance {SOLVER_TOLERANCE:g}"
         )
     elif found.guarantee <= 1.0 + SOLVER_TOLERANCE and small:
         verdict = "inconclusive"
         reason = (
-            f"{performance.what}: the {larger} side can be negative, where the worst ratio {found.dual:.7g} proves "
-            "nothing, and no counterexample was verified"
+            f"{performance.description}: the {larger} side can be negative, where the worst ratio {found.dual:.7g} "
+            "proves nothing, and no counterexample was verified"
         )
     else:
         verdict = "inconclusive"
         reason = (
-            f"{performance.what}: not solved (status {found.status}, primal {found.primal:.7g}, dual "
+            f"{performance.description}: not solved (status {found.status}, primal {found.primal:.7g}, dual "
             f"{found.guarantee:.7g}), and no counterexample was verified{_too_far_apart(performance)}"
         )
     return Evidence(
@@ -163,7 +164,7 @@ def _one(statement: Statement, check: Check, built: Performance | WorstCase) -> 
             "refuted_exactly": found.refuted is not None,
             "worst_function": found.worst,
             **({"worst_ratio_of": also} if also else {}),
-            **_kept(found, f"{performance.what}: the {smaller} side is at most the {larger} side"),
+            **_kept(found, f"{performance.description}: the {smaller} side is at most the {larger} side"),
         },
         device="cpu (Clarabel)",
     )

@@ -11,7 +11,7 @@ from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli._options import Device, Format, Seed, number, table
 from dpfl_theory.cli._output import laid_out
 from dpfl_theory.cli._parameters import number as parsed
-from dpfl_theory.console import Progress, choice, emit, parse_seed, say
+from dpfl_theory.console import Progress, choice, emit, parse_seed, print_message
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 
@@ -24,7 +24,9 @@ CONFIDENCE = 1.0 - 1e-6
 def audit(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Audits [default: all].")] = None,
     delta: Annotated[str, typer.Option(metavar="D", help="The delta of (epsilon, delta), in (0, 1).")] = "1e-3",
-    lanes: Annotated[str, typer.Option(metavar="N", help="Runs for each pair of neighbouring data sets.")] = "400000",
+    replicates: Annotated[
+        str, typer.Option(metavar="N", help="Runs for each pair of neighbouring data sets.")
+    ] = "400000",
     seed: Seed = "0",
     device: Device = "auto",
     format_: Format = "text",
@@ -47,9 +49,9 @@ def audit(
         if name not in known:
             raise unknown_name("audit", name, known)
     chosen, share = list(names or known), parsed("--delta", delta)
-    count = parsed("--lanes", lanes, whole=True)
+    count = parsed("--replicates", replicates, whole=True)
     if not isinstance(count, int) or count < 1000:
-        raise InputError(f"--lanes is {lanes}: give a whole number of at least 1000")
+        raise InputError(f"--replicates is {replicates}: give a whole number of at least 1000")
     if not 0 < share < 1:
         raise InputError(f"--delta is {delta}: it must lie in (0, 1)")
     if choice("device", device, DEVICES) == "cuda":
@@ -60,9 +62,9 @@ def audit(
             progress(done / len(chosen), name)
             confidence = 1.0 - (1.0 - CONFIDENCE) / len(chosen)
             found = known[name].run(
-                delta=share, lanes=count, seed=parse_seed(seed), confidence=confidence, device=device
+                delta=share, replicates=count, seed=parse_seed(seed), confidence=confidence, device=device
             )
-            setting = known[name].told().setting()
+            setting = known[name].mechanism_with_rounds().setting()
             rows += [{"audit": name, **_plain(result), "setting": setting} for result in found]
     violated = [row for row in rows if row["verdict"] == "violated"]
     document = {"schema": "dpfl-theory/audit/1", "delta": share, "confidence": CONFIDENCE, "audits": rows}
@@ -71,12 +73,23 @@ def audit(
         emit(text)
     else:
         write(target, text + "\n")
-        say(f"{len(rows)} audits, {len(violated)} above the certified limit: {target}")
+        print_message(f"{len(rows)} audits, {len(violated)} above the certified limit: {target}")
     return 1 if violated else 0
 
 
 def _plain(result: Any) -> dict[str, Any]:
-    kept = ("canary", "epsilon_low", "mu_low", "claimed", "claimed_mu", "verdict", "score", "reason", "lanes", "seed")
+    kept = (
+        "canary",
+        "epsilon_low",
+        "mu_low",
+        "claimed",
+        "claimed_mu",
+        "verdict",
+        "score",
+        "reason",
+        "replicates",
+        "seed",
+    )
     return {name: getattr(result, name) for name in (*kept, "seconds")}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfl_theory.atomic_io import writable, write
-from dpfl_theory.console import say
+from dpfl_theory.console import print_message
 from dpfl_theory.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,11 +49,13 @@ def write_certificates(target: Path, evidence: Sequence[Evidence]) -> None:
     certificates = of_evidence(e.to_json() for e in worst)
     without = {str(e.notes["no_certificate"]) for e in worst if "no_certificate" in e.notes}
     for why in sorted(without):
-        say(f"a proof has no certificate: {why}")
+        print_message(f"a proof has no certificate: {why}")
     if not certificates and not without:
-        say(f"none of {len(worst)} worst-case checks was proved in rational arithmetic: {target} is not written")
+        print_message(
+            f"none of {len(worst)} worst-case checks was proved in rational arithmetic: {target} is not written"
+        )
     elif not certificates:
-        say(f"there is no certificate: {target} is not written")
+        print_message(f"there is no certificate: {target} is not written")
     if not certificates:
         return
     for c in certificates:
@@ -63,5 +65,5 @@ def write_certificates(target: Path, evidence: Sequence[Evidence]) -> None:
     proved = len({(c["statement"], c["check"]) for c in certificates})
     count = f"{len(certificates)} certificate{'s' if len(certificates) > 1 else ''}"
     script = shlex.quote(str(SCRIPT))
-    say(f"{count}, of {proved} of {len(worst)} worst-case checks: {target}")
-    say(f"verify with: python {script} {shlex.quote(str(target))}")
+    print_message(f"{count}, of {proved} of {len(worst)} worst-case checks: {target}")
+    print_message(f"verify with: python {script} {shlex.quote(str(target))}")

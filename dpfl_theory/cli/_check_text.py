@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dpfl_theory.checks.evidence import Evidence
     from dpfl_theory.checks.runner import Report
 
-__all__ = ["DIFFERS", "UNDECIDED", "UNITS_ALONE", "UNITS_CHOSEN", "as_text", "shown", "why_unchecked"]
+__all__ = ["DIFFERS", "UNDECIDED", "UNITS_ALONE", "UNITS_CHOSEN", "as_text", "evidence_lines", "why_unchecked"]
 
 DIFFERS = "<- not as expected"
 UNDECIDED = "<- undecided"
@@ -34,7 +34,7 @@ def why_unchecked(statement: dict[str, Any]) -> str:
     return UNITS_CHOSEN if statement["expected"] == UNCHECKED else UNITS_ALONE
 
 
-def shown(evidence: Sequence[Evidence]) -> str:
+def evidence_lines(evidence: Sequence[Evidence]) -> str:
     """One line for each piece of evidence, and the reasons of unexpected verdicts."""
     from dpfl_theory.checks.evidence import HALF
 
@@ -51,7 +51,7 @@ def shown(evidence: Sequence[Evidence]) -> str:
 
 def as_text(report: Report, document: dict[str, Any]) -> str:
     """One line for each evidence, then each statement's verdict."""
-    from dpfl_theory.checks.evidence import UNCHECKED, in_short
+    from dpfl_theory.checks.evidence import UNCHECKED, summary_line
 
     verdicts = [("statement", "verdict", "expected", "methods", "")]
     for id_, s in document["summary"]["statements"].items():
@@ -60,8 +60,8 @@ def as_text(report: Report, document: dict[str, Any]) -> str:
     readings = [s.get("reading", "") for s in document["summary"]["statements"].values()]
     told = zip(table(verdicts).splitlines(), ["", *readings])
     named = "\n".join(f"{line}\n    read: {reading}" if reading else line for line, reading in told)
-    parts = [shown(report.evidence), named, *_noticed(document), *_sensitivity(report)]
-    parts.append(in_short(document["summary"]))
+    parts = [evidence_lines(report.evidence), named, *_noticed(document), *_sensitivity(report)]
+    parts.append(summary_line(document["summary"]))
     return "\n\n".join(parts)
 
 

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-__all__ = ["VERDICT_STYLES", "Line", "cut", "on_terminal", "painted", "width"]
+__all__ = ["VERDICT_STYLES", "Line", "colored", "cut", "on_terminal", "width"]
 
 Line = Sequence[tuple[str, str]]
 """Pieces of text, each with a style of the package rich, or an empty one."""
@@ -25,16 +25,16 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if on_terminal() else None
 
 
-def cut(text: str, most: int) -> str:
-    """Truncate a text that has more than ``most`` characters, with an ellipsis at its end.
+def cut(text: str, maximum: int) -> str:
+    """Truncate a text that has more than ``maximum`` characters, with an ellipsis at its end.
 
     >>> cut("SCAFFOLD", 8), cut("SCAFFOLD", 6)
     ('SCAFFOLD', 'SCAFF…')
     """
-    return text if len(text) <= most else text[: max(0, most - 1)] + "…"
+    return text if len(text) <= maximum else text[: max(0, maximum - 1)] + "…"
 
 
-def painted(lines: Sequence[Line]) -> str:
+def colored(lines: Sequence[Line]) -> str:
     """The lines as text: in colours on a terminal, unless the variable NO_COLOR is set; plain anywhere else."""
     if not on_terminal() or os.environ.get("NO_COLOR"):
         return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)

@@ -9,17 +9,17 @@ from typing import Any
 from dpfl_theory.atomic_io import write
 from dpfl_theory.cli._confirm import lines as confirmed
 from dpfl_theory.cli._recommend import certificate, number
-from dpfl_theory.console import option, say
+from dpfl_theory.console import option, print_message
 from dpfl_theory.errors import InputError
 
 __all__ = ["as_text", "draw", "kind_of", "numbers"]
 
 
-def numbers(given: Mapping[str, str | None]) -> dict[str, Any]:
+def numbers(options: Mapping[str, str | None]) -> dict[str, Any]:
     """The inputs as numbers; inputs that no comparison takes stay unchanged, and the comparison refuses them."""
     from dpfl_theory.recommend.run import KINDS
 
-    there = {name: text for name, text in given.items() if text is not None}
+    there = {name: text for name, text in options.items() if text is not None}
     return {name: number(option(name), text, KINDS[name]) if name in KINDS else text for name, text in there.items()}
 
 
@@ -33,11 +33,11 @@ def kind_of(picture: Path | None) -> str:
 
 def draw(document: Mapping[str, Any], picture: Path, kind: str) -> None:
     """Write the comparison's figure to a file."""
-    from dpfl_theory.recommend.figure import drawn
+    from dpfl_theory.recommend.figure import draw
     from dpfl_theory.report import style
 
-    write(picture, style.render(drawn(document))[kind])
-    say(f"figure: {picture}")
+    write(picture, style.render(draw(document))[kind])
+    print_message(f"figure: {picture}")
 
 
 def as_text(d: Mapping[str, Any]) -> str:
@@ -46,7 +46,7 @@ def as_text(d: Mapping[str, Any]) -> str:
 
 
 def _lines(d: Mapping[str, Any]) -> Iterator[str]:
-    from dpfl_theory.recommend.minimum_budget import told as would_help
+    from dpfl_theory.recommend.minimum_budget import describe_changes as would_help
 
     data, budget = d["data"], d["budget"]
     yield from _data_lines(data)

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-__all__ = ["ids", "methods", "of", "papers", "shown", "validations", "words"]
+__all__ = ["complete_from", "complete_shown", "ids", "methods", "papers", "validations", "words"]
 
 
-def _begin(incomplete: str, names: Iterable[str]) -> list[str]:
+def _with_prefix(incomplete: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-def of(names: Iterable[str]) -> Callable[[str], list[str]]:
+def complete_from(names: Iterable[str]) -> Callable[[str], list[str]]:
     """A completion to one of these names.
 
     >>> of(("holds", "violated"))("h")
@@ -20,7 +20,7 @@ def of(names: Iterable[str]) -> Callable[[str], list[str]]:
     """
 
     def complete(incomplete: str) -> list[str]:
-        return _begin(incomplete, names)
+        return _with_prefix(incomplete, names)
 
     return complete
 
@@ -29,39 +29,39 @@ def papers(incomplete: str) -> list[str]:
     """Complete ids of papers."""
     from dpfl_theory.statements.paper import known
 
-    return _begin(incomplete, known())
+    return _with_prefix(incomplete, known())
 
 
 def ids(incomplete: str) -> list[str]:
     """Complete ids of papers and statements."""
     from dpfl_theory.statements import known_ids
 
-    return [*papers(incomplete), *_begin(incomplete, sorted(known_ids()))]
+    return [*papers(incomplete), *_with_prefix(incomplete, sorted(known_ids()))]
 
 
 def methods(incomplete: str) -> list[str]:
     """Complete methods of checking."""
     from dpfl_theory.methods import known
 
-    return _begin(incomplete, known())
+    return _with_prefix(incomplete, known())
 
 
 def validations(incomplete: str) -> list[str]:
     """Complete validation scripts."""
     from dpfl_theory.validation.script import available
 
-    return _begin(incomplete, available())
+    return _with_prefix(incomplete, available())
 
 
 def words(incomplete: str) -> list[str]:
     """Complete arguments of `list`: kinds of items, papers, ids."""
     from dpfl_theory.inventory import kinds
 
-    return [*_begin(incomplete, kinds()), *ids(incomplete)]
+    return [*_with_prefix(incomplete, kinds()), *ids(incomplete)]
 
 
-def shown(incomplete: str) -> list[str]:
+def complete_shown(incomplete: str) -> list[str]:
     """Complete arguments of `show`: the singular of a kind of items, ids."""
     from dpfl_theory.inventory import kinds
 
-    return [*_begin(incomplete, (kind.one for kind in kinds().values())), *ids(incomplete)]
+    return [*_with_prefix(incomplete, (kind.one for kind in kinds().values())), *ids(incomplete)]

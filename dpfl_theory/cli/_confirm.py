@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.atomic_io import write
-from dpfl_theory.console import say
+from dpfl_theory.console import print_message
 
 __all__ = ["draw", "lines"]
 
@@ -21,7 +21,9 @@ def lines(d: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
     of = "not available" if found["statement"] is None else f"{found['statement']}, {found['bounds']}"
-    yield f"{found['algorithm']} around this choice, {found['lanes']} replicates with the same noise for each value"
+    yield (
+        f"{found['algorithm']} around this choice, {found['replicates']} replicates with the same noise for each value"
+    )
     yield f"bound: {of}"
     if found["why"] is not None:
         yield f"It does not apply to this choice: {found['why']}."
@@ -72,4 +74,4 @@ def draw(document: Mapping[str, Any], picture: Path, kind: str) -> None:
     from dpfl_theory.report import style
 
     write(picture, style.render(neighbourhoods(document["confirmed"]))[kind])
-    say(f"figure: {picture}")
+    print_message(f"figure: {picture}")

@@ -92,9 +92,9 @@ class Formula:
             root += PRECISION / 2
         return math.exp(root)
 
-    def _bound(self, mechanism: Mechanism, delta: float) -> noble2022.Bound:
+    def _bound(self, mechanism: Mechanism, delta: float) -> noble2022.PrivacyBound:
         given = self._given(mechanism, "noise_multiplier", "rounds")
-        found: noble2022.Bound = self._epsilon(**given, **self._fixed, delta=delta)
+        found: noble2022.PrivacyBound = self._epsilon(**given, **self._fixed, delta=delta)
         return found
 
     def _given(self, mechanism: Mechanism, *names: str) -> dict[str, Any]:

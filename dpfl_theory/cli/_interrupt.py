@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.console import Progress, emit, say
+from dpfl_theory.console import Progress, emit, print_message
 
 if TYPE_CHECKING:
     from dpfl_theory.checks.evidence import Evidence
@@ -24,12 +24,12 @@ class Partial:
         self,
         pairs: Sequence[Any],
         render: Callable[[Sequence[Evidence]], str] | None,
-        kept: bool,
+        retained: bool,
         progress: Progress,
     ) -> None:
         self.planned = len(pairs)
         self.render = render
-        self.kept = kept
+        self.kept = retained
         self.progress = progress
         self.found: dict[int, Evidence] = {}
 
@@ -37,7 +37,7 @@ class Partial:
         """Add the evidence of a finished check."""
         self.found[number] = evidence
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Show the available evidence, if parts may be shown, and report its number and how to continue."""
         self.progress.stop()
         found = dict(self.found)
@@ -49,6 +49,6 @@ class Partial:
             return
         if self.kept:
             left = self.planned - len(found)
-            say(f"{count} are finished and stored: the same command continues with the other {left}")
+            print_message(f"{count} are finished and stored: the same command continues with the other {left}")
         else:
-            say(f"{count} are finished; the store is off, so that the same command starts again")
+            print_message(f"{count} are finished; the store is off, so that the same command starts again")

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from dpfl_theory.cli import _color
-from dpfl_theory.console import emit, say
+from dpfl_theory.console import emit, print_message
 from dpfl_theory.inventory import Item, Kind, Parameter
 
 __all__ = ["list_items", "show_item"]
@@ -22,9 +22,9 @@ def list_items(kind: Kind, words: Sequence[str], format_: str) -> None:
     if format_ == "json":
         emit(json.dumps([item.to_json() for item in found], indent=1, ensure_ascii=False))
     else:
-        emit(_color.painted([*_table(kind, found, _color.width())]))
+        emit(_color.colored([*_table(kind, found, _color.width())]))
     if not found and words:
-        say(f"none of the {kind.name} has {' and '.join(map(repr, words))}: use fewer words")
+        print_message(f"none of the {kind.name} has {' and '.join(map(repr, words))}: use fewer words")
 
 
 def _has(item: Item, word: str) -> bool:
@@ -85,7 +85,7 @@ def show_item(kind: Kind, item: Item, format_: str) -> None:
             lines += _wrapped(row[3], start)
     if item.text:
         lines += [(), (("In full", "bold"),), *(((f"  {line}", ""),) for line in item.text.splitlines())]
-    emit(_color.painted(lines))
+    emit(_color.colored(lines))
 
 
 def _wrapped(text: str, start: str = "") -> list[_color.Line]:

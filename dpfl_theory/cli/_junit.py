@@ -37,12 +37,12 @@ def junit(document: Mapping[str, Any], why_unchecked: Callable[[dict[str, Any]],
     return text.getvalue().decode("utf-8")
 
 
-def _case(class_: str, name: str, seconds: float, agreement: str, told: str) -> junitparser.TestCase:
+def _case(class_: str, name: str, seconds: float, agreement: str, text: str) -> junitparser.TestCase:
     case = junitparser.TestCase(_legal(name), _legal(class_), round(seconds, 3))
     if agreement == "differs":
-        case.result = junitparser.Failure(_legal(told))
+        case.result = junitparser.Failure(_legal(text))
     elif agreement != "as expected":
-        case.result = junitparser.Skipped(_legal(told))
+        case.result = junitparser.Skipped(_legal(text))
     return case
 
 

@@ -14,7 +14,7 @@ from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.order import chapter
 from dpfl_theory.statements.power import recorded
 
-__all__ = ["WITH", "chosen", "lines"]
+__all__ = ["WITH", "lines", "matching"]
 
 WITH: dict[str, Callable[[Statement], bool]] = {
     "erratum": lambda s: s.erratum is not None,
@@ -37,7 +37,7 @@ class _Searched:
     text: str
 
     @classmethod
-    def of(cls, s: Statement) -> _Searched:
+    def from_statement(cls, s: Statement) -> _Searched:
         heading = paper.known()[s.paper].heading if s.paper in paper.known() else ""
         return cls(" ".join((s.id, s.kind, s.title, s.text, s.source.where, s.reading, heading)).casefold())
 
@@ -45,7 +45,7 @@ class _Searched:
         return word.casefold() in self.text
 
 
-def chosen(words: Sequence[str]) -> tuple[Statement, ...]:
+def matching(words: Sequence[str]) -> tuple[Statement, ...]:
     """The statements that match these words, in the order of the papers.
 
     They have any of the ids, patterns and papers among the words. Each of the other words is in the id, title, text,
@@ -59,7 +59,7 @@ def chosen(words: Sequence[str]) -> tuple[Statement, ...]:
     named = [word for word in words if word in known or is_pattern(word)]
     searched = [part for word in words if word not in named for part in word.split()]
     found = statements.select(tuple(named)) if named else everything
-    return statements.in_order(s for s in found if all(map(_Searched.of(s).has, searched)))
+    return statements.in_order(s for s in found if all(map(_Searched.from_statement(s).has, searched)))
 
 
 def marks(s: Statement) -> list[str]:

@@ -10,7 +10,7 @@ import typer
 
 from dpfl_theory import __version__
 from dpfl_theory.atomic_io import writable, write
-from dpfl_theory.console import say
+from dpfl_theory.console import print_message
 from dpfl_theory.errors import InputError
 
 __all__ = ["ci", "workflow"]
@@ -47,9 +47,9 @@ def ci(
     if target.exists() or target.is_symlink():
         raise InputError(f"{str(target)!r} exists already: choose another name with --output, or remove it")
     write(writable(target), workflow(package))
-    say(f"{target}: commit it; it runs the tests that 'pytest' finds in this repository")
+    print_message(f"{target}: commit it; it runs the tests that 'pytest' finds in this repository")
     if package == OWN:
-        say(
+        print_message(
             f"{OWN} is on no package index yet: commit its wheel in the folder wheels, or say with --package where pip "
             "finds it; 'python -m pip wheel --no-deps --wheel-dir wheels FOLDER' makes the wheel from a checkout"
         )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpfl_theory.atomic_io import writable, write
-from dpfl_theory.console import say
+from dpfl_theory.console import print_message
 from dpfl_theory.errors import InputError
 
 __all__ = ["examples", "folder"]
@@ -35,5 +35,5 @@ def examples(
         place = target / file.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)
         write(place, file.read_bytes())
-    say(f"{target}: {len(files)} files; the first lines of each state its purpose")
+    print_message(f"{target}: {len(files)} files; the first lines of each state its purpose")
     return 0

@@ -13,25 +13,25 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import Any
 
 from dpfl_theory.atomic_io import writable, write
-from dpfl_theory.console import QUIET_SECONDS, Progress, as_options, choice, emit, option, say
+from dpfl_theory.console import QUIET_SECONDS, Progress, as_options, choice, emit, option, print_message
 from dpfl_theory.errors import DpflError
 from dpfl_theory.timeout import TimeoutExceeded, at_most
 
-__all__ = ["Answer", "as_text", "busy", "laid_out", "plain_formula", "rounded", "within"]
+__all__ = ["Output", "as_text", "busy", "laid_out", "plain_formula", "rounded", "within"]
 
 DIGITS = 5
 WIDTH = 110
 ROUNDING = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN}
 
 
-class Answer:
+class Output:
     """The format and target of the output; invalid ones are refused before the work starts."""
 
     def __init__(self, format_: str, output: str | None) -> None:
         self.format = choice("format", format_, ("text", "json"))
         self.target = None if output is None else writable(output)
 
-    def give(self, document: Mapping[str, Any]) -> None:
+    def write(self, document: Mapping[str, Any]) -> None:
         """Write the document; numbers that are not finite become null, with a warning.
 
         The text shows limits. The quantity that the document names under ``given`` ("epsilon" or "delta") is shown
@@ -49,7 +49,7 @@ class Answer:
             emit(text)
         else:
             write(self.target, text + "\n")
-            say(f"{re.sub(' +', ' ', as_text(made).splitlines()[0])}: {self.target}")
+            print_message(f"{re.sub(' +', ' ', as_text(made).splitlines()[0])}: {self.target}")
 
 
 def _finite(value: Any, where: str, missing: list[str]) -> Any:
@@ -109,7 +109,7 @@ def rounded(value: float, direction: str = "nearest") -> str:
 
 def as_text(d: Mapping[str, Any]) -> str:
     """Lines of a name and its value."""
-    rows = [*_found(d), *_how(d)]
+    rows = [*_file_entries(d), *_how(d)]
     rows += [("note", text) for text in d.get("notes", [])] + [("warning", text) for text in d.get("warnings", [])]
     return laid_out(rows)
 
@@ -135,7 +135,7 @@ def laid_out(rows: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def _found(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _file_entries(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if "letter" in d:
         value, low = d[d["letter"]], d["low"]
         yield d["letter"], f"{rounded(value, 'up')} (certified; nothing below {rounded(low, 'down')} suffices)"

@@ -97,7 +97,7 @@ def _option(p: Parameter, known: tuple[str, ...]) -> inspect.Parameter:
     return inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
-def build(kind: type[Mechanism], given: Mapping[str, str | None], computed: str | None = None) -> Mechanism:
+def build(kind: type[Mechanism], options: Mapping[str, str | None], computed: str | None = None) -> Mechanism:
     """The mechanism with the parameters given as text, without the one that the command computes.
 
     Raises InputError for an option that the mechanism does not take, and for an invalid number.
@@ -106,7 +106,7 @@ def build(kind: type[Mechanism], given: Mapping[str, str | None], computed: str 
     names = {option(name): name for name in own}
     names |= {option(alias): name for alias, name in kind.aliases.items() if name != computed}
     values: dict[str, Any] = {}
-    for given_as, text in ((option(name), text) for name, text in given.items() if text is not None):
+    for given_as, text in ((option(name), text) for name, text in options.items() if text is not None):
         if given_as not in names:
             raise InputError(f"{kind.name} takes no {given_as}: it takes {', '.join(names)}")
         name = names[given_as]

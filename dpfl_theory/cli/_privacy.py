@@ -14,15 +14,15 @@ from dpfl_theory.cli import _complete
 from dpfl_theory.cli._audit import audit
 from dpfl_theory.cli._formulas import ACCOUNTANTS, TIGHT, Formula, accountant
 from dpfl_theory.cli._options import Format, table
-from dpfl_theory.cli._output import Answer, busy, within
+from dpfl_theory.cli._output import Output, busy, within
 from dpfl_theory.cli._parameters import build, number, parameters, with_options
-from dpfl_theory.console import choice, emit, option, parse_budget, say
+from dpfl_theory.console import choice, emit, option, parse_budget, print_message
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.privacy.accounting import useless
+from dpfl_theory.privacy.accounting import meaningless_epsilon
 from dpfl_theory.privacy.constants import PRESCRIPTIONS
 from dpfl_theory.privacy.mechanisms import RENAMED, Mechanism, get, mechanisms, renamed
 from dpfl_theory.privacy.mechanisms.base import OF
-from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_limits
+from dpfl_theory.privacy.pld import CertifiedInterval, delta_limits, epsilon_limits
 
 __all__ = ["commands"]
 
@@ -38,7 +38,7 @@ Algorithm = Annotated[
     typer.Option(
         metavar="A",
         help="The algorithm, one of those that `privacy list` shows.",
-        autocompletion=_complete.of(KNOWN),
+        autocompletion=_complete.complete_from(KNOWN),
     ),
 ]
 Iterations = Annotated[str | None, typer.Option(metavar="N", help="Another name for --rounds with dp-scaffnew.")]
@@ -106,7 +106,7 @@ def account(
     """
     given |= {"iterations": iterations, "steps": steps}
     kind = _kind("account", algorithm, {**given, "delta": delta, "epsilon": epsilon})
-    answer = Answer(format_, output)
+    answer = Output(format_, output)
     if (delta is None) == (epsilon is None):
         raise InputError("give either --delta or --epsilon; the other one is computed")
     mechanism = build(kind, given)
@@ -131,7 +131,7 @@ def account(
             raise InputError(f"the accountant {accountant_} computes epsilon for a given delta: give --delta")
         document |= _readings(mechanism, chosen, formula, document, "epsilon" if delta is not None else "delta")
     asked = "epsilon" if delta is None else "delta"
-    answer.give(
+    answer.write(
         {
             **document,
             **_sigma(mechanism, threshold),
@@ -167,7 +167,7 @@ def calibrate(
     """
     given |= {"iterations": iterations, "steps": steps}
     kind = _kind("calibrate", algorithm, {**given, "epsilon": epsilon, "delta": delta})
-    answer = Answer(format_, output)
+    answer = Output(format_, output)
     mechanism = build(kind, given, computed="noise_multiplier")
     mechanism.count("rounds")
     threshold, e, d = _positive("--clip", clip), number("--epsilon", epsilon), number("--delta", delta)
@@ -177,7 +177,7 @@ def calibrate(
         mechanism = mechanism.with_(noise_multiplier=z)
         document = _account(mechanism, formula, d)
         document |= _readings(mechanism, _chosen(given), formula, document, "epsilon", found="noise_multiplier")
-    answer.give(
+    answer.write(
         {
             "noise_multiplier": z,
             **_sigma(mechanism, threshold),
@@ -213,7 +213,7 @@ def rounds(
         --noise-multiplier 20 --epsilon 3 --delta 2.5e-6 --accountant noble2022
     """
     kind = _kind("rounds", algorithm, {**given, "epsilon": epsilon, "delta": delta})
-    answer = Answer(format_, output)
+    answer = Output(format_, output)
     mechanism = build(kind, given, computed="rounds")
     mechanism.value("noise_multiplier")
     mechanism = _converted(mechanism, multiplier_of)
@@ -230,7 +230,9 @@ def rounds(
         document["epsilon"] = {name: None if v is None else 0.0 for name, v in document["epsilon"].items()}
         document["mechanism"] = mechanism.describe()
         document["otherwise"], document["moments"] = [], None
-    answer.give({"rounds": found, **document, "accountant": accountant_, "given": "delta", **_old(algorithm, document)})
+    answer.write(
+        {"rounds": found, **document, "accountant": accountant_, "given": "delta", **_old(algorithm, document)}
+    )
 
 
 @app.command(context_settings=WIDE)
@@ -254,7 +256,7 @@ def constant(
       dpfl-theory privacy constant das2022.theorem3 --clients 100 \\
         --rounds 500 --epsilon 5 --delta 1e-6
     """
-    answer = Answer(format_, output)
+    answer = Output(format_, output)
     if id_ not in PRESCRIPTIONS:
         raise unknown_name("prescription", id_, PRESCRIPTIONS)
     kind = get(PRESCRIPTIONS[id_].algorithm)
@@ -264,8 +266,8 @@ def constant(
     with busy("constant"), within(parse_budget(budget)):
         document = privacy.constant(id_, epsilon=e, delta=d, **chosen).document()
     document["assumed"] = _assumed(mechanism, {*_chosen(given), "multiplier_of"})
-    warnings = list(useless(e, mechanism.protects))
-    answer.give({**document, "epsilon": e, "delta": d, "letter": PRESCRIPTIONS[id_].letter, "warnings": warnings})
+    warnings = list(meaningless_epsilon(e, mechanism.protects))
+    answer.write({**document, "epsilon": e, "delta": d, "letter": PRESCRIPTIONS[id_].symbol, "warnings": warnings})
 
 
 @app.command("list")
@@ -305,17 +307,17 @@ def _described(kind: type[Mechanism]) -> dict[str, Any]:
     }
 
 
-def _kind(command: str, algorithm: str, given: Mapping[str, str | None]) -> type[Mechanism]:
+def _kind(command: str, algorithm: str, options: Mapping[str, str | None]) -> type[Mechanism]:
     """The mechanism of this name; an old name is explained on stderr, with the command that may have been meant."""
     if algorithm not in RENAMED:
         return get(algorithm)
-    shown = {"sampling_rate": "256/60000", **{n: v for n, v in given.items() if v is not None}}
+    shown = {"sampling_rate": "256/60000", **{n: v for n, v in options.items() if v is not None}}
     if "rounds" in shown:
         shown["steps"] = shown.pop("rounds")
     known = ("sampling_rate", "noise_multiplier", "steps", "relation", "epsilon", "delta")
     words = [text for n in known if n in shown for text in (option(n), shlex.quote(shown[n]))]
-    say(f"dpfl-theory: warning: {renamed(algorithm)}")
-    say(
+    print_message(f"dpfl-theory: warning: {renamed(algorithm)}")
+    print_message(
         "dpfl-theory: for DP-SGD, with your batch over your number of records as the sampling rate: "
         f"dpfl-theory privacy {command} --algorithm poisson-gaussian {' '.join(words)}"
     )
@@ -327,9 +329,9 @@ def _old(algorithm: str, document: Mapping[str, Any]) -> dict[str, Any]:
     return {"warnings": [*document["warnings"], renamed(algorithm)]} if algorithm in RENAMED else {}
 
 
-def _chosen(given: Mapping[str, str | None], **more: str | None) -> set[str]:
+def _chosen(options: Mapping[str, str | None], **more: str | None) -> set[str]:
     """The names of the given options; a sigma also determines the noise to which it refers."""
-    names = {name for name, text in {**given, **more}.items() if text is not None}
+    names = {name for name, text in {**options, **more}.items() if text is not None}
     return names | ({"multiplier_of"} if "sigma" in names else set())
 
 
@@ -369,7 +371,7 @@ def _readings(
             entry["clause"] = f"of {OF[other.options['multiplier_of']]}"
             others.append({**entry, "options": {}, found: mechanism.value(found) / other.factor})
             continue
-        limits: Limits
+        limits: CertifiedInterval
         if asked == "epsilon":
             limits = epsilon_limits(other.event, document["delta"]["estimate"])
         else:

@@ -68,11 +68,11 @@ def with_inputs(known: Mapping[str, type[Setting]]) -> Callable[[F], F]:
     return decorate
 
 
-def parsed(kind: type[Setting], given: Mapping[str, str | None]) -> dict[str, Any]:
+def parsed(kind: type[Setting], options: Mapping[str, str | None]) -> dict[str, Any]:
     """Convert the inputs from text to numbers and words; InputError for one that the algorithm does not take."""
     told = {f.name: f.metadata for f in fields(kind)}
     found: dict[str, Any] = {}
-    for name, text in given.items():
+    for name, text in options.items():
         if text is None:
             continue
         if name not in told:

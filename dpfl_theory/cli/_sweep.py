@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.atomic_io import apart, writable
 from dpfl_theory.cli._options import number, table
 from dpfl_theory.cli._output import laid_out
-from dpfl_theory.console import emit, say
+from dpfl_theory.console import emit, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.sweep.table import Table, checked, of_rounds
@@ -24,7 +24,19 @@ _ROUNDS = 12
 """Rounds of a run that are shown."""
 _CELLS = 60
 """Cells of a sweep that are shown."""
-_APART = ("cell", "status", "cause", "problem", "algorithm", "rounds", "lanes", "seed", "delta", "epsilon", "privacy")
+_APART = (
+    "cell",
+    "status",
+    "cause",
+    "problem",
+    "algorithm",
+    "rounds",
+    "replicates",
+    "seed",
+    "delta",
+    "epsilon",
+    "privacy",
+)
 
 
 def give_schema(sweep: bool) -> None:
@@ -59,11 +71,11 @@ def seconds_of(text: str | None) -> float | None:
 def as_lines(found: Table) -> str:
     """Describe one run: its setting, its privacy cost, and its observables by round."""
     (row,) = found.rows
-    letters = ", ".join(f"{n} = {number(v)}" for n, v in row.items() if _is_letter(n, row))
+    parameters = ", ".join(f"{n} = {number(v)}" for n, v in row.items() if _is_symbol(n, row))
     rows = [
         ("problem", str(row["problem"])),
-        ("algorithm", f"{row['algorithm']}: {letters}"),
-        ("runs", f"{row['lanes']} replicates of {row['rounds']} rounds, seed {row['seed']}"),
+        ("algorithm", f"{row['algorithm']}: {parameters}"),
+        ("runs", f"{row['replicates']} replicates of {row['rounds']} rounds, seed {row['seed']}"),
     ]
     certified = row.get("epsilon")
     rows.append(("privacy", f"{certified:.5g} is the certified {row['privacy']}" if certified else str(row["privacy"])))
@@ -82,7 +94,7 @@ def as_lines(found: Table) -> str:
     return "\n".join([laid_out(rows), "", table([heading, *shown], right=range(len(heading)))])
 
 
-def _is_letter(name: str, row: Mapping[str, Any]) -> bool:
+def _is_symbol(name: str, row: Mapping[str, Any]) -> bool:
     """Whether a column is a hyper-parameter: observables have a column of errors, statements a colon."""
     derived = f"{name}_error" in row or name.endswith(("_error", "_average")) or ":" in name or "." in name
     return name not in (*_APART, "series") and not derived and isinstance(row[name], (int, float))
@@ -120,6 +132,6 @@ def _cell(value: Any) -> str:
 def tell_failures(found: Table) -> None:
     """Report the failed cells with their causes on stderr."""
     for row in found.failed[:20]:
-        say(f"cell {row['cell']} ({row['algorithm']} on {row['problem']}) failed: {row['cause']}")
+        print_message(f"cell {row['cell']} ({row['algorithm']} on {row['problem']}) failed: {row['cause']}")
     if len(found.failed) > 20:
-        say(f"... and {len(found.failed) - 20} more: the column cause has the reasons")
+        print_message(f"... and {len(found.failed) - 20} more: the column cause has the reasons")

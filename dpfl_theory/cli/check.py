@@ -15,7 +15,7 @@ from dpfl_theory import methods, statements
 from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._certificates import target_of, write_certificates
-from dpfl_theory.cli._check_text import as_text, shown, why_unchecked
+from dpfl_theory.cli._check_text import as_text, evidence_lines, why_unchecked
 from dpfl_theory.cli._interrupt import Partial
 from dpfl_theory.cli._options import (
     Device,
@@ -30,9 +30,9 @@ from dpfl_theory.cli._options import (
     parse_jobs,
     parse_limit,
 )
-from dpfl_theory.console import Progress, as_options, choice, emit, parse_alpha, parse_budget, parse_seed, say
+from dpfl_theory.console import Progress, as_options, choice, emit, parse_alpha, parse_budget, parse_seed, print_message
 from dpfl_theory.errors import InputError
-from dpfl_theory.interrupts import last_words
+from dpfl_theory.interrupts import on_interrupt
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.processes import on
 from dpfl_theory.statements.model import Check, Statement
@@ -118,7 +118,7 @@ def check(
         from dpfl_theory.checks import document as of_checks
 
         return give_schema(of_checks.schema)
-    from dpfl_theory.checks.evidence import exit_code, in_short
+    from dpfl_theory.checks.evidence import exit_code, summary_line
     from dpfl_theory.checks.runner import run_plan, suitable_jobs
     from dpfl_theory.store import reused
 
@@ -139,15 +139,17 @@ def check(
         chosen = _changed(changed_since, chosen, file)
     pairs = _planned(chosen, tuple(method or ()), smoke, standard)
     if not pairs and changed_since is not None:
-        say(f"nothing changed since {changed_since} on which these checks depend")
+        print_message(f"nothing changed since {changed_since} on which these checks depend")
     elif not pairs and smoke:
         raise InputError("none of these checks belongs to the smoke set: leave --smoke out")
     elif not pairs:
         raise InputError(f"no check of these statements uses the method {', '.join(method or ())}: leave --method out")
     proofs = target_of(certificate, output, pairs, reads=file)
     with on(scheduler), opened(store) as kept, Progress("check") as progress:
-        partial = Partial(pairs, shown if format_ == "text" and target is None else None, kept is not None, progress)
-        with last_words(partial.tell):
+        partial = Partial(
+            pairs, evidence_lines if format_ == "text" and target is None else None, kept is not None, progress
+        )
+        with on_interrupt(partial.report):
             report = run_plan(
                 pairs,
                 alpha=share,
@@ -163,25 +165,25 @@ def check(
                 ended=partial.add,
             )
     if kept is not None and report.reused:
-        say(as_options(reused(kept, report.reused, len(pairs), "checks")))
+        print_message(as_options(reused(kept, report.reused, len(pairs), "checks")))
     report = _with_import(report, counted(warned))
     begun = time.monotonic()
     if sensitivity:
         report = _with_power(report, chosen, processes)
     document = report.to_json()
     if file is not None:
-        from dpfl_theory.checks.hypothesis_boundaries import edges, untried
+        from dpfl_theory.checks.hypothesis_boundaries import edges, untested_text
         from dpfl_theory.report.user_statements import described
 
         own = [s for s in chosen if statements.file_of(s.id) is None]
         if sensitivity:
-            say("checking again without each term of the right sides")
+            print_message("checking again without each term of the right sides")
         document["own"] = described(own, report.evidence, planted=sensitivity, file=file)
         for s in own:
             near, about = edges(s), document["own"][s.id]
             about["edges"] = [edge.to_json() for edge in near]
             holds = document["summary"]["statements"][s.id]["verdict"] == "holds"
-            about["untried"] = untried(s, near, file, len(own)) if holds else None
+            about["untried"] = untested_text(s, near, file, len(own)) if holds else None
     if sensitivity:
         document["summary"]["seconds"] = round(report.seconds + time.monotonic() - begun, 3)
     if proofs is not None:
@@ -191,7 +193,7 @@ def check(
         emit(text)
     else:
         write(target, text if text.endswith("\n") else text + "\n")
-        say(f"{in_short(document['summary'])}: {target}")
+        print_message(f"{summary_line(document['summary'])}: {target}")
     return exit_code(document["summary"])
 
 
@@ -231,7 +233,7 @@ def _with_power(report: Report, chosen: Sequence[Statement], processes: int | No
     from dpfl_theory.checks.power import measure
     from dpfl_theory.kernels.threads import usable_cores
 
-    say("checking stronger statements: the right sides smaller by up to 99.9 %")
+    print_message("checking stronger statements: the right sides smaller by up to 99.9 %")
     jobs = usable_cores() if processes is None else processes
     with Progress("sensitivity") as progress:
         return replace(report, power=measure([e.to_json() for e in report.evidence], chosen, jobs, progress))

@@ -12,7 +12,7 @@ import typer
 
 from dpfl_theory.atomic_io import printed_aside, writable, write
 from dpfl_theory.cli._options import Format, Schema, Seed, give_schema, table
-from dpfl_theory.console import choice, emit, parse_alpha, parse_budget, parse_seed, say
+from dpfl_theory.console import choice, emit, parse_alpha, parse_budget, parse_seed, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.warned import counted, recorded
@@ -79,15 +79,15 @@ def conform(
 
     seconds = parse_budget(limit, "limit")
     target = None if output is None else writable(output, reads=(*_files(function), *_files(sampler)))
-    letters = dict(_assigned(text) for text in assignments or [])
+    parameters = dict(_assigned(text) for text in assignments or [])
     counts = {"clients": _whole("clients", clients), "runs": _whole("runs", runs)}
     if cohort is not None:
         counts["cohort"] = _whole("cohort", cohort)
-    keywords: dict[str, Any] = {**counts, "sampling": sampling, "relation": relation, **letters}
+    keywords: dict[str, Any] = {**counts, "sampling": sampling, "relation": relation, **parameters}
     share, number = parse_alpha(alpha), parse_seed(seed)
     try:
         verdict, text = _ended(
-            lambda: _found(function, as_, sampler, format_ == "json", alpha=share, seed=number, **keywords),
+            lambda: _report(function, as_, sampler, format_ == "json", alpha=share, seed=number, **keywords),
             120.0 if seconds is None else seconds,
         )
     except (TimeoutExceeded, WorkerDied) as error:
@@ -96,7 +96,7 @@ def conform(
         emit(text)
     else:
         write(target, text + "\n")
-        say(f"{verdict}: {target}")
+        print_message(f"{verdict}: {target}")
     return CODES[verdict]
 
 
@@ -123,7 +123,7 @@ def _ended(work: Callable[[], tuple[str, str]], seconds: float) -> tuple[str, st
         return within()
 
 
-def _found(function: str, as_: str, sampler: str | None, whole: bool, **keywords: Any) -> tuple[str, str]:
+def _report(function: str, as_: str, sampler: str | None, whole: bool, **keywords: Any) -> tuple[str, str]:
     """The verdict on a named function, and the report: with ``whole`` as JSON, else in words."""
     from dpfl_theory.conform.loading import function_named
     from dpfl_theory.conform.run import conform as test
@@ -175,5 +175,5 @@ def _list(format_: str) -> None:
         for x in found
     ]
     emit(table([("algorithm", "sampling", "parameters", "known faults", "printed in"), *rows], right=(3,)))
-    named = [(x.letter, ", ".join(x.also) or "-", x.meaning, ", ".join(x.algorithms)) for x in names()]
+    named = [(x.name, ", ".join(x.also) or "-", x.meaning, ", ".join(x.algorithms)) for x in names()]
     emit("\n" + table([("parameter", "a function may also call it", "meaning", "in"), *named]))

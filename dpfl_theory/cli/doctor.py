@@ -85,9 +85,9 @@ def _threads() -> dict[str, Any]:
 def _devices() -> dict[str, str]:
     try:
         from dpfl_theory.kernels import select
-        from dpfl_theory.kernels.cuda import why_not
+        from dpfl_theory.kernels.cuda import unavailable_reason
 
-        reason = why_not()
+        reason = unavailable_reason()
         return {
             "cpu": select("cpu").description,
             "cuda": select("cuda").description if reason is None else f"not usable: {reason}",

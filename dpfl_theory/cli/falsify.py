@@ -13,7 +13,7 @@ from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._options import Device, Format, Schema, Seed, give_schema, parse_limit
 from dpfl_theory.cli._resolve import one_statement
-from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say
+from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.warned import counted, recorded
@@ -86,7 +86,7 @@ def falsify(
         emit(text)
     else:
         write(target, text + "\n")
-        say(f"{_verdict(document)}: {target}")
+        print_message(f"{_verdict(document)}: {target}")
     if found.evidence.verdict == "violated":
         return 0 if statement.expected == "violated" else 1
     return 3 if found.suspicious else 0

@@ -12,7 +12,7 @@ import typer
 from dpfl_theory import inventory, methods
 from dpfl_theory.cli import _color, _complete, _inventory, _listing
 from dpfl_theory.cli._options import Format
-from dpfl_theory.console import choice, emit, say
+from dpfl_theory.console import choice, emit, print_message
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.numerals import number_of
 from dpfl_theory.statements import papers
@@ -37,14 +37,16 @@ def list_(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(metavar="K", help=f"Only this kind: {', '.join(KINDS)}.", autocompletion=_complete.of(KINDS)),
+        typer.Option(
+            metavar="K", help=f"Only this kind: {', '.join(KINDS)}.", autocompletion=_complete.complete_from(KINDS)
+        ),
     ] = None,
     expected: Annotated[
         str | None,
         typer.Option(
             metavar="V",
             help=f"Only this recorded verdict: {', '.join(EXPECTED)}.",
-            autocompletion=_complete.of(EXPECTED),
+            autocompletion=_complete.complete_from(EXPECTED),
         ),
     ] = None,
     provenance: Annotated[
@@ -52,7 +54,7 @@ def list_(
         typer.Option(
             metavar="P",
             help=f"Only statements that are {', '.join(PROVENANCES)}.",
-            autocompletion=_complete.of(PROVENANCES),
+            autocompletion=_complete.complete_from(PROVENANCES),
         ),
     ] = None,
     method: Annotated[
@@ -66,7 +68,9 @@ def list_(
     grade: Annotated[
         str | None,
         typer.Option(
-            metavar="G", help=f"Only errata of this grade: {', '.join(GRADES)}.", autocompletion=_complete.of(GRADES)
+            metavar="G",
+            help=f"Only errata of this grade: {', '.join(GRADES)}.",
+            autocompletion=_complete.complete_from(GRADES),
         ),
     ] = None,
     with_: Annotated[
@@ -75,7 +79,7 @@ def list_(
             "--with",
             metavar="WHAT",
             help=f"Only those with an {', or that are a '.join(('erratum, a remark', 'reading'))}; may be repeated.",
-            autocompletion=_complete.of(_listing.WITH),
+            autocompletion=_complete.complete_from(_listing.WITH),
         ),
     ] = None,
     power_below: Annotated[
@@ -125,7 +129,7 @@ def list_(
     grade = grade and choice("grade", grade, tuple(GRADES))
     found = [
         s
-        for s in _listing.chosen(given)
+        for s in _listing.matching(given)
         if all(v in (None, getattr(s, n)) for n, v in wanted.items())
         and all(m in s.methods for m in method or ())
         and all(_listing.WITH[what](s) for what in with_ or ())
@@ -135,15 +139,15 @@ def list_(
     if format_ == "json":
         emit(json.dumps([s.summary() for s in found], indent=1, ensure_ascii=False))
     else:
-        emit(_color.painted(_listing.lines(found, _color.width())))
+        emit(_color.colored(_listing.lines(found, _color.width())))
     if not found and given:
         told = " and ".join(map(repr, given))
-        meant = _meant(given)
+        meant = _suggestion(given)
         use = f"did you mean '{meant}'?" if meant else "use fewer words"
-        say(f"no statement has {told} in its id, title, text, authors or paper: {use}")
+        print_message(f"no statement has {told} in its id, title, text, authors or paper: {use}")
 
 
-def _meant(words: list[str]) -> str:
+def _suggestion(words: list[str]) -> str:
     """The command with the probably intended first word: a kind of items, a paper or a kind of statements; empty where
     none is near."""
     from difflib import get_close_matches

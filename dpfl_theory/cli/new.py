@@ -10,7 +10,7 @@ import typer
 from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli._new_ci import ci
 from dpfl_theory.cli._new_examples import examples
-from dpfl_theory.console import say
+from dpfl_theory.console import print_message
 from dpfl_theory.errors import InputError
 
 app = typer.Typer()
@@ -43,5 +43,5 @@ def theorem(
         raise InputError(f"{str(target)!r} exists already: choose another name, or --output")
     text = text.replace(file, target.name)
     write(writable(target), text)
-    say(f"{target}: check it with 'dpfl-theory check --file {target}'")
+    print_message(f"{target}: check it with 'dpfl-theory check --file {target}'")
     return 0

@@ -11,7 +11,7 @@ import typer
 from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli._options import Device, Seed, parse_limit
 from dpfl_theory.cli._resolve import one_statement
-from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_seed, say
+from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_seed, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.numerals import number_of
@@ -57,7 +57,7 @@ def plot(
     """Plot a bound, its terms and the measured left side over a symbol; also write CSV and JSON."""
     from dpfl_theory.checks.curve import check_of, curve
     from dpfl_theory.checks.settings import Settings
-    from dpfl_theory.report.curve import as_csv, as_json, drawn
+    from dpfl_theory.report.curve import as_csv, as_json, draw
     from dpfl_theory.report.style import render
 
     if not over:
@@ -78,11 +78,11 @@ def plot(
         found = curve(statement, chosen, over, values, Settings(number, share, device, limit=most), progress)
     if not any(p.drawn for p in found.points):
         raise InputError(f"no value of {over} gives two numbers to draw: {found.points[0].evidence.reason}")
-    write(target, render(drawn(found))[target.suffix[1:]])
+    write(target, render(draw(found))[target.suffix[1:]])
     write(target.with_suffix(".csv"), as_csv(found))
     write(target.with_suffix(".json"), as_json(found))
-    emit(_told(found))
-    say(f"{target}, {target.with_suffix('.csv').name}, {target.with_suffix('.json').name}")
+    emit(_curve_text(found))
+    print_message(f"{target}, {target.with_suffix('.csv').name}, {target.with_suffix('.json').name}")
     return 0
 
 
@@ -90,7 +90,7 @@ def _on(check: Check, data: str, clients: str | None, ridge: str) -> Check:
     """The check on the user's own records, where its build takes a problem."""
     from dataclasses import replace
 
-    from dpfl_theory.recommend.data import Source
+    from dpfl_theory.recommend.data import DataSource
 
     on = getattr(check.build, "on", None)
     if on is None or check.method != "monte-carlo":
@@ -101,22 +101,22 @@ def _on(check: Check, data: str, clients: str | None, ridge: str) -> Check:
     weight = number_of("--ridge", ridge)
     if math.isnan(weight):
         raise InputError(f"--ridge is {ridge!r}: give a number of at least 0")
-    problem = Source(data, ridge=weight).problem(None if clients is None else int(clients))
+    problem = DataSource(data, ridge=weight).problem(None if clients is None else int(clients))
     return replace(check, build=on(problem))
 
 
-def _told(found: Curve) -> str:
+def _curve_text(found: Curve) -> str:
     from dpfl_theory.cli._options import number, table
 
-    rows = [(found.letter, "verdict", "left side", "low", "high", "bound", "ratio")]
+    rows = [(found.symbol, "verdict", "left side", "low", "high", "bound", "ratio")]
     for p in found.points:
         e = p.evidence
         limits = ("-",) * 3 if e.lhs is None else (number(e.lhs.estimate), number(e.lhs.low), number(e.lhs.high))
-        rows.append((number(p.letter), e.verdict, *limits, number(e.rhs), number(e.ratio)))
+        rows.append((number(p.symbol_value), e.verdict, *limits, number(e.rhs), number(e.ratio)))
     out = [p for p in found.points if p.outside]
     parts = [table(rows, right=(0, 2, 3, 4, 5, 6))]
     if out:
-        edges = [f"{found.letter} = {number(found.edges[i])}" for i in sorted(found.edges)]
+        edges = [f"{found.symbol} = {number(found.edges[i])}" for i in sorted(found.edges)]
         at = f"; the edge is at {' and '.join(edges)}" if edges else ""
         parts.append(f"{len(out)} of {len(found.points)} values are outside: {out[0].evidence.reason}{at}")
     return "\n\n".join(parts)

@@ -13,7 +13,7 @@ from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._options import Format, Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
 from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
-from dpfl_theory.console import Progress, as_options, choice, emit, say
+from dpfl_theory.console import Progress, as_options, choice, emit, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.processes import on
 from dpfl_theory.recommend import BEST, get, rules, settings
@@ -35,7 +35,7 @@ def recommend(
         typer.Option(
             metavar="A",
             help=f"The algorithm: {', '.join(KNOWN)}. Without it all private ones are compared.",
-            autocompletion=_complete.of(KNOWN),
+            autocompletion=_complete.complete_from(KNOWN),
         ),
     ] = None,
     data: Annotated[
@@ -174,7 +174,7 @@ def _say_reused(reuse: Reuse) -> None:
     from dpfl_theory.store import reused
 
     if reuse.store is not None and reuse.taken:
-        say(as_options(reused(reuse.store, reuse.taken, reuse.asked, "results of runs")))
+        print_message(as_options(reused(reuse.store, reuse.taken, reuse.requested, "results of runs")))
 
 
 def _give(document: dict[str, Any], form: str, as_lines: Any, target: Path | None, said: str) -> None:
@@ -185,4 +185,4 @@ def _give(document: dict[str, Any], form: str, as_lines: Any, target: Path | Non
         emit(text)
     else:
         write(target, text + "\n")
-        say(f"{said}: {target}")
+        print_message(f"{said}: {target}")

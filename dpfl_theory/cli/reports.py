@@ -29,7 +29,7 @@ from dpfl_theory.cli._options import (
     opened,
     parse_jobs,
 )
-from dpfl_theory.console import choice, emit, parse_alpha, parse_seed, say
+from dpfl_theory.console import choice, emit, parse_alpha, parse_seed, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.processes import on
@@ -111,7 +111,7 @@ def reproduce(
     from dpfl_theory.checks.runner import plan
     from dpfl_theory.reproduce import reproduce as run
     from dpfl_theory.validation.batch import default_jobs
-    from dpfl_theory.validation.run_record import Run
+    from dpfl_theory.validation.run_record import RunOptions
 
     context = validation.Context(
         validation.profile_of(full, paper), parse_seed(seed), choice("device", device, DEVICES)
@@ -122,7 +122,7 @@ def reproduce(
     scripts = [validation.load(path, place) for path in validation.available(place).values()]
     pairs = plan(statements.all_statements())
     with on(scheduler) as workers, opened(store) as kept:
-        return run(pairs, scripts, Run(context, target, kept, fresh), alpha=share, jobs=workers or processes)
+        return run(pairs, scripts, RunOptions(context, target, kept, fresh), alpha=share, jobs=workers or processes)
 
 
 @app.command()
@@ -167,7 +167,7 @@ def report(
         )
     code = 0 if file is None else _checked(file, target, store=store, fresh=fresh, **given)
     with opened(store) as kept:
-        page = build(target, say, scripts=scripts, store=kept, fresh=fresh)
+        page = build(target, print_message, scripts=scripts, store=kept, fresh=fresh)
     emit(str(page))
     return code
 
@@ -200,14 +200,14 @@ def errata(
     """Write the report to a paper's authors: causes, errata, remarks, typos, as the catalogue records them. `md` is the
     whole report, `text` a short form; the command `report` shows it with the evidence."""
     from dpfl_theory import statements
-    from dpfl_theory.report.author_report import letter
+    from dpfl_theory.report.author_report import author_report
     from dpfl_theory.report.author_report_text import as_markdown, as_text
 
     render = {"text": as_text, "md": as_markdown, "json": _as_json}[choice("format", format_, ("text", "md", "json"))]
     known = statements.papers()
     if paper not in known and paper.partition(".")[0] in known:
         raise InputError(f"{paper!r} is a statement, but errata are listed by paper: give {paper.partition('.')[0]}")
-    emit(render(letter(paper)).rstrip("\n"))
+    emit(render(author_report(paper)).rstrip("\n"))
 
 
 def _as_json(written: Mapping[str, Any]) -> str:

@@ -30,7 +30,7 @@ def show(
         typer.Argument(
             metavar="ID...",
             help="Statements, as `list` shows them; or a kind and a name.",
-            autocompletion=_complete.shown,
+            autocompletion=_complete.complete_shown,
         ),
     ],
     format_: Format = "text",
@@ -136,8 +136,8 @@ def _as_text(d: Mapping[str, Any]) -> str:
     if d["lhs"] or d["rhs"]:
         parts += _block("Left side", d["lhs"].items())
         parts += _block(f"{d['relation']}  right side, the sum of", d["rhs"].items())
-    letters = [(s["name"], f"[{s['unit']}]", s["meaning"]) for s in (*d["symbols"], *d["expectations"])]
-    parts += _block("Symbols", letters)
+    symbols = [(s["name"], f"[{s['unit']}]", s["meaning"]) for s in (*d["symbols"], *d["expectations"])]
+    parts += _block("Symbols", symbols)
     parts += _block("Assumptions", [(a,) for a in d["assumptions"]])
     parts += _block("Prescription", [(f"{name} = {formula}",) for name, formula in d["prescription"].items()])
     checks = [(c["method"], c["name"], _remarks(c)) for c in d["checks"]]
@@ -162,7 +162,7 @@ def _remarks(check: Mapping[str, Any]) -> str:
 def _erratum_rows(erratum: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, told in erratum.items():
         if key == "effect":
-            yield key, Effect(**told).said
+            yield key, Effect(**told).statement
         elif key == "survives":
             yield from ((key, f"{id_}: {why}") for id_, why in told.items())
         elif told:

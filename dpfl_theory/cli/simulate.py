@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpfl_theory.console import Progress, emit, say, time_left
+from dpfl_theory.console import Progress, emit, print_message, time_left
 
 app = typer.Typer()
 
@@ -35,11 +35,11 @@ def simulate(
     if schema:
         _sweep.give_schema(sweep=False)
         return 0
-    from dpfl_theory.sweep.config import read, settled
+    from dpfl_theory.sweep.config import read, with_assignments
     from dpfl_theory.sweep.run import planned, single
 
     seconds = _sweep.seconds_of(limit)
-    settings = settled(read(config), assignments or [])
+    settings = with_assignments(read(config), assignments or [])
     design = planned(settings, config or "the configuration", sweep=False)
     target = _sweep.target_of(output, ".", config, design)
     doing = f"{design.cells[0].common.rounds} rounds"
@@ -56,6 +56,6 @@ def simulate(
             found = single(design, progress=tell)
     emit(_sweep.as_lines(found))
     if target is not None:
-        say(f"written: {', '.join(map(str, found.write(target)))}")
+        print_message(f"written: {', '.join(map(str, found.write(target)))}")
     _sweep.tell_failures(found)
     return 1 if found.failed else 0

@@ -11,7 +11,7 @@ import typer
 
 from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli._options import Kept, table
-from dpfl_theory.console import choice, emit, say
+from dpfl_theory.console import choice, emit, print_message
 from dpfl_theory.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ About = Annotated[str | None, typer.Option(metavar="GLOB", help="Only entries wi
 def ls(kind: Kind = None, about: About = None, store: Kept = None) -> int:
     """List the entries: time, kind, size, name, and the first digits of the key."""
     rows = [("stored", "kind", "bytes", "key", "about")]
-    with _there(store) as kept:
+    with _existing(store) as kept:
         for e in kept.entries(_kind(kind), about):
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(e.stored))
             rows.append((when, e.kind, str(len(e.text.encode("utf-8", "replace"))), e.key[:12], e.about))
     emit(table(rows, right=(2,)))
-    say(f"{len(rows) - 1} {'entry' if len(rows) == 2 else 'entries'} in {kept.path}")
+    print_message(f"{len(rows) - 1} {'entry' if len(rows) == 2 else 'entries'} in {kept.path}")
     return 0
 
 
@@ -50,13 +50,13 @@ def export(
     """Write entries as lines of JSON, for a merge elsewhere; altered entries are left out."""
     from dpfl_theory.store.entries import to_lines
 
-    with _there(store) as kept:
+    with _existing(store) as kept:
         target = writable(Path(file), reads=(kept.path,))
         found = list(kept.entries(_kind(kind), about))
     sound = [e for e in found if e.sound]
     write(target, "".join(f"{line}\n" for line in to_lines(sound)))
     left = f", {len(found) - len(sound)} that were altered are left out" if len(sound) < len(found) else ""
-    say(f"{len(sound)} entries of {kept.path}{left}: {target}")
+    print_message(f"{len(sound)} entries of {kept.path}{left}: {target}")
     return 0
 
 
@@ -90,7 +90,7 @@ def merge(
         if kept.trouble:
             return 5
     left = f", {len(found) - len(sound)} were altered and are left out" if len(sound) < len(found) else ""
-    say(f"{new} of {len(found)} entries are new{left}: {own}")
+    print_message(f"{new} of {len(found)} entries are new{left}: {own}")
     return 0
 
 
@@ -102,7 +102,7 @@ def verify(store: Kept = None) -> int:
     """
     from dpfl_theory.store import KINDS
 
-    with _there(store) as kept:
+    with _existing(store) as kept:
         states = _states(kept)
     words = ("current", "old", "altered")
     rows: list[tuple[str, ...]] = [("kind", *words)]
@@ -124,15 +124,15 @@ def prune(
 ) -> int:
     """Remove entries that no command would use: those of other code or versions, and altered ones."""
     before = _before(older_than)
-    with _there(store) as kept:
+    with _existing(store) as kept:
         states = _states(kept)
         gone = [e.key for e, state in states if state != "current" or e.stored <= before]
         kept.remove(gone)
-    say(f"{len(gone)} of {len(states)} entries deleted: {kept.path}")
+    print_message(f"{len(gone)} of {len(states)} entries deleted: {kept.path}")
     return 0
 
 
-def _there(store: str | None) -> Store:
+def _existing(store: str | None) -> Store:
     """The requested store, which must exist; a damaged one stays unchanged."""
     from dpfl_theory.store import Store, place
 
@@ -156,17 +156,17 @@ def _states(store: Store) -> list[tuple[Entry, str]]:
     """
     import json
 
-    from dpfl_theory.checks.sources import Now
+    from dpfl_theory.checks.sources import CurrentSources
     from dpfl_theory.store import key
 
-    now = Now()
+    now = CurrentSources()
 
     def state(entry: Entry) -> str:
         try:
             made = json.loads(entry.text)
             if key(entry.kind, made["parts"]) != entry.key:
                 return "altered"
-            return "current" if now.gives(made["basis"], made["parts"]) else "old"
+            return "current" if now.unchanged(made["basis"], made["parts"]) else "old"
         except (ValueError, KeyError, TypeError):
             return "old"  # stored by another program, which manages its own keys
 

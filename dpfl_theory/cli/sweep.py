@@ -9,7 +9,7 @@ import typer
 
 from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli._options import Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
-from dpfl_theory.console import Progress, emit, say
+from dpfl_theory.console import Progress, emit, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.processes import on
 
@@ -66,15 +66,15 @@ def sweep(
     if len(given) > 1:
         raise InputError(f"{given[1]!r} is not expected: give one CONFIG.toml, or plot RESULTS x=... y=...")
     from dpfl_theory.kernels.threads import usable_cores
-    from dpfl_theory.sweep.config import read, settled
+    from dpfl_theory.sweep.config import read, with_assignments
     from dpfl_theory.sweep.pack import packed
-    from dpfl_theory.sweep.run import planned, run, usual_pack, worth
+    from dpfl_theory.sweep.run import needs_processes, planned, run, usual_pack
 
     config = given[0] if given else None
     seconds, each, many = _sweep.seconds_of(limit), parse_jobs(jobs), _cells(pack)
-    design = planned(settled(read(config), assignments or []), config or "the configuration")
+    design = planned(with_assignments(read(config), assignments or []), config or "the configuration")
     target = _sweep.target_of(output, folder, config, design)
-    processes = min(each or (usable_cores() if worth(design.cells) else 1), len(design.cells))
+    processes = min(each or (usable_cores() if needs_processes(design.cells) else 1), len(design.cells))
     if dry_run:
         from dpfl_theory.cli._output import laid_out
         from dpfl_theory.sweep.estimate import as_rows, estimate
@@ -90,7 +90,7 @@ def sweep(
         )
     emit(_sweep.as_summary(table, design.axes))
     if target is not None:
-        say(f"written: {', '.join(map(str, table.write(target)))}")
+        print_message(f"written: {', '.join(map(str, table.write(target)))}")
     _sweep.tell_failures(table)
     return 1 if table.failed else 0
 
@@ -103,7 +103,7 @@ def _cells(text: str | None) -> int | None:
 
 def _plot(words: list[str], output: str | None) -> int:
     from dpfl_theory.report.style import render
-    from dpfl_theory.sweep.plot import assigned, drawn
+    from dpfl_theory.sweep.plot import assigned, draw
     from dpfl_theory.sweep.table import load
 
     if not words:
@@ -113,7 +113,7 @@ def _plot(words: list[str], output: str | None) -> int:
     if kind not in ("svg", "png"):
         raise InputError(f"a figure needs a file name that ends in .svg or .png, not {target.name!r}: rename it")
     said = assigned(words[1:])
-    figure = drawn(load(Path(words[0])), said["x"], said["y"], said.get("hue"), [w for w in said if len(w) == 4])
+    figure = draw(load(Path(words[0])), said["x"], said["y"], said.get("hue"), [w for w in said if len(w) == 4])
     write(target, render(figure)[kind])
-    say(f"written: {target}")
+    print_message(f"written: {target}")
     return 0

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.rng_reuse import Watched
+from dpfl_theory.conform.rng_reuse import NoiseWatcher
 from dpfl_theory.conform.user_function import POSITIONS
 from dpfl_theory.conform.world import Client, Records
 from dpfl_theory.errors import EnvironmentFault
@@ -32,11 +32,11 @@ __all__ = ["from_flower", "from_jax", "from_torch"]
 Round = Callable[..., Any]
 
 
-def _needed(name: str, what: str) -> Any:
+def _needed(name: str, label: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise EnvironmentFault(f"{what} is not installed here: install it, or give a round on NumPy arrays") from None
+        raise EnvironmentFault(f"{label} is not installed here: install it, or give a round on NumPy arrays") from None
 
 
 class _Seen:
@@ -78,7 +78,7 @@ def from_torch(round_: Round) -> Round:
     EnvironmentFault where PyTorch is not installed.
     """
     torch = _needed("torch", "PyTorch")
-    noise = Watched()
+    noise = NoiseWatcher()
 
     def there(x: Array) -> Any:
         return torch.tensor(x, dtype=torch.float64)
@@ -87,12 +87,12 @@ def from_torch(round_: Round) -> Round:
         return np.asarray(x.detach().cpu().numpy() if hasattr(x, "detach") else x)
 
     @functools.wraps(round_)
-    def played(w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, **letters: Any) -> Any:
+    def played(w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, **hyperparameters: Any) -> Any:
         def play(seed: int, state: Any, clients: Sequence[Client]) -> Any:
             torch.manual_seed(seed + 1)
             seen = [_Seen(client, there, back) for client in clients]
             members = [int(i) for i in cohort]
-            return round_(there(w), state, seen, members, torch.Generator().manual_seed(seed), **letters)
+            return round_(there(w), state, seen, members, torch.Generator().manual_seed(seed), **hyperparameters)
 
         before = torch.get_rng_state()
         try:
@@ -107,7 +107,7 @@ def from_torch(round_: Round) -> Round:
     return played
 
 
-def _torch_noise(torch: Any, rng: Any, noise: Watched) -> Mapping[tuple[Any, str], Any]:
+def _torch_noise(torch: Any, rng: Any, noise: NoiseWatcher) -> Mapping[tuple[Any, str], Any]:
     def drawn(original: Any, arguments: Any, generator: Any, keywords: Any) -> tuple[Any, Any]:
         """The numbers that PyTorch draws, and the standard normal numbers that replace them; None where they stay."""
         state = (torch.default_generator if generator is None else generator).get_state()
@@ -145,14 +145,14 @@ def from_jax(round_: Round) -> Round:
     """
     jax = _needed("jax", "JAX")
     jnp = _needed("jax.numpy", "JAX")
-    noise = Watched()
+    noise = NoiseWatcher()
 
     @functools.wraps(round_)
-    def played(w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, **letters: Any) -> Any:
+    def played(w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, **hyperparameters: Any) -> Any:
         def play(seed: int, state: Any, clients: Sequence[Client]) -> Any:
             seen = [_Seen(client, jnp.asarray, np.asarray) for client in clients]
             members = [int(i) for i in cohort]
-            return round_(jnp.asarray(w), state, seen, members, jax.random.key(seed), **letters)
+            return round_(jnp.asarray(w), state, seen, members, jax.random.key(seed), **hyperparameters)
 
         before = jax.config.jax_enable_x64
         jax.config.update("jax_enable_x64", True)
@@ -184,7 +184,7 @@ def _jax_keys(jax: Any) -> Mapping[tuple[Any, str], Any]:
     return {(jax.random, name): compiled(getattr(jax.random, name)) for name in names}
 
 
-def _jax_normal(jax: Any, rng: Any, noise: Watched) -> Any:
+def _jax_normal(jax: Any, rng: Any, noise: NoiseWatcher) -> Any:
     original = jax.random.normal
 
     def normal(key: Any, shape: Any = (), *arguments: Any, **keywords: Any) -> Any:
@@ -222,12 +222,12 @@ def from_flower(strategy: Callable[..., Any], client: Callable[..., Any]) -> Rou
 
     of_strategy, of_client = asked(strategy, 0), asked(client, 1)
 
-    def round(w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, **letters: Any) -> Any:
-        now = strategy(**{name: letters[name] for name in of_strategy}) if state is None else state
+    def round(w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, **hyperparameters: Any) -> Any:
+        now = strategy(**{name: hyperparameters[name] for name in of_strategy}) if state is None else state
         parameters, manager = common.ndarrays_to_parameters([w]), _Manager([clients[int(i)] for i in cohort])
         results = []
         for proxy, instructions in now.configure_fit(1, parameters, manager):
-            own = client(proxy.view, **{name: letters[name] for name in of_client})
+            own = client(proxy.view, **{name: hyperparameters[name] for name in of_client})
             arrays, count, metrics = own.fit(
                 common.parameters_to_ndarrays(instructions.parameters), instructions.config
             )

@@ -21,13 +21,13 @@ __all__ = [
     "Part",
     "by_records",
     "clipped",
-    "drawn",
+    "gaussian_noise",
     "length",
     "over_cohort",
     "over_expected",
     "scaled",
-    "silent",
     "stretched",
+    "without_noise",
 ]
 
 Part = Callable[..., Any]
@@ -44,12 +44,12 @@ def clipped(u: Array, level: float) -> Array:
     return u if norm <= level else u * (level / norm)
 
 
-def silent(size: int, v: Values, rng: Any) -> Array:
+def without_noise(size: int, v: Values, rng: Any) -> Array:
     """No noise."""
     return np.zeros(size)
 
 
-def drawn(deviation: Callable[[Values, int], float]) -> Part:
+def gaussian_noise(deviation: Callable[[Values, int], float]) -> Part:
     """Noise on the average with this standard deviation, a function of the hyper-parameters and of |S|."""
 
     def noise(cohort: Array, v: Values, rng: Any) -> Array:
@@ -64,13 +64,13 @@ class Averaging(Reference):
     """A round in these parts. v are the hyper-parameters, ``v["level"]`` is the threshold, and ``v["deviation"]`` is
     the standard deviation of the noise on the average.
 
-    members (cohort, clients, v, rng): the clients that send; weight and noise get these.  begin (w, last): the start of
-    a client, last being the end of the client before it.  steps (v): local steps.  gradient (client, y, w, v): of a
-    local step.  pull (y, w): a term added to the gradient.  walk (y, g, v): the next local point.  base (w, begun, y):
-    the point that a client's end is compared with.  update (w, y, v): the client's update, w being its base.
-    message_noise (d, v, rng): noise that a client adds before bounding.  bound (u, v, peers): the message, peers being
-    all updates of the round.  weight (client, cohort, clients, v): in the sum.  after (mean, v): a transformation of
-    the average before the noise.  noise (cohort, v, rng): on the average.  carry (kept, step, v): the step made from
+    members (cohort, clients, v, rng): the clients that send; weight and noise get these.  ``begin`` (w, last): the
+    start of a client, last being the end of the client before it.  steps (v): local steps.  gradient (client, y, w, v):
+    of a local step.  pull (y, w): a term added to the gradient.  walk (y, g, v): the next local point.  base (w,
+    ``begun``, y): the point that a client's end is compared with.  update (w, y, v): the client's update, w being its
+    base. message_noise (d, v, rng): noise that a client adds before bounding.  bound (u, v, peers): the message, peers
+    being all updates of the round.  weight (client, cohort, clients, v): in the sum.  after (mean, v): a transformation
+    of the average before the noise.  noise (cohort, v, rng): on the average.  carry (kept, step, v): the step made from
     the average and the state of the round before.  origin (w, last): where the server moves from.  move (w, step, v):
     its next parameters.  letters_now (kept, v): the hyper-parameters of a round, given the state of earlier rounds.
     learn (kept, lengths, v): the state that the next round gets from the lengths of the updates.
@@ -84,7 +84,7 @@ class Averaging(Reference):
     walk: Part = lambda y, g, v: y - v["local_step"] * g
     base: Part = lambda w, begun, y: w
     update: Part = lambda w, y, v: (w - y) / v["local_step"]
-    message_noise: Part = silent
+    message_noise: Part = without_noise
     bound: Part = lambda u, v, peers: u
     weight: Part = lambda client, cohort, clients, v: over_expected(client, cohort, clients, v)
     after: Part = lambda mean, v: mean
@@ -92,10 +92,10 @@ class Averaging(Reference):
     carry: Part = lambda kept, step, v: (None, step)
     origin: Part = lambda w, last: w
     move: Part = lambda w, step, v: w - v["global_step"] * step
-    letters_now: Part = lambda kept, v: v
+    symbols_now: Part = lambda kept, v: v
     learn: Part = lambda kept, lengths, v: None
 
-    def found(self, client: Client, w: Array, begun: Array, v: Values) -> tuple[Array, Array]:
+    def local_update(self, client: Client, w: Array, begun: Array, v: Values) -> tuple[Array, Array]:
         """u_i, and where the client ended."""
         y = begun
         for _ in range(int(self.steps(v))):
@@ -106,11 +106,11 @@ class Averaging(Reference):
         self, w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, v: Values
     ) -> tuple[Array, Any]:
         kept, learned = (None, None) if state is None else state
-        here = self.letters_now(learned, v)
+        here = self.symbols_now(learned, v)
         members = self.members(cohort, clients, v, rng)
         who, found, last = [clients[int(i)] for i in members], [], w
         for client in who:
-            u, last = self.found(client, w, self.begin(w, last), here)
+            u, last = self.local_update(client, w, self.begin(w, last), here)
             found.append(u)
         noisy = [u + self.message_noise(len(w), here, rng) for u in found]
         mean = np.zeros(len(w))
@@ -121,7 +121,7 @@ class Averaging(Reference):
         return self.move(self.origin(w, last), step, here), (kept, learned)
 
     def length(self, client: Client, world: World, v: Values) -> float:
-        return length(self.found(client, world.start, world.start, v)[0])
+        return length(self.local_update(client, world.start, world.start, v)[0])
 
 
 def over_expected(client: Client, cohort: Array, clients: Sequence[Client], v: Values) -> float:
@@ -141,7 +141,7 @@ def by_records(client: Client, cohort: Array, clients: Sequence[Client], v: Valu
 
 def scaled(power: Callable[[Values, int], float]) -> Part:
     """The printed noise times a factor, a function of the hyper-parameters and of |S|."""
-    return drawn(lambda v, s: power(v, s) * v["deviation"])
+    return gaussian_noise(lambda v, s: power(v, s) * v["deviation"])
 
 
 def stretched(u: Array, v: Values, peers: Sequence[Array]) -> Array:

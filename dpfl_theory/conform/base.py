@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Fault", "Letter", "Player", "Reading", "Reference", "Values", "calibrated", "faulty", "sized"]
+__all__ = ["Fault", "Hyperparameter", "Player", "Reading", "Reference", "Values", "calibrated", "faulty", "sized"]
 
 Values = Mapping[str, Any]
 """Hyper-parameters by name, with n (clients) and d (parameters)."""
@@ -26,7 +26,7 @@ Player = Callable[..., tuple[Array, Any]]
 
 
 @dataclass(frozen=True)
-class Letter:
+class Hyperparameter:
     """A hyper-parameter.
 
     name: its name;  meaning: in words, with its unit;  usual: two values to try where none is given (or functions of
@@ -45,16 +45,16 @@ class Letter:
 class Fault:
     """A mistake that implementations make.
 
-    name: a few words;  ``told``: what is wrong and what it should be, one sentence;  plain: the same for an algorithm
-    that protects no one, if ``told`` concerns clipping, noise or accounting;  role: which lines to look at (a key of
-    `source_location.ROLES`);  parts: those of the round that it replaces;  seen: code in which it was reported;
-    private: whether it breaks the claimed privacy;  once: whether one vector of noise is drawn in a round;  ``alike``:
-    the name of another fault that by algebra gives the same w in all rounds;  sized: the same mistake with a free
-    number in it;  usual: the most frequent numbers in code.
+    name: a few words;  ``description``: what is wrong and what it should be, one sentence;  plain: the same for an
+    algorithm that protects no one, if ``description`` concerns clipping, noise or accounting;  role: which lines to
+    look at (a key of `source_location.ROLES`);  parts: those of the round that it replaces;  seen: code in which it was
+    reported; private: whether it breaks the claimed privacy;  once: whether one vector of noise is drawn in a round;
+    ``equivalent_to``: the name of another fault that by algebra gives the same w in all rounds;  sized: the same
+    mistake with a free number in it;  usual: the most frequent numbers in code.
     """
 
     name: str
-    told: str
+    description: str
     role: str
     parts: Mapping[str, Any]
     seen: str = ""
@@ -63,7 +63,7 @@ class Fault:
     usual: tuple[float, ...] = ()
     plain: str = ""
     once: bool = False
-    alike: str = ""
+    equivalent_to: str = ""
 
     def variants(self) -> tuple[Fault, ...]:
         """The fault itself, or if it has a free number, the fault with each usual number."""
@@ -84,7 +84,7 @@ class Reference(ABC):
 
     name: ClassVar[str]
     source: ClassVar[str]
-    letters: ClassVar[tuple[Letter, ...]]
+    parameters: ClassVar[tuple[Hyperparameter, ...]]
     scheme: ClassVar[str] = "full"
     """The default sampling of a round's clients: ``poisson``, ``fixed`` or ``full``."""
     unit: ClassVar[str] = ""
@@ -110,7 +110,7 @@ class Reference(ABC):
         """The length of the client's message from the start without a bound."""
         raise NotImplementedError
 
-    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+    def with_defaults(self, v: dict[str, Any]) -> dict[str, Any]:
         """The hyper-parameters with those that follow from others (sigma from the noise multiplier, and back)."""
         return v
 
@@ -130,14 +130,14 @@ def calibrated(v: dict[str, Any], unit: float) -> dict[str, Any]:
     return v
 
 
-def sized(told: str, usual: tuple[float, ...], of: Callable[[float], Fault]) -> Fault:
+def sized(text: str, usual: tuple[float, ...], of: Callable[[float], Fault]) -> Fault:
     """A fault with a free number: its text without a number, the usual numbers, and the fault with a given number."""
-    return replace(of(usual[0]), told=told, sized=of, usual=usual)
+    return replace(of(usual[0]), description=text, sized=of, usual=usual)
 
 
 def faulty(
     name: str,
-    told: str,
+    text: str,
     role: str,
     seen: str = "",
     private: bool = False,
@@ -146,4 +146,4 @@ def faulty(
     **parts: Any,
 ) -> Fault:
     """A fault, its parts as keywords."""
-    return Fault(name, told, role, parts, seen, private, plain=plain, alike=alike)
+    return Fault(name, text, role, parts, seen, private, plain=plain, equivalent_to=alike)

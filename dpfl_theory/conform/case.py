@@ -18,16 +18,16 @@ from dpfl_theory.conform.comparisons.probes import (
     Spread,
     agree,
     chosen,
-    heard,
-    played,
+    play,
+    probe_without_noise,
     responses,
 )
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.conform.user_function import Raised, Subject
+from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Case", "failure", "of"]
+__all__ = ["Case", "failure", "player_of"]
 
 
 MOST = 4
@@ -70,8 +70,10 @@ class Case:
         path = probe.path if isinstance(probe, Spread) else probe
         random = {"p", "s"} & path.v.keys()
         choices = chosen(self.subject, path) if random else None
-        numbers = heard(self.subject, path.world, path.v, path.who).numbers if isinstance(probe, Spread) else 0
-        return ObservedDifference(probe, probe.of(self.subject), choices, numbers)
+        numbers = (
+            probe_without_noise(self.subject, path.world, path.v, path.who).numbers if isinstance(probe, Spread) else 0
+        )
+        return ObservedDifference(probe, probe.outcome(self.subject), choices, numbers)
 
     def everything(self) -> list[ObservedDifference]:
         """All probes on which the function does not fail, quick ones first. Its first failure becomes ``failed``."""
@@ -80,14 +82,14 @@ class Case:
         for probe in every:
             try:
                 seen.append(self.see(probe))
-            except Raised as error:
+            except UserFunctionError as error:
                 self.failed = self.failed or failure(error, probe.name)
         return sorted(seen, key=lambda one: one.numbers)
 
     def unheard(self) -> str:
         """The reason why the noise cannot be silenced, if so: two runs with silent noise differ, or w is rounded."""
         path = self.plan.paths[0]
-        one, two = (heard(self.subject, path.world, path.v, path.who).w for _ in range(2))
+        one, two = (probe_without_noise(self.subject, path.world, path.v, path.who).w for _ in range(2))
         if not np.array_equal(one, two, equal_nan=True):
             return "noise does not come from the rng that the round is given (or from NumPy's own generator)"
         if np.isfinite(one).all() and any(np.array_equal(one, np.round(one, digits)) for digits in range(1, 9)):
@@ -102,7 +104,7 @@ class Case:
             found, seed = list[Array](), path.world.seed
             for other in range(seed, seed + SEEDS):
                 on = replace(path.world, seed=other)
-                w = heard(self.subject, on, v, path.who[:1]).w
+                w = probe_without_noise(self.subject, on, v, path.who[:1]).w
                 if "p" not in v or np.any(w != on.start):  # of rounds that a coin lets communicate
                     found.append(w)
                 if len(found) == 2:
@@ -118,10 +120,10 @@ class Case:
         """The step by which numbers of the noise are moved: a long one where rounding hides a short one, or where w is
         in single precision."""
         path = self.plan.paths[0].first
-        w = heard(self.subject, path.world, path.v, path.who).w
+        w = probe_without_noise(self.subject, path.world, path.v, path.who).w
         if np.array_equal(w, w.astype(np.float32)):
             return LONG_STEP
-        moved = (responses(self.subject, path, size, most=SEEN, both=True) for size in (STEP, 1.6 * STEP))
+        moved = (responses(self.subject, path, size, maximum=SEEN, both=True) for size in (STEP, 1.6 * STEP))
         for near, far in zip(*moved):
             if float(np.max(np.abs(near - far))) > DROWNED * float(np.max(np.abs(near), initial=0.0)):
                 return LONG_STEP
@@ -130,9 +132,9 @@ class Case:
     def lines(self, role: str) -> tuple[source_location.Line, ...]:
         """Lines of the function for a role: the lines that draw noise, or those whose text matches the role."""
         path = self.plan.paths[0]
-        rng = RecordingGenerator(path.world.seed).quiet()
+        rng = RecordingGenerator(path.world.seed).use_means()
         if self.ran is None:
-            self.ran = source_location.ran(lambda: played(self.subject, path.world, path.v, path.who, rng))
+            self.ran = source_location.executed_lines(lambda: play(self.subject, path.world, path.v, path.who, rng))
             self.drew = sorted({draw.place for draw in rng.draws if draw.place[0]})
         return (
             tuple(self.drew[:MOST])
@@ -141,11 +143,11 @@ class Case:
         )
 
 
-def failure(error: Raised, where: str = "") -> Finding:
+def failure(error: UserFunctionError, where: str = "") -> Finding:
     """The finding that the function fails, with the place."""
     return Finding("the function fails", str(error), where, (error.place,) if error.place else ())
 
 
-def of(reference: Reference, reading: Reading) -> Player:
+def player_of(reference: Reference, reading: Reading) -> Player:
     """The round of a reading."""
     return replace(reference, **reading.parts).round  # type: ignore[type-var]

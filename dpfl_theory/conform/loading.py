@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.encoding import as_utf8
-from dpfl_theory.errors import InputError, told
+from dpfl_theory.errors import InputError, format_error
 from dpfl_theory.timeout import TimeoutExceeded, at_most
 
 __all__ = ["function_named"]
@@ -38,7 +38,7 @@ def function_named(name: str) -> Callable[..., Any]:
     except TimeoutExceeded as error:
         raise InputError(f"{module_name!r} cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:
-        raise InputError(f"{module_name!r} cannot be imported: {told(error)}") from error
+        raise InputError(f"{module_name!r} cannot be imported: {format_error(error)}") from error
     found, attribute = module, as_utf8(attribute)
     for part in attribute.split("."):
         if not hasattr(found, part):

@@ -6,23 +6,23 @@ from typing import NamedTuple
 
 from dpfl_theory.conform.references import references
 
-__all__ = ["Row", "names"]
+__all__ = ["NameRow", "names"]
 
 
-class Row(NamedTuple):
+class NameRow(NamedTuple):
     """A hyper-parameter: its name, its other names as declared, its meaning with its unit, and the algorithms that
     declare it in this way."""
 
-    letter: str
+    name: str
     also: tuple[str, ...]
     meaning: str
     algorithms: tuple[str, ...]
 
 
 ALL = (
-    Row("r", ("cohort_size",), "expected number of clients in a round", ("every algorithm",)),
-    Row("n", (), "number of clients", ("every algorithm",)),
-    Row(
+    NameRow("r", ("cohort_size",), "expected number of clients in a round", ("every algorithm",)),
+    NameRow("n", (), "number of clients", ("every algorithm",)),
+    NameRow(
         "sigma",
         (),
         "standard deviation of the noise, in place of noise_multiplier",
@@ -32,15 +32,15 @@ ALL = (
 """The parameters that every round may take."""
 
 
-def names() -> list[Row]:
+def names() -> list[NameRow]:
     """All rows, in the order of the names.
 
-    >>> [row.also for row in names() if row.letter == "eta" and "dp-fedavg" in row.algorithms]
+    >>> [row.also for row in names() if row.name == "eta" and "dp-fedavg" in row.algorithms]
     [('local_step', 'lr', 'learning_rate', 'eta_l')]
     """
     found: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
     for name, kind in references().items():
-        for letter in kind.letters:
-            found.setdefault((letter.name, letter.also, letter.meaning), []).append(name)
-    rows = [Row(*key, tuple(algorithms)) for key, algorithms in found.items()]
-    return [*ALL, *sorted(rows, key=lambda row: (row.letter.lower(), row.algorithms))]
+        for parameter in kind.parameters:
+            found.setdefault((parameter.name, parameter.also, parameter.meaning), []).append(name)
+    rows = [NameRow(*key, tuple(algorithms)) for key, algorithms in found.items()]
+    return [*ALL, *sorted(rows, key=lambda row: (row.name.lower(), row.algorithms))]

@@ -29,8 +29,8 @@ class Draw:
 
     kind: str
     count: int
-    least: float
-    most: float
+    smallest: float
+    largest: float
     place: tuple[str, int]
 
 
@@ -53,7 +53,7 @@ class RecordingGenerator(np.random.Generator):
     mean. All other draws (choices, permutations, uniform numbers) are real in every mode.
 
     >>> rng = RecordingGenerator(7)
-    >>> rng.quiet().normal(3.0, 2.0, size=2).tolist(), rng.numbers
+    >>> rng.use_means().normal(3.0, 2.0, size=2).tolist(), rng.numbers
     ([3.0, 3.0], 2)
     >>> rng.set(3, 0.5).normal(3.0, 2.0, size=2).tolist(), rng.normal(0.0, 4.0, size=2).tolist()
     ([3.0, 3.0], [0.0, 2.0])
@@ -79,7 +79,7 @@ class RecordingGenerator(np.random.Generator):
         """From now on draws are real."""
         return self._restarted("live")
 
-    def quiet(self) -> RecordingGenerator:
+    def use_means(self) -> RecordingGenerator:
         """From now on noise has its mean."""
         return self._restarted("quiet")
 

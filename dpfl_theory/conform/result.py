@@ -27,14 +27,14 @@ WIDTH = 110
 class Finding:
     """A deviation from the algorithm.
 
-    name: a few words;  ``told``: a sentence on what it is and how to fix it;  evidence: where it was seen, with
+    name: a few words;  ``description``: a sentence on what it is and how to fix it;  evidence: where it was seen, with
     numbers; lines: lines of the user's code to look at;  seen: code in which it was reported before;  private: whether
     it breaks the claimed privacy;  about: the ``round``, the ``cohorts`` that a sampler draws, or the ``claim`` of a
     noise multiplier.
     """
 
     name: str
-    told: str
+    description: str
     evidence: str = ""
     lines: tuple[Line, ...] = ()
     seen: str = ""
@@ -45,7 +45,7 @@ class Finding:
         """As plain data."""
         return {
             "name": self.name,
-            "told": self.told,
+            "told": self.description,
             "evidence": self.evidence,
             "lines": [
                 {"file": file, "line": line, "text": linecache.getline(file, line).strip()} for file, line in self.lines
@@ -55,7 +55,7 @@ class Finding:
         }
 
     def __str__(self) -> str:
-        parts = [_wrapped(f"{self.name}: {self.told}.")]
+        parts = [_wrapped(f"{self.name}: {self.description}.")]
         if self.evidence:
             parts.append(_wrapped(f"seen: {self.evidence}.", "  "))
         parts += [
@@ -108,7 +108,7 @@ class Conformance(Tabular):
             {
                 **head,
                 "deviation": fault.name,
-                "explanation": fault.told,
+                "explanation": fault.description,
                 "observed": fault.evidence,
                 "line": "; ".join(f"{short_name(file)}:{line}" for file, line in fault.lines),
                 "breaks_privacy": fault.private,
@@ -157,10 +157,10 @@ class Conformance(Tabular):
         head = f"{self.function} {self.verdict}: {words} {self.algorithm} ({self.source})"
         head += ", but something else is wrong" if alike else ""
         head += f", read as: {self.reading}" if self.reading and self.conforms else ""
-        lines = [f"tried: {_letters(v)}" for v in self.settings]
+        lines = [f"tried: {_symbols(v)}" for v in self.settings]
         if self.assumed:
             remedy = "; give the values that it has built in, if they differ" if self.faults else ""
-            lines.append(f"assumed (not an argument of the function): {_letters(self.assumed)}{remedy}")
+            lines.append(f"assumed (not an argument of the function): {_symbols(self.assumed)}{remedy}")
         if compared := ", ".join(f"{count} {what}" for what, count in self.compared.items() if count):
             lines.append(f"compared: {compared}")
         if self.privacy:
@@ -183,7 +183,7 @@ def _words(verdict: str) -> str:
     return {CONFORMS: "its round is that of", DIFFERS: "it is not", UNDECIDED: "it may or may not be"}[verdict]
 
 
-def _letters(v: Mapping[str, Any]) -> str:
+def _symbols(v: Mapping[str, Any]) -> str:
     return ", ".join(
         f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}" for name, value in v.items()
     )

@@ -20,7 +20,7 @@ import numpy as np
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.timeout import TimeoutExceeded
 
-__all__ = ["Watched"]
+__all__ = ["NoiseWatcher"]
 
 SEEDS = (73_939_133, 433_494_437)
 """Seeds of the generators of the two additional rounds."""
@@ -59,7 +59,7 @@ class _Run:
         self.rounds = 0
 
 
-class Watched:
+class NoiseWatcher:
     """The noise of one function.
 
     >>> import numpy as np

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform.base import Reference
-from dpfl_theory.conform.case import Case, failure, of
+from dpfl_theory.conform.case import Case, failure, player_of
 from dpfl_theory.conform.comparisons import sampled
 from dpfl_theory.conform.comparisons.cohort import sampled as sampled_cohorts
 from dpfl_theory.conform.comparisons.common import common, not_finite
 from dpfl_theory.conform.comparisons.diagnose import ANOTHER, UNKNOWN, VAGUE, exact, explained
 from dpfl_theory.conform.comparisons.fault_search import ObservedDifference, explains
-from dpfl_theory.conform.comparisons.noise_linearity import FIXED, bent, left_out, the_same
+from dpfl_theory.conform.comparisons.noise_linearity import FIXED, bent, missing_noise, the_same
 from dpfl_theory.conform.comparisons.probes import SPREAD, Plan
 from dpfl_theory.conform.comparisons.sampling_fallback import by_samples
 from dpfl_theory.conform.comparisons.sensitivity import claim, private
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
 from dpfl_theory.conform.settings import settings
-from dpfl_theory.conform.user_function import Raised, Subject
+from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.errors import InputError, unknown_name
 
 __all__ = ["conform", "described"]
@@ -45,7 +45,7 @@ def conform(
     runs: int = sampled.RUNS,
     alpha: float = 1e-6,
     seed: int = 0,
-    **letters: float,
+    **parameters: float,
 ) -> Conformance:
     """Compare an implementation of one round with an algorithm as its paper prints it.
 
@@ -62,7 +62,7 @@ def conform(
         as printed.  relation: ``zero-out`` or ``replace``, the relation of the noise multiplier; by default
         ``replace`` where records are protected, else ``zero-out``.
     runs: number of runs with live noise, for tests on samples;  alpha: the error probability of all these tests
-    together. ``letters``: values that the function has built in.
+    together. ``parameters``: values that the function has built in.
 
     Returns:
         A `Conformance`.
@@ -95,7 +95,7 @@ def conform(
     reference = kind()
     subject = Subject(function, kind)
     asked = set(subject.taken.values())
-    values = settings(reference, letters, asked, clients=clients, cohort=cohort, scheme=sampling, relation=relation)
+    values = settings(reference, parameters, asked, clients=clients, cohort=cohort, scheme=sampling, relation=relation)
     test = Case(reference, subject, Plan(reference, values, seed), runs, alpha, seed)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # the function's own; their consequence is reported
@@ -107,7 +107,7 @@ def conform(
             test.undecided = True
             test.notes.append(drawn.open)
     if [fault.name for fault in found] == [UNKNOWN]:
-        test.notes += [f"it does what {other} does" for other in _others(function, as_, letters, clients)]
+        test.notes += [f"it does what {other} does" for other in _others(function, as_, parameters, clients)]
     verdict = DIFFERS if found else UNDECIDED if test.undecided else CONFORMS
     return Conformance(
         algorithm=as_,
@@ -124,7 +124,7 @@ def conform(
         seed=seed,
         alpha=alpha,
         versions={"numpy": np.__version__},
-        assumed=_assumed(kind, values[0], asked, letters),
+        assumed=_assumed(kind, values[0], asked, parameters),
     )
 
 
@@ -134,11 +134,11 @@ def _assumed(
     """The hyper-parameters that are neither arguments of the function nor given, with their assumed values."""
     noise = {"sigma", "noise_multiplier"}
     known = noise if noise & (asked | set(given)) else set[str]()
-    known |= asked | {x.name for x in kind.letters if {x.name, *x.also} & set(given)}
-    return {x.name: v[x.name] for x in kind.letters if x.name not in known}
+    known |= asked | {x.name for x in kind.parameters if {x.name, *x.also} & set(given)}
+    return {x.name: v[x.name] for x in kind.parameters if x.name not in known}
 
 
-def _others(function: Callable[..., Any], as_: str, letters: Mapping[str, float], clients: int) -> list[str]:
+def _others(function: Callable[..., Any], as_: str, parameters: Mapping[str, float], clients: int) -> list[str]:
     """The other algorithms that the function conforms to, as far as it takes their hyper-parameters or has them built
     in."""
     found = []
@@ -148,7 +148,7 @@ def _others(function: Callable[..., Any], as_: str, letters: Mapping[str, float]
         try:
             subject = Subject(function, kind)
             asked = set(subject.taken.values())
-            values = settings(kind(), letters, asked, clients=clients, cohort=None, scheme=None, relation=None)
+            values = settings(kind(), parameters, asked, clients=clients, cohort=None, scheme=None, relation=None)
         except InputError:
             continue
         if _same(Case(kind(), subject, Plan(kind(), values), 0, 1e-6, 0)):
@@ -159,7 +159,9 @@ def _others(function: Callable[..., Any], as_: str, letters: Mapping[str, float]
 def _same(case: Case) -> bool:
     """Whether the function agrees with some reading, noise included."""
     seen = case.everything()
-    return case.failed is None and any(explains(of(case.reference, reading), seen) for reading in case.kind.readings)
+    return case.failed is None and any(
+        explains(player_of(case.reference, reading), seen) for reading in case.kind.readings
+    )
 
 
 def _findings(case: Case) -> list[Finding]:
@@ -168,7 +170,7 @@ def _findings(case: Case) -> list[Finding]:
     try:
         if why := case.unheard():
             return by_samples(case, why)
-        case.plan.taken_apart(case.subject)
+        case.plan.require_separable_noise(case.subject)
         case.plan = replace(case.plan, step=case.step())
         seen = case.everything()
         finite = [one for one in seen if np.isfinite(one.value).all()]
@@ -191,7 +193,7 @@ def _findings(case: Case) -> list[Finding]:
             mu, claimed = (case.privacy.get(key) or 0.0 for key in ("mu", "mu_claimed"))
             less = mu > claimed * (1.0 + SPREAD)  # the pairs that were compared refute the claim
             found = [replace(x, private=x.private or (less and x.name == ANOTHER)) for x in found]
-    except Raised as error:
+    except UserFunctionError as error:
         case.failed = case.failed or failure(error)
     return ([] if case.failed is None else [case.failed]) + found
 
@@ -236,7 +238,7 @@ def _of_the_noise(case: Case, named: list[Finding]) -> list[Finding]:
         return [same]
     if "no noise" in vague:
         return named
-    return [*named, *left_out(case, of(case.reference, case.reading or case.kind.readings[0]))]
+    return [*named, *missing_noise(case, player_of(case.reference, case.reading or case.kind.readings[0]))]
 
 
 def described(reference: type[Reference]) -> Mapping[str, Any]:
@@ -245,6 +247,6 @@ def described(reference: type[Reference]) -> Mapping[str, Any]:
         "name": reference.name,
         "source": reference.source,
         "sampling": reference.scheme,
-        "letters": [{"name": x.name, "meaning": x.meaning, "also": list(x.also)} for x in reference.letters],
+        "letters": [{"name": x.name, "meaning": x.meaning, "also": list(x.also)} for x in reference.parameters],
         "faults": sorted({fault.name for fault in reference.faults()}),
     }

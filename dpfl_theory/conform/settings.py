@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.base import Letter, Reference, Values
+from dpfl_theory.conform.base import Hyperparameter, Reference, Values
 from dpfl_theory.conform.world import Records, World
 from dpfl_theory.errors import InputError, unknown_name
 
 __all__ = ["REST", "SHARES", "cohorts", "settings", "world"]
 
-SIGMA = Letter("sigma", "standard deviation of the noise", (1.0, 1.0))
+SIGMA = Hyperparameter("sigma", "standard deviation of the noise", (1.0, 1.0))
 DIMENSION = 2
 """Number of model parameters. This number, the numbers of clients (7) and of a cohort (3), and their roots are all
 different."""
@@ -46,8 +46,8 @@ def settings(
 
     Raises InputError for unknown hyper-parameters, values outside their range, and contradictions.
     """
-    known = {letter.name: letter for letter in reference.letters}
-    names = {other: letter.name for letter in reference.letters for other in (letter.name, *letter.also)}
+    known = {parameter.name: parameter for parameter in reference.parameters}
+    names = {other: parameter.name for parameter in reference.parameters for other in (parameter.name, *parameter.also)}
     if reference.unit:
         names["sigma"] = "sigma"
     values: dict[str, Any] = {}
@@ -72,25 +72,27 @@ def settings(
     for k in (0, 1):
         v: dict[str, Any] = {"n": clients, "d": DIMENSION, "r": float(size), "scheme": scheme, "relation": relation}
         v["relation_factor"] = RELATIONS[relation]
-        for letter in reference.letters:
-            usual = letter.usual[k if letter.name in taken else 0]
-            v[letter.name] = values[letter.name] if letter.name in values else usual(v) if callable(usual) else usual
+        for parameter in reference.parameters:
+            usual = parameter.usual[k if parameter.name in taken else 0]
+            v[parameter.name] = (
+                values[parameter.name] if parameter.name in values else usual(v) if callable(usual) else usual
+            )
         v["sigma"] = values.get("sigma")
-        found.append(reference.settled(v))
+        found.append(reference.with_defaults(v))
     return found if found[0] != found[1] else found[:1]
 
 
-def _checked(letter: Letter, value: Any) -> float | int:
+def _checked(parameter: Hyperparameter, value: Any) -> float | int:
     fits: Any = {
         "positive": lambda x: x > 0,
         "nonnegative": lambda x: x >= 0,
         "share": lambda x: 0 < x <= 1,
         "count": lambda x: x >= 1 and float(x).is_integer(),
-    }[letter.kind]
+    }[parameter.kind]
     need = {"positive": "above 0", "nonnegative": "at least 0", "share": "in (0, 1]", "count": "a whole number above 0"}
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or not fits(value):
-        raise InputError(f"{letter.name} is {value!r}: give a number that is {need[letter.kind]}")
-    return int(value) if letter.kind == "count" else float(value)
+        raise InputError(f"{parameter.name} is {value!r}: give a number that is {need[parameter.kind]}")
+    return int(value) if parameter.kind == "count" else float(value)
 
 
 def world(reference: Reference, v: Values, name: str, seed: int = 0, first: int = 0) -> World:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-__all__ = ["ROLES", "Line", "ran", "short_name", "suspicious"]
+__all__ = ["ROLES", "Line", "executed_lines", "short_name", "suspicious"]
 
 Line = tuple[str, int]
 """A file and a line number in it."""
@@ -30,7 +30,7 @@ _OTHERS = tuple(str(Path(sysconfig.get_path(name))) for name in ("stdlib", "pure
 _OWN = str(Path(__file__).parent.parent)
 
 
-def ran(call: Callable[[], Any]) -> list[Line]:
+def executed_lines(call: Callable[[], Any]) -> list[Line]:
     """The lines of the user's own files that run in a call, sorted by file."""
     found: set[Line] = set()
 
@@ -51,10 +51,10 @@ def ran(call: Callable[[], Any]) -> list[Line]:
     return sorted(found)
 
 
-def suspicious(lines: Sequence[Line], role: str, most: int) -> list[Line]:
+def suspicious(lines: Sequence[Line], role: str, maximum: int) -> list[Line]:
     """Those of the lines whose text matches a role."""
     pattern = re.compile(ROLES[role])
-    return [line for line in lines if pattern.search(linecache.getline(*line))][:most]
+    return [line for line in lines if pattern.search(linecache.getline(*line))][:maximum]
 
 
 def short_name(file: str) -> str:

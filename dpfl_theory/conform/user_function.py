@@ -14,16 +14,16 @@ import numpy as np
 
 from dpfl_theory.conform.base import Reference, Values
 from dpfl_theory.conform.world import Client
-from dpfl_theory.errors import InputError, told
+from dpfl_theory.errors import InputError, format_error
 from dpfl_theory.problems.base import Array
 from dpfl_theory.timeout import TimeoutExceeded
 
-__all__ = ["POSITIONS", "Raised", "Subject", "generators_kept", "seeded"]
+__all__ = ["POSITIONS", "Subject", "UserFunctionError", "generators_kept", "seeded"]
 
 POSITIONS = ("w", "state", "clients", "cohort", "rng")
 
 
-class Raised(Exception):
+class UserFunctionError(Exception):
     """The function raised an exception or returned an unusable value: one sentence, and the line of the function."""
 
     def __init__(self, sentence: str, place: tuple[str, int] | None = None) -> None:
@@ -50,35 +50,38 @@ class Subject:
         known = {"sigma": "sigma", "r": "r", "cohort_size": "r", "n": "n"}
         if not reference.unit:
             known.pop("sigma")
-        for letter in reference.letters:
-            known |= {letter.name: letter.name, **dict.fromkeys(letter.also, letter.name)}
+        for reference_name in reference.parameters:
+            known |= {
+                reference_name.name: reference_name.name,
+                **dict.fromkeys(reference_name.also, reference_name.name),
+            }
         self.taken = _taken(function, known, reference.name)
 
     def __call__(
         self, w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, v: Values
     ) -> tuple[Array, Any]:
         """Call the round with copies. Raises Raised."""
-        letters = {name: v[letter] for name, letter in self.taken.items()}
+        hyperparameters = {name: v[reference_name] for name, reference_name in self.taken.items()}
         try:
-            with _heard(rng):
-                found = self.function(w.copy(), state, list(clients), cohort.copy(), rng, **letters)
+            with _record_numpy_noise(rng):
+                found = self.function(w.copy(), state, list(clients), cohort.copy(), rng, **hyperparameters)
         except TimeoutExceeded:
             raise
         except Exception as error:
-            raise Raised(f"the function raises {told(error)}", self._line(error)) from error
+            raise UserFunctionError(f"the function raises {format_error(error)}", self._line(error)) from error
         if not isinstance(found, tuple) or len(found) != 2:
-            raise Raised(f"the function returns {type(found).__name__}: return the pair (w, state)")
+            raise UserFunctionError(f"the function returns {type(found).__name__}: return the pair (w, state)")
         if getattr(found[0], "dtype", None) in (np.float32, np.float16):
             need = "compute in double precision (float64)"
             raise InputError(f"the function returns w as {found[0].dtype}, which hides differences: {need}")
         try:
             after = np.array(found[0], dtype=np.float64)
         except (TypeError, ValueError):
-            raise Raised(
+            raise UserFunctionError(
                 f"the function returns w as {type(found[0]).__name__}, which is not an array of numbers"
             ) from None
         if after.shape != w.shape:
-            raise Raised(f"the function returns w of shape {after.shape}, and was given {w.shape}")
+            raise UserFunctionError(f"the function returns w of shape {after.shape}, and was given {w.shape}")
         return after, copy.deepcopy(found[1])
 
     def _line(self, error: BaseException) -> tuple[str, int] | None:
@@ -110,8 +113,10 @@ def _taken(function: Callable[..., Any], known: Mapping[str, str], name: str) ->
         if p.name in known:
             taken[p.name] = known[p.name]
         elif p.default is kinds.empty:
-            letters = ", ".join(sorted(known))
-            raise InputError(f"the function asks for {p.name!r}, which is not a parameter of {name}: it has {letters}")
+            hyperparameters = ", ".join(sorted(known))
+            raise InputError(
+                f"the function asks for {p.name!r}, which is not a parameter of {name}: it has {hyperparameters}"
+            )
     return taken
 
 
@@ -120,7 +125,7 @@ GLOBAL = ("normal", "standard_normal", "laplace", "multivariate_normal")
 
 
 @contextlib.contextmanager
-def _heard(rng: Any) -> Iterator[None]:
+def _record_numpy_noise(rng: Any) -> Iterator[None]:
     """Inside the context, the noise of NumPy's global generator comes from this one. If draws are real, the global
     generator stays unchanged, also where the function seeds it."""
     if getattr(rng, "true", True):

@@ -17,7 +17,7 @@ def _items() -> list[Item]:
         }
         if one.relations is not None:
             facts["relations"] = ", ".join(one.relations)
-        found.append(Item(name, one.what, facts=facts))
+        found.append(Item(name, one.description, facts=facts))
     return found
 
 

@@ -31,9 +31,9 @@ def select(device: str = "auto", sparse: bool = False) -> Engine:
 
         raise InputError(ONLY_DENSE)
     if device != "cpu" and not sparse:
-        from dpfl_theory.kernels.cuda import CudaEngine, why_not
+        from dpfl_theory.kernels.cuda import CudaEngine, unavailable_reason
 
-        if device == "cuda" or why_not() is None:
+        if device == "cuda" or unavailable_reason() is None:
             return CudaEngine()
     from dpfl_theory.kernels.cpu import CpuEngine
 

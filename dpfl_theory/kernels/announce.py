@@ -5,10 +5,10 @@ from __future__ import annotations
 import mmap
 from typing import Protocol
 
-__all__ = ["Turn", "mine", "share"]
+__all__ = ["FirstTurn", "claim_announcement", "share"]
 
 
-class Turn(Protocol):
+class FirstTurn(Protocol):
     """A lock that the first process to print takes, and never releases."""
 
     def acquire(self, block: bool = True) -> bool:
@@ -18,15 +18,15 @@ class Turn(Protocol):
 
 _said = mmap.mmap(-1, 1)
 """Not 0 where it was printed in this process, or in one that is a copy of it."""
-_turns: list[Turn] = []
+_turns: list[FirstTurn] = []
 
 
-def share(turn: Turn) -> None:
+def share(turn: FirstTurn) -> None:
     """Of all processes that share this lock, only the first one prints."""
     _turns.append(turn)
 
 
-def mine() -> bool:
+def claim_announcement() -> bool:
     """Whether this process may print, which is then its last time.
 
     >>> _said[0] = 0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.kernels import linear_array, linear_records_array, linear_sparse_array
-from dpfl_theory.kernels.engine import Engine, Lanes
+from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.kernels.streams import RECORDS
 
 __all__ = ["ArrayEngine"]
@@ -48,17 +48,17 @@ class ArrayEngine(Engine):
         return x.get() if hasattr(x, "get") else x
 
     def _uniform_pair(
-        self, lanes: Lanes, round_: int, clients: Any, blocks: int, stream: int, step: int
+        self, replicates: Replicates, round_: int, clients: Any, blocks: int, stream: int, step: int
     ) -> tuple[Any, Any]:
-        """Two uniforms for each (client, lane, block), shapes (A, S, blocks), for clients (A, S) or (A, 1)."""
+        """Two uniforms for each (client, replicate, block), shapes (A, S, blocks), for clients (A, S) or (A, 1)."""
         xp = self.xp
         u64 = xp.uint64
-        lane = xp.arange(lanes.first, lanes.first + lanes.count, dtype=u64)[None, :, None]
+        replicate = xp.arange(replicates.first, replicates.first + replicates.count, dtype=u64)[None, :, None]
         client = clients.astype(u64)[:, :, None]
         block = xp.arange(blocks, dtype=u64)[None, None, :]
         zero = xp.zeros((1, 1, 1), dtype=u64)
-        key = [zero + u64(lanes.seed & 0xFFFFFFFF), zero + u64(lanes.seed >> 32)]
-        n0, n1, n2, n3 = _philox(xp, [lane, client, zero + u64(step), zero + u64(stream)], key)
+        key = [zero + u64(replicates.seed & 0xFFFFFFFF), zero + u64(replicates.seed >> 32)]
+        n0, n1, n2, n3 = _philox(xp, [replicate, client, zero + u64(step), zero + u64(stream)], key)
         words = _philox(xp, [block, zero + u64(round_), n2, n3], [n0, n1])
 
         def unit(high: Any, low: Any) -> Any:
@@ -66,34 +66,34 @@ class ArrayEngine(Engine):
 
         return unit(words[0], words[1]), unit(words[2], words[3])
 
-    def uniform(self, lanes: Lanes, round_: int, clients: int, stream: int, step: int = 0) -> Any:
-        first, _ = self._uniform_pair(lanes, round_, self.xp.arange(clients)[:, None], 1, stream, step)
+    def uniform(self, replicates: Replicates, round_: int, clients: int, stream: int, step: int = 0) -> Any:
+        first, _ = self._uniform_pair(replicates, round_, self.xp.arange(clients)[:, None], 1, stream, step)
         return self.xp.ascontiguousarray(first[:, :, 0].T)
 
     def normal(
-        self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
+        self, replicates: Replicates, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
     ) -> Any:
         everyone = self.xp.arange(clients)[:, None]
-        return self._only(ArrayEngine.normal_of(self, lanes, round_, everyone, d, stream, step), where)
+        return self._only(ArrayEngine.normal_of(self, replicates, round_, everyone, d, stream, step), where)
 
     def _only(self, x: Any, where: Any) -> Any:
         """x (clients, S, d) with zeros in replicates where ``where`` (S,) is false."""
         return x if where is None else self.xp.where(where[:, None], x, 0.0)
 
-    def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
+    def normal_of(self, replicates: Replicates, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
         xp = self.xp
         blocks = (d + 1) // 2
-        u, v = self._uniform_pair(lanes, round_, clients, blocks, stream, step)
+        u, v = self._uniform_pair(replicates, round_, clients, blocks, stream, step)
         radius = xp.sqrt(-2.0 * xp.log(u))
         angle = 2.0 * math.pi * v
         pairs = xp.stack([radius * xp.cos(angle), radius * xp.sin(angle)], axis=-1)
-        return xp.ascontiguousarray(pairs.reshape(len(clients), lanes.count, 2 * blocks)[:, :, :d])
+        return xp.ascontiguousarray(pairs.reshape(len(clients), replicates.count, 2 * blocks)[:, :, :d])
 
-    def subsets(self, lanes: Lanes, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
+    def subsets(self, replicates: Replicates, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
         xp = self.xp
         counts = np.minimum(counts, sizes)
         most, width = int(max(sizes)), int(max(counts))
-        u, v = self._uniform_pair(lanes, round_, clients, (most + 1) // 2, RECORDS, step)
+        u, v = self._uniform_pair(replicates, round_, clients, (most + 1) // 2, RECORDS, step)
         keys = xp.stack([u, v], axis=-1).reshape(*clients.shape, -1)
         size, count = (xp.asarray(x)[clients][:, :, None] for x in (sizes, counts))
         number = xp.arange(keys.shape[2])[None, None, :]

@@ -135,8 +135,7 @@ class _Kept(FunctionCache):  # type: ignore[misc]
         self._held: IO[bytes] | None = None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The machine code where it is cached. Otherwise waits for the process that makes it, or makes it if there is
-        none."""
+        """The machine code where it is cached. Otherwise waits for the process that makes it, or makes it itself."""
         found = super().load_overload(sig, target_context)
         if found is None and self._held is None and self._acquire():
             found = super().load_overload(sig, target_context)

@@ -15,8 +15,8 @@ from typing import Any
 
 from numba.core import event
 
-from dpfl_theory.console import say
-from dpfl_theory.kernels.announce import mine
+from dpfl_theory.console import print_message
+from dpfl_theory.kernels.announce import claim_announcement
 
 __all__ = ["LONG_SECONDS", "SENTENCE", "Hint", "listen"]
 
@@ -65,12 +65,12 @@ def _ours(data: Any) -> bool:
     return module.partition(".")[0] == _PACKAGE and kernel.stats.cache_path is not None
 
 
-def _tell() -> None:
-    if mine():
-        say(SENTENCE)
+def _announce() -> None:
+    if claim_announcement():
+        print_message(SENTENCE)
 
 
 def listen() -> None:
     """Start to listen to compilations in this process, unless hints are switched off."""
     if os.environ.get("DPFL_THEORY_HINTS") != "off":
-        event.register("numba:compile", Hint(_tell))
+        event.register("numba:compile", Hint(_announce))

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpfl_theory.kernels import compiling, cpu_kernels, linear, linear_records, linear_sparse_records, philox, threads
 from dpfl_theory.kernels.compiled import mutable
-from dpfl_theory.kernels.engine import Engine, Lanes
+from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.kernels.streams import RECORDS
 
 __all__ = ["CpuEngine"]
@@ -24,8 +24,8 @@ compiling.listen()
 class CpuEngine(Engine):
     """NumPy arrays and Numba kernels.
 
-    >>> from dpfl_theory.kernels.engine import Lanes
-    >>> CpuEngine().normal(Lanes(seed=7, first=0, count=2), round_=0, clients=1, d=3, stream=0).shape
+    >>> from dpfl_theory.kernels.engine import Replicates
+    >>> CpuEngine().normal(Replicates(seed=7, first=0, count=2), round_=0, clients=1, d=3, stream=0).shape
     (1, 2, 3)
     """
 
@@ -41,44 +41,46 @@ class CpuEngine(Engine):
     def to_host(self, x: Any) -> Any:
         return np.asarray(x)
 
-    def uniform(self, lanes: Lanes, round_: int, clients: int, stream: int, step: int = 0) -> Any:
-        if lanes.parts:
-            return np.concatenate(lanes.by_part(lambda p, _: self.uniform(p, round_, clients, stream, step)))
-        out = np.empty((lanes.count, clients))
-        philox.fill_uniform(out, np.uint64(lanes.seed), lanes.first, round_, step, stream)
+    def uniform(self, replicates: Replicates, round_: int, clients: int, stream: int, step: int = 0) -> Any:
+        if replicates.parts:
+            return np.concatenate(replicates.by_part(lambda p, _: self.uniform(p, round_, clients, stream, step)))
+        out = np.empty((replicates.count, clients))
+        philox.fill_uniform(out, np.uint64(replicates.seed), replicates.first, round_, step, stream)
         return out
 
     def normal(
-        self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
+        self, replicates: Replicates, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
     ) -> Any:
-        if lanes.parts:
-            drawn = lanes.by_part(
+        if replicates.parts:
+            drawn = replicates.by_part(
                 lambda p, s: self.normal(p, round_, clients, d, stream, step, None if where is None else where[s])
             )
             return np.concatenate(drawn, axis=1)
-        out = np.empty((clients, lanes.count, d))
-        address = np.uint64(lanes.seed), lanes.first, round_, step, stream
+        out = np.empty((clients, replicates.count, d))
+        address = np.uint64(replicates.seed), replicates.first, round_, step, stream
         if where is None:
             philox.fill_normal(out, *address)
         else:
             philox.fill_normal_where(out, mutable(where), *address)
         return out
 
-    def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
-        if lanes.parts:
-            drawn = lanes.by_part(lambda p, s: self.normal_of(p, round_, clients[:, s], d, stream, step))
+    def normal_of(self, replicates: Replicates, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
+        if replicates.parts:
+            drawn = replicates.by_part(lambda p, s: self.normal_of(p, round_, clients[:, s], d, stream, step))
             return np.concatenate(drawn, axis=1)
         out = np.empty((*clients.shape, d))
-        philox.fill_normal_of(out, mutable(clients, np.int64), np.uint64(lanes.seed), lanes.first, round_, step, stream)
+        philox.fill_normal_of(
+            out, mutable(clients, np.int64), np.uint64(replicates.seed), replicates.first, round_, step, stream
+        )
         return out
 
-    def subsets(self, lanes: Lanes, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
-        if lanes.parts:
-            drawn = lanes.by_part(lambda p, s: self.subsets(p, round_, clients[:, s], sizes, counts, step))
+    def subsets(self, replicates: Replicates, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
+        if replicates.parts:
+            drawn = replicates.by_part(lambda p, s: self.subsets(p, round_, clients[:, s], sizes, counts, step))
             return np.concatenate(drawn, axis=1)
         counts = np.minimum(counts, sizes)
         out = np.empty((*clients.shape, int(counts.max())), dtype=np.int64)
-        address = np.uint64(lanes.seed), lanes.first, round_, step, RECORDS
+        address = np.uint64(replicates.seed), replicates.first, round_, step, RECORDS
         philox.fill_subsets(out, mutable(clients, np.int64), sizes, counts, *address)
         return out
 

@@ -13,9 +13,9 @@ __all__ = ["bounded_combine", "combine", "segment_energy", "segment_scale", "seg
 @kernel()
 def segment_update(y: Any, factors: Any, rows: Any, offsets: Any, z: Any, norms: Any) -> None:
     """`Engine.segment_update` into z and norms."""
-    lanes = y.shape[0]
+    replicates = y.shape[0]
     n = offsets.shape[0] - 1
-    for s in range(lanes):
+    for s in range(replicates):
         factor = factors[rows[s]]
         for i in range(n):
             total = 0.0
@@ -29,9 +29,9 @@ def segment_update(y: Any, factors: Any, rows: Any, offsets: Any, z: Any, norms:
 @kernel()
 def segment_scale(z: Any, factors: Any, offsets: Any, out: Any) -> None:
     """`Engine.segment_scale` into out."""
-    lanes = z.shape[0]
+    replicates = z.shape[0]
     n = offsets.shape[0] - 1
-    for s in range(lanes):
+    for s in range(replicates):
         for i in range(n):
             factor = factors[s, i]
             for j in range(offsets[i], offsets[i + 1]):
@@ -41,9 +41,9 @@ def segment_scale(z: Any, factors: Any, offsets: Any, out: Any) -> None:
 @kernel()
 def segment_energy(y: Any, eigenvalues: Any, offsets: Any, out: Any) -> None:
     """`Engine.segment_energy` into out."""
-    lanes = y.shape[0]
+    replicates = y.shape[0]
     n = offsets.shape[0] - 1
-    for s in range(lanes):
+    for s in range(replicates):
         for i in range(n):
             total = 0.0
             for j in range(offsets[i], offsets[i + 1]):
@@ -54,8 +54,8 @@ def segment_energy(y: Any, eigenvalues: Any, offsets: Any, out: Any) -> None:
 @kernel()
 def combine(updates: Any, weights: Any, out: Any) -> None:
     """`Engine.combine` into out."""
-    n, lanes, d = updates.shape
-    for s in range(lanes):
+    n, replicates, d = updates.shape
+    for s in range(replicates):
         for j in range(d):
             out[s, j] = 0.0
         for i in range(n):
@@ -68,9 +68,9 @@ def combine(updates: Any, weights: Any, out: Any) -> None:
 @kernel()
 def bounded_combine(updates: Any, weights: Any, threshold: Any, normalise: bool, out: Any, norms: Any) -> None:
     """`Engine.bounded_combine` into out and norms."""
-    n, lanes, d = updates.shape
+    n, replicates, d = updates.shape
     if d == 1:
-        for s in range(lanes):
+        for s in range(replicates):
             bound = threshold[s]
             moved = 0.0
             for i in range(n):
@@ -84,7 +84,7 @@ def bounded_combine(updates: Any, weights: Any, threshold: Any, normalise: bool,
                     moved += factor * value
             out[s, 0] = moved
         return
-    for s in range(lanes):
+    for s in range(replicates):
         bound = threshold[s]
         for j in range(d):
             out[s, j] = 0.0

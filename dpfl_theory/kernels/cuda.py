@@ -8,16 +8,16 @@ from typing import Any
 
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.kernels.array import ArrayEngine
-from dpfl_theory.kernels.engine import ONLY_DENSE, Lanes
+from dpfl_theory.kernels.engine import ONLY_DENSE, Replicates
 
-__all__ = ["SOURCE", "CudaEngine", "why_not"]
+__all__ = ["SOURCE", "CudaEngine", "unavailable_reason"]
 
 SOURCE = Path(__file__).with_name("cuda_kernels.cu")
 _THREADS = 256
 
 
 @cache
-def why_not() -> str | None:
+def unavailable_reason() -> str | None:
     """The reason why the GPU engine cannot be used here, or None when it can."""
     try:
         import cupy
@@ -34,7 +34,7 @@ class CudaEngine(ArrayEngine):
     """CuPy arrays with fused kernels; raises EnvironmentFault where there is no GPU."""
 
     def __init__(self) -> None:
-        reason = why_not()
+        reason = unavailable_reason()
         if reason is not None:
             raise EnvironmentFault(f"device 'cuda' cannot be used: {reason}; choose 'cpu' or 'auto'")
         import cupy
@@ -51,35 +51,37 @@ class CudaEngine(ArrayEngine):
             raise InputError(ONLY_DENSE)
         return super().asarray(x)
 
-    def _address(self, lanes: Lanes, round_: int, stream: int, step: int) -> tuple[Any, ...]:
+    def _address(self, replicates: Replicates, round_: int, stream: int, step: int) -> tuple[Any, ...]:
         u32 = self.xp.uint32
-        words = (lanes.seed & 0xFFFFFFFF, lanes.seed >> 32, lanes.first, round_, step, stream)
+        words = (replicates.seed & 0xFFFFFFFF, replicates.seed >> 32, replicates.first, round_, step, stream)
         return tuple(u32(word) for word in words)
 
-    def uniform(self, lanes: Lanes, round_: int, clients: int, stream: int, step: int = 0) -> Any:
-        out = self.xp.empty((lanes.count, clients))
+    def uniform(self, replicates: Replicates, round_: int, clients: int, stream: int, step: int = 0) -> Any:
+        out = self.xp.empty((replicates.count, clients))
         u32 = self.xp.uint32
-        sizes = (u32(lanes.count), u32(clients))
+        sizes = (u32(replicates.count), u32(clients))
         grid = (-(-out.size // _THREADS),)
-        self._uniform(grid, (_THREADS,), (out, *self._address(lanes, round_, stream, step), *sizes))
+        self._uniform(grid, (_THREADS,), (out, *self._address(replicates, round_, stream, step), *sizes))
         return out
 
     def normal(
-        self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
+        self, replicates: Replicates, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
     ) -> Any:
-        out = self.xp.empty((clients, lanes.count, d))
+        out = self.xp.empty((clients, replicates.count, d))
         u32 = self.xp.uint32
-        sizes = (u32(clients), u32(lanes.count), u32(d))
-        grid = (-(-(clients * lanes.count * ((d + 1) // 2)) // _THREADS),)
-        self._normal(grid, (_THREADS,), (out, *self._address(lanes, round_, stream, step), *sizes))
+        sizes = (u32(clients), u32(replicates.count), u32(d))
+        grid = (-(-(clients * replicates.count * ((d + 1) // 2)) // _THREADS),)
+        self._normal(grid, (_THREADS,), (out, *self._address(replicates, round_, stream, step), *sizes))
         return self._only(out, where)
 
     def bounded_combine(self, updates: Any, weights: Any, threshold: Any, normalise: bool) -> tuple[Any, Any]:
         xp = self.xp
-        n, lanes, d = updates.shape
-        out = xp.empty((lanes, d))
-        norms = xp.empty((lanes, n))
+        n, replicates, d = updates.shape
+        out = xp.empty((replicates, d))
+        norms = xp.empty((replicates, n))
         arrays = (xp.ascontiguousarray(updates), xp.ascontiguousarray(weights), xp.ascontiguousarray(threshold))
         i32 = xp.int32
-        self._bounded((lanes,), (_THREADS,), (*arrays, i32(normalise), out, norms, i32(n), i32(lanes), i32(d)))
+        self._bounded(
+            (replicates,), (_THREADS,), (*arrays, i32(normalise), out, norms, i32(n), i32(replicates), i32(d))
+        )
         return out, norms

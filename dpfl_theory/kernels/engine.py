@@ -13,35 +13,35 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ONLY_DENSE", "Engine", "Lanes"]
+__all__ = ["ONLY_DENSE", "Engine", "Replicates"]
 
 ONLY_DENSE = "sparse records run only on the CPU: choose device 'cpu', or list fewer `features`"
 
 
 @dataclass(frozen=True)
-class Lanes:
-    """A batch of lanes (replicates of a seed). Lane ``first + s`` is row s of every array.
+class Replicates:
+    """A batch of replicates (replicates of a seed). Replicate ``first + s`` is row s of every array.
 
-    parts: the consecutive batches of this one, where its lanes do not all have one seed or are not consecutive; seed
-    and first then have no meaning.
+    parts: the consecutive batches of this one, where its replicates do not all have one seed or are not consecutive;
+    seed and first then have no meaning.
 
-    >>> Lanes.of([Lanes(7, 0, 2), Lanes(7, 0, 2), Lanes(8, 5, 1)]).count
+    >>> Replicates.concatenate([Replicates(7, 0, 2), Replicates(7, 0, 2), Replicates(8, 5, 1)]).count
     5
     """
 
     seed: int
     first: int
     count: int
-    parts: tuple[Lanes, ...] = ()
+    parts: tuple[Replicates, ...] = ()
 
     @classmethod
-    def of(cls, parts: Sequence[Lanes]) -> Lanes:
+    def concatenate(cls, parts: Sequence[Replicates]) -> Replicates:
         """One batch made of several."""
         if len(parts) == 1:
             return parts[0]
         return cls(parts[0].seed, parts[0].first, sum(part.count for part in parts), tuple(parts))
 
-    def by_part(self, draw: Callable[[Lanes, slice], Any]) -> list[Any]:
+    def by_part(self, draw: Callable[[Replicates, slice], Any]) -> list[Any]:
         """The result of ``draw`` for each part and its rows."""
         found, begin = [], 0
         for part in self.parts:
@@ -51,7 +51,7 @@ class Lanes:
 
 
 class Engine(ABC):
-    """One device. Shapes: S lanes (replicates), n clients, d parameters, R stacked eigendirections, m records."""
+    """One device. Shapes: S replicates (replicates), n clients, d parameters, R stacked eigendirections, m records."""
 
     name: str
     """``cpu`` or ``cuda``."""
@@ -69,21 +69,21 @@ class Engine(ABC):
         """x as a NumPy array."""
 
     @abstractmethod
-    def uniform(self, lanes: Lanes, round_: int, clients: int, stream: int, step: int = 0) -> Any:
+    def uniform(self, replicates: Replicates, round_: int, clients: int, stream: int, step: int = 0) -> Any:
         """Uniforms in (0, 1), shape (S, clients)."""
 
     @abstractmethod
     def normal(
-        self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
+        self, replicates: Replicates, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
     ) -> Any:
-        """Standard normals, shape (clients, S, d); zeros in lanes where ``where`` (S,) is false."""
+        """Standard normals, shape (clients, S, d); zeros in replicates where ``where`` (S,) is false."""
 
     @abstractmethod
-    def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
+    def normal_of(self, replicates: Replicates, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
         """The rows of `normal` that belong to clients (A, S): standard normals, shape (A, S, d)."""
 
     @abstractmethod
-    def subsets(self, lanes: Lanes, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
+    def subsets(self, replicates: Replicates, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
         """Uniform subsets without replacement: client i = clients[a, s] gets counts[i] of the numbers 0..sizes[i]-1, or
         all of them when it has fewer.
 
@@ -96,7 +96,7 @@ class Engine(ABC):
         """Diagonal maps with per-client norms: the local phase of quadratics in their eigenbases.
 
         y (S, R): coordinates of w - c_i along client i's eigenvectors; factors (U, R): one diagonal map for each
-        distinct step size; rows (S,): which of them each lane uses; offsets (n+1,): client i owns columns
+        distinct step size; rows (S,): which of them each replicate uses; offsets (n+1,): client i owns columns
         offsets[i]:offsets[i+1]. Returns ``z = factors[rows] * y`` (S, R) and the norms of each client's part (S, n).
         """
 
@@ -121,8 +121,8 @@ class Engine(ABC):
     def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int, cohort: Any = None) -> Any:
         """E local steps on linear models; data is the bound ``LinearData``; returns the updates (n, S, d).
 
-        cohort (S, n): clients with a 0 there need not be run in that lane, and their entries in place of updates are
-        finite but have no meaning; None runs them all.
+        cohort (S, n): clients with a 0 there need not be run in that replicate, and their entries in place of updates
+        are finite but have no meaning; None runs them all.
         """
 
     @abstractmethod
@@ -146,8 +146,8 @@ class Engine(ABC):
     @property
     @abstractmethod
     def threads(self) -> int:
-        """The number of blocks of lanes that may run in parallel, each on a thread of its own."""
+        """The number of blocks of replicates that may run in parallel, each on a thread of its own."""
 
     @abstractmethod
     def single_blas(self) -> AbstractContextManager[Any]:
-        """One thread for each call of the device's BLAS inside: blocks of lanes share the cores, not a call."""
+        """One thread for each call of the device's BLAS inside: blocks of replicates share the cores, not a call."""

@@ -1,13 +1,14 @@
-"""Linear models on the CPU: gradients, values and local phases of every client for a batch of replicates (lanes).
+"""Linear models on the CPU: gradients, values and local phases of every client for a batch of replicates (replicates).
 
 Client i's objective is ``f_i(w) = (1/m_i) sum_j loss(x_j^T w, y_j) + (ridge/2) ||w||^2`` over its m_i records. All
-lanes share the records, so the logits of a batch of lanes are one matrix product ``P = W X_i^T``, the residuals are
-elementwise, and the gradients are a second product ``R X_i``. For softmax the parameters (classes, features) are flat
-in C order, so a batch (S, classes * features) is viewed as (S * classes, features) and the same two products serve.
+replicates share the records, so the logits of a batch of replicates are one matrix product ``P = W X_i^T``, the
+residuals are elementwise, and the gradients are a second product ``R X_i``. For softmax the parameters (classes,
+features) are flat in C order, so a batch (S, classes * features) is viewed as (S * classes, features) and the same two
+products serve.
 
-A client's logits are formed for some lanes at a time, so that they stay in the cache. The BLAS has one thread, since
-blocks of lanes run in parallel (`dpfl_theory.algorithms.simulate`). Nothing here overflows: exponentials are taken of
-non-positive numbers only."""
+A client's logits are formed for some replicates at a time, so that they stay in the cache. The BLAS has one thread,
+since blocks of replicates run in parallel (`dpfl_theory.algorithms.simulate`). Nothing here overflows: exponentials are
+taken of non-positive numbers only."""
 
 from __future__ import annotations
 
@@ -97,7 +98,7 @@ def _scalar_phase(
     x: float, y: float, bound: float, ridge: float, w: Any, step: Any, steps: int, at: Any, total: Any
 ) -> None:
     """`local_phase_into` of a client with one feature and one record, squared loss (bound inf) or Huber's: w, step and
-    total (lanes,)."""
+    total (replicates,)."""
     for r in range(w.size):
         at[r] = w[r]
         total[r] = 0.0
@@ -133,11 +134,12 @@ def local_phase_into(
     cohort: Any,
     out: Any,
 ) -> None:
-    """out (n, lanes * classes, d0): sums of the gradients along `steps` local steps from w (lanes * classes, d0). Where
-    cohort (lanes, n) is not empty, only lanes whose entry is not 0 run a client, together; the others' rows stay."""
+    """out (n, replicates * classes, d0): sums of the gradients along `steps` local steps from w (replicates * classes,
+    d0). Where cohort (replicates, n) is not empty, only replicates whose entry is not 0 run a client, together; the
+    others' rows stay."""
     rows, features = w.shape
-    lanes = rows // classes
-    blocks = (lanes + block - 1) // block
+    replicates = rows // classes
+    blocks = (replicates + block - 1) // block
     for job in range((len(offsets) - 1) * blocks):
         i = job // blocks
         first = offsets[i]
@@ -215,10 +217,10 @@ def gradients_into(
     block: int,
     out: Any,
 ) -> None:
-    """out (n, lanes * classes, d0): client i's gradients at w[i] (lanes * classes, d0)."""
+    """out (n, replicates * classes, d0): client i's gradients at w[i] (replicates * classes, d0)."""
     _, rows, features = w.shape
-    lanes = rows // classes
-    blocks = (lanes + block - 1) // block
+    replicates = rows // classes
+    blocks = (replicates + block - 1) // block
     for job in range((len(offsets) - 1) * blocks):
         i = job // blocks
         first = offsets[i]
@@ -251,10 +253,10 @@ def values_into(
     block: int,
     out: Any,
 ) -> None:
-    """out (n, lanes): the clients' values at w (lanes * classes, d0)."""
+    """out (n, replicates): the clients' values at w (replicates * classes, d0)."""
     rows, features = w.shape
-    lanes = rows // classes
-    blocks = (lanes + block - 1) // block
+    replicates = rows // classes
+    blocks = (replicates + block - 1) // block
     for job in range((len(offsets) - 1) * blocks):
         i = job // blocks
         first = offsets[i]
@@ -279,8 +281,8 @@ def values_into(
 
 
 def linear_block(data: LinearData) -> int:
-    """Lanes at a time: their logits of one client stay near a quarter of a megabyte where its records do too, and near
-    one megabyte where reading the records again costs more (`benchmarks/linear.py`)."""
+    """Replicates at a time: their logits of one client stay near a quarter of a megabyte where its records do too, and
+    near one megabyte where reading the records again costs more (`benchmarks/linear.py`)."""
     records = max(1, int(np.max(np.diff(data.offsets))))
     numbers = 32768 if records * data.x.shape[1] <= 32768 else 131072
     return max(8, numbers // (data.classes * records))
@@ -306,17 +308,17 @@ def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int, coho
     >>> linear_local_phase(data, np.array([[1.0]]), np.array([0.5]), 2)  # 1 + 0.5
     array([[[1.5]]])
     """
-    lanes, d = w.shape
-    shape = (data.clients, lanes * data.classes, d // data.classes)
+    replicates, d = w.shape
+    shape = (data.clients, replicates * data.classes, d // data.classes)
     out = np.empty(shape) if cohort is None else np.zeros(shape)
-    at = mutable(w).reshape(lanes * data.classes, -1)
+    at = mutable(w).reshape(replicates * data.classes, -1)
     pace = mutable(step)
     who = np.empty((0, 0)) if cohort is None else np.ascontiguousarray(cohort)
     if data.sparse:
         linear_sparse.local_phase_into(*_records(data), at, pace, steps, who, out)
     else:
         local_phase_into(*_records(data), at, pace, steps, linear_block(data), who, out)
-    return out.reshape(data.clients, lanes, d)
+    return out.reshape(data.clients, replicates, d)
 
 
 def linear_gradients(data: LinearData, w: Array) -> Array:
@@ -326,14 +328,14 @@ def linear_gradients(data: LinearData, w: Array) -> Array:
     >>> linear_gradients(data, np.array([[[1.0], [5.0]]])).tolist()
     [[[1.0], [2.0]]]
     """
-    n, lanes, d = w.shape
-    out = np.empty((n, lanes * data.classes, d // data.classes))
+    n, replicates, d = w.shape
+    out = np.empty((n, replicates * data.classes, d // data.classes))
     at = mutable(w).reshape(out.shape)
     if data.sparse:
         linear_sparse.gradients_into(*_records(data), at, out)
     else:
         gradients_into(*_records(data), at, linear_block(data), out)
-    return out.reshape(n, lanes, d)
+    return out.reshape(n, replicates, d)
 
 
 def linear_values(data: LinearData, w: Array) -> Array:
@@ -343,9 +345,9 @@ def linear_values(data: LinearData, w: Array) -> Array:
     >>> linear_values(data, np.array([[1.0], [5.0]])).tolist()  # 1/2 and 2 * 5 - 2
     [[0.5], [8.0]]
     """
-    lanes = w.shape[0]
-    out = np.empty((data.clients, lanes))
-    at = mutable(w).reshape(lanes * data.classes, -1)
+    replicates = w.shape[0]
+    out = np.empty((data.clients, replicates))
+    at = mutable(w).reshape(replicates * data.classes, -1)
     if data.sparse:
         linear_sparse.values_into(*_records(data), at, out)
     else:

@@ -64,11 +64,11 @@ def _groups(xp: Any, data: LinearData) -> list[_Group]:
     return groups
 
 
-def _parts(xp: Any, data: LinearData, lanes: int) -> Iterator[_Group]:
+def _parts(xp: Any, data: LinearData, replicates: int) -> Iterator[_Group]:
     """The groups, cut so that one part's logits stay below the limit."""
     for g in _groups(xp, data):
         count, m, features = g.x.shape
-        size = max(1, _LIMIT // (lanes * data.classes * max(m, features)))
+        size = max(1, _LIMIT // (replicates * data.classes * max(m, features)))
         if size >= count:
             yield g
             continue
@@ -124,15 +124,15 @@ def linear_local_phase(xp: Any, data: LinearData, w: Any, step: Any, steps: int)
     >>> linear_local_phase(np, data, np.array([[1.0]]), np.array([0.5]), 2)
     array([[[1.5]]])
     """
-    lanes, d = w.shape
+    replicates, d = w.shape
     features = d // data.classes
-    out = xp.empty((data.clients, lanes, d))
-    start = w.reshape(lanes * data.classes, features)
+    out = xp.empty((data.clients, replicates, d))
+    start = w.reshape(replicates * data.classes, features)
     eta = xp.repeat(step, data.classes)[None, :, None]
-    for g in _parts(xp, data, lanes):
+    for g in _parts(xp, data, replicates):
         count = g.x.shape[0]
         at = xp.repeat(start[None], count, axis=0)
-        total = xp.zeros((count, lanes * data.classes, features))
+        total = xp.zeros((count, replicates * data.classes, features))
         flipped = g.x.transpose(0, 2, 1)
         for _ in range(steps):
             slope = xp.matmul(_slopes(xp, data, g, xp.matmul(at, flipped)), g.x)
@@ -140,7 +140,7 @@ def linear_local_phase(xp: Any, data: LinearData, w: Any, step: Any, steps: int)
             slope += data.ridge * at
             total += slope
             at -= eta * slope
-        out[g.index] = total.reshape(count, lanes, d)
+        out[g.index] = total.reshape(count, replicates, d)
     return out
 
 
@@ -151,13 +151,13 @@ def linear_gradients(xp: Any, data: LinearData, w: Any) -> Any:
     >>> linear_gradients(np, data, np.array([[[1.0], [5.0]]])).tolist()
     [[[1.0], [2.0]]]
     """
-    _, lanes, d = w.shape
+    _, replicates, d = w.shape
     out = xp.empty(w.shape)
-    for g in _parts(xp, data, lanes):
+    for g in _parts(xp, data, replicates):
         count = g.x.shape[0]
-        at = w[g.index].reshape(count, lanes * data.classes, d // data.classes)
+        at = w[g.index].reshape(count, replicates * data.classes, d // data.classes)
         slope = xp.matmul(_slopes(xp, data, g, xp.matmul(at, g.x.transpose(0, 2, 1))), g.x)
-        out[g.index] = (slope * g.share + data.ridge * at).reshape(count, lanes, d)
+        out[g.index] = (slope * g.share + data.ridge * at).reshape(count, replicates, d)
     return out
 
 
@@ -168,11 +168,11 @@ def linear_values(xp: Any, data: LinearData, w: Any) -> Any:
     >>> linear_values(np, data, np.array([[1.0], [5.0]])).tolist()
     [[0.5], [8.0]]
     """
-    lanes, d = w.shape
-    out = xp.empty((lanes, data.clients))
-    start = w.reshape(1, lanes * data.classes, d // data.classes)
+    replicates, d = w.shape
+    out = xp.empty((replicates, data.clients))
+    start = w.reshape(1, replicates * data.classes, d // data.classes)
     penalty = 0.5 * data.ridge * xp.sum(w * w, axis=1)
-    for g in _parts(xp, data, lanes):
+    for g in _parts(xp, data, replicates):
         losses = _losses(xp, data, g, xp.matmul(start, g.x.transpose(0, 2, 1)))
         mean = xp.sum(xp.where(g.mask[:, None, :], losses, 0.0), axis=2) * g.share[:, :, 0]
         out[:, g.index] = mean.T + penalty[:, None]

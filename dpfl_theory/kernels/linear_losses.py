@@ -19,15 +19,15 @@ HUBER, LOGISTIC, SOFTMAX = 1, 2, 3
 # No denominator below is zero, and a test of that is in the way.
 @kernel(error_model="numpy")
 def slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) -> None:
-    """Turn the logits p (lanes * classes, m) of records first, first + 1, ... into d loss / d logits, in place.
+    """Turn the logits p (replicates * classes, m) of records first, first + 1, ... into d loss / d logits, in place.
 
-    The lanes are processed one after the other, so that the data of one pass are in the cache for the next one.
+    The replicates are processed one after the other, so that the data of one pass are in the cache for the next one.
     """
     rows, m = p.shape
     if code == SOFTMAX:
         other = np.empty(m)
-        for lane in range(rows // classes):
-            own = p[lane * classes : (lane + 1) * classes]
+        for replicate in range(rows // classes):
+            own = p[replicate * classes : (replicate + 1) * classes]
             for j in range(m):
                 other[j] = own[0, j]
             for c in range(1, classes):
@@ -73,11 +73,12 @@ def slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) 
 
 @kernel()
 def losses(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int, out: Any) -> None:
-    """Sum the losses over the records for each lane: p (lanes * classes, m) -> out (lanes,). p is used up."""
+    """Sum the losses over the records for each replicate: p (replicates * classes, m) -> out (replicates,). p is used
+    up."""
     rows, m = p.shape
     e = np.empty(m)
-    for lane in range(rows // classes):
-        own = p[lane * classes : (lane + 1) * classes]
+    for replicate in range(rows // classes):
+        own = p[replicate * classes : (replicate + 1) * classes]
         z = own[0]
         total = 0.0
         if code == SOFTMAX:
@@ -117,4 +118,4 @@ def losses(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int, 
         else:
             for j in range(m):
                 total += 0.5 * (z[j] - y[first + j]) * (z[j] - y[first + j])
-        out[lane] = total
+        out[replicate] = total

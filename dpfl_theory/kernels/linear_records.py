@@ -5,7 +5,7 @@ The gradient of record j is ``slope_j x_j + ridge w`` (an outer product for soft
     ||g_j||^2 = ||slope_j||^2 ||x_j||^2 + 2 ridge slope_j . logits_j + ridge^2 ||w||^2
 
 where ||x_j||^2 is computed once for each record. Clipping rescales the slopes, and one matrix product sums the
-gradients. Each (slot, lane) pair gathers its records and calls the BLAS on its own; the steps between are done for
+gradients. Each (slot, replicate) pair gathers its records and calls the BLAS on its own; the steps between are done for
 several pairs at once.
 """
 
@@ -82,23 +82,23 @@ def _record_sums(
 
     Slopes are found of the records of several pairs at once, in loops that are long enough to be fast.
     """
-    slots, lanes, _, features = w.shape
+    slots, replicates, _, features = w.shape
     most = chosen.shape[2]
     if everything:
         for i in range(len(offsets) - 1):
             most = max(most, offsets[i + 1] - offsets[i])
-    group = min(slots * lanes, max(1, _MANY // max(1, most)))
+    group = min(slots * replicates, max(1, _MANY // max(1, most)))
     drawn = np.empty((0 if everything else group * most, features))
     all_qs = np.empty(group * most)
     all_ys = np.empty(group * most)
     all_bs = np.empty(group * most)
     numbers = np.empty((3, classes * group * most))
     ends = np.zeros(group + 1, dtype=np.int64)
-    for begin in range(0, slots * lanes, group):
-        count = min(group, slots * lanes - begin)
+    for begin in range(0, slots * replicates, group):
+        count = min(group, slots * replicates - begin)
         for g in range(count):
-            a = (begin + g) // lanes
-            s = (begin + g) % lanes
+            a = (begin + g) // replicates
+            s = (begin + g) % replicates
             first = offsets[clients[a, s]]
             m = 0
             if everything:
@@ -138,8 +138,8 @@ def _record_sums(
                     numbers[2, place] = together[c, j]
                     place += 1
         for g in range(count):
-            a = (begin + g) // lanes
-            s = (begin + g) % lanes
+            a = (begin + g) // replicates
+            s = (begin + g) % replicates
             m = ends[g + 1] - ends[g]
             own = slice(classes * ends[g], classes * ends[g + 1])
             p = numbers[2, own].reshape(classes, m)
@@ -181,20 +181,20 @@ def linear_record_sums(
     >>> linear_record_sums(data, np.array([[[1.0]]]), who, None, np.array([2.0]))[0]  # 1 - 2, not 1 - 3
     array([[[-1.]]])
     """
-    slots, lanes, d = w.shape
+    slots, replicates, d = w.shape
     median = isinstance(threshold, str)
-    limits = np.full(lanes, np.inf) if threshold is None or median else np.ascontiguousarray(threshold)
+    limits = np.full(replicates, np.inf) if threshold is None or median else np.ascontiguousarray(threshold)
     squares = _SQUARES.get(data)
     if squares is None:
         x = data.x
         squares = np.asarray(x.multiply(x).sum(axis=1)) if data.sparse else np.einsum("rk,rk->r", x, x)
         _SQUARES[data] = squares
-    out = np.empty((slots, lanes, data.classes, d // data.classes))
-    used = np.empty((slots, lanes))
+    out = np.empty((slots, replicates, data.classes, d // data.classes))
+    used = np.empty((slots, replicates))
     told = (squares, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes)
     at = mutable(w).reshape(out.shape)
-    some = np.empty((slots, lanes, 0), dtype=np.int64) if chosen is None else chosen
+    some = np.empty((slots, replicates, 0), dtype=np.int64) if chosen is None else chosen
     into(
         *(records or (data.x,)), *told, at, mutable(clients, np.int64), some, chosen is None, limits, median, out, used
     )
-    return out.reshape(slots, lanes, d), used
+    return out.reshape(slots, replicates, d), used

@@ -21,29 +21,29 @@ def linear_record_sums(xp: Any, data: LinearData, w: Any, clients: Any, chosen: 
     >>> linear_record_sums(np, data, np.array([[[1.0]]]), who, None, np.array([2.0]))[0]
     array([[[-1.]]])
     """
-    slots, lanes, d = w.shape
+    slots, replicates, d = w.shape
     sizes = np.diff(data.offsets)
     if chosen is None:
         width = int(sizes.max())
         number = xp.arange(width)[None, None, :]
         chosen = xp.where(number < xp.asarray(sizes)[clients][:, :, None], number, -1)
-    out = xp.empty((slots * lanes, d))
-    used = xp.empty(slots * lanes)
-    at = w.reshape(slots * lanes, data.classes, d // data.classes)
+    out = xp.empty((slots * replicates, d))
+    used = xp.empty(slots * replicates)
+    at = w.reshape(slots * replicates, data.classes, d // data.classes)
     first = xp.asarray(data.offsets[:-1])[clients].reshape(-1, 1)
-    rows = chosen.reshape(slots * lanes, -1)
+    rows = chosen.reshape(slots * replicates, -1)
     if isinstance(threshold, str):
         limits = None
     else:
-        limits = xp.full(lanes, math.inf) if threshold is None else threshold
-        limits = xp.broadcast_to(limits[None], (slots, lanes)).reshape(-1)
+        limits = xp.full(replicates, math.inf) if threshold is None else threshold
+        limits = xp.broadcast_to(limits[None], (slots, replicates)).reshape(-1)
     size = max(1, _LIMIT // (max(1, rows.shape[1]) * max(at.shape[1], at.shape[2])))
-    for a in range(0, slots * lanes, size):
+    for a in range(0, slots * replicates, size):
         cut = slice(a, a + size)
         total, bound = _part(xp, data, at[cut], first[cut], rows[cut], None if limits is None else limits[cut])
         out[cut] = total.reshape(total.shape[0], d)
         used[cut] = bound
-    return out.reshape(slots, lanes, d), used.reshape(slots, lanes)
+    return out.reshape(slots, replicates, d), used.reshape(slots, replicates)
 
 
 def _part(xp: Any, data: LinearData, at: Any, first: Any, rows: Any, limits: Any) -> tuple[Any, Any]:

@@ -2,8 +2,8 @@
 
 A client's records use few of the columns. Local steps on them change only these columns and shrink the others by the
 ridge. So each client works on its own columns (`Layout`), and the others' share is a geometric sum:
-``sum_{t<E} ridge (1 - eta ridge)^t w``. A column's numbers of all lanes are contiguous there, so that one entry of
-a record is applied to all lanes in one vectorised pass. The cost of a step is that of the nonzero entries.
+``sum_{t<E} ridge (1 - eta ridge)^t w``. A column's numbers of all replicates are contiguous there, so that one entry of
+a record is applied to all replicates in one vectorised pass. The cost of a step is that of the nonzero entries.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _back(values: Any, places: Any, starts: Any, first: int, p: Any, g: Any, lin
 
 @kernel()
 def _block(columns: int, records: int, classes: int) -> int:
-    """Lanes at a time: their parameters and logits of one client stay near a megabyte."""
+    """Replicates at a time: their parameters and logits of one client stay near a megabyte."""
     return max(8, 131072 // (classes * (3 * columns + records)))
 
 
@@ -122,14 +122,14 @@ def local_phase_into(
     out: Any,
 ) -> None:
     """`kernels.linear.local_phase_into`."""
-    lanes = len(step)
+    replicates = len(step)
     for i in range(len(offsets) - 1):
         first = offsets[i]
         m = offsets[i + 1] - first
         mine = columns[own[i] : own[i + 1]]
         block = _block(len(mine), m, classes)
         scale = 1.0 / m
-        taking = np.nonzero(cohort[:, i])[0] if cohort.size > 0 else np.arange(lanes)
+        taking = np.nonzero(cohort[:, i])[0] if cohort.size > 0 else np.arange(replicates)
         for s0 in range(0, len(taking), block):
             chosen = taking[s0 : s0 + block]
             rows = len(chosen) * classes
@@ -232,8 +232,8 @@ def values_into(
 ) -> None:
     """`kernels.linear.values_into`."""
     all_rows, features = w.shape
-    lanes = all_rows // classes
-    square = np.zeros(lanes)
+    replicates = all_rows // classes
+    square = np.zeros(replicates)
     if ridge > 0.0:
         for r in range(all_rows):
             for k in range(features):
@@ -243,12 +243,12 @@ def values_into(
         m = offsets[i + 1] - first
         mine = columns[own[i] : own[i + 1]]
         block = _block(len(mine), m, classes)
-        for s0 in range(0, lanes, block):
+        for s0 in range(0, replicates, block):
             there = w[s0 * classes : (s0 + block) * classes]
             at = np.empty((len(mine), len(there)))
             p = np.empty((len(there), m))
             _taken(there, mine, at)
             _logits(values, places, starts, first, at, p, np.empty(len(there)))
             losses(p, y, threshold, first, code, classes, out[i, s0 : s0 + block])
-        for s in range(lanes):
+        for s in range(replicates):
             out[i, s] = out[i, s] / m + 0.5 * ridge * square[s]

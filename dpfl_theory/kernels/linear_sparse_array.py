@@ -61,10 +61,10 @@ def linear_values(xp: Any, data: LinearData, w: Any) -> Any:
 
 def linear_record_sums(xp: Any, data: LinearData, w: Any, clients: Any, chosen: Any, threshold: Any) -> tuple[Any, Any]:
     """`kernels.linear_records_array.linear_record_sums`."""
-    slots, lanes, _ = w.shape
-    out, used = xp.empty(w.shape), xp.empty((slots, lanes))
+    slots, replicates, _ = w.shape
+    out, used = xp.empty(w.shape), xp.empty((slots, replicates))
     for a in range(slots):
-        for s in range(lanes):
+        for s in range(replicates):
             first, last = (int(end) for end in data.offsets[int(clients[a, s]) :][:2])
             rows = xp.arange(first, last) if chosen is None else first + chosen[a, s][chosen[a, s] >= 0]
             x, at = data.x[rows], w[a, s].reshape(data.classes, -1)

@@ -38,10 +38,10 @@ def _record_sums(
     used: Any,
 ) -> None:
     """`kernels.linear_records._record_sums` of CSR records."""
-    slots, lanes, _, features = w.shape
-    for job in range(slots * lanes):
-        a = job // lanes
-        s = job % lanes
+    slots, replicates, _, features = w.shape
+    for job in range(slots * replicates):
+        a = job // replicates
+        s = job % replicates
         first = offsets[clients[a, s]]
         at = w[a, s]
         if everything:

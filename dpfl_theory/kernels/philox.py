@@ -1,10 +1,10 @@
 """Counter-based random numbers: Philox4x32-10, addressed instead of advanced.
 
-Every number is a pure function of its address ``(seed, lane, round, client, step, stream, index)``, so a run gives the
-same noise for any batch of lanes, number of threads, worker or device. Two algorithms that use the same addresses share
-their noise (common random numbers).
+Every number is a pure function of its address ``(seed, replicate, round, client, step, stream, index)``, so a run gives
+the same noise for any batch of replicates, number of threads, worker or device. Two algorithms that use the same
+addresses share their noise (common random numbers).
 
-Addresses are mapped in two Philox calls. The first enciphers ``(lane, client, step, stream)`` under the key
+Addresses are mapped in two Philox calls. The first enciphers ``(replicate, client, step, stream)`` under the key
 ``seed``; because Philox is a bijection of its counter, different addresses get different 128-bit names. The
 second uses two words of that name as key and the other two, with ``(block, round)``, as counter. Within one
 seed no (key, counter) pair is ever used twice.
@@ -90,21 +90,30 @@ def _units(high: Any, low: Any, out: Any, count: int) -> None:
 
 @kernel()
 def fill_names(
-    names: Any, clients: Any, first: int, lanes: int, n: int, seed: int, first_lane: int, step: int, stream: int
+    names: Any,
+    clients: Any,
+    first: int,
+    replicates: int,
+    n: int,
+    seed: int,
+    first_replicate: int,
+    step: int,
+    stream: int,
 ) -> None:
     """The first call: the names (J, 4) of addresses first, first + 1, ...; all blocks and all rounds share them.
 
-    Address a is of lane ``a % lanes`` and client ``clients.flat[a]``, where clients (A, lanes) is not empty; client
-    ``a // lanes`` where it is, and n is 0;  of lane ``a // n`` and client ``a % n`` where n is not 0.
+    Address a is of replicate ``a % replicates`` and client ``clients.flat[a]``, where clients (A, replicates) is not
+    empty; client ``a // replicates`` where it is, and n is 0;  of replicate ``a // n`` and client ``a % n`` where n is
+    not 0.
     """
     count = names.shape[0]
     w = np.empty((6, count), dtype=np.uint64)
     for j in range(count):
         a = first + j
-        s = a // n if n > 0 else a % lanes
-        i = a % n if n > 0 else a // lanes
-        w[0, j] = np.uint64(first_lane + s)
-        w[1, j] = np.uint64(clients[a // lanes, s] if clients.size > 0 else i)
+        s = a // n if n > 0 else a % replicates
+        i = a % n if n > 0 else a // replicates
+        w[0, j] = np.uint64(first_replicate + s)
+        w[1, j] = np.uint64(clients[a // replicates, s] if clients.size > 0 else i)
         w[2, j] = np.uint64(step)
         w[3, j] = np.uint64(stream)
         w[4, j] = np.uint64(seed) & _MASK
@@ -181,8 +190,8 @@ def normals(out: Any, names: Any, round_: int) -> None:
 
 @kernel()
 def normals_where(out: Any, names: Any, where: Any, first: int, round_: int) -> None:
-    """`normals` for the names in whose lanes ``where`` (lanes,) is not 0, zeros for the others. Name j belongs to lane
-    first + j, continued from lane 0 after the last one."""
+    """`normals` for the names in whose replicates ``where`` (replicates,) is not 0, zeros for the others. Name j
+    belongs to replicate first + j, continued from replicate 0 after the last one."""
     chosen = np.empty(len(names), dtype=np.int64)
     count = 0
     for j in range(len(names)):
@@ -203,48 +212,53 @@ def normals_where(out: Any, names: Any, where: Any, first: int, round_: int) -> 
 
 
 @kernel()
-def fill_uniform(out: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
-    """Fill ``out`` (lanes, clients) with uniforms in (0, 1); entry (s, i) has the address of lane first_lane + s,
-    client i."""
-    lanes, clients = out.shape
+def fill_uniform(out: Any, seed: int, first_replicate: int, round_: int, step: int, stream: int) -> None:
+    """Fill ``out`` (replicates, clients) with uniforms in (0, 1); entry (s, i) has the address of replicate
+    first_replicate + s, client i."""
+    replicates, clients = out.shape
     flat = out.reshape(out.size)
     nobody = np.empty((0, 0), dtype=np.int64)
     names = np.empty((min(flat.size, _MANY), 4), dtype=np.uint64)
     for first in range(0, flat.size, _MANY):
         part = flat[first : first + _MANY]
-        fill_names(names[: part.size], nobody, first, lanes, clients, seed, first_lane, step, stream)
+        fill_names(names[: part.size], nobody, first, replicates, clients, seed, first_replicate, step, stream)
         uniforms(part, names, round_)
 
 
 @kernel()
-def fill_normal(out: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
-    """Fill ``out`` (clients, lanes, coordinates) with standard normals; coordinates 2b and 2b+1 come from block b."""
-    fill_normal_of(out, np.empty((0, 0), dtype=np.int64), seed, first_lane, round_, step, stream)
+def fill_normal(out: Any, seed: int, first_replicate: int, round_: int, step: int, stream: int) -> None:
+    """Fill ``out`` (clients, replicates, coordinates) with standard normals; coordinates 2b and 2b+1 come from block
+    b."""
+    fill_normal_of(out, np.empty((0, 0), dtype=np.int64), seed, first_replicate, round_, step, stream)
 
 
 @kernel()
-def fill_normal_where(out: Any, where: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
-    """`fill_normal` in the lanes where ``where`` (lanes,) is not 0, zeros in the others."""
-    clients, lanes, coordinates = out.shape
-    flat = out.reshape(clients * lanes, coordinates)
+def fill_normal_where(
+    out: Any, where: Any, seed: int, first_replicate: int, round_: int, step: int, stream: int
+) -> None:
+    """`fill_normal` in the replicates where ``where`` (replicates,) is not 0, zeros in the others."""
+    clients, replicates, coordinates = out.shape
+    flat = out.reshape(clients * replicates, coordinates)
     nobody = np.empty((0, 0), dtype=np.int64)
     names = np.empty((min(len(flat), _MANY), 4), dtype=np.uint64)
     for first in range(0, len(flat), _MANY):
         part = flat[first : first + _MANY]
-        fill_names(names[: len(part)], nobody, first, lanes, np.int64(0), seed, first_lane, step, stream)
+        fill_names(names[: len(part)], nobody, first, replicates, np.int64(0), seed, first_replicate, step, stream)
         normals_where(part, names[: len(part)], where, first, round_)
 
 
 @kernel()
-def fill_normal_of(out: Any, clients: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
-    """Fill ``out`` (A, lanes, coordinates) with the normals that `fill_normal` gives the clients (A, lanes); client a
-    where clients is empty."""
-    slots, lanes, coordinates = out.shape
-    flat = out.reshape(slots * lanes, coordinates)
+def fill_normal_of(
+    out: Any, clients: Any, seed: int, first_replicate: int, round_: int, step: int, stream: int
+) -> None:
+    """Fill ``out`` (A, replicates, coordinates) with the normals that `fill_normal` gives the clients (A, replicates);
+    client a where clients is empty."""
+    slots, replicates, coordinates = out.shape
+    flat = out.reshape(slots * replicates, coordinates)
     names = np.empty((min(len(flat), _MANY), 4), dtype=np.uint64)
     for first in range(0, len(flat), _MANY):
         part = flat[first : first + _MANY]
-        fill_names(names[: len(part)], clients, first, lanes, np.int64(0), seed, first_lane, step, stream)
+        fill_names(names[: len(part)], clients, first, replicates, np.int64(0), seed, first_replicate, step, stream)
         normals(part, names, round_)
 
 
@@ -269,14 +283,22 @@ def _smallest(keys: Any, k: int, spare: Any) -> float:
 
 @kernel()
 def fill_subsets(
-    out: Any, clients: Any, sizes: Any, counts: Any, seed: int, first_lane: int, round_: int, step: int, stream: int
+    out: Any,
+    clients: Any,
+    sizes: Any,
+    counts: Any,
+    seed: int,
+    first_replicate: int,
+    round_: int,
+    step: int,
+    stream: int,
 ) -> None:
-    """Fill ``out`` (A, lanes, b) with uniform subsets without replacement, in ascending order, then -1.
+    """Fill ``out`` (A, replicates, b) with uniform subsets without replacement, in ascending order, then -1.
 
     Client i = clients[a, s] gets ``counts[i]`` of the numbers 0..sizes[i]-1: those with the smallest keys, where record
     j's key is a uniform of block j // 2. A subset depends only on its address.
     """
-    slots, lanes, _ = out.shape
+    slots, replicates, _ = out.shape
     most = (np.max(sizes) + 1) // 2
     w = np.empty((6, most), dtype=np.uint64)
     u = np.empty(most)
@@ -285,9 +307,9 @@ def fill_subsets(
     spare = np.empty(2 * most)
     places = np.empty(2 * most, dtype=np.int64)
     names = np.empty((1, 4), dtype=np.uint64)
-    for job in range(slots * lanes):
-        a = job // lanes
-        s = job % lanes
+    for job in range(slots * replicates):
+        a = job // replicates
+        s = job % replicates
         i = clients[a, s]
         size = sizes[i]
         count = counts[i]
@@ -298,7 +320,7 @@ def fill_subsets(
             for j in range(size):
                 chosen[j] = j
         elif count > 0:
-            fill_names(names, clients, job, lanes, np.int64(0), seed, first_lane, step, stream)
+            fill_names(names, clients, job, replicates, np.int64(0), seed, first_replicate, step, stream)
             blocks = (size + 1) // 2
             _blocks_of(names, np.int64(0), blocks, np.int64(0), blocks, round_, w)
             _units(w[0], w[1], u, blocks)

@@ -43,7 +43,7 @@ ELEMENTWISE = {name: code for code, name in enumerate(_NAMES.split(" "))}
 REDUCE = {"sum": 32, "min": 33, "max": 34}
 MATMUL, SELECT, GUARD = 40, 41, 47
 MOST_NUMBERS = 1 << 16
-"""The size of an array (clients, lanes, d) or (lanes, records) up to which a tape is faster
+"""The size of an array (clients, replicates, d) or (replicates, records) up to which a tape is faster
 (`benchmarks/rounds.py`)."""
 
 

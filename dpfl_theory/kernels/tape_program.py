@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.kernels import philox, tape_vm
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.kernels.linear import LOSSES, linear_block
 from dpfl_theory.kernels.tape import GUARD, MATMUL, REDUCE, SELECT, Operation, Register, Untraceable
 from dpfl_theory.kernels.tape_tracing import Traced, traced
@@ -32,25 +32,29 @@ def _loops(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[tuple
     return joined
 
 
-def _names(lanes: Lanes, clients: int, by_client: bool, step: int, stream: int) -> Any:
-    """The names of the addresses of these lanes and clients, one client after the other or one lane after the other."""
-    if lanes.parts:
-        drawn = lanes.by_part(lambda p, _: _names(p, clients, by_client, step, stream).reshape(-1, p.count, 4))
-        if not by_client:  # all clients of a lane, then those of the next one
+def _names(replicates: Replicates, clients: int, by_client: bool, step: int, stream: int) -> Any:
+    """The names of the addresses of these replicates and clients, one client after the other or one replicate after the
+    other."""
+    if replicates.parts:
+        drawn = replicates.by_part(lambda p, _: _names(p, clients, by_client, step, stream).reshape(-1, p.count, 4))
+        if not by_client:  # all clients of a replicate, then those of the next one
             drawn = [part.reshape(1, -1, 4) for part in drawn]
         return np.concatenate(drawn, axis=1).reshape(-1, 4)
-    names = np.empty((clients * lanes.count, 4), dtype=np.uint64)
+    names = np.empty((clients * replicates.count, 4), dtype=np.uint64)
     nobody = np.empty((0, 0), dtype=np.int64)
-    by_lane = 0 if by_client else clients
-    philox.fill_names(names, nobody, 0, lanes.count, by_lane, np.uint64(lanes.seed), lanes.first, step, stream)
+    by_replicate = 0 if by_client else clients
+    philox.fill_names(
+        names, nobody, 0, replicates.count, by_replicate, np.uint64(replicates.seed), replicates.first, step, stream
+    )
     return names
 
 
 class Program:
     """A tape that can be replayed.
 
-    begin, then: the traced arrays of a round's state before and after it;  values: the observables' values, (S,) each;
-    operations before ``boundary`` belong to the round, later ones to observables;  data: of the linear model, or None.
+    ``begin``, then: the traced arrays of a round's state before and after it. values: the observables' values,
+    (S,) each. Operations before ``boundary`` belong to the round, later ones to observables. data: of the linear model,
+    or None.
     """
 
     def __init__(
@@ -261,12 +265,12 @@ class Program:
         return [op.code, *lengths, at_out, *outs, at_in, *ins, *outer, *inner]
 
     def _noise(self, op: Operation) -> list[int]:
-        lanes, clients, width, stream, step = op.numbers
-        names = _names(lanes, clients, op.code == KERNELS["normal"], step, stream)
+        replicates, clients, width, stream, step = op.numbers
+        names = _names(replicates, clients, op.code == KERNELS["normal"], step, stream)
         first = sum(len(part) for part in self._names)
         self._names.append(names)
         where = [self._at(x) for x in op.inputs] or [-1]
-        return [op.code, len(names), self._at(op.out[0]), first, width, *where, lanes.count]
+        return [op.code, len(names), self._at(op.out[0]), first, width, *where, replicates.count]
 
     def _segments(self, op: Operation) -> list[int]:
         S, R, n = op.numbers[:3]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.kernels.cpu import CpuEngine
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.kernels.tape import RoundNumber, Untraceable
 from dpfl_theory.kernels.tape_tracing import Tape, Traced, traced
 from dpfl_theory.kernels.tape_vm import KERNELS
@@ -32,7 +32,7 @@ class _Module:
         return x if traced(x) else np.asarray(x)
 
 
-def _ready(x: Any) -> Any:
+def _contiguous(x: Any) -> Any:
     """An operand in C order."""
     return x.contiguous() if traced(x) else np.ascontiguousarray(x)
 
@@ -62,22 +62,22 @@ class Recorder(CpuEngine):
             raise Untraceable("an array is read")
         return super().to_host(x)
 
-    def uniform(self, lanes: Lanes, round_: Any, clients: int, stream: int, step: int = 0) -> Any:
+    def uniform(self, replicates: Replicates, round_: Any, clients: int, stream: int, step: int = 0) -> Any:
         if not isinstance(round_, RoundNumber):
-            return super().uniform(lanes, round_, clients, stream, step)
-        value = super().uniform(lanes, round_.first, clients, stream, step)
-        return self.tape.record(KERNELS["uniform"], value, (), (lanes, clients, 1, stream, step))
+            return super().uniform(replicates, round_, clients, stream, step)
+        value = super().uniform(replicates, round_.first, clients, stream, step)
+        return self.tape.record(KERNELS["uniform"], value, (), (replicates, clients, 1, stream, step))
 
     def normal(
-        self, lanes: Lanes, round_: Any, clients: int, d: int, stream: int, step: int = 0, where: Any = None
+        self, replicates: Replicates, round_: Any, clients: int, d: int, stream: int, step: int = 0, where: Any = None
     ) -> Any:
         if not isinstance(round_, RoundNumber):
             if traced(where):
-                raise Untraceable("noise of a fixed round in lanes that change")
-            return super().normal(lanes, round_, clients, d, stream, step, where)
-        inputs = () if where is None else (_ready(where),)
-        value = super().normal(lanes, round_.first, clients, d, stream, step, *(_now(x) for x in inputs))
-        return self.tape.record(KERNELS["normal"], value, inputs, (lanes, clients, d, stream, step))
+                raise Untraceable("noise of a fixed round in replicates that change")
+            return super().normal(replicates, round_, clients, d, stream, step, where)
+        inputs = () if where is None else (_contiguous(where),)
+        value = super().normal(replicates, round_.first, clients, d, stream, step, *(_now(x) for x in inputs))
+        return self.tape.record(KERNELS["normal"], value, inputs, (replicates, clients, d, stream, step))
 
     def normal_of(self, *_: Any, **__: Any) -> Any:
         raise Untraceable("noise of some clients")
@@ -94,32 +94,34 @@ class Recorder(CpuEngine):
         y = y.contiguous()
         z, norms = (self.tape.fresh(v) for v in super().segment_update(y.now, factors, rows, offsets))
         sizes = (y.shape[0], y.shape[1], len(offsets) - 1, len(factors))
-        self.tape.do(KERNELS["segment_update"], (z, norms), (y, np.ascontiguousarray(factors), rows, offsets), sizes)
+        self.tape.append(
+            KERNELS["segment_update"], (z, norms), (y, np.ascontiguousarray(factors), rows, offsets), sizes
+        )
         return z, norms
 
     def segment_scale(self, z: Any, factors: Any, offsets: Any) -> Any:
-        z, factors = _ready(z), _ready(factors)
+        z, factors = _contiguous(z), _contiguous(factors)
         out = super().segment_scale(_now(z), _now(factors), offsets)
         sizes = (z.shape[0], z.shape[1], len(offsets) - 1)
         return self.tape.record(KERNELS["segment_scale"], out, (z, factors, offsets), sizes)
 
     def segment_energy(self, y: Any, eigenvalues: Any, offsets: Any) -> Any:
-        y = _ready(y)
+        y = _contiguous(y)
         out = super().segment_energy(_now(y), eigenvalues, offsets)
         sizes = (y.shape[0], y.shape[1], len(offsets) - 1)
         return self.tape.record(KERNELS["segment_energy"], out, (y, eigenvalues, offsets), sizes)
 
     def combine(self, updates: Any, weights: Any) -> Any:
-        updates, weights = _ready(updates), _ready(weights)
+        updates, weights = _contiguous(updates), _contiguous(weights)
         out = super().combine(_now(updates), _now(weights))
         return self.tape.record(KERNELS["combine"], out, (updates, weights), updates.shape)
 
     def bounded_combine(self, updates: Any, weights: Any, threshold: Any, normalise: bool) -> tuple[Any, Any]:
-        updates, weights, threshold = _ready(updates), _ready(weights), _ready(threshold)
+        updates, weights, threshold = _contiguous(updates), _contiguous(weights), _contiguous(threshold)
         values = super().bounded_combine(_now(updates), _now(weights), _now(threshold), normalise)
         out, norms = (self.tape.fresh(v) for v in values)
         numbers = (*updates.shape, int(normalise))
-        self.tape.do(KERNELS["bounded_combine"], (out, norms), (updates, weights, threshold), numbers)
+        self.tape.append(KERNELS["bounded_combine"], (out, norms), (updates, weights, threshold), numbers)
         return out, norms
 
     def _linear(self, name: str, data: Any, value: Any, inputs: Any, steps: int = 0) -> Any:
@@ -131,15 +133,15 @@ class Recorder(CpuEngine):
     def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int, cohort: Any = None) -> Any:
         if cohort is not None:
             raise Untraceable("local phases of some clients")
-        w, step = _ready(w), _ready(step)
+        w, step = _contiguous(w), _contiguous(step)
         value = super().linear_local_phase(data, _now(w), _now(step), steps)
         return self._linear("linear_local_phase", data, value, (w, step), steps)
 
     def linear_gradients(self, data: Any, w: Any) -> Any:
-        w = _ready(w)
+        w = _contiguous(w)
         return self._linear("linear_gradients", data, super().linear_gradients(data, _now(w)), (w,))
 
     def linear_values(self, data: Any, w: Any) -> Any:
-        w = _ready(w)
+        w = _contiguous(w)
         value = super().linear_values(data, _now(w))  # (S, n), and what the kernel writes is (n, S)
         return self._linear("linear_values", data, np.ascontiguousarray(value.T), (w,)).T.contiguous()

@@ -42,7 +42,7 @@ class Tape:
         self.operations.append(Operation(code, (out,), inputs, numbers))
         return out
 
-    def do(self, code: int, out: Sequence[Traced], inputs: Sequence[Any], numbers: Sequence[Any] = ()) -> None:
+    def append(self, code: int, out: Sequence[Traced], inputs: Sequence[Any], numbers: Sequence[Any] = ()) -> None:
         """Record an operation whose results have their registers."""
         self.operations.append(Operation(code, out, inputs, numbers))
 
@@ -258,9 +258,9 @@ def _partition(_: Tape, array: Traced, kth: int, axis: int) -> _Partitioned:
     return _Partitioned(array, kth, np.partition(array.now, kth, axis=1))
 
 
-def _einsum(_: Tape, how: str, a: Any, b: Any) -> Any:
-    if how != "isk,isk->si":
-        raise Untraceable(f"einsum {how}")
+def _einsum(_: Tape, justification: str, a: Any, b: Any) -> Any:
+    if justification != "isk,isk->si":
+        raise Untraceable(f"einsum {justification}")
     return (a * b).sum(axis=2).T
 
 

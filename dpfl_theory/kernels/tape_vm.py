@@ -247,7 +247,7 @@ def _select(row: Any, m: Any) -> None:
 @kernel()
 def _noise(row: Any, m: Any, names: Any, k: int) -> None:
     """row: code, number of names, the places of the result and the names, numbers for each name, the place that says
-    which lanes draw (-1 if all do), and the number of lanes."""
+    which replicates draw (-1 if all do), and the number of replicates."""
     code, jobs, z, first, width = row[0], row[1], row[2], row[3], row[4]
     own = names[first : first + jobs]
     if code == 48:
@@ -296,7 +296,8 @@ def _combination(row: Any, m: Any) -> None:
 
 @kernel()
 def _linear(row: Any, m: Any, data: Any) -> None:
-    """row: code, n, rows, features, result, parameters, steps of the lanes, number of steps, lanes at a time."""
+    """row: code, n, rows, features, result, parameters, steps of the replicates, number of steps, replicates at a
+    time."""
     code, n, rows, features = row[0], row[1], row[2], row[3]
     x, y, offsets, threshold, loss, ridge, classes = data
     size = rows * features
@@ -340,7 +341,7 @@ def play(
     and count of the numbers of a state;  values (O,): the places of the observables' values;  total, smallest, last
     (O, S): accumulated in place;  series (O, observed rounds or 0, S).
     """
-    lanes = total.shape[1]
+    replicates = total.shape[1]
     seen = 0
     for k in range(first, end):
         watched = k % every == 0
@@ -369,14 +370,14 @@ def play(
         if watched:
             for o in range(values.size):
                 at = values[o]
-                for s in range(lanes):
+                for s in range(replicates):
                     value = m[at + s]
                     total[o, s] += value
                     if value < smallest[o, s] or value != value:
                         smallest[o, s] = value
                     last[o, s] = value
                 if series.shape[1] > 0:
-                    for s in range(lanes):
+                    for s in range(replicates):
                         series[o, seen, s] = m[at + s]
             seen += 1
         for i in range(commits.shape[0]):

@@ -1,6 +1,6 @@
 """The number of threads of a run, and a BLAS with one thread in each of them.
 
-A block of lanes passes through all rounds of a run on one thread. No thread waits for another one inside a run, so
+A block of replicates passes through all rounds of a run on one thread. No thread waits for another one inside a run, so
 other load on the machine slows a run down only by its share.
 """
 
@@ -41,9 +41,9 @@ def available() -> int:
 
 
 @contextlib.contextmanager
-def bounded(most: int) -> Iterator[None]:
+def bounded(maximum: int) -> Iterator[None]:
     """At most this many threads inside."""
-    token = _MOST.set(most)
+    token = _MOST.set(maximum)
     try:
         yield
     finally:

@@ -18,9 +18,9 @@ __all__ = ["Method"]
 class Method:
     """One way of checking a statement.
 
-    name: the name in checks, evidence and the command line. what: what it does, in a few words. order: the cost of a
-    usual check, by rank; cheap methods run first. runner: the module whose ``run(statement, check, settings)`` returns
-    the evidence, imported when it is needed.
+    name: the name in checks, evidence and the command line. description: what it does, in a few words. order: the cost
+    of a usual check, by rank; cheap methods run first. runner: the module whose ``run(statement, check, settings)``
+    returns the evidence, imported when it is needed.
 
     decisive: whether its result can decide a statement. A method that checks only formulas does not where another one
     compares the sides. simulates: whether its verdict is random, from runs of algorithms. Such checks share the
@@ -32,7 +32,7 @@ class Method:
     """
 
     name: str
-    what: str
+    description: str
     order: int
     runner: str
     decisive: bool = True

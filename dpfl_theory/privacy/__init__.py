@@ -3,12 +3,12 @@
 from dpfl_theory.privacy.accounting import Account, account, calibrate, epsilon_spent, largest_rounds
 from dpfl_theory.privacy.constants import Constant, constant
 from dpfl_theory.privacy.mechanisms import Mechanism, get
-from dpfl_theory.privacy.pld import Limits
+from dpfl_theory.privacy.pld import CertifiedInterval
 
 __all__ = [
     "Account",
+    "CertifiedInterval",
     "Constant",
-    "Limits",
     "Mechanism",
     "account",
     "calibrate",

@@ -13,7 +13,14 @@ from dpfl_theory.privacy.events import Event, simplified
 from dpfl_theory.privacy.gaussian_inverse import gaussian_multiplier
 from dpfl_theory.privacy.mechanisms import Mechanism
 from dpfl_theory.privacy.mechanisms.base import LARGEST, SMALLEST
-from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_high, epsilon_limits, epsilon_low, one_gaussian
+from dpfl_theory.privacy.pld import (
+    CertifiedInterval,
+    delta_limits,
+    epsilon_high,
+    epsilon_limits,
+    epsilon_low,
+    one_gaussian,
+)
 from dpfl_theory.privacy.rdp import Moments, moments_bound
 
 __all__ = ["Account", "account", "calibrate", "epsilon_spent", "largest_rounds", "lowest_delta", "lowest_epsilon"]
@@ -41,8 +48,8 @@ class Account:
     """
 
     mechanism: Mechanism
-    epsilon: Limits
-    delta: Limits
+    epsilon: CertifiedInterval
+    delta: CertifiedInterval
     moments: Moments | None
     warnings: tuple[str, ...] = ()
 
@@ -88,19 +95,19 @@ def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
             warnings.append(moments.warning)
         if not math.isfinite(found.high):
             warnings.append("No finite epsilon is certified for this mechanism.")
-        warnings += useless(found.low, mechanism.protects)
-        return Account(mechanism, found, Limits(delta, delta, delta), moments, tuple(warnings))
+        warnings += meaningless_epsilon(found.low, mechanism.protects)
+        return Account(mechanism, found, CertifiedInterval(delta, delta, delta), moments, tuple(warnings))
     assert epsilon is not None
     checked_epsilon(epsilon, zero=True)
     event = mechanism.event()
     found = delta_limits(event, epsilon)
     if _bounded(mechanism, event):
         found = _with_low(found, lowest_delta(mechanism, epsilon))
-    given = Limits(epsilon, epsilon, epsilon)
-    return Account(mechanism, given, found, None, useless(epsilon, mechanism.protects))
+    given = CertifiedInterval(epsilon, epsilon, epsilon)
+    return Account(mechanism, given, found, None, meaningless_epsilon(epsilon, mechanism.protects))
 
 
-def useless(epsilon: float, unit: str) -> tuple[str, ...]:
+def meaningless_epsilon(epsilon: float, unit: str) -> tuple[str, ...]:
     """A warning for an epsilon that is too large to protect anything, as a tuple; empty for a smaller one.
 
     >>> useless(3.0, "client")
@@ -114,7 +121,7 @@ def useless(epsilon: float, unit: str) -> tuple[str, ...]:
     )
 
 
-def epsilon_spent(mechanism: Mechanism, delta: float) -> Limits:
+def epsilon_spent(mechanism: Mechanism, delta: float) -> CertifiedInterval:
     """The epsilon of `account` without the moments bound, which takes up to a second.
 
     >>> from dpfl_theory.privacy.mechanisms import get
@@ -287,9 +294,9 @@ def _bounded(mechanism: Mechanism, event: Event) -> bool:
     return mechanism.attacks() != ((event, 0.0),)
 
 
-def _with_low(found: Limits, low: float) -> Limits:
+def _with_low(found: CertifiedInterval, low: float) -> CertifiedInterval:
     low = min(low, found.high)
-    return Limits(low, max(low, found.estimate), found.high)
+    return CertifiedInterval(low, max(low, found.estimate), found.high)
 
 
 def _bracket(too_much: Callable[[float], bool], start: float) -> tuple[float, float]:

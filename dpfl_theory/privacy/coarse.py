@@ -20,9 +20,19 @@ import numpy as np
 from scipy.special import gammaln, log_ndtr
 
 from dpfl_theory.lazy import stats
-from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, leaf, leaves
+from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, leaf, release_count
 from dpfl_theory.privacy.gaussian_inverse import gaussian_epsilon
-from dpfl_theory.privacy.tails import Absent, Line, Mixture, Plain, Present, Replaced, Swapped, SwappedBack, Tails
+from dpfl_theory.privacy.tails import (
+    FullParticipation,
+    GaussianMixturePair,
+    Mixture,
+    Replaced,
+    SampledUnit,
+    SampledUnitReversed,
+    SubstitutedUnit,
+    SubstitutedUnitReversed,
+    Tails,
+)
 
 __all__ = ["coarse_delta", "coarse_high", "coarse_low"]
 
@@ -53,8 +63,8 @@ def coarse_high(event: Event, delta: float) -> float:
     if z == 0:
         return math.inf
     most = _most(event, 1, chance, 0.5 * delta)
-    if most >= leaves(event):
-        return gaussian_epsilon(z / math.sqrt(leaves(event)), delta)[1]
+    if most >= release_count(event):
+        return gaussian_epsilon(z / math.sqrt(release_count(event)), delta)[1]
     return gaussian_epsilon(z / math.sqrt(most), 0.5 * delta)[1] if most else 0.0
 
 
@@ -105,13 +115,13 @@ def _participation(tails: Tails) -> tuple[float, float]:
     """The probability of participation, and the noise multiplier with which participation is then seen; 0
     if the event has no such multiplier."""
     match tails:
-        case Plain(z):
+        case FullParticipation(z):
             return 1.0, z
-        case Present(q, z) | Absent(q, z) | Swapped(q, z) | SwappedBack(q, z):
+        case SampledUnit(q, z) | SampledUnitReversed(q, z) | SubstitutedUnit(q, z) | SubstitutedUnitReversed(q, z):
             return q, z
         case Replaced(q, z):
             return q, z / 2
-        case Line(weights, p_means, q_means, z):
+        case GaussianMixturePair(weights, p_means, q_means, z):
             apart = [abs(p - q) for p, q in zip(p_means, q_means, strict=True)]
             return min(1.0, sum(w for w, d in zip(weights, apart, strict=True) if d)), z / max(apart)
         case Mixture(weights, parts):
@@ -173,15 +183,17 @@ def _single(tails: Tails, eta: float) -> Iterator[Test]:
         return _log(chance) + float(log_ndtr(eta)), float(log_ndtr(eta - distance / z)) * (1 - SAFE)
 
     match tails:
-        case Plain(z):
+        case FullParticipation(z):
             yield test(1.0, 1.0, z)
-        case Present(q, z) | Replaced(q, z) | Swapped(q, z):
+        case SampledUnit(q, z) | Replaced(q, z) | SubstitutedUnit(q, z):
             yield test(q, 1.0, z)
-        case SwappedBack(q, z):  # an interval around P's component, which has Q's on both sides at distance 1
+        case SubstitutedUnitReversed(
+            q, z
+        ):  # an interval around P's component, which has Q's on both sides at distance 1
             log_p, log_q = test(q, 1.0, z)
             if (inside := -math.expm1(float(log_ndtr(-eta) - log_ndtr(eta)))) > 0:
                 yield log_p + math.log(inside), log_q
-        case Line(weights, p_means, q_means, z):
+        case GaussianMixturePair(weights, p_means, q_means, z):
             for mean in sorted({m for m in p_means if m > max(q_means)}):
                 chance = sum(w for w, m in zip(weights, p_means, strict=True) if m >= mean)
                 yield test(chance, mean - max(q_means), z)

@@ -26,7 +26,7 @@ class Prescription:
 
     Args:
         statement: id in the catalogue.
-        ``letter``: the paper's symbol for the constant.
+        ``symbol``: the paper's symbol for the constant.
         formula: the prescription, in LaTeX.
         algorithm: the mechanism it is for.
         unit: sigma^2 (or sigma, for shulgin2025) that the constant 1 prescribes, for clipping threshold 1.
@@ -36,7 +36,7 @@ class Prescription:
     """
 
     statement: str
-    letter: str
+    symbol: str
     formula: str
     algorithm: str
     unit: Callable[[Any, float, float], float]
@@ -106,7 +106,7 @@ class Constant:
     """
 
     statement: str
-    letter: str
+    symbol: str
     value: float
     low: float
     noise_multiplier: float
@@ -117,7 +117,7 @@ class Constant:
     def document(self) -> dict[str, Any]:
         """The result as plain data; the key of the constant is its symbol."""
         return {
-            self.letter: self.value,
+            self.symbol: self.value,
             "low": self.low,
             "high": self.value,
             "noise_multiplier": self.noise_multiplier,
@@ -164,4 +164,4 @@ def constant(statement: str, *, epsilon: float, delta: float, **parameters: Any)
         for x in (z, z_low)
     )
     ratio = epsilon / prescription.range_unit(mechanism)
-    return Constant(statement, prescription.letter, value, low, z, ratio, prescription, mechanism)
+    return Constant(statement, prescription.symbol, value, low, z, ratio, prescription, mechanism)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["kept", "self_convolved"]
+__all__ = ["retained_range", "self_convolved"]
 
 Array = NDArray[np.float64]
 
@@ -16,7 +16,7 @@ ORDERS = 20
 """Chernoff's bound is taken at the orders 1/n to ``ORDERS``/n of both signs, for n grid points."""
 
 
-def kept(masses: Array, times: int, lost: float) -> tuple[int, int]:
+def retained_range(masses: Array, times: int, lost: float) -> tuple[int, int]:
     """The range of sums of ``times`` draws from the masses (n,) that must be kept. By Chernoff's bound on both sides,
     all other sums together have at most the probability ``lost``.
     """
@@ -47,7 +47,7 @@ def self_convolved(masses: Array, times: int, lost: float) -> tuple[int, Array]:
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
-    low, high = kept(masses, times, lost)
+    low, high = retained_range(masses, times, lost)
     length = next_fast_len(max(high - low + 1, len(masses)), real=True)
     convolved = irfft(_power(rfft(masses, length), times), length)
     return low, np.roll(convolved, -low)[: high - low + 1]

@@ -6,9 +6,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from dpfl_theory.privacy.tails import Plain, Tails
+from dpfl_theory.privacy.tails import FullParticipation, Tails
 
-__all__ = ["Event", "Release", "Repeated", "WithProbability", "gaussian", "leaf", "leaves", "plain", "simplified"]
+__all__ = [
+    "Event",
+    "Release",
+    "Repeated",
+    "WithProbability",
+    "gaussian",
+    "gaussian_multiplier",
+    "leaf",
+    "release_count",
+    "simplified",
+]
 
 
 @dataclass(frozen=True)
@@ -56,17 +66,21 @@ def gaussian(noise_multiplier: float) -> Release:
     >>> gaussian(2.0).forward
     Plain(z=2.0)
     """
-    return Release(Plain(noise_multiplier), Plain(noise_multiplier))
+    return Release(FullParticipation(noise_multiplier), FullParticipation(noise_multiplier))
 
 
-def plain(release: Release) -> float | None:
+def gaussian_multiplier(release: Release) -> float | None:
     """The noise multiplier of a release that is Gaussian, both in its bound and in the pairs that occur; else None.
 
     >>> plain(gaussian(2.0)), plain(Release(Plain(2.0), Plain(2.0), ((Plain(3.0), Plain(3.0)),)))
     (2.0, None)
     """
     forward = release.forward
-    return forward.z if isinstance(forward, Plain) and forward == release.backward and not release.attacks else None
+    return (
+        forward.z
+        if isinstance(forward, FullParticipation) and forward == release.backward and not release.attacks
+        else None
+    )
 
 
 def leaf(event: Event) -> Release:
@@ -74,7 +88,7 @@ def leaf(event: Event) -> Release:
     return event if isinstance(event, Release) else leaf(event.event)
 
 
-def leaves(event: Event) -> int:
+def release_count(event: Event) -> int:
     """The largest number of releases in an event.
 
     >>> leaves(Repeated(WithProbability(Repeated(gaussian(1.0), 5), 0.1), 20))
@@ -84,9 +98,9 @@ def leaves(event: Event) -> int:
         case Release():
             return 1
         case Repeated(inner, times):
-            return times * leaves(inner)
+            return times * release_count(inner)
         case WithProbability(inner, _):
-            return leaves(inner)
+            return release_count(inner)
 
 
 def simplified(event: Event) -> Event:
@@ -104,7 +118,7 @@ def simplified(event: Event) -> Event:
                 return inner
             if isinstance(inner, Repeated):
                 return simplified(Repeated(inner.event, times * inner.times))
-            if isinstance(inner, Release) and (z := plain(inner)) is not None:
+            if isinstance(inner, Release) and (z := gaussian_multiplier(inner)) is not None:
                 return gaussian(z / math.sqrt(times))
             return Repeated(inner, times)
         case WithProbability(inner, probability):

@@ -21,12 +21,21 @@ import numpy as np
 from dpfl_theory.lazy import optimize
 from dpfl_theory.privacy.coarse import coarse_delta, coarse_high, coarse_low
 from dpfl_theory.privacy.convolution import self_convolved
-from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, leaf, leaves, plain, simplified
+from dpfl_theory.privacy.events import (
+    Event,
+    Release,
+    Repeated,
+    WithProbability,
+    gaussian_multiplier,
+    leaf,
+    release_count,
+    simplified,
+)
 from dpfl_theory.privacy.gaussian_inverse import gaussian_delta_limits, gaussian_epsilon
 from dpfl_theory.privacy.grid import LARGEST, Array, Grid, cells, end, mass
 from dpfl_theory.privacy.tails import Tails
 
-__all__ = ["Limits", "delta_limits", "epsilon_high", "epsilon_limits", "epsilon_low", "one_gaussian"]
+__all__ = ["CertifiedInterval", "delta_limits", "epsilon_high", "epsilon_limits", "epsilon_low", "one_gaussian"]
 
 CELLS = {"above": 300, "below": 500}
 """Cells within one standard deviation of the losses that count; the error from above is of second order in their
@@ -56,7 +65,7 @@ ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
-class Limits:
+class CertifiedInterval:
     """A privacy parameter: certified lower and upper limits, and a value in between.
 
     >>> Limits(0.9, 1.0, 1.1).width
@@ -75,7 +84,7 @@ class Limits:
         return round((self.high - self.low) / self.estimate, 12) if 0 < self.estimate < math.inf else math.inf
 
 
-def epsilon_limits(event: Event, delta: float) -> Limits:
+def epsilon_limits(event: Event, delta: float) -> CertifiedInterval:
     """The smallest epsilon >= 0 with which the event is (epsilon, delta)-differentially private, as limits.
 
     >>> from dpfl_theory.privacy.events import gaussian
@@ -91,7 +100,7 @@ def epsilon_limits(event: Event, delta: float) -> Limits:
     low = _low(event, lower, delta)
     centre = max(_root(curve, delta, FAR) for curve in lower)
     low = min(low, high)
-    return Limits(low, min(max(centre, low), high), high)
+    return CertifiedInterval(low, min(max(centre, low), high), high)
 
 
 def epsilon_high(event: Event, delta: float) -> float:
@@ -108,7 +117,7 @@ def epsilon_low(event: Event, delta: float) -> float:
     return _low(event, _lower(event, delta), delta) if exact is None else gaussian_epsilon(exact[0], delta, exact[1])[0]
 
 
-def delta_limits(event: Event, epsilon: float) -> Limits:
+def delta_limits(event: Event, epsilon: float) -> CertifiedInterval:
     """The smallest delta with which the event is (epsilon, delta)-differentially private, as limits.
 
     >>> from dpfl_theory.privacy.events import gaussian
@@ -121,7 +130,7 @@ def delta_limits(event: Event, epsilon: float) -> Limits:
         return _around_the_middle(*gaussian_delta_limits(exact[0], epsilon, exact[1]))
     if _too_large(event, 0.25):
         low, high = coarse_delta(event, epsilon)
-        return Limits(low, low, high)
+        return CertifiedInterval(low, low, high)
     for _ in range(8):  # the grids are made for a delta: guess it, then do better
         high = max(curve.delta(epsilon) for curve in _upper(event, guess))
         if high <= 0 or 0.1 < high / guess < 10:
@@ -131,11 +140,11 @@ def delta_limits(event: Event, epsilon: float) -> Limits:
     low = max(curve.delta(epsilon + curve.error) - curve.allowance for curve in lower)
     centre = max(curve.delta(epsilon) for curve in lower)
     low = min(max(0.0, low), high)
-    return Limits(low, min(max(centre, low), high), high)
+    return CertifiedInterval(low, min(max(centre, low), high), high)
 
 
-def _around_the_middle(low: float, high: float) -> Limits:
-    return Limits(low, low + (high - low) / 2, high)
+def _around_the_middle(low: float, high: float) -> CertifiedInterval:
+    return CertifiedInterval(low, low + (high - low) / 2, high)
 
 
 def one_gaussian(event: Event) -> tuple[float, float] | None:
@@ -146,7 +155,7 @@ def one_gaussian(event: Event) -> tuple[float, float] | None:
     (2.0, 1.0)
     """
     inner, chance = (event.event, event.probability) if isinstance(event, WithProbability) else (event, 1.0)
-    if isinstance(inner, Release) and (z := plain(inner)) is not None:
+    if isinstance(inner, Release) and (z := gaussian_multiplier(inner)) is not None:
         return z, chance
     return None
 
@@ -178,9 +187,9 @@ def _upper(event: Event, delta: float) -> list[_Curve]:
     """Curves that bound the event from above, one for each order of a pair that dominates."""
     release = leaf(event)
     orders = dict.fromkeys([(release.forward, release.backward), (release.backward, release.forward)])
-    if leaves(event) == 1:
+    if release_count(event) == 1:
         return [_single(p, _chance(event), True) for p, _ in orders]
-    expected = leaves(event) * _chance(event)
+    expected = release_count(event) * _chance(event)
     if expected <= delta:  # no release happens with a larger probability
         return [_Curve(lambda epsilon: expected)]
     if _too_large(event, delta):
@@ -192,15 +201,15 @@ def _too_large(event: Event, delta: float) -> bool:
     """Whether losses too large for double precision are more probable than delta allows."""
     release = leaf(event)
     lost = max(mass(p, LARGEST) for p in (release.forward, release.backward))
-    return -math.expm1(leaves(event) * _chance(event) * math.log1p(-min(lost, 1 - 1e-16))) > 2 * delta
+    return -math.expm1(release_count(event) * _chance(event) * math.log1p(-min(lost, 1 - 1e-16))) > 2 * delta
 
 
 def _lower(event: Event, delta: float) -> list[_Curve]:
     """Curves of pairs that occur."""
     pairs = leaf(event).pairs()
-    if leaves(event) == 1 or _too_large(event, delta):  # a part costs no more than the whole
+    if release_count(event) == 1 or _too_large(event, delta):  # a part costs no more than the whole
         return [_single(p, _chance(event), False) for p, _ in pairs]
-    if leaves(event) * _chance(event) <= delta:
+    if release_count(event) * _chance(event) <= delta:
         return [_Curve(lambda epsilon: 0.0)]
     return [_composed(event, pair, delta, False) for pair in pairs]
 
@@ -219,7 +228,7 @@ def _single(tails: Tails, chance: float, upper: bool) -> _Curve:
 
 
 def _composed(event: Event, pair: tuple[Tails, Tails], delta: float, upper: bool) -> _Curve:
-    count, used = leaves(event), leaves(event) * _chance(event)
+    count, used = release_count(event), release_count(event) * _chance(event)
     ends = end(pair[0], 1e-4 * delta / count), end(pair[1], 1e-4 * delta / count)
     span = sum(ends)
     grid = cells(pair, ends, span / 4096, upper)

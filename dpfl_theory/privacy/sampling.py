@@ -20,7 +20,16 @@ import numpy as np
 
 from dpfl_theory.lazy import stats
 from dpfl_theory.privacy.events import Release, gaussian
-from dpfl_theory.privacy.tails import Absent, Line, Mixture, Present, Replaced, Swapped, SwappedBack, Tails
+from dpfl_theory.privacy.tails import (
+    GaussianMixturePair,
+    Mixture,
+    Replaced,
+    SampledUnit,
+    SampledUnitReversed,
+    SubstitutedUnit,
+    SubstitutedUnitReversed,
+    Tails,
+)
 
 __all__ = ["GROUPS", "fixed_size", "full", "poisson", "poisson_own_noise", "with_replacement"]
 
@@ -47,7 +56,7 @@ def poisson(rate: float, z: float, replace: bool) -> Release:
         return full(z, replace)
     if replace:
         return Release(Replaced(rate, z), Replaced(rate, z))
-    return Release(Present(rate, z), Absent(rate, z))
+    return Release(SampledUnit(rate, z), SampledUnitReversed(rate, z))
 
 
 def fixed_size(rate: float, z: float, replace: bool) -> Release:
@@ -61,9 +70,16 @@ def fixed_size(rate: float, z: float, replace: bool) -> Release:
         return full(z, replace)
     if replace:
         half = z / 2
-        return Release(Present(rate, half), Present(rate, half), ((Present(rate, half), Absent(rate, half)),))
-    attacks = ((Swapped(rate, z), SwappedBack(rate, z)), (Absent(rate, z), Present(rate, z)))
-    return Release(Swapped(rate, z), Present(rate, z), attacks)
+        return Release(
+            SampledUnit(rate, half),
+            SampledUnit(rate, half),
+            ((SampledUnit(rate, half), SampledUnitReversed(rate, half)),),
+        )
+    attacks = (
+        (SubstitutedUnit(rate, z), SubstitutedUnitReversed(rate, z)),
+        (SampledUnitReversed(rate, z), SampledUnit(rate, z)),
+    )
+    return Release(SubstitutedUnit(rate, z), SampledUnit(rate, z), attacks)
 
 
 def poisson_own_noise(clients: int, cohort: float, z: float, replace: bool) -> Release:
@@ -80,10 +96,10 @@ def poisson_own_noise(clients: int, cohort: float, z: float, replace: bool) -> R
     groups = _groups(clients, rate)
     weights = tuple(w for w, _, _ in groups)
 
-    def mixture(kind: Callable[[float, float], Tails], most: bool) -> Tails:
+    def mixture(kind: Callable[[float, float], Tails], maximum: bool) -> Tails:
         parts = []
         for _, small, large in groups:
-            sizes = (large, small) if most else (small, large)
+            sizes = (large, small) if maximum else (small, large)
             parts.append(kind(sizes[0] / clients, z * math.sqrt(sizes[1] / cohort)))
         return Mixture(weights, tuple(parts))
 
@@ -91,14 +107,16 @@ def poisson_own_noise(clients: int, cohort: float, z: float, replace: bool) -> R
         return lambda q, s: kind(q, s / 2)
 
     if replace:
-        bound = mixture(halved(Present), True)
-        return Release(bound, bound, ((mixture(halved(Present), False), mixture(halved(Absent), False)),))
+        bound = mixture(halved(SampledUnit), True)
+        return Release(
+            bound, bound, ((mixture(halved(SampledUnit), False), mixture(halved(SampledUnitReversed), False)),)
+        )
     return Release(
-        mixture(Swapped, True),
-        mixture(Present, True),
+        mixture(SubstitutedUnit, True),
+        mixture(SampledUnit, True),
         (
-            (mixture(Swapped, False), mixture(SwappedBack, False)),
-            (mixture(Absent, False), mixture(Present, False)),
+            (mixture(SubstitutedUnit, False), mixture(SubstitutedUnitReversed, False)),
+            (mixture(SampledUnitReversed, False), mixture(SampledUnit, False)),
         ),
     )
 
@@ -125,9 +143,9 @@ def with_replacement(clients: int, draws: int, z: float, replace: bool) -> Relea
         up, weights = (0.0, *up), (none, *weights)
     down, nothing = tuple(-x for x in up), (0.0,) * len(up)
     if replace:
-        attack = Line(weights, up, down, z), Line(weights, up, down, z)
+        attack = GaussianMixturePair(weights, up, down, z), GaussianMixturePair(weights, up, down, z)
     else:
-        attack = Line(weights, up, nothing, z), Line(weights, nothing, down, z)
+        attack = GaussianMixturePair(weights, up, nothing, z), GaussianMixturePair(weights, nothing, down, z)
     return Release(
         Mixture(shares, tuple(p.forward for p in parts)), Mixture(shares, tuple(p.backward for p in parts)), (attack,)
     )

@@ -30,7 +30,17 @@ from scipy.special import ndtr
 
 from dpfl_theory.lazy import interpolate
 
-__all__ = ["Absent", "Line", "Mixture", "Plain", "Present", "Replaced", "Swapped", "SwappedBack", "Tails"]
+__all__ = [
+    "FullParticipation",
+    "GaussianMixturePair",
+    "Mixture",
+    "Replaced",
+    "SampledUnit",
+    "SampledUnitReversed",
+    "SubstitutedUnit",
+    "SubstitutedUnitReversed",
+    "Tails",
+]
 
 Array = NDArray[np.float64]
 
@@ -42,7 +52,7 @@ class Tails(Protocol):
 
 
 @dataclass(frozen=True)
-class Plain:
+class FullParticipation:
     """N(1, z^2) over N(0, z^2): the unit takes part with certainty.
 
     >>> p, q = Plain(3.0)(np.array([1.0]))
@@ -57,7 +67,7 @@ class Plain:
 
 
 @dataclass(frozen=True)
-class Present:
+class SampledUnit:
     """(1-q) N(0, z^2) + q N(1, z^2) over N(0, z^2): the unit's own message, seen with probability q, over none."""
 
     q: float
@@ -74,8 +84,9 @@ class Present:
 
 
 @dataclass(frozen=True)
-class Absent:
-    """N(0, z^2) over (1-q) N(0, z^2) + q N(1, z^2): the other order of `Present`; its loss stays below -log(1-q)."""
+class SampledUnitReversed:
+    """N(0, z^2) over (1-q) N(0, z^2) + q N(1, z^2): the other order of `SampledUnit`; its loss stays below
+    -log(1-q)."""
 
     q: float
     z: float
@@ -110,7 +121,7 @@ class Replaced:
 
 
 @dataclass(frozen=True)
-class Swapped:
+class SubstitutedUnit:
     """(1-q) N(0, z^2) + q N(2, z^2) over (1-q) N(0, z^2) + q N(1, z^2): a message over noise only, when another
     client's opposite message is otherwise in its place (sampling of a fixed size).
     """
@@ -130,8 +141,8 @@ class Swapped:
 
 
 @dataclass(frozen=True)
-class SwappedBack:
-    """The other order of `Swapped`; its loss exceeds epsilon on an interval only, or nowhere."""
+class SubstitutedUnitReversed:
+    """The other order of `SubstitutedUnit`; its loss exceeds epsilon on an interval only, or nowhere."""
 
     q: float
     z: float
@@ -161,7 +172,7 @@ class SwappedBack:
 
 
 @dataclass(frozen=True)
-class Line:
+class GaussianMixturePair:
     r"""Mixtures :math:`\sum_j w_j N(a_j, z^2)` over :math:`\sum_j w_j N(b_j, z^2)` whose likelihood ratio increases.
 
     The threshold at which the loss is epsilon comes from a monotone interpolation of the loss.
@@ -195,7 +206,7 @@ class Line:
 
 
 @cache
-def _thresholds(line: Line) -> tuple[Callable[[Any], Any], float]:
+def _thresholds(line: GaussianMixturePair) -> tuple[Callable[[Any], Any], float]:
     """The point at which the loss is epsilon, as an interpolation, and the largest loss."""
     reach = 40 * line.z
     points = np.linspace(min(*line.p_means, *line.q_means) - reach, max(*line.p_means, *line.q_means) + reach, 8001)

@@ -1,7 +1,7 @@
 """The interface of a problem: n convex client objectives with certified constants, and the kernels that evaluate them.
 
 The objective is the mean of the clients' objectives, ``f = (1/n) sum_i f_i`` on R^d. Parameters are always flat
-vectors of length d; a batch of them, one row per replicate, is an array ``w`` of shape (lanes, d).
+vectors of length d; a batch of them, one row per replicate, is an array ``w`` of shape (replicates, d).
 """
 
 from __future__ import annotations
@@ -115,10 +115,10 @@ class Constants:
 class LocalPhase(Protocol):
     """The result of E local gradient steps of every client from the replicates' common parameters.
 
-    ``norms`` (lanes, n) are the lengths of the updates ``u_i = (w - w_{i,E})/eta`` [F/X]. ``combine(weights)`` returns
-    ``sum_i weights[s, i] u_i[s]`` (lanes, d) for weights (lanes, n). ``bounded_combine`` does the same with each update
-    clipped to the threshold (lanes,) or normalised to it (zero stays zero), and does not form the updates where that is
-    cheaper. ``updates()`` forms them, (n, lanes, d).
+    ``norms`` (replicates, n) are the lengths of the updates ``u_i = (w - w_{i,E})/eta`` [F/X]. ``combine(weights)``
+    returns ``sum_i weights[s, i] u_i[s]`` (replicates, d) for weights (replicates, n). ``bounded_combine`` does the
+    same with each update clipped to the threshold (replicates,) or normalised to it (zero stays zero), and does not
+    form the updates where that is cheaper. ``updates()`` forms them, (n, replicates, d).
     """
 
     @property
@@ -132,31 +132,32 @@ class LocalPhase(Protocol):
 
 
 class Kernels(Protocol):
-    """A problem's numerical side on one device. Arrays belong to that device; rows of ``w`` (lanes, d) are
+    """A problem's numerical side on one device. Arrays belong to that device; rows of ``w`` (replicates, d) are
     replicates."""
 
     def local_phase(self, w: Any, step: Any, steps: int) -> LocalPhase:
-        """E = steps local gradient steps ``w <- w - step grad f_i(w)``, step (lanes,) [X^2/F]."""
+        """E = steps local gradient steps ``w <- w - step grad f_i(w)``, step (replicates,) [X^2/F]."""
         ...
 
     def client_gradients(self, w: Any) -> Any:
-        """grad f_i(w_i) for per-client parameters w (n, lanes, d): shape (n, lanes, d) [F/X]."""
+        """grad f_i(w_i) for per-client parameters w (n, replicates, d): shape (n, replicates, d) [F/X]."""
         ...
 
     def gradients_of(self, w: Any, clients: Any) -> Any:
-        """grad f_i(w) of clients i = clients[a, s] at their own parameters w (A, lanes, d): (A, lanes, d) [F/X]."""
+        """grad f_i(w) of clients i = clients[a, s] at their own parameters w (A, replicates, d): (A, replicates, d)
+        [F/X]."""
         ...
 
     def gradient(self, w: Any) -> Any:
-        """grad f(w), shape (lanes, d) [F/X]."""
+        """grad f(w), shape (replicates, d) [F/X]."""
         ...
 
     def client_excess(self, w: Any) -> Any:
-        """f_i(w) - inf f_i, shape (lanes, n) [F], never negative."""
+        """f_i(w) - inf f_i, shape (replicates, n) [F], never negative."""
         ...
 
     def suboptimality(self, w: Any) -> Any:
-        """f(w) - inf f, shape (lanes,) [F], without cancellation where the family allows it."""
+        """f(w) - inf f, shape (replicates,) [F], without cancellation where the family allows it."""
         ...
 
 

@@ -68,9 +68,11 @@ def _targets(name: str, x: Any, y: Any) -> Dataset:
     return Dataset(name, x, (y - np.mean(y)) / (spread if spread > 0.0 else 1.0), 1)
 
 
-def _one_each(name: str, x: Any, y: Any, what: str) -> None:
+def _one_each(name: str, x: Any, y: Any, label: str) -> None:
     if x.shape[0] != len(y):
-        raise InputError(f"{name} has {x.shape[0]} rows of features and {len(y)} {what}s: give one {what} for each row")
+        raise InputError(
+            f"{name} has {x.shape[0]} rows of features and {len(y)} {label}s: give one {label} for each row"
+        )
 
 
 def _shown(label: Any) -> str:

@@ -40,7 +40,7 @@ def linear_data(
 ) -> LinearData:
     """Records sorted by client, checked; x (N, d0), y (N,), clients: each client's record numbers.
 
-    A SciPy sparse x becomes CSR and is never made dense (`problems.sparse.settled` says where dense is faster).
+    A SciPy sparse x becomes CSR and is never made dense (`problems.sparse.dense_if_small` says where dense is faster).
 
     threshold: one number, one for each client, or one for each record of x (Huber only). Raises InputError on values
     that are not finite, shapes that disagree, labels outside the loss's set, a threshold <= 0, a negative ridge, or a
@@ -168,7 +168,7 @@ class LinearKernels:
 
     @cached_property
     def _rounding(self) -> Rounding:
-        return Rounding.of(self.problem.data)
+        return Rounding.from_records(self.problem.data)
 
     def _above(self, values: Any, infima: Any, constant: str, w: Any) -> Any:
         """``values - infima``, (S,) or (S, n), not below zero. Raises InputError where it is farther below than the
@@ -177,11 +177,11 @@ class LinearKernels:
         gap = values - infima
         below = gap < 0.0
         if bool(below.any()):  # only at the minimum, so a run rarely pays for the following lines
-            lanes = below if below.ndim == 1 else below.any(axis=1)
+            replicates = below if below.ndim == 1 else below.any(axis=1)
             certificate = self.problem.constants.certificates.get(constant)
             error = 0.0 if certificate is None else certificate.error
-            rounding = self._rounding.bound(xp, w[lanes], values[lanes])
-            excess = float((gap[lanes] + error + rounding).min())
+            rounding = self._rounding.bound(xp, w[replicates], values[replicates])
+            excess = float((gap[replicates] + error + rounding).min())
             if excess < 0.0:
                 raise InputError(
                     f"a value of {self.problem.name} lies {float(-gap.min()):.3g} below the {constant} of its "
@@ -210,9 +210,9 @@ class LinearKernels:
     def gradient(self, w: Any) -> Any:
         """grad f(w), (S, d): the mean of the clients' first local gradients."""
         xp = self.engine.xp
-        lanes = w.shape[0]
-        gradients = self.engine.linear_local_phase(self.data, w, xp.zeros(lanes), 1)
-        return self.engine.combine(gradients, xp.full((lanes, self.problem.n), 1.0 / self.problem.n))
+        replicates = w.shape[0]
+        gradients = self.engine.linear_local_phase(self.data, w, xp.zeros(replicates), 1)
+        return self.engine.combine(gradients, xp.full((replicates, self.problem.n), 1.0 / self.problem.n))
 
     def client_excess(self, w: Any) -> Any:
         """f_i(w) - inf f_i, (S, n)."""

@@ -23,7 +23,7 @@ from dpfl_theory.problems.base import Array
 from dpfl_theory.problems.risk import Risk, Whitened
 from dpfl_theory.problems.separability import Mask, pairs, separates, vanishing_pairs
 from dpfl_theory.problems.spanned import Spanned, spannable
-from dpfl_theory.problems.sparse import is_sparse, touched
+from dpfl_theory.problems.sparse import is_sparse, nonzero_columns
 
 __all__ = ["Minimum", "minimise", "newton"]
 
@@ -195,7 +195,7 @@ def minimise(risk: Risk, mu: float = 0.0) -> Minimum:
 
 def _sparse(risk: Risk, mu: float) -> Minimum:
     """`minimise` for CSR features: on the columns in which a record has an entry; the others stay at 0."""
-    x, columns = touched(risk.x)
+    x, columns = nonzero_columns(risk.x)
     # A dense least-squares solve with ridge costs the cube of the columns.
     wide = risk.loss.of_residual and risk.ridge > 0.0 and x.shape[1] > _WIDE
     dense = x.shape[0] * x.shape[1] <= _DENSE and not wide

@@ -19,9 +19,9 @@ PARTITIONS = ("iid", "shards", "similarity")
 """The partitions that ``partition`` knows by name."""
 
 
-def _enough(records: int, parts: int, what: str) -> None:
+def _enough(records: int, parts: int, label: str) -> None:
     if parts > records:
-        raise InputError(f"{parts} {what} are more than the {records} records: request at most {records}")
+        raise InputError(f"{parts} {label} are more than the {records} records: request at most {records}")
 
 
 def iid(records: int, clients: int, seed: int = 0) -> list[Indices]:

@@ -14,14 +14,14 @@ from dpfl_theory.kernels.engine import Engine
 from dpfl_theory.kernels.tape_tracing import traced
 from dpfl_theory.problems.base import Array, Constants
 
-__all__ = ["QuadraticKernels", "Spectral", "SpectralPhase"]
+__all__ = ["QuadraticKernels", "SpectralClients", "SpectralPhase"]
 
 
 _MOST_AT_ONCE = 2**17
 """The largest size (n, S, d) at which the gradients of all clients are one product: more would leave the cache."""
 
 
-class Spectral(Protocol):
+class SpectralClients(Protocol):
     """The properties of quadratic clients that the kernels use (see `dpfl_theory.problems.quadratic.Quadratic`)."""
 
     @property
@@ -45,7 +45,7 @@ class Spectral(Protocol):
 class QuadraticKernels:
     """The numerical side of quadratic clients on one device."""
 
-    def __init__(self, problem: Spectral, engine: Engine) -> None:
+    def __init__(self, problem: SpectralClients, engine: Engine) -> None:
         c = problem.constants
         assert c.w_star is not None
         values, vectors = problem.hessian_eigen
@@ -122,10 +122,10 @@ class QuadraticKernels:
         xp = self.engine.xp
         out = xp.zeros_like(w)
         for i, (a, b) in enumerate(self.ranges):
-            slots, lanes = xp.nonzero(clients == i)
+            slots, replicates = xp.nonzero(clients == i)
             if len(slots):
-                y = (w[slots, lanes] - self.w_star) @ self.basis_t[:, a:b] - self.shift[a:b]
-                out[slots, lanes] = (self.eigenvalues[a:b] * y) @ self.basis[a:b]
+                y = (w[slots, replicates] - self.w_star) @ self.basis_t[:, a:b] - self.shift[a:b]
+                out[slots, replicates] = (self.eigenvalues[a:b] * y) @ self.basis[a:b]
         return out
 
     def gradient(self, w: Any) -> Any:

@@ -32,7 +32,7 @@ class Rounding:
     classes: int
 
     @classmethod
-    def of(cls, data: LinearData) -> Rounding:
+    def from_records(cls, data: LinearData) -> Rounding:
         """Of records on the host."""
         loss = LOSS[data.loss]
         return cls(
@@ -53,7 +53,7 @@ class Rounding:
         normaliser is 1 at least, 4 eps for each class.
 
         >>> data = LinearData(np.ones((2, 1)), np.zeros(2), np.array([0, 1, 2]), "squared", np.ones(2), 0.0, 1)
-        >>> bool(Rounding.of(data).bound(np, np.ones((1, 1)), np.array([0.5]))[0] < 1e-13)
+        >>> bool(Rounding.from_records(data).bound(np, np.ones((1, 1)), np.array([0.5]))[0] < 1e-13)
         True
         """
         with np.errstate(over="ignore"):  # beyond the largest number the bound is inf

@@ -20,13 +20,13 @@ from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.sparse import is_sparse, lengths, scaled
 from dpfl_theory.problems.spectrum import extremes
 
-__all__ = ["Spectral", "lipschitz", "spectral"]
+__all__ = ["SpectralConstants", "lipschitz", "spectral"]
 
 _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Spectral:
+class SpectralConstants:
     """L_i, mu_i (n,), L_f, mu_f [F/X^2] and their certificates."""
 
     L_i: Array
@@ -86,7 +86,7 @@ def _sparse_spectrum(data: LinearData) -> Spectrum:
     return low, high, mean.smallest, min(mean.largest, float(np.mean(high))), error, gap > 0.0
 
 
-def spectral(data: LinearData) -> Spectral:
+def spectral(data: LinearData) -> SpectralConstants:
     """The smoothness and strong-convexity constants of linear models [F/X^2].
 
     ``L_i = c lambda_max(X_i^T X_i)/m_i + ridge``, ``L_f = c lambda_max((1/n) sum_i X_i^T X_i/m_i) + ridge`` with c = 1
@@ -119,7 +119,7 @@ def spectral(data: LinearData) -> Spectral:
         strong = Certificate("eigenvalue", error(L_i), "the smallest eigenvalue of the data's Gram matrix")
     else:
         strong = Certificate("closed-form", 0.0, "the ridge: the loss's own curvature vanishes far away")
-    return Spectral(L_i, L_f, mu_i, mu_f, {"L_i": smooth, "L_f": smooth, "mu_i": strong, "mu_f": strong})
+    return SpectralConstants(L_i, L_f, mu_i, mu_f, {"L_i": smooth, "L_f": smooth, "mu_i": strong, "mu_f": strong})
 
 
 def _norm(x: Any) -> float:

@@ -12,7 +12,17 @@ from dpfl_theory.problems.base import Array
 _DENSE = 1 << 24
 _SHARE = 4
 
-__all__ = ["gathered", "gram", "is_sparse", "lengths", "scaled", "settled", "squares", "terms", "touched"]
+__all__ = [
+    "dense_if_small",
+    "gathered",
+    "gram",
+    "is_sparse",
+    "lengths",
+    "nonzero_columns",
+    "scaled",
+    "squares",
+    "terms",
+]
 
 
 def is_sparse(x: Any) -> bool:
@@ -58,7 +68,7 @@ def gram(x: Any, weights: Array) -> Array:
     return np.asarray((scaled(x, weights).T @ x).toarray() if is_sparse(x) else (x * weights[:, None]).T @ x)
 
 
-def settled(x: Any) -> Any:
+def dense_if_small(x: Any) -> Any:
     """CSR features as they are read from a file, or as an array where that is faster.
 
     That is the case up to 2^24 numbers (128 megabytes), which centred columns take anyway, or where a quarter of them
@@ -70,7 +80,7 @@ def settled(x: Any) -> Any:
     return np.ascontiguousarray(x.toarray()) if total <= _DENSE or _SHARE * x.nnz >= total else x
 
 
-def touched(x: Any) -> tuple[Any, Any]:
+def nonzero_columns(x: Any) -> tuple[Any, Any]:
     """The columns of CSR features that are not all zero, ascending, and the features there."""
     columns, places = np.unique(x.indices, return_inverse=True)
     if not len(columns):  # a record of zeros still has a logit

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from dpfl_theory.problems.base import Array
-from dpfl_theory.problems.sparse import scaled, touched
+from dpfl_theory.problems.sparse import nonzero_columns, scaled
 
 __all__ = ["Extremes", "extremes"]
 
@@ -46,7 +46,7 @@ def extremes(x: Any, weight: Array) -> Extremes:
     9.0
     """
     features = x.shape[1]
-    a = scaled(touched(x)[0], np.sqrt(weight))
+    a = scaled(nonzero_columns(x)[0], np.sqrt(weight))
     m, columns = a.shape
     order = min(m, columns)
     if order > _ORDER:

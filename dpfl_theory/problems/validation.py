@@ -15,14 +15,14 @@ from dpfl_theory.problems.base import Array
 __all__ = ["choice", "count", "fraction", "matrix", "nonnegative", "positive", "sparse_matrix", "vector"]
 
 
-def count(name: str, value: Any, least: int = 1) -> int:
-    """A whole number of at least ``least``.
+def count(name: str, value: Any, minimum: int = 1) -> int:
+    """A whole number of at least ``minimum``.
 
     >>> count("clients", 3)
     3
     """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"{name} is {value!r}: a whole number of at least {least} is needed")
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
+        raise InputError(f"{name} is {value!r}: a whole number of at least {minimum} is needed")
     return int(value)
 
 

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.pytest_plugin.options import Settings
+from dpfl_theory.pytest_plugin.options import PluginSettings
 
 if TYPE_CHECKING:
     from dpfl_theory.statements.model import Statement
 
-__all__ = ["Ask", "ask_of"]
+__all__ = ["Request", "request_from"]
 
 
 @dataclass(frozen=True)
-class Ask:
+class Request:
     """A request: ids of statements or `Statement` objects, the user's file or None, and the methods (empty for all).
 
     Further fields are the verdict that each statement must have, or None, and the settings of the check.
@@ -33,7 +33,7 @@ class Ask:
     device: str
 
 
-def ask_of(settings: Settings, folders: tuple[Path, ...], *ids: Any, **given: Any) -> Ask:
+def request_from(settings: PluginSettings, folders: tuple[Path, ...], *ids: Any, **given: Any) -> Request:
     """The arguments of a mark or of a fixture's call, with the settings of the run as defaults.
 
     folders: where a relative file is searched, in this order. Raises InputError for invalid arguments.
@@ -41,11 +41,11 @@ def ask_of(settings: Settings, folders: tuple[Path, ...], *ids: Any, **given: An
     for name in given:
         if name not in _ARGUMENTS:
             raise unknown_name("argument of a theorem", name, _ARGUMENTS)
-    return _ask(settings, folders, ids, **given)
+    return _request(settings, folders, ids, **given)
 
 
-def _ask(
-    settings: Settings,
+def _request(
+    settings: PluginSettings,
     folders: tuple[Path, ...],
     ids: tuple[Any, ...],
     *,
@@ -56,7 +56,7 @@ def _ask(
     alpha: float | None = None,
     budget: str | float | None = None,
     device: str = "auto",
-) -> Ask:
+) -> Request:
     from dpfl_theory.checks.evidence import OF_STATEMENTS
     from dpfl_theory.console import choice, parse_budget
     from dpfl_theory.statements.model import Statement
@@ -68,9 +68,9 @@ def _ask(
             raise InputError(
                 f"{id_!r} is not a statement: give its id, such as 'das2022.theorem4a', or a Statement object"
             )
-    return Ask(
+    return Request(
         ids,
-        None if file is None else _found(Path(file), folders),
+        None if file is None else _resolve_file(Path(file), folders),
         (methods,) if isinstance(methods, str) else tuple(methods),
         None if verdict is None else choice("verdict of a statement", verdict, OF_STATEMENTS),
         settings.seed if seed is None else seed,
@@ -80,10 +80,10 @@ def _ask(
     )
 
 
-_ARGUMENTS = [p.name for p in inspect.signature(_ask).parameters.values() if p.kind is p.KEYWORD_ONLY]
+_ARGUMENTS = [p.name for p in inspect.signature(_request).parameters.values() if p.kind is p.KEYWORD_ONLY]
 
 
-def _found(file: Path, folders: tuple[Path, ...]) -> Path:
+def _resolve_file(file: Path, folders: tuple[Path, ...]) -> Path:
     places = list(dict.fromkeys(folder / file for folder in folders))
     for place in places:
         if place.is_file():

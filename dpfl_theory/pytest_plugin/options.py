@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-__all__ = ["UNDECIDED", "Settings", "add_options", "settings_of"]
+__all__ = ["UNDECIDED", "PluginSettings", "add_options", "settings_of"]
 
 UNDECIDED = ("skip", "fail")
 """Outcomes of a test whose theorem is undecided."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class PluginSettings:
     """The settings of a run of pytest.
 
     alpha: false-alarm probability of each call that checks; budget: its seconds, None for no cap; seed: of all
@@ -43,7 +43,7 @@ _OPTIONS: dict[str, tuple[str, str | None, str]] = {
     "store": ("PATH", None, "Reuse evidence in this store, and add new evidence; none by default."),
 }
 """Name -> form of the value, default as text, help."""
-_KEY = pytest.StashKey[Settings]()
+_KEY = pytest.StashKey[PluginSettings]()
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -54,14 +54,14 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(f"theorem_{name}", help_, default=None)
 
 
-def settings_of(config: pytest.Config) -> Settings:
+def settings_of(config: pytest.Config) -> PluginSettings:
     """The settings of a run of pytest: the command line's, else the ini file's, else the defaults.
 
     Raises pytest.UsageError, one sentence, for an invalid value.
     """
     if _KEY not in config.stash:
         given = frozenset(name for name in _OPTIONS if _text(config, name) not in (None, ""))
-        config.stash[_KEY] = Settings(
+        config.stash[_KEY] = PluginSettings(
             _value(config, "alpha", _alpha),
             _value(config, "budget", _budget),
             _value(config, "seed", _seed),

@@ -11,7 +11,7 @@ from dpfl_theory.checks.evidence import UNCHECKED, Evidence, versions
 
 if TYPE_CHECKING:
     from dpfl_theory.checks.runner import Report
-    from dpfl_theory.pytest_plugin.ask import Ask
+    from dpfl_theory.pytest_plugin.ask import Request
     from dpfl_theory.pytest_plugin.session import Checked
     from dpfl_theory.statements.model import Statement
 
@@ -23,7 +23,7 @@ _SHOWN = 5
 """How many checks of one statement are reported in full."""
 
 
-def outcome(ask: Ask, checked: Checked) -> tuple[str, str]:
+def outcome(ask: Request, checked: Checked) -> tuple[str, str]:
     """The reasons for failure and the undecided statements, each in words; a text is empty where there are none.
 
     A check fails a test where it is decided and differs from its record. A statement fails it where it is decided and
@@ -44,7 +44,7 @@ def outcome(ask: Ask, checked: Checked) -> tuple[str, str]:
     return "\n\n".join(failures), "; ".join(undecided)
 
 
-def properties(ask: Ask, report: Report) -> Iterator[tuple[str, str]]:
+def properties(ask: Request, report: Report) -> Iterator[tuple[str, str]]:
     """The properties of a test: for each statement its id, verdicts, ratio, alpha and seed; then the versions.
 
     The names are ``statement``, ``verdict``, ``recorded``, ``ratio`` (the largest of the checks, if any), ``alpha``,
@@ -62,7 +62,7 @@ def properties(ask: Ask, report: Report) -> Iterator[tuple[str, str]]:
     yield "versions", ", ".join(f"{name} {version}" for name, version in versions().items())
 
 
-def _failure(ask: Ask, statement: Statement, found: Mapping[str, Any], own: Sequence[Evidence]) -> str:
+def _failure(ask: Request, statement: Statement, found: Mapping[str, Any], own: Sequence[Evidence]) -> str:
     """Describe a failed statement: its title, the checks that show the failure, and the command that reproduces it."""
     needed = f"; this test needs {ask.verdict}" if ask.verdict else ""
     by = f" by only {', '.join(ask.methods)}" if ask.methods else ""
@@ -116,7 +116,7 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, 110, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
-def _command(ask: Ask, id_: str) -> str:
+def _command(ask: Request, id_: str) -> str:
     file = f" --file {ask.file}" if ask.file is not None else ""
     methods = "".join(f" --method {m}" for m in ask.methods)
     return f"dpfl-theory check {id_}{file}{methods} --seed {ask.seed} --alpha {ask.alpha:g}"

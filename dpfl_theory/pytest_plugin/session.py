@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dpfl_theory.errors import DpflError
-from dpfl_theory.pytest_plugin.options import Settings, settings_of
+from dpfl_theory.pytest_plugin.options import PluginSettings, settings_of
 
 if TYPE_CHECKING:
     from dpfl_theory.checks.evidence import Evidence
     from dpfl_theory.checks.runner import Report
-    from dpfl_theory.pytest_plugin.ask import Ask
+    from dpfl_theory.pytest_plugin.ask import Request
     from dpfl_theory.statements.model import Statement
 
 __all__ = ["LIMIT", "CheckTheorem", "Checked", "end_undecided"]
@@ -37,7 +37,7 @@ class Checked:
     report: Report
 
 
-_DONE = pytest.StashKey[dict["Ask", Checked]]()
+_DONE = pytest.StashKey[dict["Request", Checked]]()
 
 
 class CheckTheorem:
@@ -66,7 +66,7 @@ class CheckTheorem:
         settings = settings_of(self._item.config)
         unusable = ""
         try:
-            ask, checked = self._found(settings, ids, arguments)
+            ask, checked = self._evidence(settings, ids, arguments)
         except DpflError as error:
             unusable = str(error)
         if unusable:  # outside of the handler, so that pytest shows no other exception as the cause
@@ -79,12 +79,14 @@ class CheckTheorem:
             end_undecided(settings, undecided)
         return checked, undecided
 
-    def _found(self, settings: Settings, ids: tuple[Any, ...], arguments: dict[str, Any]) -> tuple[Ask, Checked]:
+    def _evidence(
+        self, settings: PluginSettings, ids: tuple[Any, ...], arguments: dict[str, Any]
+    ) -> tuple[Request, Checked]:
         """The request with its results, computed now or by an earlier test of this run."""
-        from dpfl_theory.pytest_plugin.ask import ask_of
+        from dpfl_theory.pytest_plugin.ask import request_from
 
         config = self._item.config
-        ask = ask_of(settings, (self._item.path.parent, config.rootpath), *ids, **arguments)
+        ask = request_from(settings, (self._item.path.parent, config.rootpath), *ids, **arguments)
         done = config.stash.setdefault(_DONE, {})
         same = replace(ask, verdict=None)
         if same not in done:
@@ -95,14 +97,14 @@ class CheckTheorem:
         return ask, done[same]
 
 
-def end_undecided(settings: Settings, why: str) -> None:
+def end_undecided(settings: PluginSettings, why: str) -> None:
     """Fail the test if undecided tests must fail; otherwise the caller may skip it."""
     __tracebackhide__ = True
     if settings.undecided == "fail":
         pytest.fail(why, pytrace=False)
 
 
-def _checked(ask: Ask, settings: Settings) -> Checked:
+def _checked(ask: Request, settings: PluginSettings) -> Checked:
     """The report of all requested checks. Raises InputError for unknown statements or methods."""
     from dpfl_theory import statements
     from dpfl_theory.checks.runner import plan, run_plan
@@ -132,7 +134,7 @@ def _checked(ask: Ask, settings: Settings) -> Checked:
     return Checked({s.id: s for s in chosen}, report)
 
 
-def _chosen(ask: Ask) -> tuple[Statement, ...]:
+def _chosen(ask: Request) -> tuple[Statement, ...]:
     """The requested statements: of the file, if there is one, and else of the catalogue."""
     from dpfl_theory import statements
     from dpfl_theory.errors import unknown_name
@@ -146,7 +148,7 @@ def _chosen(ask: Ask) -> tuple[Statement, ...]:
     return tuple(own[str(id_)] for id_ in dict.fromkeys(ask.ids)) if ask.ids else tuple(own.values())
 
 
-def _leave(ask: Ask, chosen: Sequence[Statement], report: Report, output: Path) -> None:
+def _leave(ask: Request, chosen: Sequence[Statement], report: Report, output: Path) -> None:
     """Write the evidence where ``dpfl-theory report`` finds it, one file for each request."""
     from dpfl_theory import statements
     from dpfl_theory.atomic_io import write

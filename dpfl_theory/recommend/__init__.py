@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.recommend.algorithms import get, settings
-from dpfl_theory.recommend.base import Document, Recommendation, Setting, named
+from dpfl_theory.recommend.base import Document, Recommendation, Setting, quote_option
 from dpfl_theory.recommend.rule_answers import by_rule
 from dpfl_theory.recommend.rules import rules
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dpfl_theory.checks.call_cache import Reuse
     from dpfl_theory.recommend.search import Plan
 
-__all__ = ["BEST", "Document", "Recommendation", "Setting", "get", "named", "recommend", "rules", "settings"]
+__all__ = ["BEST", "Document", "Recommendation", "Setting", "get", "quote_option", "recommend", "rules", "settings"]
 
 BEST = "best"
 """The rule without a formula: the best result of runs."""
@@ -117,14 +117,14 @@ def recommend(
     shape = {name: value for name, value in options.items() if value is not None}
     wrong = []
     if data is None and shape:
-        many = f"{' and '.join(map(named, shape))} {'is' if len(shape) == 1 else 'are'}"
+        many = f"{' and '.join(map(quote_option, shape))} {'is' if len(shape) == 1 else 'are'}"
         wrong.append(f"{many} for a problem that is made from data: give `data` too")
     source = {name.removesuffix("_column"): value for name, value in shape.items()}
     if rule == BEST:
-        from dpfl_theory.recommend.data import Source
+        from dpfl_theory.recommend.data import DataSource
         from dpfl_theory.recommend.run import best
 
-        on = None if data is None else Source(data, **source)
+        on = None if data is None else DataSource(data, **source)
         how: Document = {"seed": seed, "jobs": jobs, "plan": plan, "progress": progress}
         return Recommendation(
             best(algorithm, inputs, on, unit=unit or "all", confirm=confirm, wrong=wrong, reuse=reuse, **how)
@@ -136,10 +136,12 @@ def recommend(
     found = by_rule(algorithm, rule, inputs, data, source, wrong)
     if confirm:
         from dpfl_theory.recommend.confirm import of_rule, stands_for
-        from dpfl_theory.recommend.data import Source
+        from dpfl_theory.recommend.data import DataSource
 
         clients = found["inputs"].get("users", found["inputs"].get("clients"))
-        problem = stands_for(algorithm, found["inputs"]) if data is None else Source(data, **source).problem(clients)
+        problem = (
+            stands_for(algorithm, found["inputs"]) if data is None else DataSource(data, **source).problem(clients)
+        )
         found["confirmed"] = [of_rule(found, problem, seed=seed, reuse=reuse)]
     return Recommendation(found)
 

@@ -25,8 +25,8 @@ __all__ = [
     "calibration",
     "finite",
     "fits",
-    "named",
     "parameter",
+    "quote_option",
     "relation",
     "view",
 ]
@@ -65,7 +65,7 @@ class Recommendation(Document, Tabular):
         from dpfl_theory.recommend import figure
 
         if "algorithms" in self:
-            return figure.drawn(self)
+            return figure.draw(self)
         if "confirmed" not in self:
             raise ValueError("a rule's recommendation has no runs to plot: call recommend(..., confirm=True)")
         return figure.neighbourhoods(self["confirmed"])
@@ -118,7 +118,7 @@ def view(default: str) -> Any:
     return parameter(text, "word", choices=("third-party", "server"), default=default)
 
 
-def named(name: str) -> str:
+def quote_option(name: str) -> str:
     """The name of an input for a message: the command line shows a name in these quotes as its option.
 
     >>> named("strong_convexity")
@@ -175,22 +175,22 @@ class Setting(ABC):
                 object.__setattr__(self, f.name, float(value))
 
     @classmethod
-    def faults(cls, given: Mapping[str, Any], *, free: bool = False, measured: bool = False) -> list[str]:
+    def faults(cls, known: Mapping[str, Any], *, free: bool = False, measured: bool = False) -> list[str]:
         """The errors of single inputs: one text for all missing inputs, and one for each that is out of range.
 
         free, measured: whether inputs that a rule may choose, and those that data give, may be missing.
         """
-        found = cls._missing(given, free, measured)
+        found = cls._missing(known, free, measured)
         for f in fields(cls):
-            value, said = given.get(f.name), f.metadata
+            value, said = known.get(f.name), f.metadata
             if value is None:
                 continue
             if said["kind"] == "word":
                 if value not in said["choices"]:
-                    found.append(f"{named(f.name)} is {value!r}: choose one of {', '.join(said['choices'])}")
+                    found.append(f"{quote_option(f.name)} is {value!r}: choose one of {', '.join(said['choices'])}")
             elif not fits(value, said["kind"]):
-                found.append(f"{named(f.name)} is {value!r}: give {NEEDS[said['kind']]}")
-        if cls.paper_noise_only and given.get("calibration") == "accountant":
+                found.append(f"{quote_option(f.name)} is {value!r}: give {NEEDS[said['kind']]}")
+        if cls.paper_noise_only and known.get("calibration") == "accountant":
             found.append(
                 f"`calibration` is 'accountant': {cls.source} computes {cls.paper_noise_only} from the paper's own "
                 "noise formula; use `calibration=paper`, and dpfl-theory privacy account for the privacy of that noise"
@@ -209,21 +209,21 @@ class Setting(ABC):
         return f.default is None and not f.metadata["optional"] and not f.metadata["free"]
 
     @classmethod
-    def _missing(cls, given: Mapping[str, Any], free: bool, measured: bool) -> list[str]:
+    def _missing(cls, known: Mapping[str, Any], free: bool, measured: bool) -> list[str]:
         found = [
-            f"{named(f.name)}: give the {f.metadata['help']}"
+            f"{quote_option(f.name)}: give the {f.metadata['help']}"
             for f in fields(cls)
-            if given.get(f.name) is None
+            if known.get(f.name) is None
             and f.default is None
             and not f.metadata["optional"]
             and not (free and f.metadata["free"])
             and not (measured and f.metadata["measured"])
         ]
-        found += cls.undecided(given)
+        found += cls.undecided(known)
         return [f"{cls.name} needs {'; '.join(found)}"] if found else []
 
     @classmethod
-    def undecided(cls, given: Mapping[str, Any]) -> list[str]:
+    def undecided(cls, known: Mapping[str, Any]) -> list[str]:
         """Required inputs with several alternatives, if none of these is given."""
         return []
 
@@ -235,7 +235,7 @@ class Setting(ABC):
         """The given inputs as plain data."""
         return {name: getattr(self, name) for name in self.names() if getattr(self, name) is not None}
 
-    def asked(self) -> tuple[float, float] | None:
+    def target_budget(self) -> tuple[float, float] | None:
         """epsilon and delta; None where the noise is given in another way."""
         epsilon, delta = getattr(self, "epsilon", None), getattr(self, "delta", None)
         return None if epsilon is None or delta is None else (epsilon, delta)
@@ -284,7 +284,7 @@ class Setting(ABC):
     def optimum(self) -> Optimum:
         """The minimum of the bound over all hyper-parameters that are not given."""
 
-    def infimum(self) -> float:
+    def bound_infimum(self) -> float:
         """The infimum of the bound, infinite where no choice meets the hypotheses."""
         return self.optimum().bound
 
@@ -298,7 +298,7 @@ class Setting(ABC):
 
     def refused(self, name: str, why: str, remedy: str) -> str:
         """The message for an input with a wrong value."""
-        return f"{named(name)} is {getattr(self, name)!r}: {why}; {remedy}"
+        return f"{quote_option(name)} is {getattr(self, name)!r}: {why}; {remedy}"
 
 
 def fits(value: Any, kind: str) -> bool:

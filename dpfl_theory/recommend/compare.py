@@ -20,7 +20,7 @@ from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.processes import several, spread
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.constants_from_data import gap_at_start
-from dpfl_theory.recommend.error_decomposition import causes, told
+from dpfl_theory.recommend.error_decomposition import causes, describe_causes
 from dpfl_theory.recommend.rule_runs import RULED, reached, starts
 from dpfl_theory.recommend.rules import rules as known_rules
 from dpfl_theory.recommend.search import Plan, search, usual
@@ -80,7 +80,7 @@ def compare(
 
     >>> from dpfl_theory.problems import make
     >>> problem = make("logistic-synthetic", clients=5, dimension=2, records=20)
-    >>> small = Plan(points=16, lanes=2, generations=2, finalists=2, second=4, best=1, third=8, last=8)
+    >>> small = Plan(points=16, replicates=2, generations=2, finalists=2, second=4, best=1, third=8, last=8)
     >>> found = compare(problem, Budget(8.0, 1e-5, rounds=16), algorithms=("dp-clip21",), plan=small)
     >>> found["recommended"], found["algorithms"][0]["epsilon"]["high"] <= 8.0
     ('dp-clip21', True)
@@ -148,9 +148,9 @@ def _rows(
     """A row for each algorithm, from the store or computed in one or several processes."""
 
     def run(work: Sequence[Callable[[], Any]], numbers: Sequence[int]) -> Sequence[Any]:
-        def tell(left: Sequence[int]) -> None:
-            if progress is not None and left:
-                progress(1.0 - len(left) / len(work), chosen[numbers[left[0]]].name)
+        def tell(remaining: Sequence[int]) -> None:
+            if progress is not None and remaining:
+                progress(1.0 - len(remaining) / len(work), chosen[numbers[remaining[0]]].name)
 
         longest = sorted(range(len(work)), key=lambda i: chosen[numbers[i]].protects != "record")  # stable
         return in_processes(work, jobs, longest, tell)
@@ -195,17 +195,17 @@ def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:
         "noise_multiplier": multiplier,
         "mechanism": mechanism.describe(),
         "setting": mechanism.setting(),
-        "suboptimality": {"mean": found.mean, "error": found.error, "lanes": len(found.gaps)},
+        "suboptimality": {"mean": found.mean, "error": found.error, "replicates": len(found.gaps)},
         "worse_than_start": float(np.mean(found.gaps >= start)),
         "accuracy": _accuracy(one.problem, found.final),
         "causes": [vars(cause) for cause in reasons],
-        "why": told(reasons, found.mean),
+        "why": describe_causes(reasons, found.mean),
         "rules": rules,
     }
 
 
 def _accuracy(problem: Problem, w: Array) -> Mapping[str, float] | None:
-    """The share of the records that models w (lanes, d) classify as labelled; None for regression."""
+    """The share of the records that models w (replicates, d) classify as labelled; None for regression."""
     if not isinstance(problem, LinearModel) or problem.data.loss not in ("logistic", "softmax"):
         return None
     data = problem.data

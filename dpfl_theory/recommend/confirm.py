@@ -14,10 +14,10 @@ from dpfl_theory.checks.call_cache import Reuse
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.algorithms import get
-from dpfl_theory.recommend.base import Document, named
+from dpfl_theory.recommend.base import Document, quote_option
 from dpfl_theory.recommend.compare import in_processes
 from dpfl_theory.recommend.constants_from_data import MEASURES, gap_at_start, measures_of
-from dpfl_theory.recommend.neighbourhood import LANES, RATE, STEPS, Line, explored
+from dpfl_theory.recommend.neighbourhood import RATE, REPLICATES, STEPS, ParameterScan, explored
 from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, constants
 from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.translated import RULED, cohort_of
@@ -30,9 +30,9 @@ def confirm(
     one: Tuned,
     hyperparameters: Mapping[str, float],
     known: Mapping[str, Any] | str,
-    least: Mapping[str, float] | None = None,
+    minimum: Mapping[str, float] | None = None,
     *,
-    lanes: int = LANES,
+    replicates: int = REPLICATES,
     seed: int = 0,
     rate: float = RATE,
 ) -> Document:
@@ -42,7 +42,7 @@ def confirm(
         one: the algorithm on its problem, within a budget; no line exceeds the number of vectors that this allows.
         hyperparameters: the recommended ones, by the names of `dpfl_theory.recommend.tuned`.
         known: the problem's constants as inputs of the algorithm's `Setting`, or the reason why the bound lacks one.
-        least: the global minimum of the bound, for lines along which it has no value. lanes, seed, rate: of each
+        minimum: the global minimum of the bound, for lines along which it has no value. replicates, seed, rate: of each
         value's runs, and the false-alarm rate of the whole report.
 
     Returns:
@@ -51,7 +51,7 @@ def confirm(
         ``bound_least``, ``loss`` (the ratio of runs at the bound's optimum to the least), ``agree``, ``vacuous``,
         ``why`` and a ``sentence``; ``cost``, the results of the recommendation and of the neighbourhood's best with
         fresh seeds; ``statement``, its left side ``bounds``, and ``why`` it does not apply to the recommendation
-        itself, if so; ``standard_errors`` (z), ``false_alarms`` (the rate) and ``lanes``.
+        itself, if so; ``standard_errors`` (z), ``false_alarms`` (the rate) and ``replicates``.
 
     Raises:
         InputError: for an algorithm without a bound, and for a run that is too long.
@@ -59,12 +59,12 @@ def confirm(
     >>> from dpfl_theory.problems import make
     >>> one = tuned()["dp-norm-ec"](make("quadratic", clients=4, dimension=2, seed=1), Budget(8.0, 1e-5, rounds=8))
     >>> run = {"gamma": 0.01, "beta": 0.1, "alpha": 0.1, "rounds": 8}
-    >>> found = confirm(one, run, constants(one.name, one.problem), lanes=8)
+    >>> found = confirm(one, run, constants(one.name, one.problem), replicates=8)
     >>> [line["hyperparameter"] for line in found["lines"]], found["statement"]
     (['gamma', 'beta', 'alpha', 'rounds'], 'shulgin2025.theorem2')
     """
     with np.errstate(all="ignore"):
-        found = explored(one, hyperparameters, known, lanes, seed, rate)
+        found = explored(one, hyperparameters, known, replicates, seed, rate)
         ours, best = found.fresh
         more = ours.gaps - best.gaps
         return {
@@ -73,10 +73,10 @@ def confirm(
             "statement": found.statement,
             "bounds": found.bounds,
             "why": found.why,
-            "lanes": lanes,
+            "replicates": replicates,
             "false_alarms": rate,
             "standard_errors": found.z,
-            "lines": [_told(line, found.z, least) for line in found.lines],
+            "lines": [_line_document(line, found.z, minimum) for line in found.lines],
             "cost": {
                 "recommended": {"mean": _number(ours.mean), "error": _number(ours.error)},
                 "best": {"mean": _number(best.mean), "error": _number(best.error)},
@@ -84,13 +84,13 @@ def confirm(
                 "value": found.best[1],
                 "ratio": _number(ours.mean / best.mean),
                 "difference": _number(float(more.mean())),
-                "error": _number(float(more.std(ddof=1) / math.sqrt(lanes))),
+                "error": _number(float(more.std(ddof=1) / math.sqrt(replicates))),
             },
         }
 
 
 def of_rule(
-    document: Document, problem: Problem, *, lanes: int = LANES, seed: int = 0, reuse: Reuse | None = None
+    document: Document, problem: Problem, *, replicates: int = REPLICATES, seed: int = 0, reuse: Reuse | None = None
 ) -> Document:
     """`confirm` of a rule's recommendation (`dpfl_theory.recommend`), with its inputs.
 
@@ -105,7 +105,7 @@ def of_rule(
     budget = Budget(inputs["epsilon"], inputs["delta"], rounds=MOST_ROUNDS * kind.vectors, cohort=cohort_of(inputs))
     known = {field: value for field, value in inputs.items() if field in _of_problem(name)}
     run = RULED[name].hyperparameters(document, inputs)
-    call = partial(confirm, kind(problem, budget), run, known, lanes=lanes, seed=seed)
+    call = partial(confirm, kind(problem, budget), run, known, replicates=replicates, seed=seed)
     found: Document = (reuse or Reuse()).one(call, f"{name} confirmed")
     return found
 
@@ -146,8 +146,8 @@ def stands_for(name: str, inputs: Mapping[str, Any]) -> Problem:
         if (given - found.value) * (-1 if lower else 1) < -1e-6 * abs(given):
             least = "more" if lower else "less"
             raise InputError(
-                f"{named(field)} is {given:g}: {problem.name} has {found.value:.6g}, and no other problem with {least} "
-                "is available for runs: give `data`, or that value"
+                f"{quote_option(field)} is {given:g}: {problem.name} has {found.value:.6g}, and no other problem with "
+                f"{least} is available for runs: give `data`, or that value"
             )
     return problem
 
@@ -174,9 +174,9 @@ def of_comparison(
     work = [partial(_of_row, row, problem, budget, seed, RATE / len(own)) for row in own]
 
     def run(pieces: Sequence[Callable[[], Any]], numbers: Sequence[int]) -> Sequence[Any]:
-        def tell(left: Sequence[int]) -> None:
-            if progress is not None and left:
-                progress(1.0 - len(left) / len(pieces), f"confirming {own[numbers[left[0]]]['name']}")
+        def tell(remaining: Sequence[int]) -> None:
+            if progress is not None and remaining:
+                progress(1.0 - len(remaining) / len(pieces), f"confirming {own[numbers[remaining[0]]]['name']}")
 
         return in_processes(pieces, jobs, range(len(pieces)), tell)
 
@@ -200,7 +200,7 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _told(line: Line, z: float, least: Mapping[str, float] | None) -> Document:
+def _line_document(line: ParameterScan, z: float, minimum: Mapping[str, float] | None) -> Document:
     """A line as plain data, with its two optima and a sentence."""
     means, kept = line.means, line.indistinct(z)
     errors = line.gaps.std(axis=1, ddof=1) / math.sqrt(line.gaps.shape[1])
@@ -208,7 +208,7 @@ def _told(line: Line, z: float, least: Mapping[str, float] | None) -> Document:
     low, high = (float(found.min()), float(found.max())) if kept.any() else (math.nan, math.nan)
     on_line = int(np.isfinite(line.bound).sum()) > 1
     where = int(np.nanargmin(line.bound)) if on_line else None
-    b = None if least is None or line.name not in least else float(least[line.name])
+    b = None if minimum is None or line.name not in minimum else float(minimum[line.name])
     if where is not None:
         b = float(line.values[where])
     told: Document = {
@@ -232,32 +232,32 @@ def _told(line: Line, z: float, least: Mapping[str, float] | None) -> Document:
     return {**told, "sentence": _sentence(told)}
 
 
-def _sentence(told: Document) -> str:
+def _sentence(lines: Document) -> str:
     """A sentence with the bound's optimum, the measured optimum, and their comparison."""
-    name, b = told["hyperparameter"], told["bound_least"]
-    if told["interval"] is None:
+    name, b = lines["hyperparameter"], lines["bound_least"]
+    if lines["interval"] is None:
         return f"Some runs diverge at every {name}."
-    low, high = told["interval"]
-    measured = _range(told["values"], low, high)
+    low, high = lines["interval"]
+    measured = _range(lines["values"], low, high)
     if b is None:
-        return f"The bound says nothing about {name}: {told['why']}. The measured optimum is {measured}."
-    whose = f"The bound's optimum {name} = {b:.3g}{_edge(told)}"
-    if told["bound_of"] == "bound-optimal":
+        return f"The bound says nothing about {name}: {lines['why']}. The measured optimum is {measured}."
+    whose = f"The bound's optimum {name} = {b:.3g}{_edge(lines)}"
+    if lines["bound_of"] == "bound-optimal":
         whose = f"The bound says nothing about these; its optimum elsewhere, {name} = {b:.3g},"
-    if told["agree"]:
+    if lines["agree"]:
         said = f"{whose} agrees with the measured one ({measured})."
     else:
         higher = low > b
-        ends = [x if higher else 1 / x for x in told["ratio"] or ()]  # an optimum of 0 has no ratio
+        ends = [x if higher else 1 / x for x in lines["ratio"] or ()]  # an optimum of 0 has no ratio
         times = " to ".join(dict.fromkeys(f"{x:.3g}" for x in sorted(ends))) + " times " * bool(ends)
         verdict = f": the bound is too {'careful' if higher else 'bold'} there" if name in STEPS else ""
-        costs = "" if told["loss"] is None else f"; there runs end {told['loss'] - 1:.0%} higher"
+        costs = "" if lines["loss"] is None else f"; there runs end {lines['loss'] - 1:.0%} higher"
         way = "higher" if higher else "lower"
         said = f"{whose} is not the measured one ({measured}), which is {times}{way}{verdict}{costs}."
-    if told["vacuous"]:
-        least = min(x for x in told["bound"] if x is not None)
+    if lines["vacuous"]:
+        least = min(x for x in lines["bound"] if x is not None)
         said += (
-            f" The bound promises nothing: it is at least {least:.3g}, and {told['trivial']:.3g} holds without a run."
+            f" The bound promises nothing: it is at least {least:.3g}, and {lines['trivial']:.3g} holds without a run."
         )
     return said
 
@@ -274,11 +274,11 @@ def _range(values: Sequence[float], low: float, high: float) -> str:
     return f"{text} or beyond" if len(values) > 1 and high == values[-1] != 1 else text  # p ends at 1
 
 
-def _edge(told: Document) -> str:
+def _edge(lines: Document) -> str:
     """A note if the bound might be less where it has no value, or beyond the tried values."""
-    if told["bound_of"] != "neighbourhood":
+    if lines["bound_of"] != "neighbourhood":
         return ""
-    k = told["values"].index(told["bound_least"])
-    if None in told["bound"][max(0, k - 1) : k + 2]:
+    k = lines["values"].index(lines["bound_least"])
+    if None in lines["bound"][max(0, k - 1) : k + 2]:
         return " (at the limit of its hypotheses)"
-    return " or beyond" if k == len(told["values"]) - 1 and told["bound_least"] != 1 else ""
+    return " or beyond" if k == len(lines["values"]) - 1 and lines["bound_least"] != 1 else ""

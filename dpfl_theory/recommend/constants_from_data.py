@@ -18,10 +18,18 @@ from dpfl_theory.problems.base import Array, Certificate, Problem
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.recommend.base import Document, Setting
 
-__all__ = ["MEASURES", "Absent", "Measured", "constants_of", "gap_at_start", "measures_of", "slope_at_start"]
+__all__ = [
+    "MEASURES",
+    "Measured",
+    "MissingConstantError",
+    "constants_of",
+    "gap_at_start",
+    "measures_of",
+    "slope_at_start",
+]
 
 
-class Absent(Exception):
+class MissingConstantError(Exception):
     """A constant that the problem does not have: the reason, and a change of the problem that helps.
 
     besides: a change that helps without another ridge, if one exists.
@@ -52,9 +60,9 @@ def _computed(value: float, text: str) -> Measured:
     return Measured(value, Certificate("closed-form", 0.0, text))
 
 
-def _constant(problem: Problem, value: float, name: str, what: str) -> Measured:
+def _constant(problem: Problem, value: float, name: str, label: str) -> Measured:
     found = problem.constants.certificates[name]
-    return Measured(value, Certificate(found.kind, found.error, f"{what}: {found.text}"))
+    return Measured(value, Certificate(found.kind, found.error, f"{label}: {found.text}"))
 
 
 def _records(problem: LinearModel) -> Measured:
@@ -64,7 +72,7 @@ def _records(problem: LinearModel) -> Measured:
 
 def _strong_convexity(problem: Problem) -> Measured:
     if not problem.constants.mu_min > 0.0:
-        raise Absent(f"{problem.name} without ridge is not strongly convex", "give `ridge`")
+        raise MissingConstantError(f"{problem.name} without ridge is not strongly convex", "give `ridge`")
     return _constant(problem, problem.constants.mu_min, "mu_i", "smallest of the clients'")
 
 
@@ -72,7 +80,7 @@ def _lipschitz(problem: Problem) -> Measured:
     if not math.isfinite(problem.constants.G_max):
         ridge = f" with ridge {problem.data.ridge:g}" if isinstance(problem, LinearModel) else ""
         told = f"the gradients of {problem.name}{ridge} are not bounded"
-        raise Absent(told, "leave `ridge` out")
+        raise MissingConstantError(told, "leave `ridge` out")
     return _constant(problem, problem.constants.G_max, "G_i", "largest of the clients'")
 
 
@@ -80,7 +88,7 @@ def _minimiser(problem: Problem) -> Array:
     c = problem.constants
     if c.w_star is None:
         told = f"the minimum of {problem.name} is not attained ({c.certificates['f_star'].text})"
-        raise Absent(told, "give `ridge`, or fewer `features`", "give fewer `features`")
+        raise MissingConstantError(told, "give `ridge`, or fewer `features`", "give fewer `features`")
     return c.w_star
 
 
@@ -135,34 +143,37 @@ def _residual(problem: Problem) -> Measured:
     return _computed(value, "the largest ||grad f_i(0)||: the first memories are 0")
 
 
-def _once(measure: Callable[[LinearModel], Measured]) -> Callable[[LinearModel], Measured]:
+def _memoized(measure: Callable[[LinearModel], Measured]) -> Callable[[LinearModel], Measured]:
     """A measure that needs a search; cached for each problem as long as the problem exists."""
     known: WeakKeyDictionary[LinearModel, Measured] = WeakKeyDictionary()
 
     @wraps(measure)
-    def found(problem: LinearModel) -> Measured:
+    def measure_once(problem: LinearModel) -> Measured:
         if problem not in known:
             known[problem] = measure(problem)
         return known[problem]
 
-    return found
+    return measure_once
 
 
-@_once
+@_memoized
 def _gradient_variance(problem: LinearModel) -> Measured:
     from dpfl_theory.problems.heterogeneity import sigma_local
 
     found = sigma_local(problem, tries=1)
-    text = f"variance of a record's gradient about its client's, at any w; {found.how}; at least {found.low**2:.6g}"
+    text = (
+        f"variance of a record's gradient about its client's, at any w; {found.justification}; at least "
+        f"{found.low**2:.6g}"
+    )
     return Measured(found.high**2, Certificate("norm-bound", 0.0, text))
 
 
-@_once
+@_memoized
 def _dissimilarity(problem: LinearModel) -> Measured:
     from dpfl_theory.problems.heterogeneity import sigma_global
 
     found = sigma_global(problem, tries=1)
-    text = f"the largest ||grad f_i(w) - grad f(w)|| over all w; {found.how}; at least {found.low:.6g}"
+    text = f"the largest ||grad f_i(w) - grad f(w)|| over all w; {found.justification}; at least {found.low:.6g}"
     return Measured(found.high, Certificate("norm-bound", 0.0, text))
 
 
@@ -210,24 +221,24 @@ def constants_of(problem: Problem) -> dict[str, Document]:
     for name, meaning in REPORTED.items():
         try:
             found[name] = {"meaning": meaning, **MEASURES[name](problem).describe()}
-        except Absent as absent:
+        except MissingConstantError as absent:
             found[name] = {"meaning": meaning, "value": None, "kind": None, "error": None, "text": absent.why}
     return found
 
 
 def measures_of(
     kind: type[Setting], problem: Problem, given: Collection[str] = ()
-) -> tuple[dict[str, Measured], dict[str, Absent]]:
+) -> tuple[dict[str, Measured], dict[str, MissingConstantError]]:
     """The inputs of an algorithm that a problem gives, without those that are ``given``, and the needed inputs that
     the problem does not have."""
     found: dict[str, Measured] = {}
-    absences: dict[str, Absent] = {}
+    absences: dict[str, MissingConstantError] = {}
     for field in fields(kind):
         said = field.metadata
         if said["measured"] and field.name not in given:
             try:
                 found[field.name] = MEASURES[said["measured"]](problem)
-            except Absent as absent:
+            except MissingConstantError as absent:
                 if not said["optional"]:
                     absences[field.name] = absent
     return found, absences

@@ -15,16 +15,22 @@ from dpfl_theory.problems.data import Dataset, load
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.partition import natural_groups
 from dpfl_theory.problems.partition import partition as split
-from dpfl_theory.recommend.base import Document, Setting, named
-from dpfl_theory.recommend.constants_from_data import MEASURES, Absent, constants_of, gap_at_start, measures_of
+from dpfl_theory.recommend.base import Document, Setting, quote_option
+from dpfl_theory.recommend.constants_from_data import (
+    MEASURES,
+    MissingConstantError,
+    constants_of,
+    gap_at_start,
+    measures_of,
+)
 
-__all__ = ["Source", "against_start", "measure", "report"]
+__all__ = ["DataSource", "against_start", "measure", "report"]
 
 CLIENTS = 10
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """A bundled data set's name or a file, with the options for the problem made from it: logistic regression for two
     classes, softmax regression for more; ridge [F/X^2]; features, row_norm as in `problems.logistic`.
 
@@ -41,7 +47,7 @@ class Source:
     client: str | None = None
 
     @cached_property
-    def found(self) -> Dataset:
+    def dataset(self) -> Dataset:
         """The prepared records."""
         return load(
             str(self.data), features=self.features, row_norm=self.row_norm, label=self.label, client=self.client
@@ -50,27 +56,27 @@ class Source:
     @property
     def own_clients(self) -> bool:
         """Whether the clients are those of the file."""
-        return self.partition is None and self.found.clients is not None
+        return self.partition is None and self.dataset.clients is not None
 
     @property
     def width(self) -> int:
         """The number of features, without the bias: those that principal components may replace."""
-        return int(self.found.x.shape[1]) - 1
+        return int(self.dataset.x.shape[1]) - 1
 
     @property
     def records(self) -> int:
         """The number of records."""
-        return len(self.found.y)
+        return len(self.dataset.y)
 
     @property
     def constant(self) -> list[str]:
         """The features that are 0 after standardisation, by name or, without names, by number (from 1)."""
-        if self.features is not None or not isinstance(self.found.x, np.ndarray):
+        if self.features is not None or not isinstance(self.dataset.x, np.ndarray):
             return []
-        names = self.found.features or [str(j + 1) for j in range(self.width)]
-        return [name for name, zero in zip(names, (self.found.x[:, : self.width] == 0.0).all(axis=0)) if zero]
+        names = self.dataset.features or [str(j + 1) for j in range(self.width)]
+        return [name for name, zero in zip(names, (self.dataset.x[:, : self.width] == 0.0).all(axis=0)) if zero]
 
-    def narrowed(self, features: int) -> Source:
+    def with_features(self, features: int) -> DataSource:
         """The same with this number of principal components."""
         return replace(self, features=features)
 
@@ -81,7 +87,7 @@ class Source:
         >>> Source("breast-cancer", features=2).problem(4).d
         3
         """
-        found = self.found
+        found = self.dataset
         if self.own_clients:
             assert found.clients is not None
             parts = natural_groups(found.clients.tolist())
@@ -98,7 +104,7 @@ class Source:
         return softmax.from_data(found, parts, self.ridge, f"softmax regression on {found.name}")
 
 
-def report(source: Source, problem: LinearModel) -> Document:
+def report(source: DataSource, problem: LinearModel) -> Document:
     """A description of the data: the numbers of clients, records and features, the problem's constants with their
     certificates, and the parts that are not private."""
     sizes = np.diff(problem.data.offsets)
@@ -119,47 +125,54 @@ def report(source: Source, problem: LinearModel) -> Document:
     }
 
 
-def _told(
-    kind: type[Setting], source: Source, clients: int | None, given: Mapping[str, Any], names: list[str], absent: Absent
+def _missing_constants_text(
+    kind: type[Setting],
+    source: DataSource,
+    clients: int | None,
+    known: Mapping[str, Any],
+    names: list[str],
+    absent: MissingConstantError,
 ) -> str:
     """The message for absent constants: the remedy, unless the other ridge that it needs removes another constant."""
     other = replace(source, ridge=0.0 if source.ridge else 1.0).problem(clients)
     remedy, loses = absent.remedy, ""
     for f in fields(kind):
         said = f.metadata
-        if not said["measured"] or said["optional"] or given.get(f.name) is not None:
+        if not said["measured"] or said["optional"] or known.get(f.name) is not None:
             continue
         try:
             MEASURES[said["measured"]](other)
-        except Absent:
-            loses = f"{'without' if source.ridge else 'with'} `ridge` it would lack {named(f.name)} instead, so "
+        except MissingConstantError:
+            loses = f"{'without' if source.ridge else 'with'} `ridge` it would lack {quote_option(f.name)} instead, so "
             remedy = absent.besides
             break
-    needed = " and ".join(map(named, names))
+    needed = " and ".join(map(quote_option, names))
     advice = ", or ".join(text for text in (remedy, f"give {needed} yourself") if text)
     return f"{kind.name} needs {needed}, and {absent.why}: {loses}{advice}"
 
 
-def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tuple[dict[str, Any], Document]:
-    """The inputs of an algorithm, those ``given`` before those that the data give, and the report on the latter.
+def measure(kind: type[Setting], source: DataSource, known: Mapping[str, Any]) -> tuple[dict[str, Any], Document]:
+    """The inputs of an algorithm, those ``known`` before those that the data give, and the report on the latter.
 
     Raises InputError for all needed constants that do not exist.
     """
     told = {f.name: f.metadata for f in fields(kind)}
     (number,) = (name for name, said in told.items() if said["measured"] == "clients")
-    clients = given.get(number)
+    clients = known.get(number)
     if isinstance(clients, float) and clients.is_integer():
         clients = int(clients)
     problem = source.problem(clients)
-    found, lacking = measures_of(kind, problem, [name for name, value in given.items() if value is not None])
-    absences: dict[str, tuple[list[str], Absent]] = {}
+    found, lacking = measures_of(kind, problem, [name for name, value in known.items() if value is not None])
+    absences: dict[str, tuple[list[str], MissingConstantError]] = {}
     for name, absent in lacking.items():
         absences.setdefault(absent.why, ([], absent))[0].append(name)
     if absences:
-        raise InputError("; and ".join(_told(kind, source, clients, given, *a) for a in absences.values()))
+        raise InputError(
+            "; and ".join(_missing_constants_text(kind, source, clients, known, *a) for a in absences.values())
+        )
     constants = {name: m.describe() for name, m in found.items()}
     norm = float(np.linalg.norm(problem.gradient(np.zeros(problem.d))))
-    return {**given, **{name: m.value for name, m in found.items()}}, {
+    return {**known, **{name: m.value for name, m in found.items()}}, {
         "source": str(source.data),
         "problem": problem.name,
         "records": len(problem.data.y),
@@ -174,7 +187,7 @@ def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tu
     }
 
 
-def against_start(document: Document, told: Document) -> Document:
+def against_start(document: Document, lines: Document) -> Document:
     """The warning for a recommendation whose bound is not less than its left side at the start of every run.
 
     >>> bound = {"bound": 0.41, "certificate": {"bounds": "E f(w) - f(w*) [F]", "trivial": 0.42, "vacuous": False}}
@@ -185,8 +198,8 @@ def against_start(document: Document, told: Document) -> Document:
     {}
     """
     bound, said = document["bound"], document["certificate"]
-    unit = next((u for u in told["at_start"] if said["bounds"].endswith(u)), None)
-    if bound is None or unit is None or bound < (least := told["at_start"][unit]):
+    unit = next((u for u in lines["at_start"] if said["bounds"].endswith(u)), None)
+    if bound is None or unit is None or bound < (least := lines["at_start"][unit]):
         return {}
     where = f"below {least:.6g} {unit}, the value of these data at the start, w = 0, without any run"
     if before := document.get("vacuous"):

@@ -13,9 +13,9 @@ from dpfl_theory.algorithms import simulate
 from dpfl_theory.recommend.search import Plan, usual
 from dpfl_theory.recommend.tuned import Tuned
 
-__all__ = ["Cause", "causes", "told"]
+__all__ = ["Cause", "causes", "describe_causes"]
 
-_LANES = 8
+_REPLICATES = 8
 _LONGER = 16
 """The factor by which the rounds are increased: the suboptimality that remains is not from too few rounds."""
 _MOST = 10_000
@@ -56,16 +56,16 @@ def causes(tuned: Tuned, values: Mapping[str, float], gap: float, seed: int) -> 
     """
     if not math.isfinite(gap) or gap <= 0.0:
         return []
-    one, lanes, rounds = tuned, tuned.certified(values), tuned.iterations(values)
+    one, replicates, rounds = tuned, tuned.certified(values), tuned.iterations(values)
     found: list[Cause] = []
     left = gap
     for name, changed in _steps(tuned):
-        tried = changed(one, lanes, rounds)
+        tried = changed(one, replicates, rounds)
         ends = _mean(*tried, seed)
         better = ends <= left
         found.append(Cause(name, ends, (left - ends) / gap if better else None))
         if better:
-            (one, lanes, rounds), left = tried, ends
+            (one, replicates, rounds), left = tried, ends
     return [*found, Cause("the rest", 0.0, left / gap)]
 
 
@@ -74,25 +74,25 @@ State = tuple[Tuned, dict[str, float], int]
 
 def _steps(tuned: Tuned) -> Iterator[tuple[str, Callable[[Tuned, dict[str, float], int], State]]]:
     """The causes that an algorithm's runs have, each with its removal."""
-    yield "the noise", lambda one, lanes, rounds: (one, {**lanes, one.noise: 0.0}, rounds)
+    yield "the noise", lambda one, replicates, rounds: (one, {**replicates, one.noise: 0.0}, rounds)
     cohort, threshold = tuned.budget.cohort, tuned.threshold
     if cohort is not None and cohort < tuned.problem.n:
         everybody = replace(tuned.budget, cohort=None, sampling=None)
-        yield "cohorts", lambda one, lanes, rounds: (type(one)(one.problem, everybody), lanes, rounds)
+        yield "cohorts", lambda one, replicates, rounds: (type(one)(one.problem, everybody), replicates, rounds)
     if threshold is not None:
-        yield "clipping", lambda one, lanes, rounds: (one, {**lanes, threshold: _UNBOUNDED}, rounds)
+        yield "clipping", lambda one, replicates, rounds: (one, {**replicates, threshold: _UNBOUNDED}, rounds)
     most = _MOST if usual(tuned.problem) == Plan() else _MOST_WIDE
-    yield "too few rounds", lambda one, lanes, rounds: (one, lanes, max(rounds, min(_LONGER * rounds, most)))
+    yield "too few rounds", lambda one, replicates, rounds: (one, replicates, max(rounds, min(_LONGER * rounds, most)))
 
 
-def _mean(one: Tuned, lanes: Mapping[str, Any], rounds: int, seed: int) -> float:
+def _mean(one: Tuned, replicates: Mapping[str, Any], rounds: int, seed: int) -> float:
     """The mean suboptimality after the given number of rounds, inf where a run diverges."""
     with np.errstate(all="ignore"):
         run = simulate(
-            one.algorithm(lanes),
+            one.algorithm(replicates),
             one.problem,
             rounds,
-            _LANES if usual(one.problem) == Plan() else 1,
+            _REPLICATES if usual(one.problem) == Plan() else 1,
             seed,
             ("suboptimality",),
             device="cpu",
@@ -102,7 +102,7 @@ def _mean(one: Tuned, lanes: Mapping[str, Any], rounds: int, seed: int) -> float
     return found if math.isfinite(found) else math.inf
 
 
-def told(found: list[Cause], gap: float) -> str:
+def describe_causes(found: list[Cause], gap: float) -> str:
     """The causes in a sentence.
 
     >>> told([Cause("the noise", 0.25, 0.75), Cause("clipping", 0.3, None), Cause("the rest", 0.0, 0.25)], 1.0)

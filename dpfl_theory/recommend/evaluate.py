@@ -50,8 +50,8 @@ def _at(statement: Statement, names: tuple[str, ...], function: Callable[..., An
 @cache
 def _compiled(expression: Any) -> tuple[tuple[str, ...], Callable[..., Any]]:
     """The names of an expression's symbols, and a function of them for mpmath's numbers."""
-    letters = sorted(expression.free_symbols, key=str)
-    return tuple(s.name for s in letters), sp.lambdify(letters, expression, "mpmath")
+    symbols = sorted(expression.free_symbols, key=str)
+    return tuple(s.name for s in symbols), sp.lambdify(symbols, expression, "mpmath")
 
 
 @cache

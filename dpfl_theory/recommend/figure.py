@@ -12,12 +12,12 @@ from dpfl_theory.report import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["drawn", "neighbourhoods"]
+__all__ = ["draw", "neighbourhoods"]
 
 _TITLES = {"client": "each client's data", "record": "single records"}
 
 
-def drawn(document: Mapping[str, Any]) -> Figure:
+def draw(document: Mapping[str, Any]) -> Figure:
     """The figure of a comparison (`dpfl_theory.recommend.compare`): it shows the suboptimality at the end with two
     standard errors (dots, blue for the recommended algorithm). It also shows that of the same run without its noise
     (rings), and the start.

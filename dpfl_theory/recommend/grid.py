@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from dpfl_theory.recommend.search import Found, Plan, confirmed, measure
+from dpfl_theory.recommend.search import Plan, Trial, confirmed, measure
 from dpfl_theory.recommend.tuned.base import Tuned
 
 __all__ = ["grid", "size"]
@@ -28,9 +28,9 @@ def size(tuned: Tuned, count: int) -> int:
     return math.prod(map(len, _coordinates(tuned, count)))
 
 
-def grid(tuned: Tuned, seed: int, count: int = 10, plan: Plan | None = None) -> Found:
-    """The best combination, found and measured as `dpfl_theory.recommend.search` does: `Plan.lanes` runs of each, more
-    runs of the best, and fresh runs of the chosen one.
+def grid(tuned: Tuned, seed: int, count: int = 10, plan: Plan | None = None) -> Trial:
+    """The best combination, found and measured as `dpfl_theory.recommend.search` does: `Plan.replicates` runs of each,
+    more runs of the best, and fresh runs of the chosen one.
 
     >>> from dpfl_theory.problems import make
     >>> from dpfl_theory.recommend.tuned import Budget, tuned
@@ -41,6 +41,6 @@ def grid(tuned: Tuned, seed: int, count: int = 10, plan: Plan | None = None) -> 
     """
     plan = plan or Plan()
     points = [np.array(point) for point in product(*_coordinates(tuned, count))]
-    results = measure(tuned, [tuned.values(p) for p in points], plan.lanes, seed + 1)
+    results = measure(tuned, [tuned.values(p) for p in points], plan.replicates, seed + 1)
     ranked = sorted(zip([f.mean for f in results], range(len(points))), key=lambda t: t)
     return confirmed(tuned, [(mean, points[i]) for mean, i in ranked], seed, plan)

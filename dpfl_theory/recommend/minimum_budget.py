@@ -16,12 +16,12 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.compare import SURE
 from dpfl_theory.recommend.constants_from_data import gap_at_start
-from dpfl_theory.recommend.data import Source
+from dpfl_theory.recommend.data import DataSource
 from dpfl_theory.recommend.search import Plan, search, usual
 from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.tuned import Budget, tuned
 
-__all__ = ["beats_start", "changes", "told"]
+__all__ = ["beats_start", "changes", "describe_changes"]
 
 _PLAN = Plan(points=64, generations=5, finalists=12, second=16, best=4, third=64, last=256)
 _MOST = 64
@@ -42,16 +42,16 @@ def beats_start(problem: Problem, name: str, budget: Budget, seed: int, plan: Pl
     return bool(math.isfinite(found.mean) and found.mean + SURE * found.error < _SHARE * gap_at_start(problem))
 
 
-def _least(enough: Callable[[int], bool], most: int) -> int | None:
-    """The least of 2, 3, ..., ``most`` that is sufficient, if all larger ones are too; None where none is.
+def _least(enough: Callable[[int], bool], maximum: int) -> int | None:
+    """The least of 2, 3, ..., ``maximum`` that is sufficient, if all larger ones are too; None where none is.
 
     >>> _least(lambda k: k >= 5, 64), _least(lambda k: False, 64)
     (5, None)
     """
     low, high = 1, 2
-    while high < most and not enough(high):
-        low, high = high, min(2 * high, most)
-    if high >= most and not enough(most):
+    while high < maximum and not enough(high):
+        low, high = high, min(2 * high, maximum)
+    if high >= maximum and not enough(maximum):
         return None
     while high - low > 1:
         middle = (low + high) // 2
@@ -70,7 +70,7 @@ def _rounded_up(value: float) -> float:
 
 
 def changes(
-    source: Source | Constants,
+    source: DataSource | Constants,
     clients: int | None,
     budget: Budget,
     name: str,
@@ -110,7 +110,7 @@ def changes(
         return beats(source.problem(clients, copies=k), budget)
 
     def with_features(k: int) -> bool:
-        return beats(source.narrowed(max(1, features // k)).problem(clients), budget)
+        return beats(source.with_features(max(1, features // k)).problem(clients), budget)
 
     features = source.width
     copies = min(_MOST, _RECORDS // source.records)
@@ -126,7 +126,7 @@ def changes(
     }
 
 
-def told(found: Document, width: str = "features (principal components)") -> str:
+def describe_changes(found: Document, width: str = "features (principal components)") -> str:
     """The changes in a sentence; width: the quantity that is reduced.
 
     >>> told({"epsilon": 2.0, "clients": None, "features": 3})

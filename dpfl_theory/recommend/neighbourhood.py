@@ -25,15 +25,15 @@ from dpfl_theory.problems.base import Array
 from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.constants_from_data import gap_at_start
 from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, MOST_STEPS
-from dpfl_theory.recommend.search import Found, measure
+from dpfl_theory.recommend.search import Trial, measure
 from dpfl_theory.recommend.translated import RULED, differing
 from dpfl_theory.recommend.tuned import Tuned
 
-__all__ = ["FACTORS", "LANES", "RATE", "STEPS", "Line", "Neighbourhood", "explored"]
+__all__ = ["FACTORS", "RATE", "REPLICATES", "STEPS", "Neighbourhood", "ParameterScan", "explored"]
 
 FACTORS = tuple(2.0 ** (k / 2) for k in range(-6, 7))
 """The factors for a recommended value."""
-LANES = 64
+REPLICATES = 64
 RATE = 0.01
 """The probability that the report excludes the true optimum of some line."""
 
@@ -46,7 +46,7 @@ STEPS = ("eta", "beta", "gamma", "eta_l", "eta_g")
 
 
 @dataclass(frozen=True)
-class _Said:
+class _StatementAt:
     """A statement's result for a run's hyper-parameters: its bound, or the reason for its absence, and its own
     hyper-parameters."""
 
@@ -58,14 +58,14 @@ class _Said:
     bounds: str = ""
 
 
-_Neighbour = tuple[float, dict[str, float], _Said]
+_Neighbour = tuple[float, dict[str, float], _StatementAt]
 """A value, the run's hyper-parameters, and the statement's result for these."""
 
 
 @dataclass(frozen=True)
-class Line:
+class ParameterScan:
     """The values of one hyper-parameter, with the bound (NaN if it has no value) and the suboptimality in every
-    replicate (values, lanes).
+    replicate (values, replicates).
 
     trivial: a bound of the left side without any run; why: the reason why the bound has no value at some of them.
     """
@@ -101,12 +101,12 @@ class Neighbourhood:
     recommendation. Also the results of the recommendation and of the neighbourhood's best in fresh replicates; best:
     the latter's line and value."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ParameterScan, ...]
     z: float
     statement: str | None
     bounds: str | None
     why: str | None
-    fresh: tuple[Found, Found]
+    fresh: tuple[Trial, Trial]
     best: tuple[str, float]
 
 
@@ -114,7 +114,7 @@ def explored(
     one: Tuned,
     hyperparameters: Mapping[str, float],
     known: Mapping[str, Any] | str,
-    lanes: int = LANES,
+    replicates: int = REPLICATES,
     seed: int = 0,
     rate: float = RATE,
 ) -> Neighbourhood:
@@ -129,19 +129,19 @@ def explored(
     here = {name: value for name, value in hyperparameters.items() if name not in _NOISE}
     if why := _too_long(one, here):
         raise InputError(f"there is nothing to confirm by runs: {why}")
-    said = _said(one, here, known)
-    lines, runs = list[Line](), list[dict[str, float]]()
+    said = _statement_at(one, here, known)
+    lines, runs = list[ParameterScan](), list[dict[str, float]]()
     for name in here:
         if name not in _GIVEN and here[name] > 0:
             found = list(_neighbours(one, here, name, said, known))
-            lines.append(_line(one, here, name, found, said.trivial, lanes, seed))
+            lines.append(_line(one, here, name, found, said.trivial, replicates, seed))
             runs += [run for _, run, _ in found]
     from scipy.stats import t
 
-    z = float(t.isf(rate / max(1, sum(len(line.values) - 1 for line in lines)), lanes - 1))
+    z = float(t.isf(rate / max(1, sum(len(line.values) - 1 for line in lines)), replicates - 1))
     at = [(line.name, float(value), float(mean)) for line in lines for value, mean in zip(line.values, line.means)]
     best = min(range(len(at)), key=lambda k: at[k][2])
-    ours, theirs = (measure(one, [one.placed(run)], lanes, seed + 1)[0] for run in (here, runs[best]))
+    ours, theirs = (measure(one, [one.placed(run)], replicates, seed + 1)[0] for run in (here, runs[best]))
     of = (said.statement or None, said.bounds or None, said.why)
     return Neighbourhood(tuple(lines), z, *of, (ours, theirs), at[best][:2])
 
@@ -156,17 +156,17 @@ def _too_long(one: Tuned, run: Mapping[str, float]) -> str | None:
     return None
 
 
-def _said(one: Tuned, run: Mapping[str, float], known: Mapping[str, Any] | str) -> _Said:
+def _statement_at(one: Tuned, run: Mapping[str, float], known: Mapping[str, Any] | str) -> _StatementAt:
     """The statement's result for a run, at the noise that is certified for it."""
     if isinstance(known, str):
-        return _Said(None, known, {})
+        return _StatementAt(None, known, {})
     rule, kind = RULED[one.name], get(one.name)
     try:
         asked = rule.asks(one, run)
         setting = kind(**known, **asked)
         found = setting.answer(rule.choice(setting, run))
     except (InputError, OverflowError, ZeroDivisionError) as error:
-        return _Said(None, str(error), {})
+        return _StatementAt(None, str(error), {})
     own, certificate = rule.hyperparameters(found, asked), found["certificate"]
     trivial = setting.trivial()[0]
     if "[F]" in certificate["bounds"]:
@@ -178,41 +178,47 @@ def _said(one: Tuned, run: Mapping[str, float], known: Mapping[str, Any] | str) 
     rest = (own, trivial, statement["id"], certificate["bounds"])
     if others := differing(own, run):
         has = " and ".join(f"{name} = {own[name]:.4g}" for name in others)
-        return _Said(None, f"{statement['id']} has {has} there", *rest)
+        return _StatementAt(None, f"{statement['id']} has {has} there", *rest)
     if unmet or found["bound"] is None:
         unknown = getattr(setting, "unknown", lambda: None)()
-        return _Said(None, unmet[0] if unmet else unknown or "it gives no bound there", *rest)
-    return _Said(found["bound"], None, *rest)
+        return _StatementAt(None, unmet[0] if unmet else unknown or "it gives no bound there", *rest)
+    return _StatementAt(found["bound"], None, *rest)
 
 
 def _line(
-    one: Tuned, here: Mapping[str, float], name: str, found: Sequence[_Neighbour], trivial: float, lanes: int, seed: int
-) -> Line:
+    one: Tuned,
+    current: Mapping[str, float],
+    name: str,
+    found: Sequence[_Neighbour],
+    trivial: float,
+    replicates: int,
+    seed: int,
+) -> ParameterScan:
     """Run a hyper-parameter's neighbourhood, each value separately, so that all have the replicates 0, 1, ..."""
-    gaps = np.array([measure(one, [one.placed(run)], lanes, seed)[0].gaps for _, run, _ in found])
+    gaps = np.array([measure(one, [one.placed(run)], replicates, seed)[0].gaps for _, run, _ in found])
     bound = np.array([math.nan if there.bound is None else there.bound for _, _, there in found])
     why = next((there.why for _, _, there in found if there.why), None)
     if name == one.threshold:
         bound[:] = math.nan
         why = "it is for updates that are not clipped, whatever the threshold"
-    return Line(name, here[name], np.array([value for value, _, _ in found]), bound, gaps, trivial, why)
+    return ParameterScan(name, current[name], np.array([value for value, _, _ in found]), bound, gaps, trivial, why)
 
 
 def _neighbours(
-    one: Tuned, here: Mapping[str, float], name: str, said: _Said, known: Mapping[str, Any] | str
+    one: Tuned, current: Mapping[str, float], name: str, said: _StatementAt, known: Mapping[str, Any] | str
 ) -> Iterator[_Neighbour]:
     """The values of a hyper-parameter in ascending order, each with its run and the statement's result for that."""
-    tied = bool(said.own) and not differing(said.own, here)
-    values = {factor * here[name] for factor in FACTORS} | {here[name]}
+    tied = bool(said.own) and not differing(said.own, current)
+    values = {factor * current[name] for factor in FACTORS} | {current[name]}
     if name == "p":
         values = {min(value, 1.0) for value in values}
     if name in _WHOLE:
         values = {max(1, round(value)) for value in values}
     for value in sorted(values):
-        run = {**here, name: value}
-        there = _said(one, run, known)
+        run = {**current, name: value}
+        there = _statement_at(one, run, known)
         if tied and there.own and not differing({name: value}, there.own):
             run |= there.own
-            there = _said(one, run, known)
+            there = _statement_at(one, run, known)
         if not _too_long(one, run):
             yield value, run, there

@@ -43,20 +43,20 @@ def recommended(
 
     Raises InputError where no noise is certified for the requested budget.
     """
-    if setting.asked() is None:  # only a ratio was given: no budget to certify
+    if setting.target_budget() is None:  # only a ratio was given: no budget to certify
         return finish(setting)
     if setting.calibration == "accountant":
-        setting, given = _settled(setting, choose or finish), setting.paper_constant()
+        setting, given = _with_certified_constant(setting, choose or finish), setting.paper_constant()
     else:
         given = setting.paper_constant()
         setting = setting.at_constant(given)
-    return _beside(setting, finish(setting), given)
+    return _with_both_noises(setting, finish(setting), given)
 
 
-def _settled(setting: Setting, choose: Callable[[Setting], Document]) -> Setting:
+def _with_certified_constant(setting: Setting, choose: Callable[[Setting], Document]) -> Setting:
     """The setting with a constant for which the noise of the choice is certified, and only slightly larger than
     needed."""
-    start, (epsilon, delta) = setting.paper_constant(), _asked(setting)
+    start, (epsilon, delta) = setting.paper_constant(), _target_budget(setting)
 
     def tried(log_noise: float) -> tuple[float, Setting]:
         at = setting.at_constant(math.exp(setting.power * log_noise))
@@ -94,9 +94,9 @@ def _least_enough(tried: Callable[[float], tuple[float, T]], start: float, epsil
     return enough
 
 
-def _beside(at: Setting, document: Document, given: float | None) -> Document:
+def _with_both_noises(at: Setting, document: Document, given: float | None) -> Document:
     """The document with both noises; given: the paper's constant."""
-    noise, (epsilon, _) = dict(document["noise"]), _asked(at)
+    noise, (epsilon, _) = dict(document["noise"]), _target_budget(at)
     certified, paper, accounted, why = None, None, None, None
     own = at.calibration == "paper"
     try:
@@ -104,7 +104,7 @@ def _beside(at: Setting, document: Document, given: float | None) -> Document:
         if own and _releases(run) > SLOW:
             raise InputError(f"{run.rounds} rounds of random samples take minutes (dpfl-theory privacy account)")
         z = run.value("noise_multiplier")
-        best = z if not own else _least(run, *_asked(at))
+        best = z if not own else _least(run, *_target_budget(at))
         certified = {**_scaled(noise, best / z), "epsilon": _spent(run.with_(noise_multiplier=best), at)}
     except InputError as error:
         if not own:
@@ -159,8 +159,8 @@ def _too_little(accounted: Document, epsilon: float, only: bool) -> str:
     return f"The paper's noise does not give epsilon = {epsilon:g}{sure}: {what} is certified for it; {remedy}."
 
 
-def _asked(setting: Setting) -> tuple[float, float]:
-    asked = setting.asked()
+def _target_budget(setting: Setting) -> tuple[float, float]:
+    asked = setting.target_budget()
     assert asked is not None
     return asked
 
@@ -188,7 +188,7 @@ def _high(run: Any, delta: float) -> float:
 
 
 def _spent(run: Any, setting: Setting) -> Document:
-    low, high = _accounted(run, _asked(setting)[1])
+    low, high = _accounted(run, _target_budget(setting)[1])
     return {"low": low, "high": high}
 
 

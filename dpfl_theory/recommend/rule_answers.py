@@ -25,7 +25,7 @@ def by_rule(
 
     Args:
         algorithm: one of `settings`; rule: one of `rules`; inputs: the fields of the algorithm's `Setting`.
-        data, shape: a data set's name or a file, and the other fields of `dpfl_theory.recommend.data.Source`.
+        data, shape: a data set's name or a file, and the other fields of `dpfl_theory.recommend.data.DataSource`.
         wrong: other errors of the call, to be reported together with those of the inputs.
 
     >>> known = {"clients": 10, "dim": 5, "smoothness": 1.0, "smoothness_max": 1.0, "gap": 3.0, "residual": 0.5}
@@ -43,8 +43,8 @@ def by_rule(
         raise InputError("; and ".join(faults))
     if data is None:
         return applied(rule, kind(**inputs))
-    from dpfl_theory.recommend.data import Source, against_start, measure
+    from dpfl_theory.recommend.data import DataSource, against_start, measure
 
-    inputs, told = measure(kind, Source(data, **(shape or {})), inputs)
+    inputs, told = measure(kind, DataSource(data, **(shape or {})), inputs)
     found = applied(rule, kind(**inputs))
     return {**found, **against_start(found, told), "data": told}

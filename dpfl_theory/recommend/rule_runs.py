@@ -52,8 +52,8 @@ class _Fixed(Tuned):
     def placed(self, hyperparameters: Any) -> dict[str, float]:
         return {}
 
-    def algorithm(self, lanes: Mapping[str, Any]) -> Any:
-        return self.like.algorithm(lanes)
+    def algorithm(self, replicates: Mapping[str, Any]) -> Any:
+        return self.like.algorithm(replicates)
 
     def hyperparameters(self, values: Any, noise_multiplier: float) -> dict[str, float]:
         own = self.like.hyperparameters(self.chosen, noise_multiplier)
@@ -112,7 +112,7 @@ def _answers(one: Tuned, rule: str, longer: bool) -> Iterator[tuple[Document, di
         asked = ours
 
 
-def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool = False) -> Document:
+def reached(one: Tuned, rule: str, replicates: int = 64, seed: int = 0, longer: bool = False) -> Document:
     """The measured result of a rule's recommendation, or the reason why there is no run.
 
     Plain data: ``suboptimality`` (mean, error), ``bound``, its left side ``bounds``, ``vacuous`` (whether it is no
@@ -149,7 +149,7 @@ def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool 
         return {**told, "suboptimality": None, "why": f"it needs {wanted} iterations"}
     if (wanted := int(wanted * fixed.chosen.get("local_steps", 1))) > MOST_STEPS:
         return {**told, "suboptimality": None, "why": f"it needs {wanted} local steps of a client"}
-    (run,) = measure(fixed, [{}], lanes, seed)
+    (run,) = measure(fixed, [{}], replicates, seed)
     return {
         **told,
         "suboptimality": {"mean": run.mean, "error": run.error},
@@ -158,6 +158,6 @@ def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool 
     }
 
 
-def starts(one: Tuned, told: Sequence[Document]) -> list[dict[str, float]]:
+def starts(one: Tuned, lines: Sequence[Document]) -> list[dict[str, float]]:
     """The results of rules (`reached`) as starting values of a search."""
-    return [one.placed(said["hyperparameters"]) for said in told if said.get("hyperparameters")]
+    return [one.placed(said["hyperparameters"]) for said in lines if said.get("hyperparameters")]

@@ -12,10 +12,10 @@ from dpfl_theory.checks.call_cache import Reuse
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.linear_model import LinearModel
-from dpfl_theory.recommend.base import NEEDS, Document, fits, named
+from dpfl_theory.recommend.base import NEEDS, Document, fits, quote_option
 from dpfl_theory.recommend.compare import compare
 from dpfl_theory.recommend.confirm import of_comparison
-from dpfl_theory.recommend.data import Source, report
+from dpfl_theory.recommend.data import DataSource, report
 from dpfl_theory.recommend.minimum_budget import changes
 from dpfl_theory.recommend.search import Plan
 from dpfl_theory.recommend.synthetic_problem import Constants
@@ -45,7 +45,7 @@ ROUNDS = 500
 def best(
     algorithm: str | None,
     inputs: Mapping[str, Any],
-    source: Source | None = None,
+    source: DataSource | None = None,
     *,
     unit: str = "all",
     seed: int = 0,
@@ -77,7 +77,7 @@ def best(
     Raises:
         InputError: one for all inputs that are missing, out of range or not applicable.
 
-    >>> small = Plan(points=16, lanes=2, generations=2, finalists=2, second=4, best=1, third=8, last=8)
+    >>> small = Plan(points=16, replicates=2, generations=2, finalists=2, second=4, best=1, third=8, last=8)
     >>> known = {"clients": 20, "dim": 2, "smoothness": 1.0, "distance": 3.0}
     >>> found = best("dp-clip21", {**known, "epsilon": 8.0, "delta": 1e-5, "rounds": 8}, plan=small)
     >>> found["recommended"], found["data"]["problem"]
@@ -91,13 +91,13 @@ def best(
     if faults := [*wrong, *_missing(given, source, algorithm), *_wrong(given, source, algorithm, unit)]:
         raise InputError("; and ".join(faults))
     clients = None if "clients" not in given else int(given["clients"])
-    on: Source | Constants = source or _constants(given)
-    if isinstance(on, Source) and not on.own_clients and clients is None:
+    on: DataSource | Constants = source or _constants(given)
+    if isinstance(on, DataSource) and not on.own_clients and clients is None:
         raise InputError(
-            f"{on.found.name} does not name the client of each record: name the column with `client_column`, or split "
-            "the records with `clients` (and `partition`: iid, shards or similarity)"
+            f"{on.dataset.name} does not name the client of each record: name the column with `client_column`, or "
+            "split the records with `clients` (and `partition`: iid, shards or similarity)"
         )
-    if not isinstance(on, Source):  # the problem's records would belong to no client
+    if not isinstance(on, DataSource):  # the problem's records would belong to no client
         unit = "client"
     problem = on.problem(clients)
     n = problem.n
@@ -124,17 +124,17 @@ def best(
     }
 
 
-def _report(on: Source | Constants, problem: Problem) -> Document:
+def _report(on: DataSource | Constants, problem: Problem) -> Document:
     if isinstance(on, Constants):
         return on.report(problem)
     assert isinstance(problem, LinearModel)
     return report(on, problem)
 
 
-def _constants(given: Mapping[str, Any]) -> Constants:
+def _constants(known: Mapping[str, Any]) -> Constants:
     kinds = _CONSTANTS | _MORE_CONSTANTS
     return Constants(
-        **{name: int(given[name]) if kinds[name] == "count" else given[name] for name in kinds if name in given}
+        **{name: int(known[name]) if kinds[name] == "count" else known[name] for name in kinds if name in known}
     )
 
 
@@ -146,25 +146,25 @@ def _by_rule(algorithm: str | None) -> str:
     return f"{'name an `algorithm` and ' if algorithm is None else ''}take `rule=printed` or `rule=bound-optimal`"
 
 
-def _missing(given: Mapping[str, Any], source: Source | None, algorithm: str | None) -> Iterator[str]:
+def _missing(known: Mapping[str, Any], source: DataSource | None, algorithm: str | None) -> Iterator[str]:
     """One sentence for all missing inputs."""
-    budget = [named(name) for name in _BUDGET if name not in given]
-    if source is not None or set(given) & {*_CONSTANTS, *_MORE_CONSTANTS}:
-        missing = [*budget, *(named(name) for name in _CONSTANTS if source is None and name not in given)]
+    budget = [quote_option(name) for name in _BUDGET if name not in known]
+    if source is not None or set(known) & {*_CONSTANTS, *_MORE_CONSTANTS}:
+        missing = [*budget, *(quote_option(name) for name in _CONSTANTS if source is None and name not in known)]
         if missing:
             yield f"{_runs(algorithm)}: give {' and '.join(missing)} too"
         return
     wanted = " and ".join(["`data`", *budget])
-    constants = ", ".join(map(named, _CONSTANTS))
+    constants = ", ".join(map(quote_option, _CONSTANTS))
     yield f"{_runs(algorithm)} on data: give {wanted} (or constants: {constants}), or {_by_rule(algorithm)}"
 
 
-def _wrong(given: Mapping[str, Any], source: Source | None, algorithm: str | None, unit: str) -> Iterator[str]:
+def _wrong(given: Mapping[str, Any], source: DataSource | None, algorithm: str | None, unit: str) -> Iterator[str]:
     """A sentence for inputs that are not applicable, and one for each value that is out of range."""
     constants = _CONSTANTS | _MORE_CONSTANTS
     known = _BUDGET | _MAY | (constants if source is None else {})
-    measured = [named(name) for name in given if name in constants and name not in known]
-    strange = [named(name) for name in given if name not in KINDS and name not in WORDS]
+    measured = [quote_option(name) for name in given if name in constants and name not in known]
+    strange = [quote_option(name) for name in given if name not in KINDS and name not in WORDS]
     if measured:
         yield f"the data have their own {', '.join(measured)}: leave out one or the other"
     if strange:
@@ -172,10 +172,10 @@ def _wrong(given: Mapping[str, Any], source: Source | None, algorithm: str | Non
         yield f"{only}: {_by_rule(algorithm)}, or leave these inputs out"
     for name, words in WORDS.items():
         if name in given and given[name] not in words:
-            yield f"{named(name)} is {given[name]!r}: choose one of {', '.join(words)}"
+            yield f"{quote_option(name)} is {given[name]!r}: choose one of {', '.join(words)}"
     for name, value in given.items():
         if name in known and not fits(value, KINDS[name]):
-            yield f"{named(name)} is {value!r}: give {NEEDS[KINDS[name]]}"
+            yield f"{quote_option(name)} is {value!r}: give {NEEDS[KINDS[name]]}"
     there = [name for name in constants if name in given]
     if source is None and {*_CONSTANTS} <= {*there} and all(fits(given[name], constants[name]) for name in there):
         yield from _constants(given).contradictions(int(given["clients"]))

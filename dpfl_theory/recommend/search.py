@@ -20,11 +20,11 @@ from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.recommend.surface import least_of_quadratic
 from dpfl_theory.recommend.tuned.base import Tuned
 
-__all__ = ["Found", "Plan", "confirmed", "measure", "search", "usual"]
+__all__ = ["Plan", "Trial", "confirmed", "measure", "search", "usual"]
 
-_MOST_LANES = 1024
+_MOST_REPLICATES = 1024
 _MOST_BYTES = 2**30
-"""The largest size of an array (clients, lanes, d) of one run: wide problems run fewer replicates at once."""
+"""The largest size of an array (clients, replicates, d) of one run: wide problems run fewer replicates at once."""
 _LEAST = 0.03
 """The least spread of a generation along a continuous axis."""
 
@@ -35,7 +35,7 @@ class Plan:
     a second and of a third stage, and replicates of the last."""
 
     points: int = 128
-    lanes: int = 2
+    replicates: int = 2
     generations: int = 7
     finalists: int = 24
     second: int = 8
@@ -47,7 +47,7 @@ class Plan:
     def runs(self) -> int:
         """The total number of runs."""
         return (
-            self.points * self.lanes * self.generations
+            self.points * self.replicates * self.generations
             + self.finalists * self.second
             + self.best * self.third
             + self.last
@@ -55,7 +55,7 @@ class Plan:
 
 
 _WIDE = 2**19
-_FEW = Plan(points=32, lanes=1, generations=4, finalists=6, second=4, best=2, third=16, last=32)
+_FEW = Plan(points=32, replicates=1, generations=4, finalists=6, second=4, best=2, third=16, last=32)
 
 
 def usual(problem: Problem) -> Plan:
@@ -70,7 +70,7 @@ def usual(problem: Problem) -> Plan:
 
 
 @dataclass(frozen=True)
-class Found:
+class Trial:
     """A choice and its measurements: the suboptimality f(w_T) - inf f of each replicate [F], and the last vectors."""
 
     values: dict[str, float]
@@ -89,25 +89,27 @@ class Found:
         return float(np.std(self.gaps, ddof=1) / math.sqrt(len(self.gaps))) if len(self.gaps) > 1 else math.inf
 
 
-def measure(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int, seed: int, noise: bool = True) -> list[Found]:
+def measure(
+    tuned: Tuned, chosen: Sequence[dict[str, float]], replicates: int, seed: int, noise: bool = True
+) -> list[Trial]:
     """Run each choice of values in the given number of replicates, optionally without noise."""
-    found: list[Found | None] = [None] * len(chosen)
+    found: list[Trial | None] = [None] * len(chosen)
     settings = [tuned.certified(values) for values in chosen]
     if not noise:
         settings = [{**s, tuned.noise: 0.0} for s in settings]
-    for group in _together(tuned, chosen, lanes):
+    for group in _together(tuned, chosen, replicates):
         rounds = [tuned.iterations(chosen[i]) for i in group]
-        by_lane: dict[str, Any] = {}
+        by_replicate: dict[str, Any] = {}
         for name, value in settings[group[0]].items():
-            column = np.repeat([settings[i][name] for i in group], lanes)
-            by_lane[name] = value if np.ptp(column) == 0 else column
-        algorithm = tuned.algorithm(by_lane)
+            column = np.repeat([settings[i][name] for i in group], replicates)
+            by_replicate[name] = value if np.ptp(column) == 0 else column
+        algorithm = tuned.algorithm(by_replicate)
         with np.errstate(all="ignore"):
             run = simulate(
                 algorithm,
                 tuned.problem,
                 max(rounds),
-                len(group) * lanes,
+                len(group) * replicates,
                 seed,
                 ("suboptimality",),
                 series=True,
@@ -116,13 +118,13 @@ def measure(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int, seed: 
             )
         series = run["suboptimality"].every_round
         for j, i in enumerate(group):
-            own = slice(j * lanes, (j + 1) * lanes)
+            own = slice(j * replicates, (j + 1) * replicates)
             gaps = np.nan_to_num(series[rounds[j], own], nan=math.inf, posinf=math.inf)
-            found[i] = Found(dict(chosen[i]), settings[i], gaps, run.final[own])
+            found[i] = Trial(dict(chosen[i]), settings[i], gaps, run.final[own])
     return [f for f in found if f is not None]
 
 
-def _together(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int) -> Iterator[list[int]]:
+def _together(tuned: Tuned, chosen: Sequence[dict[str, float]], replicates: int) -> Iterator[list[int]]:
     """The numbers of the choices that share a run: with the same shared values, and within a factor of two in
     length."""
     shared = [axis.name for axis in tuned.axes if axis.shared]
@@ -131,13 +133,13 @@ def _together(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int) -> I
         length = math.ceil(math.log2(max(1, tuned.iterations(values))))
         groups.setdefault((*(values[name] for name in shared), length), []).append(i)
     held = 8 * tuned.problem.n * tuned.problem.d
-    most = max(1, min(_MOST_LANES, _MOST_BYTES // held) // lanes)
+    most = max(1, min(_MOST_REPLICATES, _MOST_BYTES // held) // replicates)
     for group in groups.values():
         for a in range(0, len(group), most):
             yield group[a : a + most]
 
 
-def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[dict[str, float]] = ()) -> Found:
+def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[dict[str, float]] = ()) -> Trial:
     """The best choice found, with its results in `Plan.last` fresh replicates.
 
     starts: choices that are tried first, such as a rule's, and run again in the next stage whatever their first results
@@ -162,7 +164,7 @@ def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[d
             points[0] = centre
             if generation > 1 and (bottom := least_of_quadratic(tried)) is not None:
                 points[1] = bottom
-        results = measure(tuned, [tuned.values(p) for p in points], plan.lanes, seed + 1 + generation)
+        results = measure(tuned, [tuned.values(p) for p in points], plan.replicates, seed + 1 + generation)
         tried += [(f.mean, p) for f, p in zip(results, points)]
         best = np.array([p for _, p in sorted(tried, key=lambda t: t[0])[: max(4, plan.points // 8)]])
         centre, width = best.mean(axis=0), np.maximum(best.std(axis=0), least)
@@ -172,7 +174,7 @@ def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[d
     return confirmed(tuned, ranked, seed, plan)
 
 
-def confirmed(tuned: Tuned, ranked: Sequence[tuple[float, Array]], seed: int, plan: Plan) -> Found:
+def confirmed(tuned: Tuned, ranked: Sequence[tuple[float, Array]], seed: int, plan: Plan) -> Trial:
     """The best of the first points of a ranking, by more replicates, with its results in fresh ones."""
     finalists: list[dict[str, float]] = []
     for _, p in ranked:
@@ -180,7 +182,7 @@ def confirmed(tuned: Tuned, ranked: Sequence[tuple[float, Array]], seed: int, pl
             finalists.append(values)
         if len(finalists) == plan.finalists:
             break
-    for look, lanes, kept in ((101, plan.second, plan.best), (102, plan.third, 1)):
-        seen = sorted(measure(tuned, finalists, lanes, seed + look), key=lambda f: f.mean)
+    for look, replicates, kept in ((101, plan.second, plan.best), (102, plan.third, 1)):
+        seen = sorted(measure(tuned, finalists, replicates, seed + look), key=lambda f: f.mean)
         finalists = [f.values for f in seen[:kept]]
     return measure(tuned, finalists, plan.last, seed + 103)[0]

@@ -64,7 +64,7 @@ class Constants:
         """The cost of a run of one problem, in the unit of a record: a client's axes."""
         return self.clients * self.dim
 
-    def narrowed(self, features: int) -> Constants:
+    def with_features(self, features: int) -> Constants:
         """The same in the given number of dimensions."""
         return replace(self, dim=features)
 
@@ -107,14 +107,14 @@ class Constants:
         return {"source": None, "problem": problem.name, **vars(self), **known, "stands_for": told}
 
 
-def _quadratics(w_star: Array, apart: Array, L: float, least: float, heterogeneity: float) -> Quadratic:
+def _quadratics(w_star: Array, apart: Array, L: float, minimum: float, heterogeneity: float) -> Quadratic:
     """All clients have one Hessian, so that the mean excess at w* is half of the centres' mean square in its norm."""
     clients, dim = apart.shape
-    spectrum = np.geomspace(L, least, dim) if dim > 1 else np.array([L])
+    spectrum = np.geomspace(L, minimum, dim) if dim > 1 else np.array([L])
     mean = float(np.mean(apart**2 @ spectrum)) / 2
     spread = math.sqrt(heterogeneity / mean) if heterogeneity > 0.0 else 0.0
     distance = float(np.linalg.norm(w_star))
-    title = f"quadratics with eigenvalues from {least:g} to {L:g}, ||w*|| = {distance:g}"
+    title = f"quadratics with eigenvalues from {minimum:g} to {L:g}, ||w*|| = {distance:g}"
     return from_matrices(np.repeat(np.diag(spectrum)[None], clients, axis=0), w_star + spread * apart, title)
 
 

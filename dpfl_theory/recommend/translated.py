@@ -67,7 +67,7 @@ def _of_fedavg(setting: DPFedAvg, run: Mapping[str, float]) -> Document:
     from dpfl_theory.recommend.evaluate import prescribed
     from dpfl_theory.statements import get as statement
 
-    theorem, known = statement(setting.certain), {**setting.letters(), "E": run["E"]}
+    theorem, known = statement(setting.certain), {**setting.symbols(), "E": run["E"]}
     alpha = prescribed(theorem, {**known, "alpha": 1.0, "gamma": 1.0})["eta"] / run["eta"]
     rounds = prescribed(theorem, {**known, "alpha": alpha, "gamma": 1.0})["K"]
     return {"local_steps": run["E"], "alpha": alpha, "gamma": run["rounds"] / rounds, "rounds": run["rounds"]}
@@ -82,8 +82,8 @@ def _asks_scaffnew(one: Tuned, before: Mapping[str, float] | None) -> Document:
     values = {"probability": 1.0, "rounds": one.most_rounds} if before is None else one.placed(before)
     p, T = values["probability"], one.iterations(values)
     sigma = one.mechanism(values).with_(noise_multiplier=one.multiplier(values)).sigma(C)["sigma"]
-    letters = {"v": 1.0, "p": p, "T": T, "C": C, "epsilon": budget.epsilon, "delta": budget.delta, "N": one.problem.n}
-    printed = prescribed(statement("hou2023.lemma1"), letters)["noise_variance"]
+    symbols = {"v": 1.0, "p": p, "T": T, "C": C, "epsilon": budget.epsilon, "delta": budget.delta, "N": one.problem.n}
+    printed = prescribed(statement("hou2023.lemma1"), symbols)["noise_variance"]
     return {"clip": C, "epsilon": budget.epsilon, "delta": budget.delta, "constant": sigma**2 / printed}
 
 
@@ -105,8 +105,8 @@ def _asks_norm_ec(one: Tuned, before: Mapping[str, float] | None) -> Document:
     budget, corollary = one.budget, statement("shulgin2025.corollary2")
     values = {"rounds": one.most_rounds if before is None else before["rounds"]}
     sigma = one.mechanism(values).with_(noise_multiplier=one.multiplier(values)).sigma(1.0)["sigma"]
-    letters = {"c": 1.0, "K": values["rounds"] - 1, "epsilon": budget.epsilon, "delta": budget.delta}
-    at_1 = value(corollary, prescription_of(corollary)["sigma"], letters)
+    symbols = {"c": 1.0, "K": values["rounds"] - 1, "epsilon": budget.epsilon, "delta": budget.delta}
+    at_1 = value(corollary, prescription_of(corollary)["sigma"], symbols)
     return {"epsilon": budget.epsilon, "delta": budget.delta, "constant": (sigma / at_1) ** 2}
 
 
@@ -128,8 +128,8 @@ def _asks_two_sided(one: Tuned, before: Mapping[str, float] | None) -> Document:
     cohort, delta = _cohort(one), one.budget.delta
     values = {"rounds": one.most_rounds if before is None else before["rounds"], "local_steps": 1}
     sigma = one.mechanism(values).with_(noise_multiplier=one.multiplier(values)).sigma(1.0)["sigma_of_one_message"]
-    letters = {"c": 1.0, "P": cohort, "T": values["rounds"], "N": one.problem.n, "epsilon": 1.0, "delta": delta}
-    at_1 = prescribed(statement("zhang2021.theorem3.2.repaired"), letters)["noise_variance"]
+    symbols = {"c": 1.0, "P": cohort, "T": values["rounds"], "N": one.problem.n, "epsilon": 1.0, "delta": delta}
+    at_1 = prescribed(statement("zhang2021.theorem3.2.repaired"), symbols)["noise_variance"]
     most = math.log(1 / delta) / 2
     return {"cohort": cohort, "epsilon": min(most, math.sqrt(at_1) / sigma), "delta": delta}
 
@@ -155,11 +155,11 @@ def _asks_noble(one: Tuned, before: Mapping[str, float] | None) -> Document:
     certified, users = one.certified(values)["sigma_g"], one.problem.n
     own = {"user_rate": _cohort(one) / users, "record_rate": at["s"], "clip": at["C"]}
     own |= {"epsilon": budget.epsilon, "delta": budget.delta}
-    letters = {"M": users, "l": own["user_rate"], "s": at["s"], "K": at["K"], "T": at["rounds"], "u": 1.0}
-    letters |= {"epsilon": budget.epsilon, "delta": budget.delta}
+    symbols = {"M": users, "l": own["user_rate"], "s": at["s"], "K": at["K"], "T": at["rounds"], "u": 1.0}
+    symbols |= {"epsilon": budget.epsilon, "delta": budget.delta}
     return {
         **own,
-        "constant": certified / prescribed(statement("noble2022.theorem4.1.third-party"), letters)["sigma_g"],
+        "constant": certified / prescribed(statement("noble2022.theorem4.1.third-party"), symbols)["sigma_g"],
     }
 
 

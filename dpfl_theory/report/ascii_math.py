@@ -19,7 +19,7 @@ from dpfl_theory.report.ascii_tokens import (
     Token,
     Tokens,
 )
-from dpfl_theory.report.mathml import number, one, raised
+from dpfl_theory.report.mathml import number, single_element, with_exponent
 
 __all__ = ["BREAK", "NoFormulaError", "Reader"]
 
@@ -121,13 +121,13 @@ class Reader(Tokens):
             if t.text == "^":
                 self.at += 1
                 try:
-                    base = raised(base, self.raised())
+                    base = with_exponent(base, self.superscript())
                 except NoFormulaError:
                     self.at -= 1
                     break
             elif t.text == "*":
                 self.at += 1
-                base = raised(base, "<mo>*</mo>")
+                base = with_exponent(base, "<mo>*</mo>")
             else:
                 if self.quoted:
                     break
@@ -138,10 +138,10 @@ class Reader(Tokens):
                 if after and not after.spaced and after.kind == "name":
                     break
                 self.at += primes
-                base = raised(base, f"<mo>{'′' * primes}</mo>")
+                base = with_exponent(base, f"<mo>{'′' * primes}</mo>")
         return base
 
-    def raised(self) -> str:
+    def superscript(self) -> str:
         """The exponent after ^: a group, a signed number or a letter."""
         t = self.peek()
         if t is None or t.spaced:
@@ -267,7 +267,7 @@ class Reader(Tokens):
             return self.index(f"<mover>{base}<mo>{accents[low.text]}</mo></mover>")
         self.at += 1
         if low.text in ("{", "("):
-            return f"<msub>{one(base)}{self.group(shown=False)}</msub>"
+            return f"<msub>{single_element(base)}{self.group(shown=False)}</msub>"
         if low.kind not in ("name", "number"):
             raise NoFormulaError
         self.at += 1
@@ -277,7 +277,7 @@ class Reader(Tokens):
             inside = f"<mn>{low.text}</mn>"
         else:  # words are upright, as MathML has names of several letters
             inside = f"<mi>{low.text}</mi>"
-        return f"<msub>{one(base)}{inside}</msub>"
+        return f"<msub>{single_element(base)}{inside}</msub>"
 
     def function(self, t: Token, beside: str) -> str:
         """A function with its argument, a sum with its index, a gradient."""
@@ -297,7 +297,7 @@ class Reader(Tokens):
         try:
             if sign and (end := self.peek()) and not end.spaced and end.text == "^":
                 self.at += 1
-                found = raised(found, self.raised())
+                found = with_exponent(found, self.superscript())
             return found + ("" if sign else "<mo>&#x2061;</mo>") + self.power()
         except NoFormulaError:
             self.at = start

@@ -13,22 +13,22 @@ from typing import Any
 from dpfl_theory import methods, statements
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.report.entries import Entry, check_command, copy_read, natural, readings_of, reference
-from dpfl_theory.report.proof_map import harmed, proof_graph
+from dpfl_theory.report.proof_map import proof_graph, undermined
 from dpfl_theory.statements.errata import GRADES, Cause, Typo
 from dpfl_theory.statements.model import DERIVED, Statement
 
 __all__ = [
     "SharedCause",
     "affected",
-    "alike",
+    "author_report",
     "causes_of",
     "counted",
     "grades_of",
-    "letter",
-    "opening",
+    "introduction",
     "provenances",
     "read_alike",
     "refuting_checks",
+    "same_text_entries",
     "script_path",
     "script_text",
     "showing_command",
@@ -115,7 +115,7 @@ def _plural(count: int, word: str) -> str:
     return word if count == 1 else f"{word}s"
 
 
-def opening(paper: str, own: Sequence[Statement]) -> list[str]:
+def introduction(paper: str, own: Sequence[Statement]) -> list[str]:
     """The report's first paragraphs: what was read, how it was checked, the findings, and that they may be mistaken."""
     errata, causes = sum(s.erratum is not None for s in own), len(causes_of(own))
     copy = copy_read(paper)
@@ -132,7 +132,7 @@ def opening(paper: str, own: Sequence[Statement]) -> list[str]:
     *others, last = methods.known().values()
     checked = (
         "Each was checked by the methods that apply to it: "
-        f"{', '.join(method.what for method in others)}, and {last.what}."
+        f"{', '.join(method.description for method in others)}, and {last.description}."
     )
     if errata:
         found = f"{errata} {_plural(errata, 'statement')} {'does' if errata == 1 else 'do'} not hold as read, "
@@ -174,7 +174,7 @@ def affected(statement: Statement, graph: Any) -> tuple[str, ...]:
     or a second reading next to a statement does not count.
     """
     named = () if statement.erratum is None else statement.erratum.affects
-    found = {i for i in (*named, *harmed(graph, statement.id)) if i != statement.id and _stands_alone(i, graph)}
+    found = {i for i in (*named, *undermined(graph, statement.id)) if i != statement.id and _stands_alone(i, graph)}
     return tuple(sorted(found, key=natural))
 
 
@@ -209,7 +209,7 @@ def read_alike(statement: Statement, own: Iterable[Statement]) -> tuple[Statemen
     return tuple(known[i] for i in (first, *others) if i in known) if others else ()
 
 
-def alike(entry: Entry, known: Mapping[str, Entry]) -> tuple[Entry, ...]:
+def same_text_entries(entry: Entry, known: Mapping[str, Entry]) -> tuple[Entry, ...]:
     """The entries of the other readings of the same words."""
     if entry.statement is None:
         return ()
@@ -217,7 +217,7 @@ def alike(entry: Entry, known: Mapping[str, Entry]) -> tuple[Entry, ...]:
     return tuple(known[s.id] for s in read_alike(entry.statement, own) if s.id != entry.id)
 
 
-def letter(paper: str) -> dict[str, Any]:
+def author_report(paper: str) -> dict[str, Any]:
     """The whole report to the authors as plain data; verdicts are the recorded ones."""
     own = sorted(statements.select((), paper), key=lambda s: natural(s.id))
     graph = proof_graph([Entry(s.id, s) for s in statements.all_statements()])
@@ -227,7 +227,7 @@ def letter(paper: str) -> dict[str, Any]:
         "reference": reference(paper),
         "title": reference(paper).split(": ", 1)[-1].removesuffix("."),
         "copy": copy_read(paper) or None,
-        "opening": opening(paper, own),
+        "opening": introduction(paper, own),
         "statements": provenances(own),
         "causes": [
             {
@@ -248,7 +248,7 @@ def letter(paper: str) -> dict[str, Any]:
         "remarks": [_remark(s) for s in own if s.remark is not None],
         "sharpened": [{**_place(s), "text": s.text} for s in own if s.id.endswith(".sharpened")],
         "slips": [
-            {**_slip_place(s, slip), "slip": slip} for s in own for slip in s.slips if not s.id.endswith(DERIVED)
+            {**_slip_place(s, slip), "slip": slip} for s in own for slip in s.typos if not s.id.endswith(DERIVED)
         ],
     }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpfl_theory.statements.errata import Effect
 
-__all__ = ["as_markdown", "as_text", "escaped", "place", "told"]
+__all__ = ["as_markdown", "as_text", "escaped", "place", "verdict_text"]
 
 WIDTH = 110
 MEANT = re.compile(
@@ -32,7 +32,7 @@ def escaped(text: str) -> str:
     return LEADING.sub(lambda m: f"\\{m[1]}" if m[1] else f"{m[2]}\\{m[3]}", line)
 
 
-def told(verdict: str) -> str:
+def verdict_text(verdict: str) -> str:
     """A verdict as the end of a sentence.
 
     >>> told("holds"), told("violated")
@@ -41,22 +41,22 @@ def told(verdict: str) -> str:
     return {"violated": "fails", "inconclusive": "is undecided"}.get(verdict, verdict)
 
 
-def place(at: Mapping[str, Any]) -> str:
+def place(instance: Mapping[str, Any]) -> str:
     """The place of a statement, with its equation's number."""
-    return ", ".join(filter(None, (at["where"], at["equation"] and f"eq. ({at['equation']})")))
+    return ", ".join(filter(None, (instance["where"], instance["equation"] and f"eq. ({instance['equation']})")))
 
 
-def as_markdown(letter: Mapping[str, Any]) -> str:
+def as_markdown(author_report: Mapping[str, Any]) -> str:
     """The whole report as Markdown, each counterexample's script in a block of code."""
-    parts = [f"# To the authors of {escaped(letter['title'])}", *map(escaped, letter["opening"])]
+    parts = [f"# To the authors of {escaped(author_report['title'])}", *map(escaped, author_report["opening"])]
     for title, section in SECTIONS.items():
-        body = list(section(letter))
+        body = list(section(author_report))
         parts += [f"## {title}", *body] if body else []
     return "\n\n".join(parts) + "\n"
 
 
-def _causes(letter: Mapping[str, Any]) -> Iterator[str]:
-    for c in letter["causes"]:
+def _causes(author_report: Mapping[str, Any]) -> Iterator[str]:
+    for c in author_report["causes"]:
         yield f"### {escaped(c['title'])}"
         yield escaped(c["text"])
         yield f"**The smallest counterexample found.** {escaped(c['example'])}"
@@ -72,15 +72,15 @@ def _causes(letter: Mapping[str, Any]) -> Iterator[str]:
         yield f"Shared by {_ids(c['errata'])}."
 
 
-def _grades(letter: Mapping[str, Any]) -> Iterator[str]:
-    if letter["errata"]:
-        rows = [(grade, escaped(g["text"]), str(g["errata"])) for grade, g in letter["grades"].items()]
+def _grades(author_report: Mapping[str, Any]) -> Iterator[str]:
+    if author_report["errata"]:
+        rows = [(grade, escaped(g["text"]), str(g["errata"])) for grade, g in author_report["grades"].items()]
         yield _table(("Grade", "Meaning", "Errata"), rows)
 
 
-def _all(letter: Mapping[str, Any]) -> Iterator[str]:
-    if letter["errata"]:
-        titles = {c["id"]: escaped(c["title"]) for c in letter["causes"]}
+def _all(author_report: Mapping[str, Any]) -> Iterator[str]:
+    if author_report["errata"]:
+        titles = {c["id"]: escaped(c["title"]) for c in author_report["causes"]}
         yield _table(
             ("Statement", "Place", "Reading", "Grade", "Cause", "Effect at the paper's own settings"),
             [
@@ -92,20 +92,20 @@ def _all(letter: Mapping[str, Any]) -> Iterator[str]:
                     titles[e["cause"]],
                     escaped(_effect(e)),
                 )
-                for e in letter["errata"]
+                for e in author_report["errata"]
             ],
         )
 
 
-def _errata(letter: Mapping[str, Any]) -> Iterator[str]:
-    titles = {c["id"]: c["title"] for c in letter["causes"]}
-    for e in letter["errata"]:
+def _errata(author_report: Mapping[str, Any]) -> Iterator[str]:
+    titles = {c["id"]: c["title"] for c in author_report["causes"]}
+    for e in author_report["errata"]:
         yield f"### `{e['id']}`: {escaped(e['title'])}"
         yield escaped(f"{place(e)}. Grade: {e['grade']}. Cause: {titles[e['cause']]}.")
         if e["reading"]:
             yield f"**Read.** {escaped(e['reading'])}"
         for r in e["readings"]:
-            yield f"**Another reading**, `{r['id']}`, which {told(r['verdict'])}. {escaped(r['reading'])}"
+            yield f"**Another reading**, `{r['id']}`, which {verdict_text(r['verdict'])}. {escaped(r['reading'])}"
         for title, key in (
             ("Printed", "printed"),
             ("True", "true"),
@@ -127,13 +127,13 @@ def _errata(letter: Mapping[str, Any]) -> Iterator[str]:
             yield "**Repair.** No repair was found."
 
 
-def _remarks(letter: Mapping[str, Any]) -> Iterator[str]:
-    if letter["remarks"]:
+def _remarks(author_report: Mapping[str, Any]) -> Iterator[str]:
+    if author_report["remarks"]:
         yield (
             "These are no errata: the formula was restored and not read, the words claim no theorem, or the missing "
             "condition is elsewhere in the paper. Each fails under the condition that its remark names."
         )
-    for r in letter["remarks"]:
+    for r in author_report["remarks"]:
         yield f"### `{r['id']}`: {escaped(r['title'])}"
         yield escaped(
             f"{place(r)}. {'Read in the paper' if r['provenance'] == 'read' else r['provenance'].capitalize()}."
@@ -143,25 +143,25 @@ def _remarks(letter: Mapping[str, Any]) -> Iterator[str]:
         if r["reading"]:
             yield f"**Read.** {escaped(r['reading'])}"
         yield escaped(r["text"])
-        shown = f"**Shown by** `{r['shown_by']}`, which {told(r['shown_verdict'])}."
+        shown = f"**Shown by** `{r['shown_by']}`, which {verdict_text(r['shown_verdict'])}."
         yield f"{shown} {escaped(r['shown_reading'] or '')}".rstrip()
         yield f"**Evidence.** {_checks(r)}. Repeat it with `{r['command']}`."
         if r["repaired"]:
             yield f"**A form that holds there.** `{r['repaired']}`"
 
 
-def _sharper(letter: Mapping[str, Any]) -> Iterator[str]:
-    if letter["sharpened"]:
+def _sharper(author_report: Mapping[str, Any]) -> Iterator[str]:
+    if author_report["sharpened"]:
         yield "These can be stated with better constants. This does not affect what the paper states."
-        yield "\n".join(f"- `{s['id']}`: {escaped(s['text'])}" for s in letter["sharpened"])
+        yield "\n".join(f"- `{s['id']}`: {escaped(s['text'])}" for s in author_report["sharpened"])
 
 
-def _slips(letter: Mapping[str, Any]) -> Iterator[str]:
-    if letter["slips"]:
+def _typos(author_report: Mapping[str, Any]) -> Iterator[str]:
+    if author_report["slips"]:
         yield "Misprints and false sentences that change no verdict."
         yield "\n".join(
             f"- {'; '.join([f'`{at[0]}`, {escaped(at[1])}' for at in where])}: {escaped(slip)}"
-            for slip, where in _once(letter["slips"]).items()
+            for slip, where in _distinct(author_report["slips"]).items()
         )
 
 
@@ -172,7 +172,7 @@ SECTIONS = {
     "Each erratum": _errata,
     "Remarks": _remarks,
     "Sharper forms": _sharper,
-    "Typos": _slips,
+    "Typos": _typos,
 }
 
 
@@ -191,46 +191,53 @@ def _table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _effect(e: Mapping[str, Any]) -> str:
-    return Effect(**e["effect"]).said
+    return Effect(**e["effect"]).statement
 
 
 def _checks(e: Mapping[str, Any]) -> str:
     return "Refuted by " + escaped("; ".join(f"{c['check']} ({c['method']})" for c in e["checks"]))
 
 
-def _once(slips: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, str]]]:
+def _distinct(typos: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, str]]]:
     """Each typo once, with the ids and places of all the statements that it is recorded for."""
     beside: dict[str, list[tuple[str, str]]] = {}
-    for s in slips:
+    for s in typos:
         beside.setdefault(s["slip"], []).append((s["id"], place(s)))
     return beside
 
 
-def as_text(letter: Mapping[str, Any]) -> str:
+def as_text(author_report: Mapping[str, Any]) -> str:
     """The report in short, causes first; objections, responses and scripts are left to the other forms."""
-    parts = [letter["reference"], *_hanging("", _counts(letter))]
-    parts += _titled("Causes", [line for c in letter["causes"] for line in _short_cause(c)])
-    parts += _titled("Errata", [line for e in letter["errata"] for line in _short_erratum(e)])
-    parts += _titled("Remarks", [line for r in letter["remarks"] for line in _short_remark(r)])
-    parts += _titled("Could be sharpened", [f"  {s['id']}" for s in letter["sharpened"]])
-    slips = (f"{'; '.join([f'{i} ({at})' for i, at in where])}: {s}" for s, where in _once(letter["slips"]).items())
+    parts = [author_report["reference"], *_hanging("", _counts(author_report))]
+    parts += _titled("Causes", [line for c in author_report["causes"] for line in _short_cause(c)])
+    parts += _titled("Errata", [line for e in author_report["errata"] for line in _short_erratum(e)])
+    parts += _titled("Remarks", [line for r in author_report["remarks"] for line in _short_remark(r)])
+    parts += _titled("Could be sharpened", [f"  {s['id']}" for s in author_report["sharpened"]])
+    slips = (
+        f"{'; '.join([f'{i} ({at})' for i, at in where])}: {s}"
+        for s, where in _distinct(author_report["slips"]).items()
+    )
     parts += _titled("Typos", [line for slip in slips for line in _hanging("  ", slip)])
-    if letter["errata"]:
+    if author_report["errata"]:
         parts += [
             "",
-            f"dpfl-theory errata {letter['paper']} --format md writes the whole report, "
+            f"dpfl-theory errata {author_report['paper']} --format md writes the whole report, "
             "with objections, responses and scripts.",
         ]
     return "\n".join(parts)
 
 
-def _counts(letter: Mapping[str, Any]) -> str:
-    n = letter["statements"]
+def _counts(author_report: Mapping[str, Any]) -> str:
+    n = author_report["statements"]
     parts = [f"{n['read']} read in the paper"]
     parts += [f"{n[key]} {word}" for key, word in COUNTED.items() if n[key]]
-    grades = ", ".join(f"{g['errata']} {grade}" for grade, g in letter["grades"].items() if g["errata"])
-    found = {"causes": letter["causes"], "remarks": letter["remarks"], "typos": _once(letter["slips"])}
-    errata = f"errata: {len(letter['errata'])}{f' ({grades})' if grades else ''}"
+    grades = ", ".join(f"{g['errata']} {grade}" for grade, g in author_report["grades"].items() if g["errata"])
+    found = {
+        "causes": author_report["causes"],
+        "remarks": author_report["remarks"],
+        "typos": _distinct(author_report["slips"]),
+    }
+    errata = f"errata: {len(author_report['errata'])}{f' ({grades})' if grades else ''}"
     counts = [errata, *(f"{name}: {len(those)}" for name, those in found.items())]
     return f"statements: {', '.join(parts)}; {', '.join(counts)}"
 
@@ -273,8 +280,8 @@ def _short_remark(r: Mapping[str, Any]) -> Iterator[str]:
     yield f"    {'command':<16}{r['command']}"
 
 
-def _rows(told: Mapping[str, str | None]) -> Iterator[str]:
-    for title, text in told.items():
+def _rows(lines: Mapping[str, str | None]) -> Iterator[str]:
+    for title, text in lines.items():
         if text:
             yield from _hanging(f"    {title:<16}", text)
 

@@ -44,17 +44,17 @@ def build(
     """
     known = documents.read(output / documents.FOLDER)
     figures = Figures(output, tell, redraw, scripts, store, fresh)
-    validations = [{**document, "figures": figures.of(document)} for document in known.validations]
+    validations = [{**document, "figures": figures.figures_of(document)} for document in known.validations]
     entries = entries_of(known.evidence, known.own)
     by_id = {e.id: e for e in entries}
     graph = proof_graph(entries)
     papers = frozenset(e.paper for e in entries if e.paper)
     site = Site(output, file_names(by_id), file_names(v["name"] for v in validations), papers)
-    letters = {paper: errata.collect(paper, entries, graph) for paper in sorted(papers)}
-    for paper, told in letters.items():
+    author_reports = {paper: errata.collect(paper, entries, graph) for paper in sorted(papers)}
+    for paper, told in author_reports.items():
         drawn = proof_map(paper, graph, site.href("../"))
-        site.page(site.map(paper), "map.html.j2", paper=paper, map=drawn, letter=told)
-        errata.write_letter(site, told, drawn, known.alphas)
+        site.page(site.map(paper), "map.html.j2", paper=paper, map=drawn, author_report=told)
+        errata.write_author_report(site, told, drawn, known.alphas)
     shows = showing(e.statement for e in entries)
     beside = siblings(by_id, readings_of(e.statement for e in entries))
     for previous, entry, following in zip([None, *entries], entries, [*entries[1:], None]):
@@ -66,7 +66,7 @@ def build(
             around=(previous, following),
             files=known.files.get(entry.id, ()),
             near=neighbours(entry.id, graph, beside),
-            alike=author_report.alike(entry, by_id),
+            alike=author_report.same_text_entries(entry, by_id),
             repaired=_repaired(entry, by_id),
             script=_script(entry),
             proof=_proof(site, entry),
@@ -85,7 +85,7 @@ def build(
         validations=validations,
         versions=versions_of(validations),
     )
-    found = overview.findings(entries, letters, validations)
+    found = overview.findings(entries, author_reports, validations)
     page = site.page(
         INDEX,
         "index.html.j2",

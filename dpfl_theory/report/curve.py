@@ -17,7 +17,7 @@ from dpfl_theory.report.formulas import lines
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["SCHEMA", "as_csv", "as_json", "drawn"]
+__all__ = ["SCHEMA", "as_csv", "as_json", "draw"]
 
 SCHEMA = "dpfl-theory/curve/1"
 FAILS = "#B00020"
@@ -28,13 +28,13 @@ WIDE = 20.0
 """Positive numbers that span more than this factor are drawn on a logarithmic axis."""
 
 
-def drawn(curve: Curve) -> Figure:
+def draw(curve: Curve) -> Figure:
     """The bound as a line, its terms dashed, the left side as dots with its confidence limits. A range is grey where a
     hypothesis is not met, and there the statement claims nothing."""
     fig, ax = style.figure(width=6.4, height=4.4)
     shown = [p for p in curve.points if p.drawn]
-    x = [p.letter for p in shown]
-    with style.look():
+    x = [p.symbol_value for p in shown]
+    with style.figure_style():
         _span_outside(ax, curve.points, curve.edges)
         for i, name in enumerate(curve.terms):
             colour = style.PALETTE[1 + i % (len(style.PALETTE) - 1)]
@@ -59,11 +59,11 @@ def drawn(curve: Curve) -> Figure:
             ax, [p for p in shown if p.evidence.verdict == "violated"], FAILS, "X", "left side, above the bound", exact
         )
         _scales(ax, curve, shown)
-        symbol = next(s for s in curve.statement.symbols if s.name == curve.letter)
+        symbol = next(s for s in curve.statement.symbols if s.name == curve.symbol)
         ax.set_xlabel(f"{_symbol(symbol.latex or symbol.name)}, {symbol.meaning}")
         ax.set_ylabel(_left(curve))
         ax.set_title(
-            f"{curve.statement.title}\n{curve.check.method}, {curve.check.name!r} with {curve.letter} varied",
+            f"{curve.statement.title}\n{curve.check.method}, {curve.check.name!r} with {curve.symbol} varied",
             fontsize=9.5,
         )
         handles, labels = ax.get_legend_handles_labels()
@@ -93,7 +93,7 @@ def _symbol(latex: str) -> str:
 def _measured(ax: Any, points: Sequence[Point], colour: str, marker: str, label: str, exact: bool) -> None:
     if not points:
         return
-    x = [p.letter for p in points]
+    x = [p.symbol_value for p in points]
     middles = [p.evidence.lhs.estimate for p in points if p.evidence.lhs]
     if exact:
         ax.plot(x, middles, marker, color=colour, label=label, zorder=3)
@@ -107,7 +107,7 @@ def _measured(ax: Any, points: Sequence[Point], colour: str, marker: str, label:
 def _span_outside(ax: Any, points: Sequence[Point], edges: Mapping[int, float]) -> None:
     """Grey outside the hypotheses: from their boundary, or from half way to the next point where that is unknown."""
     label = "outside the hypotheses"
-    x = [p.letter for p in points]
+    x = [p.symbol_value for p in points]
     ratio = min(x) > 0.0 and max(x) > WIDE * min(x)
     middle = [edges.get(i, math.sqrt(a * b) if ratio else (a + b) / 2) for i, (a, b) in enumerate(pairwise(x))]
     ends = [x[0], *middle, x[-1]]
@@ -122,7 +122,7 @@ def _scales(ax: Any, curve: Curve, shown: Sequence[Point]) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     heights = [e.lhs.estimate for p in shown if (e := p.evidence).lhs] + [p.evidence.rhs for p in shown]
-    for axis, values in (("x", [p.letter for p in curve.points]), ("y", heights)):
+    for axis, values in (("x", [p.symbol_value for p in curve.points]), ("y", heights)):
         known = [v for v in values if v is not None]
         if not known or min(known) <= 0.0 or max(known) <= WIDE * min(known):
             if axis == "y" and known and min(known) >= 0.0:
@@ -156,8 +156,10 @@ def as_json(curve: Curve) -> str:
         "statement": curve.statement.id,
         "check": curve.check.name,
         "method": curve.check.method,
-        "letter": curve.letter,
+        "letter": curve.symbol,
         "edges": [curve.edges[i] for i in sorted(curve.edges)],
-        "points": [{"given": p.given, curve.letter: p.letter, "evidence": p.evidence.to_json()} for p in curve.points],
+        "points": [
+            {"given": p.parameter, curve.symbol: p.symbol_value, "evidence": p.evidence.to_json()} for p in curve.points
+        ],
     }
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

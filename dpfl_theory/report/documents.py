@@ -43,8 +43,8 @@ class Documents:
 
 
 def read(place: Path) -> Documents:
-    """The documents of a folder. Raises InputError when there is none, or a file is not evidence that this version can
-    read."""
+    """The documents of a folder. Raises InputError without documents, or for a file that is not evidence of
+    this version."""
     checks: list[tuple[float, str, dict[str, Any]]] = []
     validations: list[dict[str, Any]] = []
     for path in sorted(place.glob("*.json"), key=lambda p: natural(p.stem)):

@@ -162,7 +162,7 @@ class Entry:
         return [e for e in self.evidence if id(e) in set(shown)]
 
     @property
-    def others(self) -> list[tuple[str, str, list[dict[str, Any]]]]:
+    def other_checks(self) -> list[tuple[str, str, list[dict[str, Any]]]]:
         """The other checks by method and verdict, the tightest first."""
         shown = {id(e) for e in self.telling}
         rest: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -182,11 +182,11 @@ class Entry:
         return None if self.statement is None else recorded(self.id)
 
     @property
-    def noticed(self) -> float | None:
+    def smallest_detected(self) -> float | None:
         """The smallest share of the right side that some check detects: as recorded, or computed from the evidence for
         a user's own statement; None where none does or nothing is known."""
         if self.power is not None:
-            return self.power.noticed
+            return self.power.smallest_detected
         told = self.own.get("noticed") or {}
         return None if told.get("share") is None else float(told["share"])
 
@@ -208,7 +208,7 @@ class Entry:
         return f"{check_command(self.id, file)} --seed {drawn[0]['seed']} --alpha {shared(drawn[0]['alpha'], many)}"
 
     @cached_property
-    def lines(self) -> list[formulas.Line]:
+    def lines(self) -> list[formulas.FormulaLine]:
         """The displayed formula."""
         return shown_lines(self.own) if self.statement is None else formulas.lines(self.statement)
 

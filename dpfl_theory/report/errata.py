@@ -16,12 +16,12 @@ from dpfl_theory.checks.evidence import OF_STATEMENTS
 from dpfl_theory.report.author_report import (
     SharedCause,
     affected,
-    alike,
     causes_of,
     grades_of,
-    opening,
+    introduction,
     provenances,
     refuting_checks,
+    same_text_entries,
     showing_command,
 )
 from dpfl_theory.report.entries import Entry, readings_of, reference, showing, siblings, versions_of
@@ -31,15 +31,15 @@ from dpfl_theory.report.templates import anchor
 from dpfl_theory.statements.errata import GRADES
 from dpfl_theory.statements.model import DERIVED, Statement
 
-__all__ = ["Finding", "PaperErrata", "ShownRemark", "collect", "write_letter"]
+__all__ = ["ErratumFinding", "PaperErrata", "ShownRemark", "collect", "write_author_report"]
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One statement that is refuted, or has an erratum on record.
+class ErratumFinding:
+    """One statement that is refuted or has a recorded erratum.
 
     status: ``refuted``, a check of the evidence is violated; ``not checked``, no check that could show it was run;
-    ``not confirmed``, those that were run do not show it.
+    ``not confirmed``, the checks that were run do not show it.
 
     * ``missing``: the checks (method, name) that are known to refute it and were not run;
     * ``affected``: the paper's statements (id, state) that depend on it;
@@ -80,18 +80,18 @@ class PaperErrata:
     opening: tuple[str, ...]
     entries: tuple[Entry, ...]
     printed: tuple[Entry, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[ErratumFinding, ...]
     remarks: tuple[ShownRemark, ...]
     sharpened: tuple[tuple[Entry, Entry], ...]
-    slips: tuple[tuple[Entry, str], ...]
+    typos: tuple[tuple[Entry, str], ...]
 
     @property
-    def refuted(self) -> tuple[Finding, ...]:
+    def refuted(self) -> tuple[ErratumFinding, ...]:
         """The findings that the evidence shows."""
         return tuple(f for f in self.findings if f.status == "refuted")
 
     @property
-    def recorded(self) -> tuple[Finding, ...]:
+    def recorded(self) -> tuple[ErratumFinding, ...]:
         """The errata on record that this evidence does not show."""
         return tuple(f for f in self.findings if f.status != "refuted")
 
@@ -126,10 +126,10 @@ class PaperErrata:
         return {f.entry.id: f.status for f in self.findings}
 
     @property
-    def slips_once(self) -> dict[str, tuple[Entry, ...]]:
+    def distinct_typos(self) -> dict[str, tuple[Entry, ...]]:
         """Each typo once, with all the statements that it is recorded for."""
         found: dict[str, tuple[Entry, ...]] = {}
-        for entry, slip in self.slips:
+        for entry, slip in self.typos:
             found[slip] = (*found.get(slip, ()), entry)
         return found
 
@@ -139,7 +139,7 @@ class PaperErrata:
         return tuple(e for e in self.printed if e.evidence)
 
     @property
-    def quiet(self) -> tuple[Entry, ...]:
+    def without_findings(self) -> tuple[Entry, ...]:
         """The statements without a finding or a remark; repaired and sharpened forms are listed elsewhere."""
         told = {f.entry.id for f in self.findings}
         told |= {e.id for r in self.remarks for e in (r.entry, r.sibling) if e is not None}
@@ -169,30 +169,30 @@ def collect(paper: str, entries: Sequence[Entry], graph: Any) -> PaperErrata:
     return PaperErrata(
         paper,
         reference(paper),
-        tuple(opening(paper, recorded)),
+        tuple(introduction(paper, recorded)),
         tuple(own.values()),
         tuple(e for e in stand if e.statement is not None and e.statement.printed),
         tuple(sorted(findings, key=lambda f: f.status != "refuted")),
         tuple(_remark(e, own) for e in stand if e.statement is not None and e.statement.remark is not None),
         tuple((own[beside[i]], e) for i, e in own.items() if i in beside and i.endswith(".sharpened")),
-        tuple((e, slip) for e in own.values() if e.statement and e.id not in ours for slip in e.statement.slips),
+        tuple((e, slip) for e in own.values() if e.statement and e.id not in ours for slip in e.statement.typos),
     )
 
 
-def _finding(entry: Entry, own: Mapping[str, Entry], graph: Any) -> Finding | None:
+def _finding(entry: Entry, own: Mapping[str, Entry], graph: Any) -> ErratumFinding | None:
     statement = entry.statement
     erratum = None if statement is None else statement.erratum
     if statement is None or (erratum is None and (entry.verdict != "violated" or statement.provenance == "derived")):
         return None
     status = "not checked" if entry.open_erratum else "refuted" if entry.verdict == "violated" else "not confirmed"
-    return Finding(
+    return ErratumFinding(
         entry,
         status,
         _not_run(entry),
         tuple((i, graph.nodes[i]["state"] if i in graph else "not entered") for i in affected(statement, graph)),
         None if erratum is None else own.get(erratum.repaired),
         entry.command if entry.refuting else showing_command(statement),
-        alike(entry, own),
+        same_text_entries(entry, own),
     )
 
 
@@ -214,11 +214,11 @@ def _not_run(entry: Entry) -> tuple[tuple[str, str], ...]:
     return () if entry.statement is None else tuple(c for c in refuting_checks(entry.statement) if c not in run)
 
 
-def write_letter(site: Site, errata: PaperErrata, rests: ProofMap, alphas: Sequence[float]) -> None:
+def write_author_report(site: Site, errata: PaperErrata, rests: ProofMap, alphas: Sequence[float]) -> None:
     """Write the report to a paper's authors; ``rests`` is the paper's proof map."""
     inside = {r.entry.id: f"#remark-{anchor(r.entry.id)}" for r in errata.remarks}
     inside |= {f.entry.id: f"#{anchor(f.entry.id)}" for f in errata.findings}
-    name = site.letter(errata.paper)
+    name = site.author_report(errata.paper)
     pages = site.href("../" * name.count("/"))
     site.page(
         name,

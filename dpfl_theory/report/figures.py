@@ -9,7 +9,7 @@ from typing import Any
 
 from dpfl_theory import validation
 from dpfl_theory.atomic_io import write
-from dpfl_theory.errors import InputError, told
+from dpfl_theory.errors import InputError, format_error
 from dpfl_theory.report.entries import natural
 from dpfl_theory.store import Store
 from dpfl_theory.validation.cache import figures_slot, take_figures
@@ -40,7 +40,7 @@ class Figures:
     def __post_init__(self) -> None:
         object.__setattr__(self, "scripts", _scripts(self.folder) if self.redraw else {})
 
-    def of(self, document: Mapping[str, Any]) -> list[dict[str, str]]:
+    def figures_of(self, document: Mapping[str, Any]) -> list[dict[str, str]]:
         """The document's figures: ``shown`` (the file for an image), ``alt``, ``stem`` (of the files) and ``part``."""
         name, place = document["name"], self.output / FOLDER
         if name in self.scripts:
@@ -63,8 +63,8 @@ class Figures:
             return validation.redraw(script, document, self.store, self.fresh)
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise InputError(
-                f"the figures of {document['name']!r} cannot be drawn from its evidence ({told(error)}): make it again "
-                "or remove it"
+                f"the figures of {document['name']!r} cannot be drawn from its evidence ({format_error(error)}): make "
+                "it again or remove it"
             ) from error
 
     def _shown(self, stem: str, document: Mapping[str, Any]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import Statement
 
-__all__ = ["RAISED", "Line", "latex", "letters", "lines", "mathml", "prescriptions"]
+__all__ = ["RAISED", "FormulaLine", "latex", "lines", "mathml", "prescriptions", "symbols"]
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 RELATIONS = {"<=": r"\leq", "==": "=", ">=": r"\geq"}
@@ -79,7 +79,7 @@ _ALONE = re.compile(r"<mrow>(<m[ino]>[^<]*</m[ino]>)</mrow>")
 
 
 @dataclass(frozen=True)
-class Line:
+class FormulaLine:
     """One line of a displayed formula: the preceding sign, its LaTeX, the name of the term, and the number of the term
     on its side (for its colour)."""
 
@@ -96,8 +96,8 @@ class Line:
 
 
 def _names(statement: Statement) -> dict[str, str]:
-    letters = {s.name: s.latex or s.name for s in statement.symbols}
-    return letters | {e.name: e.latex or e.name for e in statement.expectations}
+    symbols = {s.name: s.latex or s.name for s in statement.symbols}
+    return symbols | {e.name: e.latex or e.name for e in statement.expectations}
 
 
 def latex(expression: Any, statement: Statement) -> str:
@@ -143,7 +143,7 @@ def latex(expression: Any, statement: Statement) -> str:
 
 
 @cache
-def lines(statement: Statement) -> list[Line]:
+def lines(statement: Statement) -> list[FormulaLine]:
     """The displayed formula, one line for each named term; empty for a statement without one."""
     if statement.sides is None:
         return []
@@ -157,7 +157,7 @@ def lines(statement: Statement) -> list[Line]:
                 sign, text = "-", text[1:].lstrip()
             if side == "rhs" and i == 0:
                 sign = RELATIONS.get(statement.relation, rf"\text{{{statement.relation}}}")
-            found.append(Line(sign, text, name, side, i))
+            found.append(FormulaLine(sign, text, name, side, i))
     return found
 
 
@@ -170,7 +170,7 @@ def prescriptions(statement: Statement) -> list[str]:
 
 
 @cache
-def letters(statement: Statement) -> list[dict[str, str]]:
+def symbols(statement: Statement) -> list[dict[str, str]]:
     """The statement's symbols and expectations: name, MathML, meaning and unit."""
     from dpfl_theory.statements.units import format_unit
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["Block", "Drawing", "draw", "shelves"]
+__all__ = ["Block", "Drawing", "draw", "in_rows"]
 
 ROW = 42.0
 """Height of a node."""
@@ -49,12 +49,12 @@ class Drawing:
 
     width: float
     height: float
-    at: Mapping[str, tuple[float, float, float]]
+    positions: Mapping[str, tuple[float, float, float]]
     links: Mapping[tuple[str, str], tuple[tuple[float, float], ...]]
 
     def moved(self, x: float, y: float) -> Drawing:
         """The drawing with its corner at (x, y)."""
-        at = {node: (left + x, top + y, width) for node, (left, top, width) in self.at.items()}
+        at = {node: (left + x, top + y, width) for node, (left, top, width) in self.positions.items()}
         links = {link: tuple((px + x, py + y) for px, py in points) for link, points in self.links.items()}
         return Drawing(self.width, self.height, at, links)
 
@@ -75,10 +75,10 @@ def draw(blocks: Sequence[Block], links: Sequence[tuple[str, str]], width: float
     for part in parts:
         inside = [(u, v) for u, v in links if home[u] in part and home[u] != home[v]]
         drawn.append(_Part({i: blocks[i] for i in part}, inside, home, _ranks(graph.subgraph(part).copy())).drawing())
-    return shelves(drawn, max([width, *(d.width for d in drawn)]))
+    return in_rows(drawn, max([width, *(d.width for d in drawn)]))
 
 
-def shelves(drawings: Sequence[Drawing], width: float, gap: float = 36.0) -> Drawing:
+def in_rows(drawings: Sequence[Drawing], width: float, gap: float = 36.0) -> Drawing:
     """Drawings placed side by side, in rows that are no wider than ``width``."""
     x = y = tallest = widest = 0.0
     at: dict[str, tuple[float, float, float]] = {}
@@ -87,7 +87,7 @@ def shelves(drawings: Sequence[Drawing], width: float, gap: float = 36.0) -> Dra
         if x and x + drawing.width > width:
             x, y, tallest = 0.0, y + tallest + gap, 0.0
         placed = drawing.moved(x, y)
-        at.update(placed.at)
+        at.update(placed.positions)
         links.update(placed.links)
         widest, tallest = max(widest, x + drawing.width), max(tallest, drawing.height)
         x += drawing.width + gap

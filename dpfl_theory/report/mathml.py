@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["number", "one", "raised"]
+__all__ = ["number", "single_element", "with_exponent"]
 
 
-def one(mathml: str) -> str:
+def single_element(mathml: str) -> str:
     """One element, as the parts of an index and of a power have to be."""
     tag = re.match(r"<(\w+)>", mathml)
     if tag and mathml.count(f"<{tag[1]}>") == 1 and mathml.endswith(f"</{tag[1]}>"):
@@ -15,11 +15,11 @@ def one(mathml: str) -> str:
     return f"<mrow>{mathml}</mrow>"
 
 
-def raised(base: str, power: str) -> str:
+def with_exponent(base: str, power: str) -> str:
     """A base with its superscript, above its index if it has one."""
     if base.startswith("<msub>") and base.count("<msub>") == 1 and base.endswith("</msub>"):
-        return f"<msubsup>{base[6:-7]}{one(power)}</msubsup>"
-    return f"<msup>{one(base)}{one(power)}</msup>"
+        return f"<msubsup>{base[6:-7]}{single_element(power)}</msubsup>"
+    return f"<msup>{single_element(base)}{single_element(power)}</msup>"
 
 
 def number(text: str) -> str:

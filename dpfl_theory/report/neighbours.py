@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpfl_theory.report.entries import natural
-from dpfl_theory.report.proof_map import Rest, rests_of
+from dpfl_theory.report.proof_map import RefutedPremise, refuted_premises
 
-__all__ = ["Beside", "Neighbours", "neighbours"]
+__all__ = ["LinkedStatement", "Neighbours", "neighbours"]
 
 
 @dataclass(frozen=True)
-class Beside:
+class LinkedStatement:
     """Another statement, with its state in the proof map."""
 
     id: str
@@ -26,10 +26,10 @@ class Neighbours:
     """The premises of a statement, its conclusions, its other forms (readings, repaired or sharpened ones), and the
     paths by which it depends on refuted steps."""
 
-    premises: tuple[Beside, ...]
-    conclusions: tuple[Beside, ...]
-    forms: tuple[Beside, ...]
-    rests: tuple[Rest, ...]
+    premises: tuple[LinkedStatement, ...]
+    conclusions: tuple[LinkedStatement, ...]
+    forms: tuple[LinkedStatement, ...]
+    rests: tuple[RefutedPremise, ...]
 
 
 def neighbours(id_: str, graph: Any, beside: Mapping[str, str]) -> Neighbours:
@@ -41,13 +41,13 @@ def neighbours(id_: str, graph: Any, beside: Mapping[str, str]) -> Neighbours:
         _shown(graph.predecessors(id_), graph),
         _shown(graph.successors(id_), graph),
         _shown(forms, graph),
-        rests_of(graph, id_),
+        refuted_premises(graph, id_),
     )
 
 
-def _shown(ids: Any, graph: Any) -> tuple[Beside, ...]:
+def _shown(ids: Any, graph: Any) -> tuple[LinkedStatement, ...]:
     found = []
     for i in sorted(set(ids), key=natural):
         entry, state = graph.nodes[i]["entry"], graph.nodes[i]["state"]
-        found.append(Beside(i, "not in the catalogue" if entry is None else entry.title, state))
+        found.append(LinkedStatement(i, "not in the catalogue" if entry is None else entry.title, state))
     return tuple(found)

@@ -14,7 +14,7 @@ from dpfl_theory.report.author_report import SharedCause, provenances
 from dpfl_theory.report.entries import Entry, groups_of, reference, showing
 from dpfl_theory.report.errata import PaperErrata
 
-__all__ = ["Finding", "Row", "Tightness", "counts", "findings", "in_all", "tightness"]
+__all__ = ["PaperSummary", "Row", "Tightness", "counts", "findings", "in_all", "tightness"]
 
 THEOREMS = ("theorem", "corollary")
 WITHIN = 2.0
@@ -33,28 +33,28 @@ PROVENANCES = {
 class Row:
     """Ratios of statements, left side over right side (right over left for ``>=``), each with its id."""
 
-    of: tuple[tuple[str, float], ...]
+    closenesses: tuple[tuple[str, float], ...]
 
     @property
     def median(self) -> float:
         """The median ratio."""
-        return median(value for _, value in self.of)
+        return median(value for _, value in self.closenesses)
 
     @property
     def near(self) -> int:
         """The number of bounds within the factor `WITHIN`."""
-        return sum(value >= 1.0 / WITHIN for _, value in self.of)
+        return sum(value >= 1.0 / WITHIN for _, value in self.closenesses)
 
     @property
     def dots(self) -> list[tuple[float, str, float]]:
         """The position of each statement's dot in percent, its id and its ratio."""
-        return [(self.at(value), id_, value) for id_, value in sorted(self.of, key=lambda pair: pair[1])]
+        return [(self.position(value), id_, value) for id_, value in sorted(self.closenesses, key=lambda pair: pair[1])]
 
     @staticmethod
-    def at(value: float) -> float:
+    def position(value: float) -> float:
         """A ratio's position on a logarithmic scale that ends at 1, in percent.
 
-        >>> Row.at(1.0), Row.at(1e-9)
+        >>> Row.position(1.0), Row.position(1e-9)
         (100.0, 0.0)
         """
         return 100.0 * (1.0 + max(-1.0, math.log10(value) / DECADES))
@@ -94,7 +94,7 @@ def tightness(entries: Iterable[Entry]) -> Tightness | None:
 
 
 @dataclass(frozen=True)
-class Finding:
+class PaperSummary:
     """The findings for one paper, or for the statements outside the catalogue (``paper`` is empty).
 
     * theorems: the paper's theorems and corollaries, by verdict; others: its other statements;
@@ -130,31 +130,31 @@ class Finding:
         return self.reference.split(": ", 1)[-1].removesuffix(".")
 
     @property
-    def told(self) -> Mapping[str, int]:
+    def counts(self) -> Mapping[str, int]:
         """The statements of the bar: theorems where there are any, otherwise all statements."""
         return self.theorems or self.others
 
     @property
     def total(self) -> int:
         """The number of those statements."""
-        return sum(self.told.values())
+        return sum(self.counts.values())
 
 
 def findings(
     entries: Sequence[Entry], errata: Mapping[str, PaperErrata], validations: Sequence[Mapping[str, Any]]
-) -> list[Finding]:
+) -> list[PaperSummary]:
     """The findings for each paper, and last for the statements outside the catalogue."""
     figures = [v["source"].get("paper") for v in validations]
     found = []
     for paper, group in sorted(groups_of(entries).items(), key=lambda pair: (not pair[0], pair[0])):
-        letter = errata.get(paper)
+        author_report = errata.get(paper)
         stand = [e for e in group if e.statement is None or e.statement.provenance != "derived"]
         shown = showing(e.statement for e in group)
         first = [e for e in stand if e.id not in shown and (e.statement is None or not e.statement.reading_of)]
         theorems = [e for e in first if e.statement is not None and e.statement.kind in THEOREMS]
-        refuted = () if letter is None else letter.refuted
+        refuted = () if author_report is None else author_report.refuted
         found.append(
-            Finding(
+            PaperSummary(
                 paper,
                 reference(paper),
                 _verdicts(theorems),
@@ -162,11 +162,11 @@ def findings(
                 _verdicts(e for e in group if e not in stand),
                 bool(theorems)
                 and all(e.statement is not None and e.statement.provenance == "restored" for e in theorems),
-                () if letter is None else letter.shown_causes,
+                () if author_report is None else author_report.shown_causes,
                 len(refuted),
                 sum(f.repaired is not None and f.repaired.verdict == "holds" for f in refuted),
-                0 if letter is None else len(letter.recorded),
-                0 if letter is None else len(letter.remarks),
+                0 if author_report is None else len(author_report.recorded),
+                0 if author_report is None else len(author_report.remarks),
                 tightness(group),
                 figures.count(paper) if paper else 0,
             )
@@ -202,7 +202,7 @@ def counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) -
     }
 
 
-def in_all(found: Sequence[Finding]) -> dict[str, int]:
+def in_all(found: Sequence[PaperSummary]) -> dict[str, int]:
     """The findings for all papers together: theorems, how many of them hold and are refuted, errata, their causes, and
     how many have a repair that holds."""
     papers = [f for f in found if f.paper]

@@ -15,10 +15,20 @@ from typing import Any
 
 from dpfl_theory import statements
 from dpfl_theory.report.entries import Entry, natural, readings_of, showing, siblings
-from dpfl_theory.report.graph_layout import ROW, Block, Drawing, draw, shelves
+from dpfl_theory.report.graph_layout import ROW, Block, Drawing, draw, in_rows
 from dpfl_theory.statements.model import DERIVED
 
-__all__ = ["MARKS", "Node", "ProofMap", "Rest", "harmed", "proof_graph", "proof_map", "resting_on", "rests_of"]
+__all__ = [
+    "MARKS",
+    "Node",
+    "ProofMap",
+    "RefutedPremise",
+    "dependents",
+    "proof_graph",
+    "proof_map",
+    "refuted_premises",
+    "undermined",
+]
 
 MARKS = {
     "holds": "✓",
@@ -61,12 +71,12 @@ class Node:
     reading: str = ""
 
     @property
-    def weighty(self) -> bool:
+    def is_main_result(self) -> bool:
         """Whether it is a theorem or a corollary."""
         return self.kind in WEIGHTY
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The node in words."""
         state = "fails, which shows a remark" if self.state == "remarked" else self.state
         parts = (state, *self.marks, *(["depends on a refuted step"] if self.rests else []))
@@ -74,7 +84,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Rest:
+class RefutedPremise:
     """That a statement depends on a refuted one: ``through`` holds the statements between them, the nearest first."""
 
     id: str
@@ -115,7 +125,7 @@ class ProofMap:
     links: tuple[Link, ...]
     apart: float | None
     """The position of the text above the statements without links; None where all are linked."""
-    rests: tuple[Rest, ...]
+    rests: tuple[RefutedPremise, ...]
     open: tuple[str, ...]
     """The statements recorded as refuted on which there is no evidence here."""
     states: Mapping[str, int]
@@ -164,7 +174,7 @@ def _state(entry: Entry | None) -> str:
     return "not checked" if entry.open_refutation else entry.verdict
 
 
-def rests_of(graph: Any, id_: str) -> tuple[Rest, ...]:
+def refuted_premises(graph: Any, id_: str) -> tuple[RefutedPremise, ...]:
     """The refuted statements that this one depends on, directly or through statements that are not refuted.
 
     A path through a statement that survives the refuted one does not count.
@@ -179,18 +189,18 @@ def rests_of(graph: Any, id_: str) -> tuple[Rest, ...]:
         ways = nx.DiGraph([(u, v) for u, v in graph.edges if u in allowed and v in allowed])  # in the order of edges
         if premise in ways and id_ in ways and nx.has_path(ways, premise, id_):
             through = nx.shortest_path(ways, premise, id_)[-2:0:-1]
-            found.append(Rest(id_, states[id_], premise, tuple(through)))
+            found.append(RefutedPremise(id_, states[id_], premise, tuple(through)))
     return tuple(found)
 
 
-def resting_on(graph: Any, id_: str) -> tuple[str, ...]:
+def dependents(graph: Any, id_: str) -> tuple[str, ...]:
     """The ids of the statements that use this one, directly or through others, whether or not it survives there."""
     import networkx as nx
 
     return tuple(sorted(nx.descendants(graph, id_), key=natural)) if id_ in graph else ()
 
 
-def harmed(graph: Any, id_: str) -> tuple[str, ...]:
+def undermined(graph: Any, id_: str) -> tuple[str, ...]:
     """The ids of the statements that depend on this one, directly or through others, without those that survive.
 
     A path from one statement to another ends at one that survives an erratum passed on the way.
@@ -226,7 +236,7 @@ def proof_map(paper: str, graph: Any, href: Callable[[str], str]) -> ProofMap:
     own = {i for i in graph if (e := graph.nodes[i]["entry"]) is not None and e.paper == paper}
     links = [(u, v) for v in sorted(own, key=natural) for u in sorted(graph.predecessors(v), key=natural) if u != v]
     ids = sorted(own.union(*links), key=natural)
-    rests = {i: rests_of(graph, i) for i in ids}
+    rests = {i: refuted_premises(graph, i) for i in ids}
     beside = siblings(ids, readings_of(e.statement for i in ids if (e := graph.nodes[i]["entry"]) is not None))
     nodes = {i: _node(i, graph.nodes[i], bool(rests[i]), _label(i, paper, beside)) for i in ids}
     blocks = _blocks(ids, beside, nodes)
@@ -241,7 +251,7 @@ def proof_map(paper: str, graph: Any, href: Callable[[str], str]) -> ProofMap:
         paper,
         drawing.width,
         drawing.height,
-        tuple(Placed(nodes[i], *drawing.at[i], ROW, href(i)) for i in ids),
+        tuple(Placed(nodes[i], *drawing.positions[i], ROW, href(i)) for i in ids),
         tuple(sorted(drawn, key=lambda link: link.classes == "doubtful")),  # the most important link is on top
         apart,
         tuple(rest for i in ids for rest in rests[i]),
@@ -300,11 +310,11 @@ def _placed(blocks: tuple[Block, ...], links: tuple[tuple[str, str], ...]) -> tu
         return drawing, None
     width = max(b.width for b in below)
     alike = [Block(b.nodes, width) for b in sorted(below, key=lambda b: len(b.nodes))]
-    rows = shelves([draw([b], [], 0.0) for b in alike], max(drawing.width, WIDTH), 20.0)
+    rows = in_rows([draw([b], [], 0.0) for b in alike], max(drawing.width, WIDTH), 20.0)
     start = drawing.height + (BETWEEN if above else 26.0)
     rows = rows.moved(0.0, start)
     wide = max(drawing.width, rows.width, TITLE_WIDTH)
-    return Drawing(wide, start + rows.height, {**drawing.at, **rows.at}, drawing.links), start - 14.0
+    return Drawing(wide, start + rows.height, {**drawing.positions, **rows.positions}, drawing.links), start - 14.0
 
 
 def _curve(points: Sequence[tuple[float, float]]) -> tuple[str, str]:
@@ -325,5 +335,5 @@ def _curve(points: Sequence[tuple[float, float]]) -> tuple[str, str]:
 
 
 def _sibling(drawing: Drawing, above: str, below: str) -> Link:
-    x, y, _ = drawing.at[above]
-    return Link(f"M{x + 20.0:.1f} {y + ROW:.1f}V{drawing.at[below][1]:.1f}", "", "sibling")
+    x, y, _ = drawing.positions[above]
+    return Link(f"M{x + 20.0:.1f} {y + ROW:.1f}V{drawing.positions[below][1]:.1f}", "", "sibling")

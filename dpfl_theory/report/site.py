@@ -97,7 +97,7 @@ class Site:
         """A validation's page, from the root."""
         return f"{FIGURES}/{self.validations[name]}.html"
 
-    def letter(self, paper: str) -> str:
+    def author_report(self, paper: str) -> str:
         """The report to a paper's authors, from the root; empty if there is no report."""
         return f"{ERRATA}/{paper}.html" if paper in self.papers else ""
 
@@ -107,8 +107,8 @@ class Site:
 
     def cause(self, cause: str) -> str:
         """The place of a cause in the report to the authors, from the root; empty if it has no place."""
-        letter = self.letter(cause.split(".", 1)[0])
-        return letter and f"{letter}#cause-{anchor(cause)}"
+        author_report = self.author_report(cause.split(".", 1)[0])
+        return author_report and f"{author_report}#cause-{anchor(cause)}"
 
     def clear(self) -> None:
         """Remove pages and certificates of an earlier run for which there is no evidence any more."""

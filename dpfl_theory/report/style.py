@@ -14,7 +14,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BOUND", "CLIP", "COLOURS", "NEUTRAL", "NORMALISE", "PALETTE", "band", "figure", "look", "render", "shade"]
+__all__ = [
+    "BOUND",
+    "CLIP",
+    "COLOURS",
+    "NEUTRAL",
+    "NORMALISE",
+    "PALETTE",
+    "band",
+    "figure",
+    "figure_style",
+    "render",
+    "shade",
+]
 
 # Okabe and Ito's palette: distinguishable with every common colour blindness, and in print.
 CLIP = "#0072B2"
@@ -63,7 +75,7 @@ _MOST_MINOR_TICKS = 24
 
 
 @contextlib.contextmanager
-def look() -> Iterator[None]:
+def figure_style() -> Iterator[None]:
     """Within this context figures are drawn and saved in the package's style; outside, matplotlib is as before."""
     import matplotlib
     from cycler import cycler
@@ -84,7 +96,7 @@ def figure(
     """
     from dpfl_theory import notebook
 
-    with look():
+    with figure_style():
         size = (width or min(11.0, 1.2 + 3.9 * columns + (0.9 if columns == 1 else 0.0)), height or 0.7 + 3.0 * rows)
         drawn = notebook.figure(figsize=size)
         return drawn, drawn.subplots(rows, columns, **subplots)
@@ -129,14 +141,14 @@ def render(drawn: Figure) -> dict[str, bytes]:
     _without_crowds(drawn)
     engine, canvas, dpi, face = drawn.get_layout_engine(), drawn.canvas, drawn.dpi, drawn.get_facecolor()
     png, svg = io.BytesIO(), io.BytesIO()
-    with look():
+    with figure_style():
         raster = FigureCanvasAgg(drawn)
         drawn.set(dpi=_SETTINGS["savefig.dpi"], facecolor=_SETTINGS["savefig.facecolor"])
         if engine is not None:
             engine.execute(drawn)
         drawn.set_layout_engine("none")
-        raster.print_png(png, metadata={"Software": None})
-        FigureCanvasSVG(drawn).print_svg(svg, metadata={"Date": None, "Creator": None})
+        raster.print_png(png, metadata={"Software": None})  # type: ignore[no-untyped-call]
+        FigureCanvasSVG(drawn).print_svg(svg, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
     drawn.set_layout_engine(engine)
     drawn.set_canvas(canvas)
     drawn.set(dpi=dpi, facecolor=face)

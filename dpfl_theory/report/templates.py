@@ -48,7 +48,7 @@ def anchor(text: str) -> str:
 
 
 def significant(value: Any) -> str:
-    """A number to four significant digits, with a power of ten where it is far from 1; a dash when there is none.
+    """A number to four significant digits, with a power of ten where it is far from 1; a dash for None.
 
     >>> significant(0.00001234567), significant(12345.678), significant(3), significant(None)
     ('1.235×10⁻⁵', '1.235×10⁴', '3', '–')
@@ -64,7 +64,7 @@ def significant(value: Any) -> str:
     return text.replace("-", "−")
 
 
-def brief(text: str) -> str:
+def abbreviate(text: str) -> str:
     """A sentence with its long fractions and whole numbers, which exact checks often have, as decimals.
 
     >>> brief("the worst with 18575167966539727/500000000000000 > 1331/128")
@@ -91,17 +91,17 @@ def compact(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         shown = ", ".join(compact(v) for v in value[:12])
         return f"[{shown}, … {len(value)} in all]" if len(value) > 12 else f"[{shown}]"
-    return brief(value) if isinstance(value, str) else significant(value)
+    return abbreviate(value) if isinstance(value, str) else significant(value)
 
 
-def shortened(value: Any, most: int = 240) -> str:
+def shortened(value: Any, maximum: int = 240) -> str:
     """Plain data in one line that is cut where it is long.
 
     >>> shortened([1, 2, 3, 4], most=6)
     '[1, …'
     """
     line = compact(value)
-    return line if len(line) <= most else f"{line[: most - 2].rstrip()} …"
+    return line if len(line) <= maximum else f"{line[: maximum - 2].rstrip()} …"
 
 
 def bar(e: Mapping[str, Any], entry: Entry) -> dict[str, Any] | None:
@@ -161,7 +161,7 @@ def _environment(place: Path) -> Any:
         undefined=StrictUndefined,
     )
     environment.filters.update(
-        brief=brief,
+        brief=abbreviate,
         num=significant,
         compact=compact,
         shortened=shortened,
@@ -174,7 +174,7 @@ def _environment(place: Path) -> Any:
     )
     environment.globals.update(
         bar=bar,
-        letters=lambda s: formulas.letters(s),
+        symbols=lambda s: formulas.symbols(s),
         prescriptions=lambda s: formulas.prescriptions(s),
         raw=Markup,
         asset=asset,

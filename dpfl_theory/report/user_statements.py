@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.checks.evidence import Evidence
-from dpfl_theory.checks.user_statements import left_out, noticed
-from dpfl_theory.report.formulas import RELATIONS, Line, lines
+from dpfl_theory.checks.user_statements import detected_by_checks, undetected_terms
+from dpfl_theory.report.formulas import RELATIONS, FormulaLine, lines
 from dpfl_theory.statements.model import Statement
 
 __all__ = ["described", "shown_lines"]
@@ -30,7 +30,7 @@ def described(
 
     found: dict[str, Any] = {}
     for s in statements:
-        power = noticed(s, evidence)
+        power = detected_by_checks(s, evidence)
         found[s.id] = {
             "kind": s.kind,
             "title": s.title,
@@ -41,21 +41,21 @@ def described(
             "terms": [{"side": x.side, "name": x.name, "sign": x.sign, "latex": x.latex} for x in lines(s)],
             "letters": [
                 {"name": x.name, "latex": x.latex or x.name, "meaning": x.meaning, "unit": format_unit(x.unit)}
-                for x in s.letters
+                for x in s.quantities
             ],
             "hypotheses": [a.text for a in s.assumptions],
-            "noticed": power and {**power.to_json(), "left_out": left_out(s, evidence) if planted else None},
+            "noticed": power and {**power.to_json(), "left_out": undetected_terms(s, evidence) if planted else None},
         }
     return found
 
 
-def shown_lines(own: Mapping[str, Any]) -> list[Line]:
+def shown_lines(own: Mapping[str, Any]) -> list[FormulaLine]:
     """The displayed formula in the output of `described`; empty where it cannot be read as one."""
-    found: list[Line] = []
+    found: list[FormulaLine] = []
     signs = {"", "+", "-", *RELATIONS.values()}
     for term in own.get("terms", ()):
         side, name, sign, latex = (term.get(key) for key in ("side", "name", "sign", "latex"))
         if side not in ("lhs", "rhs") or sign not in signs or not isinstance(name, str) or not isinstance(latex, str):
             return []
-        found.append(Line(sign, latex, name, side, sum(line.side == side for line in found)))
+        found.append(FormulaLine(sign, latex, name, side, sum(line.side == side for line in found)))
     return found

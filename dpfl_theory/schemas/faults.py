@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from dpfl_theory.errors import InputError
 from dpfl_theory.related import instead
 
-__all__ = ["Faults", "another", "known_name", "near", "shown", "unknown", "validated", "versioned"]
+__all__ = ["Faults", "another", "known_name", "near", "shorten", "unknown", "validated", "versioned"]
 
 _MOST = 20
 """Faults that are reported one by one."""
@@ -35,7 +35,7 @@ _NEEDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def shown(value: Any) -> str:
+def shorten(value: Any) -> str:
     """A value for a sentence, truncated where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
@@ -48,7 +48,7 @@ def unknown(key: str, name: Any, known: Iterable[str]) -> str:
     "algorithm.name is 'dp-fedvag', which is unknown: did you mean 'dp-fedavg'?"
     """
     remedy = instead(str(name), known) if key == "algorithm.name" else near(str(name), known)
-    return f"{key} is {shown(name)}, which is unknown: {remedy}"
+    return f"{key} is {shorten(name)}, which is unknown: {remedy}"
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -76,14 +76,14 @@ class Faults:
         """Add sentences."""
         self.found.update(dict.fromkeys(sentences))
 
-    def end(self, what: str) -> None:
+    def end(self, label: str) -> None:
         """Raise InputError with all of them, if there are any."""
         told = list(self.found)
         if len(told) == 1:
-            raise InputError(f"{what}: {told[0]}")
+            raise InputError(f"{label}: {told[0]}")
         if told:
             more = [f"and {len(told) - _MOST} more"] if len(told) > _MOST else []
-            raise InputError("\n  ".join([f"{what} has {len(told)} faults:", *told[:_MOST], *more]))
+            raise InputError("\n  ".join([f"{label} has {len(told)} faults:", *told[:_MOST], *more]))
 
 
 def validated(
@@ -129,7 +129,7 @@ def another(found: Any, *known: str) -> str:
     name, _, version = str(found).rpartition("/")
     mine = next((k for k in known if k.rpartition("/")[0] == name), None)
     if mine is None or not version.isdecimal():
-        return f"has the schema {shown(found)}, not {names}"
+        return f"has the schema {shorten(found)}, not {names}"
     later = int(version) > int(mine.rpartition("/")[2])
     remedy = ": read it with a newer dpfl-theory" if later else ""
     return f"has the schema {found!r}, of {'a later' if later else 'an earlier'} version than {mine!r}{remedy}"
@@ -142,14 +142,14 @@ def _sentence(model: type[BaseModel], fault: Any, steps: Sequence[Any], at: str,
     value = fault["input"]
     if fault["type"] == "extra_forbidden":
         whose = _owner(model, steps[:-1])
-        return f"{path} is {shown(value)}: there is no such key; {near(str(steps[-1]), whose)}"
+        return f"{path} is {shorten(value)}: there is no such key; {near(str(steps[-1]), whose)}"
     if fault["type"] == "unknown":
-        return f"{path} is {shown(value)}, which is unknown: {fault['msg']}"
+        return f"{path} is {shorten(value)}, which is unknown: {fault['msg']}"
     if fault["type"] == "missing":
         return f"{path} is missing: give {_meaning(model, key)}"
     if fault["type"] in _NEEDS:
-        return f"{path} is {shown(value)}: {_NEEDS[fault['type']](fault.get('ctx', {}))}"
-    return f"{path} is {shown(value)}: {fault['msg'][:1].lower()}{fault['msg'][1:]}; give another value"
+        return f"{path} is {shorten(value)}: {_NEEDS[fault['type']](fault.get('ctx', {}))}"
+    return f"{path} is {shorten(value)}: {fault['msg'][:1].lower()}{fault['msg'][1:]}; give another value"
 
 
 def _branch(step: str) -> bool:

@@ -15,9 +15,9 @@ __all__ = [
     "Probability",
     "Share",
     "Table",
-    "open_",
+    "described_field",
     "published",
-    "told",
+    "unstable_field",
 ]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -42,12 +42,12 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, strict=True, allow_inf_nan=False)
 
 
-def told(text: str, default: Any = ...) -> Any:
+def described_field(text: str, default: Any = ...) -> Any:
     """A key with its meaning; without a default it must be given."""
     return Field(default, description=text)
 
 
-def open_(text: str, default: Any = ...) -> Any:
+def unstable_field(text: str, default: Any = ...) -> Any:
     """A key that a document always has, but whose content may change within a version: ``x-stable: false``."""
     return Field(default, description=text, json_schema_extra={"x-stable": False})
 
@@ -55,9 +55,9 @@ def open_(text: str, default: Any = ...) -> Any:
 class GivenWarning(Table):
     """A warning that was given while something ran."""
 
-    kind: str = told("class of the warning")
-    text: str = open_("text of the warning")
-    count: int = told("how often it was given")
+    kind: str = described_field("class of the warning")
+    text: str = unstable_field("text of the warning")
+    count: int = described_field("how often it was given")
 
 
 def published(*models: type[BaseModel]) -> dict[str, Any]:

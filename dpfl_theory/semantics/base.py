@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 from dpfl_theory.errors import WorkLimitError
 
-__all__ = ["EVEN", "SKEWED", "Run", "Vector", "World", "average", "expected", "law", "runs"]
+__all__ = ["EVEN", "SKEWED", "RunIndex", "Vector", "World", "average", "expected", "law", "runs"]
 
 EVEN = ((Fraction(1, 2), 1), (Fraction(1, 2), -1))
 """The values that an error can take, with their probabilities: multiples of its size, of mean zero and variance 1."""
 SKEWED = ((Fraction(4, 5), Fraction(-1, 2)), (Fraction(1, 5), 2))
 
 
-class Run(int):
+class RunIndex(int):
     """The last part of an error's name: the run of the same object in which it is drawn, the first one being 0.
 
     Errors whose names differ in nothing else are independent draws of one law.
@@ -77,20 +77,20 @@ def law(name: Hashable) -> Hashable:
     >>> law(("noise", 0, 3, Run(1)))
     ('noise', 0, 3)
     """
-    return name[:-1] if isinstance(name, tuple) and name and isinstance(name[-1], Run) else name
+    return name[:-1] if isinstance(name, tuple) and name and isinstance(name[-1], RunIndex) else name
 
 
-def runs(cohort: Sequence[int]) -> tuple[tuple[int, Run], ...]:
+def runs(cohort: Sequence[int]) -> tuple[tuple[int, RunIndex], ...]:
     """Each draw of a cohort with the number of this client's run, where every draw is a run of its own.
 
     >>> runs((2, 0, 2))
     ((2, 0), (0, 0), (2, 1))
     """
-    return tuple((i, Run(cohort[:place].count(i))) for place, i in enumerate(tuple(cohort)))
+    return tuple((i, RunIndex(cohort[:place].count(i))) for place, i in enumerate(tuple(cohort)))
 
 
 class World(ABC):
-    """The clients, by number, and their operations. A world is used with `expected`, which calls `begin`.
+    """The clients, by number, and their operations. A world is used with `expected`, which calls `restart`.
 
     An error has mean zero and a second moment (`variance`); errors of different names are independent. It stays a name
     in a `Vector` until a nonlinear operation needs its value (`resolved`). Then it takes a multiple of its size: one of
@@ -109,7 +109,7 @@ class World(ABC):
         self._declared: dict[Hashable, Any] = {}
         self.weight: Any = Fraction(1)
 
-    def begin(self, path: list[int]) -> None:
+    def restart(self, path: list[int]) -> None:
         """Start again, with these choices first, and the first option after they end."""
         self._path, self._chosen, self.weight = path, [], Fraction(1)
         self._values, self._fallen = {}, {}
@@ -148,7 +148,7 @@ class World(ABC):
     def error(self, *name: Hashable, run: int = 0) -> Vector:
         """An error of this name: a gradient's, or privacy noise. run: its number among independent draws of the
         error."""
-        return Vector(self.zero.known, {(*name, Run(run)) if run else name: self.one})
+        return Vector(self.zero.known, {(*name, RunIndex(run)) if run else name: self.one})
 
     def resolved(self, v: Vector) -> Vector:
         """The vector with a value for each of its errors, the same wherever an error of this name occurs."""
@@ -157,9 +157,9 @@ class World(ABC):
             if name not in self._values:
                 fallen = self.one * self.choose(multiples, weights)
                 self._fallen[name], self._values[name] = fallen, fallen * self.size_of(law(name))
-        return self.settled(v)
+        return self.substitute_known(v)
 
-    def fallen(self, v: Vector) -> tuple[Any, ...]:
+    def resolved_multiples(self, v: Vector) -> tuple[Any, ...]:
         """The multiples of their sizes that the vector's errors took, once they are resolved."""
         return tuple(self._fallen[name] for name in v.errors)
 
@@ -167,7 +167,7 @@ class World(ABC):
         """Give an error a value, in place of one of those that it may take."""
         self._values[name] = value
 
-    def settled(self, v: Vector) -> Vector:
+    def substitute_known(self, v: Vector) -> Vector:
         """The vector with the errors that have a value replaced by it."""
         known, rest = v.known, {}
         for name, c in v.errors.items():
@@ -183,7 +183,7 @@ class World(ABC):
 
     def product(self, u: Vector, v: Vector) -> Any:
         """E <u, v>, given the choices so far."""
-        u, v = self.settled(u), self.settled(v)
+        u, v = self.substitute_known(u), self.substitute_known(v)
         found = self.inner(u.known, v.known)
         for name, c in u.errors.items():
             if name in v.errors:
@@ -254,31 +254,31 @@ _PROBED = 100_000
 """Choices of a run that takes the last option of each."""
 
 
-def expected(world: World, run: Callable[[], Mapping[Name, Any]], most: int | None = None) -> dict[Name, Any]:
+def expected(world: World, run: Callable[[], Mapping[Name, Any]], maximum: int | None = None) -> dict[Name, Any]:
     """The expectation of everything that a run observes, over all outcomes of the world's choices.
 
     run: makes its choices through the world and returns named numbers, or quantities of a world that can be added and
     multiplied by numbers.
 
-    most: the maximum number of outcomes; None for all. Raises WorkLimitError where there are more. It is raised at once
-    where the run with the first options and the one with the last options both have more.
+    maximum: the maximum number of outcomes; None for all. Raises WorkLimitError where there are more. It is raised at
+    once where the run with the first options and the one with the last options both have more.
     """
     total: dict[Name, Any] = {}
     path: list[int] | None = []
     count = 0
     while path is not None:
-        world.begin(path)
+        world.restart(path)
         observed, count, ways = run(), count + 1, world.ways
-        if most is not None and count == 1 and ways > most:
-            world.begin([-1] * _PROBED)
+        if maximum is not None and count == 1 and ways > maximum:
+            world.restart([-1] * _PROBED)
             run()
             ways = min(ways, world.ways)
-            world.begin(path)
+            world.restart(path)
             observed = run()
-        if most is not None and (ways if count == 1 else count) > most:
-            told = f"about {Decimal(ways):.3g}" if count == 1 else f"more than {most}"
+        if maximum is not None and (ways if count == 1 else count) > maximum:
+            told = f"about {Decimal(ways):.3g}" if count == 1 else f"more than {maximum}"
             raise WorkLimitError(
-                f"cohorts, coins and the signs of errors have {told} outcomes, and at most {most} are enumerated"
+                f"cohorts, coins and the signs of errors have {told} outcomes, and at most {maximum} are enumerated"
             )
         for name, value in observed.items():
             share = value * world.weight if isinstance(value, (int, Fraction)) else float(world.weight) * value

@@ -9,10 +9,10 @@ import numpy as np
 
 from dpfl_theory.semantics.base import Vector, World
 
-__all__ = ["Drawn"]
+__all__ = ["SampledWorld"]
 
 
-class Drawn(World):
+class SampledWorld(World):
     """gradients: one function of a vector (d,) for each client; variances: of a whole error vector, by the first part
     of its name. Every choice is drawn, so that `base.expected` gives one sample of weight 1."""
 

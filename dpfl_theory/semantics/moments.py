@@ -34,7 +34,7 @@ class Moments(Generic[State]):
     >>> def round_(now):
     ...     after = fedavg(world, now.x, Fraction(1, 2), 1, 1, noise=True)
     ...     return FedAvg(after.x)
-    >>> found = Moments.of(world, FedAvg(Vector(Fraction(4)))).after(round_, 2)
+    >>> found = Moments.from_state(world, FedAvg(Vector(Fraction(4)))).after(round_, 2)
     >>> found.square(found.state.x)
     Fraction(19, 4)
     """
@@ -45,10 +45,10 @@ class Moments(Generic[State]):
     denominator: int
 
     @classmethod
-    def of(cls, world: Quadratics, start: State) -> Moments[State]:
+    def from_state(cls, world: Quadratics, start: State) -> Moments[State]:
         """The moments of a state whose vectors are known up to errors."""
         vectors = _vectors(start)
-        world.begin([])
+        world.restart([])
         moments: list[list[Fraction]] = []
         one = Vector(Fraction(1))
         for u in (one, *vectors):
@@ -73,11 +73,11 @@ class Moments(Generic[State]):
         noise = [[Fraction(0)] * size for _ in range(size)]
         path: list[int] | None = []
         while path is not None:
-            world.begin(path)
+            world.restart(path)
             forms = [Vector(Fraction(1)), *_vectors(round_(self.state))]
             if len(forms) != size:
                 raise ValueError(f"the round returns {len(forms) - 1} vectors for a state of {size - 1}")
-            forms = [world.settled(form) for form in forms]
+            forms = [world.substitute_known(form) for form in forms]
             maps.append((world.weight, [self._row(form) for form in forms]))
             errors = [{k: c for k, c in form.errors.items() if not _is_state(k)} for form in forms]
             for i, u in enumerate(errors):

@@ -51,7 +51,7 @@ class Oracle:
         self.clients = range(world.clients)
         self._dimension, self._variances, self._asked = dimension, variances, 0
 
-    def begin(self, k: Any) -> None:
+    def start_round(self, k: Any) -> None:
         """Round k begins."""
         self.k, self._asked = k, 0
 

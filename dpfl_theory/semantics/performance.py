@@ -42,7 +42,7 @@ class FunctionClass(World):
         self._least: Any = None
 
     @property
-    def looked_at(self) -> bool:
+    def has_nonlinear_use(self) -> bool:
         """Whether an error took a value because a nonlinear operation resolved it."""
         return len(self._sizes) > len(self._given)
 
@@ -113,7 +113,7 @@ class FunctionClass(World):
             self.problem.add_constraint(square == most if self._exactly else square <= most)
         return self._sizes[name]
 
-    def tell(self, v: Vector, length: Any) -> None:
+    def set_length(self, v: Vector, length: Any) -> None:
         """Declare a vector's length as a number: a norm is not a linear form. A constraint of the problem, or the unit
         in which its sides are compared, must make it true."""
         self._lengths.append((v.known.decomposition_dict, length))
@@ -130,7 +130,7 @@ class FunctionClass(World):
         if not isinstance(threshold, Mapping):
             return super().bounded(v, threshold)
         bounded = self.resolved(v)  # only then do its errors have values
-        factor: float = threshold[self.fallen(v)]
+        factor: float = threshold[self.resolved_multiples(v)]
         return bounded * factor
 
 

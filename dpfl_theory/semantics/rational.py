@@ -9,10 +9,10 @@ from typing import Any
 
 from dpfl_theory.semantics.base import EVEN, Vector, World
 
-__all__ = ["Line", "Quadratics"]
+__all__ = ["Quadratics", "RationalWorld"]
 
 
-class Line(World):
+class RationalWorld(World):
     """Vectors of one dimension, as fractions.
 
     variances: the second moment of an error by the first part of its name, or a function of the whole name. A message
@@ -53,7 +53,7 @@ class Line(World):
         return Fraction(abs(v.known))
 
 
-class Quadratics(Line):
+class Quadratics(RationalWorld):
     """f_i(x) = a_i x^2/2 - b_i x, that is grad f_i(x) = a_i x - b_i, with fractions a_i and b_i.
 
     >>> from dpfl_theory.semantics.base import expected

@@ -105,7 +105,7 @@ def get(id_: str) -> Statement:
         first = next(s.id for s in in_order(select((), id_)))
         raise InputError(f"{id_!r} is a paper: name one of its statements, like {first} (dpfl-theory list {id_})")
     if id_ not in catalogue:
-        raise names.meant(id_, catalogue, papers())
+        raise names.unknown_statement(id_, catalogue, papers())
     return catalogue[id_]
 
 

@@ -64,14 +64,14 @@ class Performance:
     """left <= right over all functions of a class.
 
     problem: the PEPit problem, without normalisation and metric; left, right: PEPit expressions, homogeneous of degree
-    two; what: the inequality in words. ``also`` names problems that are solved for information only (outside the
+    two; description: the inequality in words. ``also`` names problems that are solved for information only (outside the
     hypotheses, or with sharper constants); their worst ratios are kept in the evidence's notes.
     """
 
     problem: Any
     left: Any
     right: Any
-    what: str
+    description: str
     also: Mapping[str, Callable[[], Performance | WorstCase]] = field(default_factory=dict)
 
 
@@ -91,13 +91,13 @@ class WorstCase:
     without quantities are multiples of ``unit``. ``squared``: the squares of the sides are compared, of norms that are
     not negative. ``solved``: a quantity in which the right side is not linear but increasing. The least value with
     which the right side reaches the left one is compared with it. ``capped``: symbols that the problem bounds only from
-    above, as the least of several values; they must be on the smaller side. ``what`` and ``also`` as for `Performance`;
-    ``sides``: other sides than the statement's, for the problems that ``also`` names.
+    above, as the least of several values; they must be on the smaller side. ``description`` and ``also`` as for
+    `Performance`; ``sides``: other sides than the statement's, for the problems that ``also`` names.
     """
 
     problem: Any
     values: Mapping[str, Any]
-    what: str = ""
+    description: str = ""
     left: tuple[str, ...] | None = None
     shift: Any = None
     direction: Literal["<=", ">="] | None = None
@@ -111,20 +111,20 @@ class WorstCase:
 
 @dataclass(frozen=True)
 class Values:
-    """One instance: a value for every symbol, a fraction or a number of sympy, such as a root. ``at`` names it in
+    """One instance: a value for every symbol, a fraction or a number of sympy, such as a root. ``instance`` names it in
     evidence, where the values of the symbols would be too long.
 
     >>> Values({"eta": Fraction(1, 3)}).named
     {'eta': Fraction(1, 3)}
     """
 
-    letters: Mapping[str, Any]
-    at: Mapping[str, Any] = field(default_factory=dict)
+    symbol_values: Mapping[str, Any]
+    instance: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def named(self) -> Mapping[str, Any]:
+    def evidence_instance(self) -> Mapping[str, Any]:
         """The name of the instance in evidence."""
-        return self.at or self.letters
+        return self.instance or self.symbol_values
 
 
 @dataclass(frozen=True)
@@ -160,18 +160,18 @@ class Experiment:
     relative to it, limits must be for an equality to hold.
 
     A statement that compares two runs marks some expectations as those of the other run (`Expected.rival`). They come
-    from the run ``rival``, over its own number of rounds. It has the same seed and lanes, so both runs share the noise
-    that they draw in the same way. ``known``: for a run whose left side is known exactly, the mean of each column that
-    the statement uses (`Expected.column`). Even far below its bound, such a side reveals a run that is not the intended
-    one. ``instead``: observables that are streamed in place of those that the statement names, by name. Where a
-    statement's side is one link of a chain of inequalities, it is another link of that chain."""
+    from the run ``rival``, over its own number of rounds. It has the same seed and replicates, so both runs share the
+    noise that they draw in the same way. ``known``: for a run whose left side is known exactly, the mean of each column
+    that the statement uses (`Expected.column`). Even far below its bound, such a side reveals a run that is not the
+    intended one. ``instead``: observables that are streamed in place of those that the statement names, by name. Where
+    a statement's side is one link of a chain of inequalities, it is another link of that chain."""
 
     problem: Problem
     algorithm: Algorithm
     rounds: int
     start: Array
     values: Mapping[str, float]
-    lanes: int = 2048
+    replicates: int = 2048
     reach: Reach | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
     random: bool = True
@@ -203,20 +203,20 @@ class GaussianClaim:
 class PrivacyPoint:
     """The claimed value at one point, and certified limits of the truth there.
 
-    at: the point's symbols; claimed: the claimed value; low <= truth <= high, where the truth is the smallest value
-    that would be right (the smallest delta, epsilon, noise multiplier or constant; the number of rounds).
+    instance: the point's symbols; claimed: the claimed value; low <= truth <= high, where the truth is the smallest
+    value that would be right (the smallest delta, epsilon, noise multiplier or constant; the number of rounds).
 
     >>> PrivacyPoint({"epsilon": 1}, claimed=1e-5, low=2e-5, high=3e-5).low
     2e-05
     """
 
-    at: Mapping[str, object]
+    instance: Mapping[str, object]
     claimed: Number
     low: Number
     high: Number
 
     def __post_init__(self) -> None:
-        where = ", ".join(f"{k} = {v}" for k, v in self.at.items())
+        where = ", ".join(f"{k} = {v}" for k, v in self.instance.items())
         if not self.low <= self.high:
             raise ValueError(f"the limits {self.low} and {self.high} at {where} enclose nothing")
         if not self.claimed >= 0:
@@ -228,9 +228,9 @@ class PrivacyClaim:
     """The claim that a stated privacy parameter is enough (``<=``: truth <= claimed) or exact (``==``) at every point.
 
     quantity: the quantity that low and high enclose, in words; points: evaluates the claim over its stated range;
-    proof: one sentence of argument, which no code computes, for everything between these points, or None. ``at`` of a
-    point must name every symbol that the statement's hypotheses read; points outside them decide nothing. For ``==``
-    the limits must lie within the relative ``width`` of the claimed value.
+    proof: one sentence of argument, which no code computes, for everything between these points, or None. ``instance``
+    of a point must name every symbol that the statement's hypotheses read; points outside them decide nothing. For
+    ``==`` the limits must lie within the relative ``width`` of the claimed value.
     """
 
     quantity: str
@@ -244,11 +244,11 @@ class PrivacyClaim:
 class Escape:
     """An instance inside the hypotheses at which the noise that two candidate constants prescribe is too small.
 
-    at: a value for every symbol that the hypotheses read, the candidates included; claimed: the claimed delta; low,
-    high: certified limits of the true one.
+    instance: a value for every symbol that the hypotheses read, the candidates included; claimed: the claimed delta;
+    low, high: certified limits of the true one.
     """
 
-    at: Mapping[str, Any]
+    instance: Mapping[str, Any]
     claimed: Number
     low: Number
     high: Number = 1.0
@@ -278,7 +278,7 @@ class ConstantClaim:
 def restated(built: Any, stated: Mapping[str, str]) -> Any:
     """The object that a check built, with other values of some symbols: times a fraction or, with a sign, plus it.
 
-    >>> restated(Values({"L": Fraction(2), "K": 3}), {"L": "99/100", "K": "+1/50"}).letters
+    >>> restated(Values({"L": Fraction(2), "K": 3}), {"L": "99/100", "K": "+1/50"}).symbol_values
     {'L': Fraction(99, 50), 'K': Fraction(151, 50)}
     """
 
@@ -288,9 +288,9 @@ def restated(built: Any, stated: Mapping[str, str]) -> Any:
     if isinstance(built, (Experiment, WorstCase)):
         return replace(built, values=of(built.values))
     if isinstance(built, Values):
-        return replace(built, letters=of(built.letters))
+        return replace(built, symbol_values=of(built.symbol_values))
     if isinstance(built, PrivacyClaim):
-        return replace(built, points=lambda: [replace(p, at=of(p.at)) for p in built.points()])
+        return replace(built, points=lambda: [replace(p, instance=of(p.instance)) for p in built.points()])
     return [restated(one, stated) for one in built]
 
 

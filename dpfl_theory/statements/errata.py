@@ -81,7 +81,7 @@ class Cause:
 class Effect:
     """How much an erratum matters at the paper's own settings: a number, and one sentence that explains it.
 
-    value: None where the paper does not report enough to know it. `said` is both in words.
+    value: None where the paper does not report enough to know it. `statement` is both in words.
 
     >>> Effect(0.0008, "The right side must grow by this share at r = 1000 of n = 5000 clients.").value
     0.0008
@@ -93,7 +93,7 @@ class Effect:
     text: str
 
     @property
-    def said(self) -> str:
+    def statement(self) -> str:
         """The number to three significant digits, or that it is not known, and the sentence."""
         return f"{'not known from the paper' if self.value is None else f'{self.value:.3g}'}: {self.text}"
 
@@ -102,15 +102,15 @@ class Effect:
 class Erratum:
     """The correction of a statement that was read in the paper and that evidence refutes.
 
-    printed: the paper's text; true: the text that holds in its place; cause: why it fails, shared by all errata that
-    fail for the same reason; why: what is particular to this statement, if there is more to say; counterexample: the
-    smallest one found; grade: one of `GRADES`; effect: how much it matters at the paper's own settings; repaired: the
-    id of the repaired statement; affects: printed statements that depend on this one; survives: statements that use
+    printed: the paper's text; corrected: the text that holds in its place; cause: why it fails, shared by all errata
+    that fail for the same reason; why: what is particular to this statement, if there is more to say; counterexample:
+    the smallest one found; grade: one of `GRADES`; effect: how much it matters at the paper's own settings; repaired:
+    the id of the repaired statement; affects: printed statements that depend on this one; survives: statements that use
     this one and are unaffected, each with the sentence that says why.
     """
 
     printed: str
-    true: str
+    corrected: str
     cause: Cause
     counterexample: str
     grade: str

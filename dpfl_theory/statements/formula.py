@@ -1,8 +1,8 @@
 """A statement's formula: its symbols, its two sides, and their values in the caller's arithmetic.
 
-`Statement.sides` is a function of the symbols, and no other code writes a bound. `at` evaluates it exactly for
-fractions, to the requested number of digits with mpmath, and in double precision for floats. For the quantities of a
-performance estimation problem it gives linear forms (`dpfl_theory.checks.pep_inequality`).
+`Statement.sides` is a function of the symbols, and no other code writes a bound. `evaluate_side` evaluates it exactly
+for fractions, to the requested number of digits with mpmath, and in double precision for floats. For the quantities of
+a performance estimation problem it gives linear forms (`dpfl_theory.checks.pep_inequality`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,17 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.model import Sides, Statement
 
-__all__ = ["Symbols", "asked", "at", "evaluate", "letters_of", "prescription_of", "sides_of", "terms_at", "total"]
+__all__ = [
+    "Symbols",
+    "evaluate",
+    "evaluate_side",
+    "prescription_of",
+    "record_requested",
+    "sides_of",
+    "symbols_of",
+    "terms_at",
+    "total",
+]
 
 _FLAGS: dict[str, dict[str, bool]] = {
     "positive": {"positive": True},
@@ -67,11 +77,11 @@ class Symbols(Mapping[str, Any]):
 
 
 @functools.lru_cache(_MEMORY)
-def letters_of(statement: Statement) -> Symbols:
+def symbols_of(statement: Statement) -> Symbols:
     """The statement's symbols as sympy symbols with the assumptions of their domains.
 
     >>> from dpfl_theory.statements import get
-    >>> letters_of(get("das2022.lemma8")).eta.is_positive
+    >>> symbols_of(get("das2022.lemma8")).eta.is_positive
     True
     """
     table = {s.name: sp.Symbol(s.name, **_FLAGS[s.domain]) for s in statement.symbols}
@@ -83,7 +93,7 @@ _ASKED: ContextVar[set[Statement] | None] = ContextVar("asked", default=None)
 
 
 @contextmanager
-def asked() -> Iterator[set[Statement]]:
+def record_requested() -> Iterator[set[Statement]]:
     """The statements whose sides are requested within the block.
 
     >>> from dpfl_theory.statements import get
@@ -126,7 +136,7 @@ def prescription_of(statement: Statement) -> Mapping[str, Any]:
 @functools.lru_cache(_MEMORY)
 def _made(statement: Statement, of: Callable[..., Any]) -> Any:
     """The value of a function of the symbols at a statement's symbols."""
-    return of(letters_of(statement))
+    return of(symbols_of(statement))
 
 
 def total(statement: Statement, side: str = "rhs") -> Any:
@@ -283,7 +293,7 @@ def terms_at(statement: Statement, side: str, values: Mapping[str, Any]) -> dict
     return {name: evaluate(term, values, statement.id) for name, term in getattr(sides_of(statement), side).items()}
 
 
-def at(statement: Statement, side: str, values: Mapping[str, Any]) -> Any:
+def evaluate_side(statement: Statement, side: str, values: Mapping[str, Any]) -> Any:
     """One side (``lhs`` or ``rhs``) of the statement at values of its symbols: the sum of its terms, see `evaluate`.
 
     >>> from dpfl_theory.statements import get

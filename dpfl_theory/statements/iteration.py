@@ -70,7 +70,7 @@ class Iteration:
     rounds: str = "K"
 
     def __post_init__(self) -> None:
-        from dpfl_theory.semantics.lanes import AVERAGES
+        from dpfl_theory.semantics.replicates import AVERAGES
 
         for name, role in self.constants.items():
             if role not in CONSTANTS:
@@ -90,14 +90,14 @@ class Iteration:
 
         An instance gives every symbol that is chosen: a whole number, a float, or a fraction as text ("1/8"). It also
         gives the symbols that are the constants L, mu, n and d; each is 1 if it is missing. For runs it may name the
-        ``problem``, as ``{"name": "huber", "clients": 4}``, and the number of ``lanes``.
+        ``problem``, as ``{"name": "huber", "clients": 4}``, and the number of ``replicates``.
         """
         for method in by:
             if method not in METHODS:
                 raise unknown_name("method of an iteration", method, METHODS)
         return tuple(c for m in by for c in checks(m, _Build(self, m), instances, expected))
 
-    def letter(self, role: str) -> str | None:
+    def symbol(self, role: str) -> str | None:
         """The symbol that is this constant of the problem."""
         return next((name for name, what in self.constants.items() if what == role), None)
 
@@ -115,7 +115,7 @@ class _Build:
         """The author's own function, whose file and line are reported where it fails."""
         return self.iteration.round.__code__
 
-    def letters(self, statement: Statement, instance: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    def symbols(self, statement: Statement, instance: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
         """The symbols that are known for an instance, and those among them that it chooses from a range."""
         numbers = Plan(self.iteration, statement, instance).numbers
         whole = {s.name for s in statement.symbols if s.domain == "integer"}

@@ -24,7 +24,7 @@ def exact(plan: Plan) -> Iterator[Values]:
     """Quadratics from ||x_0 - x*|| = 1: flat and steep ones, of clients that agree and that do not."""
     from dpfl_theory.semantics.rational import Quadratics
 
-    d = plan.of("dimension", Fraction(1)) or Fraction(1)
+    d = plan.constant("dimension", Fraction(1)) or Fraction(1)
     for curvatures, gradients in _quadratics(plan):
         # f_i(x) = a_i x^2/2 - b_i x with b_i that add up to zero: the minimiser is the origin.
         variances: dict[Hashable, Any] = {}
@@ -50,8 +50,8 @@ def exact(plan: Plan) -> Iterator[Values]:
 
 def _quadratics(plan: Plan) -> Iterator[tuple[tuple[Fraction, ...], tuple[Fraction, ...]]]:
     """Curvatures a_i between mu and L, and gradients b_i at the minimiser."""
-    n, L = int(plan.of("clients", Fraction(1)) or 1), plan.of("smoothness", Fraction(1)) or Fraction(1)
-    mu = plan.of("strong-convexity", Fraction(0)) or Fraction(0)
+    n, L = int(plan.constant("clients", Fraction(1)) or 1), plan.constant("smoothness", Fraction(1)) or Fraction(1)
+    mu = plan.constant("strong-convexity", Fraction(0)) or Fraction(0)
     least = mu or L / 4096
     steep = [L / 4**i for i in range(7) if L / 4**i > least]
     flat = [*steep, least]

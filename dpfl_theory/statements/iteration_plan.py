@@ -37,7 +37,7 @@ class Plan:
         for name in iteration.constants:
             if name not in symbols:
                 raise InputError(f"{statement.id}: the constant {name!r} of its iteration is not a symbol: declare it")
-        given = [name for name in instance if name not in ("problem", "lanes")]
+        given = [name for name in instance if name not in ("problem", "replicates")]
         found = [name for name, role in iteration.constants.items() if role not in OF_INSTANCES]
         for name in given:
             if name not in symbols:
@@ -47,12 +47,12 @@ class Plan:
         self.units = {name: s.unit for name, s in symbols.items()}
         self.numbers: dict[str, Fraction] = {name: _number(name, instance[name]) for name in given}
         for role in OF_INSTANCES:
-            letter = iteration.letter(role)
-            if letter is not None and letter not in self.numbers:
+            symbol = iteration.symbol(role)
+            if symbol is not None and symbol not in self.numbers:
                 if role == "strong-convexity":
-                    told = f"the strong convexity: add it, as {letter!r}: '1/8'"
-                    raise InstanceError(f"the instance gives no {letter}, {told}")
-                self.numbers[letter] = Fraction(1)
+                    told = f"the strong convexity: add it, as {symbol!r}: '1/8'"
+                    raise InstanceError(f"the instance gives no {symbol}, {told}")
+                self.numbers[symbol] = Fraction(1)
         self.numbers |= self.prescribed(self.numbers)
         missing = [name for name in symbols if name not in self.numbers and name not in found]
         if missing:
@@ -82,28 +82,28 @@ class Plan:
                 found[name] = value
         return found
 
-    def of(self, role: str, otherwise: Fraction | None) -> Fraction | None:
+    def constant(self, role: str, otherwise: Fraction | None) -> Fraction | None:
         """A constant that the instance gives."""
-        name = self.iteration.letter(role)
+        name = self.iteration.symbol(role)
         return otherwise if name is None else self.numbers[name]
 
     def point(self, state: Any) -> Vector:
         """The point of a state that is observed."""
-        from dpfl_theory.semantics.lanes import first_vector
+        from dpfl_theory.semantics.replicates import first_vector
 
         return (self.iteration.point or first_vector)(state)
 
-    def begin(self, oracle: Oracle, s: Symbols) -> Any:
+    def initial_state(self, oracle: Oracle, s: Symbols) -> Any:
         """The state before the first round."""
         return oracle.start if self.iteration.start is None else self.iteration.start(oracle, s)
 
     def points(self, oracle: Oracle, s: Symbols) -> Iterator[Vector]:
         """The points that are observed, x_0, ..., x_K."""
-        state = self.begin(oracle, s)
+        state = self.initial_state(oracle, s)
         mean, one = oracle.start, oracle.world.one
         yield mean if self.iteration.average else self.point(state)
         for k in range(self.rounds):
-            oracle.begin(k)
+            oracle.start_round(k)
             old, state = self.point(state), self.iteration.round(oracle, state, s)
             if self.iteration.average:
                 seen = old if self.iteration.average == "before" else self.point(state)
@@ -113,9 +113,9 @@ class Plan:
                 yield self.point(state)
 
     def expectations(
-        self, world: World, star: Vector, run: Callable[[], Iterator[Vector]], most: int
+        self, world: World, star: Vector, run: Callable[[], Iterator[Vector]], maximum: int
     ) -> dict[str, Any]:
-        """Each expectation's value, or the values of all rounds for the least one, from at most ``most`` outcomes of
+        """Each expectation's value, or the values of all rounds for the least one, from at most ``maximum`` outcomes of
         the choices."""
         wanted = [(e, self._rounds_of(e)) for e in self.statement.expectations]
 
@@ -129,9 +129,9 @@ class Plan:
             return found
 
         try:
-            values = expected(world, observed, most)
+            values = expected(world, observed, maximum)
         except WorkLimitError as error:
-            fewer = int(self.rounds * math.log(most) / math.log(max(world.ways, 2)))
+            fewer = int(self.rounds * math.log(maximum) / math.log(max(world.ways, 2)))
             told = f"at most {fewer}" if 0 < fewer < self.rounds else "fewer"
             raise WorkLimitError(f"{error}: take {told} rounds, or check it by=('monte-carlo',)") from error
         found: dict[str, Any] = {}

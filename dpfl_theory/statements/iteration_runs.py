@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["experiment"]
 
-_LANES = 512
+_REPLICATES = 512
 _RANDOM_WITHIN = 40
 """The rounds that are searched for a draw: a run that draws at all draws in one of them."""
 
@@ -25,7 +25,7 @@ def experiment(plan: Plan, own: Problem | None = None) -> Experiment:
     import numpy as np
 
     from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.semantics.lanes import Iterated, first_vector
+    from dpfl_theory.semantics.replicates import Iterated, first_vector
 
     problem = _problem(plan) if own is None else own
     c = problem.constants
@@ -34,7 +34,7 @@ def experiment(plan: Plan, own: Problem | None = None) -> Experiment:
     start = np.zeros(problem.d)
     distance = float(np.linalg.norm(c.w_star))
     excess = problem.value(start) - problem.value(c.w_star)
-    given = plan.of("smoothness", Fraction(1)) or Fraction(1)
+    given = plan.constant("smoothness", Fraction(1)) or Fraction(1)
     X, F = distance or 1.0, c.L_max / float(given) * (distance or 1.0) ** 2
     spread = float(np.sqrt(np.mean(np.sum(problem.gradients_at_star**2, axis=1))))
     roles = {
@@ -55,7 +55,7 @@ def experiment(plan: Plan, own: Problem | None = None) -> Experiment:
     s = Symbols(values, plan.statement.id)
     iteration = plan.iteration
     algorithm = Iterated(
-        lambda oracle: plan.begin(oracle, s),
+        lambda oracle: plan.initial_state(oracle, s),
         lambda oracle, state: iteration.round(oracle, state, s),
         iteration.point or first_vector,
         iteration.average,
@@ -63,9 +63,9 @@ def experiment(plan: Plan, own: Problem | None = None) -> Experiment:
         values,
     )
     random = _draws(algorithm, problem, min(plan.rounds, _RANDOM_WITHIN))
-    lanes = plan.instance.get("lanes", _LANES)
+    replicates = plan.instance.get("replicates", _REPLICATES)
     reach = Reach.anywhere(problem)
-    return Experiment(problem, algorithm, plan.rounds, start, values, lanes, reach, random=random)
+    return Experiment(problem, algorithm, plan.rounds, start, values, replicates, reach, random=random)
 
 
 def _problem(plan: Plan) -> Problem:
@@ -74,10 +74,10 @@ def _problem(plan: Plan) -> Problem:
     given = dict(plan.instance.get("problem", {}))
     if "name" in given:
         return problems.make(given.pop("name"), **given)
-    clients = int(plan.of("clients", Fraction(1)) or 1)
-    d = plan.of("dimension", None)
+    clients = int(plan.constant("clients", Fraction(1)) or 1)
+    d = plan.constant("dimension", None)
     sizes = {"clients": clients, "dimension": 10 if d is None else int(d), **given}
-    mu, L = plan.of("strong-convexity", None), plan.of("smoothness", Fraction(1)) or Fraction(1)
+    mu, L = plan.constant("strong-convexity", None), plan.constant("smoothness", Fraction(1)) or Fraction(1)
     if mu:
         condition = float(L / mu)
         return problems.make("quadratic", **{"condition": condition, "smoothness": float(L), "seed": 1, **sizes})
@@ -90,11 +90,13 @@ def _draws(algorithm: Any, problem: Problem, rounds: int) -> bool:
 
     from dpfl_theory.algorithms.base import Context
     from dpfl_theory.kernels import select
-    from dpfl_theory.kernels.engine import Lanes
+    from dpfl_theory.kernels.engine import Replicates
 
     engine = select("cpu")
-    context = Context(engine, problem, problem.kernels(engine), Lanes(0, 0, 1), slice(0, 1), np.zeros((1, problem.d)))
-    state = algorithm.begin(context).inner
+    context = Context(
+        engine, problem, problem.kernels(engine), Replicates(0, 0, 1), slice(0, 1), np.zeros((1, problem.d))
+    )
+    state = algorithm.initial_state(context).inner
     for k in range(rounds):
         state, drawn = algorithm.played(context, state, k)
         if drawn:

@@ -40,7 +40,7 @@ def worst_case(plan: Plan) -> WorstCase:
         values[f"{name}^2"] = length**2
         known[name] = Length(name, length**2)
     start = Vector(problem.set_initial_point())
-    oracle = Oracle(world, start, float(plan.of("dimension", Fraction(1)) or 1), variances)
+    oracle = Oracle(world, start, float(plan.constant("dimension", Fraction(1)) or 1), variances)
     s = Symbols(known, plan.statement.id)
     values |= plan.expectations(world, star, partial(plan.points, oracle, s), MOST_VECTORS)
     for e in plan.statement.expectations:
@@ -49,7 +49,7 @@ def worst_case(plan: Plan) -> WorstCase:
             for value in values[e.name]:
                 problem.add_constraint(least <= value)
             values[e.name] = least
-    world.begin([])
+    world.restart([])
     for name, role in plan.iteration.constants.items():
         if role == "start-distance":
             values[f"{name}^2"] = world.square(start - star)
@@ -57,7 +57,7 @@ def worst_case(plan: Plan) -> WorstCase:
             values[name] = world.suboptimality(start)
         elif role == "gradient-spread":
             values[f"{name}^2"] = average([world.square(world.gradient(i, star)) for i in oracle.clients])
-    errors = ", with errors that are a vector or its opposite" if world.looked_at else ""
+    errors = ", with errors that are a vector or its opposite" if world.has_nonlinear_use else ""
     least = tuple(e.name for e in plan.statement.expectations if e.when == "least")
     return WorstCase(problem, values, f"{plan.statement.id}{errors}", capped=least)
 
@@ -79,8 +79,11 @@ def _functions(plan: Plan, problem: Any) -> list[Any]:
 
     from dpfl_theory.semantics.performance import declared
 
-    count, mu = int(plan.of("clients", Fraction(1)) or 1), float(plan.of("strong-convexity", Fraction(0)) or 0)
-    smooth = plan.of("smoothness", None)
+    count, mu = (
+        int(plan.constant("clients", Fraction(1)) or 1),
+        float(plan.constant("strong-convexity", Fraction(0)) or 0),
+    )
+    smooth = plan.constant("smoothness", None)
     strongly = plan.iteration.functions == "strongly convex"
     if smooth is not None:
         return declared(problem, plan.iteration.functions, count, mu, float(smooth))

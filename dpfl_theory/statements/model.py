@@ -154,7 +154,7 @@ class Check:
     part: str = ""
     smoke: bool = False
 
-    def made(self, statement: Statement, instance: Mapping[str, Any] | None = None) -> Any:
+    def make(self, statement: Statement, instance: Mapping[str, Any] | None = None) -> Any:
         """The object that ``build`` makes of the statement and the instance, or another one.
 
         ``stated`` in an instance changes the stated values of some symbols from those of ``build``, so that a
@@ -201,7 +201,7 @@ class Statement:
     not one inequality); prescription(s) maps hyper-parameters to sympy expressions. `dpfl_theory.statements.formula`
     calls them and evaluates their results. ``homogeneous``
     records whether the printed formula passes the units check that every formula gets. ``uses`` names the statements
-    that its proof depends on; ``slips`` are misprints and loose words next to it that change no verdict, a sentence
+    that its proof depends on; ``typos`` are misprints and loose words next to it that change no verdict, a sentence
     each. ``universal`` is False if the formula is not claimed wherever the hypotheses hold: an instance is said to
     exist, or the checks' instances name a choice (a constant of O(.), a best step) that no hypothesis describes.
     ``smoke`` names its checks, that of its units included, that belong to the smoke set (`dpfl_theory.checks.smoke`); a
@@ -228,7 +228,7 @@ class Statement:
     reading: str = ""
     reading_of: str = ""
     uses: tuple[str, ...] = ()
-    slips: tuple[str, ...] = ()
+    typos: tuple[str, ...] = ()
     universal: bool = True
     unnoticed: Mapping[str, str] = field(default_factory=dict)
     smoke: InitVar[tuple[str, ...]] = ()
@@ -255,14 +255,14 @@ class Statement:
         return tuple(m for m in methods.known() if m in used)
 
     @property
-    def letters(self) -> tuple[Symbol | Expected, ...]:
+    def quantities(self) -> tuple[Symbol | Expected, ...]:
         """Everything that may occur in a formula: symbols, then expectations."""
         return (*self.symbols, *self.expectations)
 
     @property
     def units(self) -> dict[str, tuple[int, int]]:
         """Symbol or expectation name -> unit."""
-        return {letter.name: letter.unit for letter in self.letters}
+        return {symbol.name: symbol.unit for symbol in self.quantities}
 
     @property
     def provenance(self) -> str:
@@ -283,7 +283,7 @@ class Statement:
             e = self.erratum
             erratum = {
                 "printed": e.printed,
-                "true": e.true,
+                "true": e.corrected,
                 "grade": e.grade,
                 "cause": e.cause.id,
                 "why": " ".join(filter(None, (e.cause.text, e.why))),

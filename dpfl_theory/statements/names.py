@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Collection, Sequence
 
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.glob_patterns import alike, is_pattern
+from dpfl_theory.glob_patterns import is_pattern, match_names
 
-__all__ = ["found", "meant", "several"]
+__all__ = ["matching_ids", "several", "unknown_statement"]
 
 
-def found(word: str, ids: Collection[str], papers: Collection[str]) -> list[str]:
+def matching_ids(word: str, ids: Collection[str], papers: Collection[str]) -> list[str]:
     """The ids that one word names: its own, those that a pattern describes, or all of a paper. Raises InputError if it
     names no id.
 
@@ -23,13 +23,13 @@ def found(word: str, ids: Collection[str], papers: Collection[str]) -> list[str]
     if word in papers:
         return [id_ for id_ in ids if id_.startswith(f"{word}.")]
     if is_pattern(word):
-        if named := alike(word, ids):
+        if named := match_names(word, ids):
             return named
         raise InputError(f"no statement's id matches {word!r}: `*` matches any characters, as in das2022.lemma*")
-    raise meant(word, ids, papers)
+    raise unknown_statement(word, ids, papers)
 
 
-def meant(word: str, ids: Collection[str], papers: Collection[str]) -> InputError:
+def unknown_statement(word: str, ids: Collection[str], papers: Collection[str]) -> InputError:
     """The error for a word that names no statement, with the nearest names.
 
     >>> print(meant("das2022.theorem4", ["das2022.theorem4a", "das2022.theorem4b", "das2022.eq4"], ["das2022"]))
@@ -47,4 +47,4 @@ def meant(word: str, ids: Collection[str], papers: Collection[str]) -> InputErro
 
 def several(words: Sequence[str], ids: Collection[str], papers: Collection[str]) -> list[str]:
     """The ids that any of these words names, each once."""
-    return list(dict.fromkeys(id_ for word in words for id_ in found(word, ids, papers)))
+    return list(dict.fromkeys(id_ for word in words for id_ in matching_ids(word, ids, papers)))

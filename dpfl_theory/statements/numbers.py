@@ -23,15 +23,15 @@ from dpfl_theory.statements.model import Statement
 __all__ = [
     "FILE",
     "Decimal",
+    "DecimalSource",
     "Key",
-    "Source",
     "computed",
     "decimals",
-    "given",
-    "letter_of",
+    "known_decimals",
     "occurrences",
     "prose",
     "recorded",
+    "symbol_of",
 ]
 
 FILE = Path(__file__).with_name("numbers.json")
@@ -60,13 +60,13 @@ class Decimal:
     symbol that it is a value of, where one is printed.
 
     >>> found = decimals("By Theorem 4.1 it is at least 0.38, and 0.4 times 2 for s = 0.1.")
-    >>> [(d.printed, d.limit, d.letter) for d in found]
+    >>> [(d.printed, d.limit, d.symbol) for d in found]
     [('0.38', 'least', ''), ('0.4', '', ''), ('0.1', '', 's')]
     """
 
     printed: str
     limit: str = ""
-    letter: str = ""
+    symbol: str = ""
 
     def agrees(self, value: float) -> bool:
         """Whether a value, up to its sign, is the printed one: rounded, or cut off on the safe side for a limit.
@@ -97,7 +97,7 @@ class Decimal:
 
 
 @dataclass(frozen=True)
-class Source:
+class DecimalSource:
     """The source of a decimal: a statement's check (method and name), the field of its evidence, and its value.
 
     If a counterexample's script prints the number, the script takes the place of the check.
@@ -124,17 +124,17 @@ def decimals(text: str) -> tuple[Decimal, ...]:
     for match in _DECIMAL.finditer(text):
         before = text[: match.start()]
         limit = "least" if _AT_LEAST.search(before) else "most" if _AT_MOST.search(before) else ""
-        found.append(Decimal(match.group(0), limit, letter_of(before)))
+        found.append(Decimal(match.group(0), limit, symbol_of(before)))
     return tuple(found)
 
 
-def letter_of(before: str) -> str:
+def symbol_of(previous: str) -> str:
     """The symbol that a number is a value of, from the text before it; empty where no symbol is printed.
 
-    >>> letter_of("at s = 1/15, 1/70, delta = 1e-6, "), letter_of("|w_0 - w*| = "), letter_of("s = 2 it is ")
+    >>> symbol_of("at s = 1/15, 1/70, delta = 1e-6, "), symbol_of("|w_0 - w*| = "), symbol_of("s = 2 it is ")
     ('delta', '|w_0 - w*|', '')
     """
-    match = _NAMED.search(before)
+    match = _NAMED.search(previous)
     return match.group(1) if match else ""
 
 
@@ -148,12 +148,17 @@ def occurrences(statement: Statement) -> Mapping[str, tuple[Decimal, ...]]:
 
 
 def prose(statement: Statement) -> Iterator[tuple[str, str]]:
-    """The texts that judge a statement: the place of each (``true``, ``effect``, ``slip 1``, ...) and the text."""
+    """The texts that judge a statement: the place of each (``corrected``, ``effect``, ``typo 1``, ...) and the text."""
     if (e := statement.erratum) is not None:
-        yield from (("true", e.true), ("why", e.why), ("counterexample", e.counterexample), ("effect", e.effect.said))
+        yield from (
+            ("true", e.corrected),
+            ("why", e.why),
+            ("counterexample", e.counterexample),
+            ("effect", e.effect.statement),
+        )
     if statement.remark is not None:
         yield "remark", statement.remark.text
-    yield from ((f"slip {i}", text) for i, text in enumerate(statement.slips, 1))
+    yield from ((f"typo {i}", text) for i, text in enumerate(statement.typos, 1))
 
 
 def _module(paper: str) -> Any:
@@ -166,13 +171,15 @@ def computed(paper: str) -> Mapping[Key, Callable[[], float]]:
     return getattr(_module(paper), "COMPUTED", {})
 
 
-def given(paper: str) -> Mapping[Key, str]:
+def known_decimals(paper: str) -> Mapping[Key, str]:
     """The decimals of a paper's errata that no code computes, each with its source."""
     return getattr(_module(paper), "GIVEN", {})
 
 
 @cache
-def recorded() -> Mapping[Key, Source]:
+def recorded() -> Mapping[Key, DecimalSource]:
     """The sources on record, from ``numbers.json``."""
     read = json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
-    return {(id_, printed): Source(**source) for id_, sources in read.items() for printed, source in sources.items()}
+    return {
+        (id_, printed): DecimalSource(**source) for id_, sources in read.items() for printed, source in sources.items()
+    }

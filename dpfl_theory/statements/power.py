@@ -31,7 +31,7 @@ class Power:
     side with several, the check that detects its absence, or "" if no check does. fingerprint: of the formula and the
     checks that this was measured with.
 
-    >>> Power(0.9, "exact: x", {"exact": (1, 2)}, None, {"exact": (0.5, "x")}, "0").noticed
+    >>> Power(0.9, "exact: x", {"exact": (1, 2)}, None, {"exact": (0.5, "x")}, "0").smallest_detected
     0.5
     """
 
@@ -44,12 +44,12 @@ class Power:
     terms: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def noticed(self) -> float | None:
+    def smallest_detected(self) -> float | None:
         """The smallest share that some check detects."""
         return min((share for share, _ in self.least.values() if share is not None), default=None)
 
     @property
-    def noticed_by(self) -> str:
+    def detecting_check(self) -> str:
         """The method and the name of that check."""
         found = [(share, f"{method}: {name}") for method, (share, name) in self.least.items() if share is not None]
         return min(found, default=(0.0, ""))[1]
@@ -93,10 +93,12 @@ class Power:
             parts.append(f"left/right reaches {about}{self.shown_ratio} ({self.ratio_by})")
         if refuted:
             pass
-        elif self.noticed is None:
+        elif self.smallest_detected is None:
             parts.append("no change of the right side that was tried is detected")
         else:
-            parts.append(f"a right side smaller by {100 * self.noticed:.3g} % is detected ({self.noticed_by})")
+            parts.append(
+                f"a right side smaller by {100 * self.smallest_detected:.3g} % is detected ({self.detecting_check})"
+            )
             others = [f"{m} from {100 * share:.3g} %" for m, (share, _) in self.least.items() if share is not None]
             if len(others) > 1:
                 parts.append(f"by method: {', '.join(others)}")

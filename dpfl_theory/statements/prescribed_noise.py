@@ -20,7 +20,7 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import formula
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyPoint
-from dpfl_theory.statements.formula import letters_of, prescription_of, total
+from dpfl_theory.statements.formula import prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Statement
 from dpfl_theory.statements.symbolic import equal
 
@@ -65,7 +65,7 @@ def evaluate(statement: Statement, expression: Any, values: Mapping[str, Any]) -
 def noise_of(statement: Statement) -> Any:
     """The prescribed variance of the noise as a sympy expression, from the statement's own printed formula: its sides,
     where they are noise = formula or noise >= formula, else its prescription."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     meant = s.noise_variance if "noise_variance" in s else s.sigma**2
     if statement.relation in ("==", ">=") and statement.sides is not None:
         left, right = total(statement, "lhs"), total(statement, "rhs")
@@ -75,9 +75,9 @@ def noise_of(statement: Statement) -> Any:
     return found["noise_variance"] if "noise_variance" in found else found["sigma"] ** 2
 
 
-def variance(statement: Statement, at: Mapping[str, Any]) -> Any:
+def variance(statement: Statement, instance: Mapping[str, Any]) -> Any:
     """The prescribed variance of the noise at values of the symbols, with 65 digits."""
-    return evaluate(statement, noise_of(statement), at)
+    return evaluate(statement, noise_of(statement), instance)
 
 
 def one_release(epsilon: Any, squared: Any) -> tuple[Any, Any]:
@@ -199,7 +199,7 @@ def fails(constant: str = "v") -> str:
 def many_rounds(
     statement: Statement,
     squared: Squared,
-    letters: Callable[[int], Mapping[str, Any]],
+    symbols: Callable[[int], Mapping[str, Any]],
     constant: str = "v",
 ) -> Callable[[Any, Any], Escape]:
     """The escape of `fails`: epsilon = 4 v ln(1/delta) in as many rounds as u needs to admit it, every client in every
@@ -210,7 +210,7 @@ def many_rounds(
 
     def escape(u: Any, v: Any) -> Escape:
         epsilon, delta = budget(v, 4)
-        at = {**letters(int(epsilon / u) + 2), "u": u, constant: v, "epsilon": epsilon, "delta": delta}
+        at = {**symbols(int(epsilon / u) + 2), "u": u, constant: v, "epsilon": epsilon, "delta": delta}
         with mpmath.workdps(65):
             together = squared(at, variance(statement, at))
         return Escape(at, delta, *one_release(epsilon, together))
@@ -227,7 +227,7 @@ def rounds_together(squared: Squared, constant: str = "v", full: Mapping[str, st
     """
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s = letters_of(statement)
+        s = symbols_of(statement)
         found = squared(s, noise_of(statement)).subs({s[a]: s[b] for a, b in (full or {}).items()})
         claimed = s[constant] * sp.log(1 / s.delta) / s.epsilon**2
         return equal(found, claimed, "the squared noise multiplier of all rounds together")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.formula import sides_of, symbols_of
 from dpfl_theory.statements.model import Statement
 
 __all__ = ["ALPHA", "Fit", "exponent", "refuted", "slope_of", "terms"]
@@ -17,10 +17,11 @@ ALPHA = 1e-6
 _ROUNDING = 1e-9
 
 
-def slope_of(letters: Sequence[float], samples: Sequence[Any], alpha: float = ALPHA) -> tuple[float, float, float]:
+def slope_of(symbols: Sequence[float], samples: Sequence[Any], alpha: float = ALPHA) -> tuple[float, float, float]:
     """The least-squares slope of ln(mean) over ln(symbol), and its limits by the delta method and Student's t.
 
-    samples: for each value of the symbol the independent values of its lanes, shape (lanes,), with a positive mean.
+    samples: for each value of the symbol the independent values of its replicates, shape (replicates,), with a positive
+    mean.
 
     >>> import numpy as np
     >>> [round(v, 6) for v in slope_of([1.0, 2.0, 4.0], [np.full(3, 8.0), np.full(3, 4.0), np.full(3, 2.0)])]
@@ -29,7 +30,7 @@ def slope_of(letters: Sequence[float], samples: Sequence[Any], alpha: float = AL
     import numpy as np
     from scipy import stats
 
-    x = np.log(np.asarray(letters, dtype=float))
+    x = np.log(np.asarray(symbols, dtype=float))
     means = np.array([float(np.mean(v)) for v in samples])
     errors = np.array([float(np.std(v, ddof=1)) / math.sqrt(len(v)) for v in samples]) / means
     weights = (x - x.mean()) / float(((x - x.mean()) ** 2).sum())
@@ -42,24 +43,24 @@ def slope_of(letters: Sequence[float], samples: Sequence[Any], alpha: float = AL
 def terms(statement: Statement, values: Mapping[str, float]) -> dict[str, float]:
     """The right side's terms at these values of the symbols."""
     assert statement.sides is not None
-    symbols = letters_of(statement)
+    symbols = symbols_of(statement)
     numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
     return {term: float(e.subs(numbers)) for term, e in sides_of(statement).rhs.items()}
 
 
-def refuted(letters: Sequence[float], low: float, high: float, claimed: str) -> bool:
+def refuted(symbols: Sequence[float], low: float, high: float, claimed: str) -> bool:
     """Whether the limits of the exponent show that the decrease along the grid is less than claimed.
 
     >>> refuted([1.0, 2.0], -0.4, -0.3, "-1/2"), refuted([2.0, 1.0], 0.3, 0.4, "1/4")
     (True, False)
     """
     slope = float(Fraction(claimed))
-    return low > slope + _ROUNDING if letters[-1] > letters[0] else high < slope - _ROUNDING
+    return low > slope + _ROUNDING if symbols[-1] > symbols[0] else high < slope - _ROUNDING
 
 
 def exponent(
     regime: Mapping[str, Any],
-    letters: Sequence[float],
+    symbols: Sequence[float],
     samples: Sequence[Any],
     bounds: Sequence[float],
     shares: Sequence[float],
@@ -76,23 +77,23 @@ def exponent(
     """
     import numpy as np
 
-    slope, low, high = slope_of(letters, samples)
+    slope, low, high = slope_of(symbols, samples)
     found = {
         "letter": regime["letter"],
         "term": regime["term"],
-        "grid": [float(f"{v:.6g}") for v in letters],
+        "grid": [float(f"{v:.6g}") for v in symbols],
         "slope": round(slope, 5),
         "low": round(low, 5),
         "high": round(high, 5),
         "claimed": regime["claimed"],
-        "slope_of_the_bound": round(slope_of(letters, [np.full(2, b) for b in bounds])[0], 5),
+        "slope_of_the_bound": round(slope_of(symbols, [np.full(2, b) for b in bounds])[0], 5),
         "share_of_the_term": round(min(shares), 4),
         "constant_needed": [float(f"{constant * np.mean(s) / b:.4g}") for s, b in zip(samples, bounds)],
         "alpha": ALPHA,
         "refuted_by": "too little decrease along the grid, or too much increase; never by the opposite",
     }
     if judged:
-        found["refuted"] = refuted(letters, low, high, regime["claimed"])
+        found["refuted"] = refuted(symbols, low, high, regime["claimed"])
     if vanishing:
         found["share_of_the_excess"] = round(min(vanishing), 4)
     return found

@@ -14,12 +14,12 @@ from typing import Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import ConstantClaim, Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import symbols_of
 from dpfl_theory.statements.model import Assumption, Check, Statement, checks
 from dpfl_theory.statements.prescribed_noise import NEEDED, Squared, needed_points, noise_of, one_release, variance
 from dpfl_theory.statements.symbolic import equal
 
-__all__ = ["BUDGET", "GRID", "PROOF", "enough", "repaired_checks"]
+__all__ = ["BUDGET", "GRID", "PROOF", "repaired_checks", "sufficiency_claim"]
 
 DEMANDING = [["23.02585", "1e-5"], ["4.6", "0.1"], ["460.517", "1e-100"], ["4605.17", "1e-1000"]]
 """(epsilon, delta) with epsilon just below 2 ln(1/delta), where the smallest v comes near 2 + sqrt(3) = 3.732."""
@@ -49,9 +49,9 @@ def _budget(problem: Any, values: Mapping[str, Any]) -> str | None:
 BUDGET = Assumption("0 < epsilon <= 2 ln(1/delta)", _budget)
 
 
-def enough(squared: Squared, statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+def sufficiency_claim(squared: Squared, statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     """The true delta of the prescribed noise at each delta of the instance and each share of ln(1/delta) for epsilon;
-    ``letters`` has the values of the symbols that do not matter."""
+    ``symbols`` has the values of the symbols that do not matter."""
 
     def points() -> list[PrivacyPoint]:
         found = []
@@ -67,20 +67,20 @@ def enough(squared: Squared, statement: Statement, instance: Mapping[str, Any]) 
 
 
 def repaired_checks(
-    squared: Squared, letters: Mapping[str, Any], beyond: Mapping[str, Mapping[str, str]]
+    squared: Squared, symbols: Mapping[str, Any], beyond: Mapping[str, Mapping[str, str]]
 ) -> tuple[Check, ...]:
     """The checks of a repaired statement: its constant, 4, is enough for 0 < epsilon <= 2 ln(1/delta).
 
     squared: as `prescribed_noise.Squared`; letters: values of those that do not matter; beyond: how symbols are stated
     just outside other hypotheses, by the words of these.
     """
-    one = {"delta": ["1e-5"], "share": ["1"], "letters": letters}
+    one = {"delta": ["1e-5"], "share": ["1"], "letters": symbols}
     edges = {f"just outside {words}": {**one, "stated": stated} for words, stated in {**_DELTA, **beyond}.items()}
-    grid = {**GRID, "letters": letters}
+    grid = {**GRID, "letters": symbols}
 
     def exponent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         """b = epsilon z - 1/(2z) falls with epsilon, and is 1.5 sqrt(L) at the end of the range."""
-        s = letters_of(statement)
+        s = symbols_of(statement)
         log = sp.symbols("ell", positive=True)
         square = sp.simplify(squared(s, noise_of(statement)).subs(s.delta, sp.exp(-log)))
         z = sp.sqrt(square)
@@ -93,22 +93,22 @@ def repaired_checks(
 
     def constant(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
         """v in the prescribed noise, whose square over all releases is v ln(1/delta)/epsilon^2."""
-        at = {**letters, "epsilon": 1, "delta": mpmath.exp(-1)}
+        at = {**symbols, "epsilon": 1, "delta": mpmath.exp(-1)}
         stated = float(squared(at, variance(statement, at)))
-        return ConstantClaim("the constant", lambda: needed_points(instance["needed"], letters, stated), argument=PROOF)
+        return ConstantClaim("the constant", lambda: needed_points(instance["needed"], symbols, stated), argument=PROOF)
 
     return (
         Check("algebra", "the exponent", exponent),
         Check("algebra", "tail of the normal distribution", _tail, part=TAIL),
-        Check("privacy", "0 < epsilon <= 2 ln(1/delta)", partial(enough, squared), grid),
+        Check("privacy", "0 < epsilon <= 2 ln(1/delta)", partial(sufficiency_claim, squared), grid),
         Check(
             "privacy",
             "just outside epsilon <= 2 ln(1/delta)",
-            partial(enough, squared),
+            partial(sufficiency_claim, squared),
             {**grid, "share": ["2.02"]},
             OUTSIDE,
         ),
-        *checks("privacy", partial(enough, squared), edges, OUTSIDE),
+        *checks("privacy", partial(sufficiency_claim, squared), edges, OUTSIDE),
         Check("privacy", "the smallest constant", constant, {"needed": [*NEEDED[:3], *DEMANDING]}),
     )
 

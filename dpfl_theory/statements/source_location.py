@@ -28,7 +28,7 @@ def _same(name: str, file: Path) -> bool:
 class Lines:
     """Lines of a source file, as ``line N``; empty for another file, or if the line is unknown.
 
-    >>> Lines("a = 1\\nkind = 'theorm'\\n", "mine.py").of("theorm")
+    >>> Lines("a = 1\\nkind = 'theorm'\\n", "mine.py").line_of("theorm")
     ' (mine.py, line 2)'
     """
 
@@ -42,7 +42,7 @@ class Lines:
     def _at(self, number: int | None) -> str:
         return "" if number is None else f" ({self._file.name}, line {number})"
 
-    def of(self, *words: object) -> str:
+    def line_of(self, *words: object) -> str:
         """The location of the first of these words that is in the file as a separate string."""
         return self._at(next((self._words[w] for w in words if isinstance(w, str) and w in self._words), None))
 

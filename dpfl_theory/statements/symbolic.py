@@ -12,7 +12,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import at
+from dpfl_theory.statements.formula import evaluate_side
 from dpfl_theory.statements.model import Statement
 
 __all__ = [
@@ -48,7 +48,7 @@ def sides_at(statement: Statement, values: Mapping[str, Any]) -> tuple[Fraction,
     >>> sides_at(get("zhang2021.eq16"), values)
     (Fraction(1, 3), Fraction(3, 1))
     """
-    return as_fractions(*(at(statement, side, values) for side in ("lhs", "rhs")))
+    return as_fractions(*(evaluate_side(statement, side, values) for side in ("lhs", "rhs")))
 
 
 def as_fractions(left: Any, right: Any) -> tuple[Fraction, Fraction]:
@@ -97,26 +97,26 @@ def _real(value: Any) -> Any:
     return real if abs(imaginary) <= (abs(real) + 1) / sp.Integer(10) ** (DIGITS - 20) else None
 
 
-def _points(letters: list[Any]) -> Iterator[dict[Any, Any]]:
+def _points(symbols: list[Any]) -> Iterator[dict[Any, Any]]:
     """Points of the symbols' domains: each symbol takes rational values that have all of its assumptions, and positive
     ones first if it has any.
 
-    sympy knows the assumptions positive, real and integer; it only carries along ``probability``, which `letters_of`
+    sympy knows the assumptions positive, real and integer; it only carries along ``probability``, which `symbols_of`
     adds.
     """
 
-    def admits(letter: Any, value: Any) -> bool:
-        assumed = letter.assumptions0
+    def admits(symbol: Any, value: Any) -> bool:
+        assumed = symbol.assumptions0
         if assumed.get("probability") and not 0 < value < 1:
             return False
         return all(getattr(value, f"is_{fact}", truth) is truth for fact, truth in assumed.items())
 
     values = [sp.Rational(text) for text in VALUES]
-    within = {letter: [v for v in values if admits(letter, v)] for letter in letters}
+    within = {symbol: [v for v in values if admits(symbol, v)] for symbol in symbols}
     for trial in range(POINTS if all(within.values()) else 0):
         draw = random.Random(trial)
         first = {s: [v for v in known if v > 0] or known for s, known in within.items()}
-        yield {s: draw.choice((first if trial < POINTS // 2 else within)[s]) for s in letters}
+        yield {s: draw.choice((first if trial < POINTS // 2 else within)[s]) for s in symbols}
 
 
 def _apart(left: Any, right: Any, points: Iterable[Mapping[Any, Any]]) -> tuple[Any, Any, str] | None:
@@ -129,7 +129,7 @@ def _apart(left: Any, right: Any, points: Iterable[Mapping[Any, Any]]) -> tuple[
     return None
 
 
-def equal(left: Any, right: Any, what: str) -> Outcome:
+def equal(left: Any, right: Any, label: str) -> Outcome:
     """Whether two sympy expressions are identical: by simplification, and at rational points to 40 digits (12
     where a number in them is a float).
 
@@ -142,14 +142,14 @@ def equal(left: Any, right: Any, what: str) -> Outcome:
     if found is None:
         difference = sp.simplify(sp.together(left - right))
         if difference == 0:
-            return Outcome(True, f"{what}: both sides are equal", {"left": str(left), "right": str(right)})
+            return Outcome(True, f"{label}: both sides are equal", {"left": str(left), "right": str(right)})
         found = _apart(left, right, points[FIRST:])
     if found is None:
-        sentence = f"{what}: no proof of equality was found (difference {difference})"
+        sentence = f"{label}: no proof of equality was found (difference {difference})"
         return Outcome(None, sentence, {"difference": str(difference)})
     return Outcome(
         False,
-        f"{what}: the sides differ, {found[0]} against {found[1]} at {found[2]}",
+        f"{label}: the sides differ, {found[0]} against {found[1]} at {found[2]}",
         {"left": str(left), "right": str(right), "ratio": str(left / right) if right != 0 else "oo"},
     )
 
@@ -172,7 +172,7 @@ def all_equal(*steps: tuple[Any, Any, str]) -> Outcome:
     return Outcome(True, "; ".join(outcome.reason for outcome in found), notes)
 
 
-def least_on_the_unit_box(polynomial: Any, letters: tuple[Any, ...]) -> Any:
+def least_on_the_unit_box(polynomial: Any, symbols: tuple[Any, ...]) -> Any:
     """A lower bound of a polynomial whose symbols lie in [0, 1]: its least Bernstein coefficient, attained where it is
     of degree 1 in each symbol.
 
@@ -181,8 +181,8 @@ def least_on_the_unit_box(polynomial: Any, letters: tuple[Any, ...]) -> Any:
     >>> least_on_the_unit_box(2 - x * y + 3 * y - x / 2, (x, y))
     3/2
     """
-    found = sp.Poly(sp.expand(polynomial), *letters)
-    degrees = [int(max(found.degree(letter), 0)) for letter in letters]  # -oo for the polynomial 0
+    found = sp.Poly(sp.expand(polynomial), *symbols)
+    degrees = [int(max(found.degree(symbol), 0)) for symbol in symbols]  # -oo for the polynomial 0
     terms = found.terms()
     return min(
         sum(
@@ -193,18 +193,18 @@ def least_on_the_unit_box(polynomial: Any, letters: tuple[Any, ...]) -> Any:
     )
 
 
-def decided(identities: Mapping[str, tuple[Any, Any]], slacks: Mapping[str, Any], letters: tuple[Any, ...]) -> Outcome:
+def decided(identities: Mapping[str, tuple[Any, Any]], slacks: Mapping[str, Any], symbols: tuple[Any, ...]) -> Outcome:
     """Proved if every identity holds and no slack falls below 0 on the unit box."""
     wrong = [name for name, (a, b) in identities.items() if sp.simplify(sp.together(a - b)) != 0]
     if wrong:
         return Outcome(None, f"these steps are not identities: {', '.join(wrong)}")
     shown = {name: sp.expand(sp.simplify(slack)) for name, slack in slacks.items()}
     strange = [
-        name for name, slack in shown.items() if not (slack.free_symbols <= set(letters) and slack.is_polynomial())
+        name for name, slack in shown.items() if not (slack.free_symbols <= set(symbols) and slack.is_polynomial())
     ]
     if strange:
-        return Outcome(None, f"the slack is not a polynomial in {letters}: {', '.join(strange)}")
-    least = {name: least_on_the_unit_box(slack, letters) for name, slack in shown.items()}
+        return Outcome(None, f"the slack is not a polynomial in {symbols}: {', '.join(strange)}")
+    least = {name: least_on_the_unit_box(slack, symbols) for name, slack in shown.items()}
     text = ", ".join(f"{name} {value}" for name, value in least.items())
     fine = all(value >= 0 for value in least.values())
     return Outcome(

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dpfl_theory.atomic_io import printed_aside
-from dpfl_theory.errors import EnvironmentFault, InputError, told
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.errors import EnvironmentFault, InputError, format_error
+from dpfl_theory.statements.formula import symbols_of
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.source_location import line_of
 from dpfl_theory.statements.validate import faults_of_file
@@ -27,8 +27,8 @@ def loaded(file: Path, catalogue: Mapping[str, Statement], seconds: float) -> tu
     Its output goes to stderr. Raises InputError where it cannot be imported, ends this process, or defines no
     statements. It also raises it with every fault of its statements and the line (`dpfl_theory.statements.validate`).
     """
-    _tried(file, seconds)
-    with _told_as_import(file), at_most(seconds), printed_aside():
+    _try_in_subprocess(file, seconds)
+    with _import_errors(file), at_most(seconds), printed_aside():
         found = _executed(file)
         found_faults = faults_of_file(found, file, catalogue)
     if found_faults:
@@ -36,17 +36,17 @@ def loaded(file: Path, catalogue: Mapping[str, Statement], seconds: float) -> tu
     return found
 
 
-def _tried(file: Path, seconds: float) -> None:
+def _try_in_subprocess(file: Path, seconds: float) -> None:
     """Run the file, and its formulas, in a copy of this process first. Compiled code that never ends, and code that
     ends the process, end only the copy. Raises as `loaded`."""
     importlib.import_module("sympy")  # here, so that neither process has to import it
 
     def run() -> None:
-        with _told_as_import(file, alone=True), recorded(copy=True):  # warnings are given again below
+        with _import_errors(file, alone=True), recorded(copy=True):  # warnings are given again below
             for statement in _executed(file):
                 for of in filter(callable, (statement.sides, statement.prescription)):
                     with contextlib.suppress(Exception):  # which `faults_of_file` reports
-                        of(letters_of(statement))
+                        of(symbols_of(statement))
 
     try:
         limited(run, seconds)
@@ -57,7 +57,7 @@ def _tried(file: Path, seconds: float) -> None:
 
 
 @contextlib.contextmanager
-def _told_as_import(file: Path, alone: bool = False) -> Iterator[None]:
+def _import_errors(file: Path, alone: bool = False) -> Iterator[None]:
     """Exceptions raised inside are reported as faults of the file. alone: whether only the file can interrupt here."""
     try:
         yield
@@ -66,7 +66,7 @@ def _told_as_import(file: Path, alone: bool = False) -> Iterator[None]:
     except BaseException as error:  # an exit, too, is a fault of the file
         if isinstance(error, KeyboardInterrupt) and not alone:
             raise
-        why = str(error) if isinstance(error, TimeoutExceeded) else f"{told(error)}{line_of(error, file)}"
+        why = str(error) if isinstance(error, TimeoutExceeded) else f"{format_error(error)}{line_of(error, file)}"
         raise InputError(f"statement file {str(file)!r} cannot be imported: {why}") from error
 
 

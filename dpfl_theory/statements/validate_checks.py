@@ -11,7 +11,7 @@ from dpfl_theory import methods
 from dpfl_theory.errors import unknown_name
 from dpfl_theory.statements.model import UNITS, Check, Statement
 from dpfl_theory.statements.source_location import Lines
-from dpfl_theory.statements.validate_words import VERDICTS, one_of, shown, takes
+from dpfl_theory.statements.validate_words import VERDICTS, accepts_arguments, is_printable_line, one_of
 
 __all__ = ["not_compared", "of_checks"]
 
@@ -24,14 +24,14 @@ def of_checks(statement: Statement, lines: Lines) -> Iterator[str]:
     """Faults of its checks, and of its recorded verdict compared with theirs."""
     for (method, name), count in Counter((c.method, c.name) for c in statement.checks).items():
         if count > 1:
-            yield f"{count} checks by {method} are called {name!r}: give each its own name{lines.of(name)}"
+            yield f"{count} checks by {method} are called {name!r}: give each its own name{lines.line_of(name)}"
     verdicts = {c.expected for c in statement.checks} | ({"violated"} if not statement.homogeneous else set())
     if statement.expected == "violated" and "violated" not in verdicts:
         told_ = "and none of its checks expects that: record it with the check that refutes it, as expected='violated'"
-        yield f"its expected verdict is 'violated', {told_}{lines.of('violated', statement.id, statement.title)}"
+        yield f"its expected verdict is 'violated', {told_}{lines.line_of('violated', statement.id, statement.title)}"
     for check in statement.checks:
         for fault in _of_check(statement, check):
-            yield f"check {check.name!r}: {fault}{lines.of(check.name) or lines.of_function(check.build)}"
+            yield f"check {check.name!r}: {fault}{lines.line_of(check.name) or lines.of_function(check.build)}"
 
 
 def _of_check(statement: Statement, check: Check) -> Iterator[str]:
@@ -44,9 +44,9 @@ def _of_check(statement: Statement, check: Check) -> Iterator[str]:
         yield fault
     if told_ := one_of("its expected verdict", check.expected, OF_CHECKS):
         yield told_
-    if not callable(check.build) or not takes(check.build, 2):
+    if not callable(check.build) or not accepts_arguments(check.build, 2):
         yield "its build must take (statement, instance)"
-    if not shown(check.name):
+    if not is_printable_line(check.name):
         yield "its name is shown in evidence: write a line of text"
     if statement.sides is not None and (check.method, check.name) == ("algebra", UNITS):
         yield "this is the name of the check of units, which every formula gets: give it another name"

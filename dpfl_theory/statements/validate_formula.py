@@ -7,32 +7,32 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.errors import told, unknown_name
+from dpfl_theory.errors import format_error, unknown_name
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.statements.model import DOMAINS, Expected, Sides, Statement, Symbol
 from dpfl_theory.statements.source_location import Lines
 from dpfl_theory.statements.validate_words import one_of
 
-__all__ = ["of_formula", "of_letters"]
+__all__ = ["of_formula", "of_symbols"]
 
 
-def of_letters(statement: Statement, lines: Lines) -> Iterator[str]:
+def of_symbols(statement: Statement, lines: Lines) -> Iterator[str]:
     """Faults of its symbols: names, units, domains, observables."""
-    names = [letter.name for letter in statement.letters]
+    names = [symbol.name for symbol in statement.quantities]
     for name, count in Counter(names).items():
         if count > 1:
-            yield f"the symbol {name!r} is declared {count} times: give each its own name{lines.of(name)}"
-    for letter in statement.letters:
-        here = lines.of(letter.name)
-        if not isinstance(letter.name, str) or not letter.name.isidentifier():
-            yield f"the symbol {letter.name!r} is not a valid name: write letters, digits and _, as in Python{here}"
-        if not _is_unit(letter.unit):
-            yield f"the unit of {letter.name} is {letter.unit!r}: give the exponents of F and X, as (1, -2){here}"
-        if isinstance(letter, Symbol) and (told_ := one_of(f"the domain of {letter.name}", letter.domain, DOMAINS)):
-            yield told_ + (lines.of(letter.domain) or here)
-        if isinstance(letter, Expected):
-            yield from _of_expectation(letter, here)
+            yield f"the symbol {name!r} is declared {count} times: give each its own name{lines.line_of(name)}"
+    for symbol in statement.quantities:
+        here = lines.line_of(symbol.name)
+        if not isinstance(symbol.name, str) or not symbol.name.isidentifier():
+            yield f"the symbol {symbol.name!r} is not a valid name: write letters, digits and _, as in Python{here}"
+        if not _is_unit(symbol.unit):
+            yield f"the unit of {symbol.name} is {symbol.unit!r}: give the exponents of F and X, as (1, -2){here}"
+        if isinstance(symbol, Symbol) and (told_ := one_of(f"the domain of {symbol.name}", symbol.domain, DOMAINS)):
+            yield told_ + (lines.line_of(symbol.domain) or here)
+        if isinstance(symbol, Expected):
+            yield from _of_expectation(symbol, here)
 
 
 def _is_unit(unit: object) -> bool:
@@ -41,30 +41,30 @@ def _is_unit(unit: object) -> bool:
     )
 
 
-def _of_expectation(letter: Expected, here: str) -> Iterator[str]:
+def _of_expectation(symbol: Expected, here: str) -> Iterator[str]:
     from dpfl_theory.algorithms.observables import catalogue
 
     known = catalogue()
-    if not letter.parts:
-        yield f"the expectation {letter.name} has no parts: name an observable, as (('suboptimality', 1),){here}"
-    parts: Any = letter.parts
+    if not symbol.parts:
+        yield f"the expectation {symbol.name} has no parts: name an observable, as (('suboptimality', 1),){here}"
+    parts: Any = symbol.parts
     for part in parts:
         if not isinstance(part, (tuple, list)) or len(part) != 2 or not isinstance(part[1], (int, float)):
-            yield f"the expectation {letter.name} has the part {part!r}: give (observable, coefficient){here}"
+            yield f"the expectation {symbol.name} has the part {part!r}: give (observable, coefficient){here}"
             continue
         observable = part[0]
         if observable not in known:
-            yield f"{letter.name}: {unknown_name('observable', observable, known)}{here}"
-        elif tuple(known[observable].unit) != tuple(letter.unit):
+            yield f"{symbol.name}: {unknown_name('observable', observable, known)}{here}"
+        elif tuple(known[observable].unit) != tuple(symbol.unit):
             yield (
-                f"the unit of {letter.name} is {tuple(letter.unit)}, that of its observable {observable!r} is "
+                f"the unit of {symbol.name} is {tuple(symbol.unit)}, that of its observable {observable!r} is "
                 f"{tuple(known[observable].unit)}: give that{here}"
             )
 
 
 def of_formula(statement: Statement, lines: Lines) -> Iterator[str]:
     """Faults of its sides and its prescription, built from its symbols."""
-    letters = set(letters_of(statement).values())
+    symbols = set(symbols_of(statement).values())
     used: set[Any] = set()
     for what, function, make in (
         ("sides", statement.sides, _terms),
@@ -75,23 +75,25 @@ def of_formula(statement: Statement, lines: Lines) -> Iterator[str]:
         try:
             for name, value in make(statement).items():
                 term = sp.sympify(value)
-                if foreign := sorted(map(str, term.free_symbols - letters)):
+                if foreign := sorted(map(str, term.free_symbols - symbols)):
                     declared = f"declare it, or take it from the symbols that {what} is given"
-                    yield f"{what}, {name!r}: {', '.join(foreign)} is not its symbol: {declared}{lines.of(*foreign)}"
+                    yield (
+                        f"{what}, {name!r}: {', '.join(foreign)} is not its symbol: {declared}{lines.line_of(*foreign)}"
+                    )
                 if not term.is_number or term.is_finite is not False:
                     used |= term.free_symbols
                     continue
                 yield f"{what}, {name!r} is {term}, which is not a number{lines.of_function(function)}"
         except Exception as error:
-            message = error.args[0] if isinstance(error, KeyError) and error.args else told(error)
+            message = error.args[0] if isinstance(error, KeyError) and error.args else format_error(error)
             yield f"{what}: {message}{lines.of_error(error, function)}"
             return
     if statement.sides is None:
         return
-    for letter in statement.expectations:
-        if letter.name not in {symbol.name for symbol in used}:
+    for symbol in statement.expectations:
+        if symbol.name not in {symbol.name for symbol in used}:
             told_ = "is on neither side: use it, or leave it out"
-            yield f"the expectation {letter.name!r} {told_}{lines.of(letter.name)}"
+            yield f"the expectation {symbol.name!r} {told_}{lines.line_of(symbol.name)}"
 
 
 def _terms(statement: Statement) -> dict[str, Any]:

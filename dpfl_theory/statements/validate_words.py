@@ -25,25 +25,25 @@ from dpfl_theory.statements.model import (
 from dpfl_theory.statements.source_location import Lines
 from dpfl_theory.statements.vacuous_hypotheses import never_excludes
 
-__all__ = ["VERDICTS", "of_kinds", "of_words", "one_of", "shown", "takes"]
+__all__ = ["VERDICTS", "accepts_arguments", "is_printable_line", "of_kinds", "of_words", "one_of"]
 
 VERDICTS = ("holds", "violated")
 _ID = re.compile(r"[\w-]+(\.[\w-]+)*")
 
 
-def one_of(what: str, value: object, known: Collection[str]) -> str | None:
+def one_of(label: str, value: object, known: Collection[str]) -> str | None:
     """Why a value is not one of the known ones; None where it is one."""
     if isinstance(value, str) and value in known:
         return None
-    return f"{what} is {value!r}: choose one of {', '.join(known)}"
+    return f"{label} is {value!r}: choose one of {', '.join(known)}"
 
 
-def shown(text: object) -> bool:
+def is_printable_line(text: object) -> bool:
     """Whether it is a line of printable text."""
     return isinstance(text, str) and bool(text.strip()) and text.isprintable()
 
 
-def takes(function: Callable[..., Any], count: int) -> bool:
+def accepts_arguments(function: Callable[..., Any], count: int) -> bool:
     """Whether a function can be called with this number of arguments."""
     try:
         inspect.signature(function).bind(*range(count))
@@ -68,7 +68,7 @@ _WANTED: dict[str, type | UnionType] = {
     "universal": bool,
     "reading": str,
     "reading_of": str,
-    "slips": tuple,
+    "typos": tuple,
     "erratum": Erratum | None,
     "remark": Remark | None,
 }
@@ -83,7 +83,7 @@ _A: dict[type | UnionType, str] = {
 
 def of_kinds(statement: Statement, lines: Lines) -> Iterator[str]:
     """Faults of the values of its fields."""
-    here = lines.of(statement.id, statement.title)
+    here = lines.line_of(statement.id, statement.title)
     source: Any = statement.source
     if not isinstance(source, Source):
         yield f"its source is {source!r}: give a Source(paper, where){here}"
@@ -106,11 +106,11 @@ def of_kinds(statement: Statement, lines: Lines) -> Iterator[str]:
 
 def of_words(statement: Statement, lines: Lines, known: Collection[str]) -> Iterator[str]:
     """Faults of its id, its words, its recorded verdict and its hypotheses; ``known``: ids that its proof may name."""
-    here = lines.of(statement.id, statement.title)
+    here = lines.line_of(statement.id, statement.title)
     if not isinstance(statement.id, str) or not _ID.fullmatch(statement.id):
         yield f"the id {statement.id!r} is not valid: write letters, digits, - and _, with dots between{here}"
     for what, value in (("title", statement.title), ("text", statement.text), ("source.paper", statement.paper)):
-        if not shown(value):
+        if not is_printable_line(value):
             yield f"its {what} is {value!r}: write the text for the report, in one line{here}"
     for what, value, choices in (
         ("its kind", statement.kind, KINDS),
@@ -118,12 +118,12 @@ def of_words(statement: Statement, lines: Lines, known: Collection[str]) -> Iter
         ("its expected verdict", statement.expected, VERDICTS),
     ):
         if told_ := one_of(what, value, choices):
-            yield told_ + (lines.of(value) or here)
+            yield told_ + (lines.line_of(value) or here)
     for id_ in statement.uses:
         if id_ not in known:
-            yield f"uses: {unknown_name('statement', id_, known)}{lines.of(id_)}"
+            yield f"uses: {unknown_name('statement', id_, known)}{lines.line_of(id_)}"
     for assumption in statement.assumptions:
-        if not callable(assumption.test) or not takes(assumption.test, 2):
+        if not callable(assumption.test) or not accepts_arguments(assumption.test, 2):
             yield f"the test of the hypothesis {assumption.text!r} must take (problem, values){_of(assumption, lines)}"
         elif assumption.test is not by_construction and never_excludes(assumption.test):
             told_ = (
@@ -131,10 +131,10 @@ def of_words(statement: Statement, lines: Lines, known: Collection[str]) -> Iter
                 "dpfl_theory.statements.model for a test that every built instance meets"
             )
             yield f"the test of the hypothesis {assumption.text!r} {told_}{_of(assumption, lines)}"
-        if not shown(assumption.text):
+        if not is_printable_line(assumption.text):
             yield f"the text of a hypothesis is {assumption.text!r}: write the condition{_of(assumption, lines)}"
 
 
 def _of(assumption: Assumption, lines: Lines) -> str:
     """The location of a hypothesis."""
-    return lines.of_function(assumption.test) or lines.of(assumption.text)
+    return lines.of_function(assumption.test) or lines.line_of(assumption.text)

@@ -6,9 +6,9 @@ From that data ``dpfl-theory store verify`` decides later whether the present co
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "evidence.sqlite") as store:
-...     name = key("cell", {"seed": 7, "lanes": 64})
+...     name = key("cell", {"seed": 7, "replicates": 64})
 ...     store.put(name, "cell", "[1.5]", "an example")
-...     store.get(name), store.get(key("cell", {"seed": 8, "lanes": 64}))
+...     store.get(name), store.get(key("cell", {"seed": 8, "replicates": 64}))
 ('[1.5]', None)
 """
 
@@ -18,6 +18,19 @@ from dpfl_theory.store.entries import KINDS, Entry
 from dpfl_theory.store.file import Store, reused
 from dpfl_theory.store.keys import canonical, key
 from dpfl_theory.store.place import OFF, VARIABLE, place
-from dpfl_theory.store.slot import Ended, Slot
+from dpfl_theory.store.slot import Slot, StoredResult
 
-__all__ = ["KINDS", "OFF", "VARIABLE", "Ended", "Entry", "Path", "Slot", "Store", "canonical", "key", "place", "reused"]
+__all__ = [
+    "KINDS",
+    "OFF",
+    "VARIABLE",
+    "Entry",
+    "Path",
+    "Slot",
+    "Store",
+    "StoredResult",
+    "canonical",
+    "key",
+    "place",
+    "reused",
+]

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpfl_theory.console import say
+from dpfl_theory.console import print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.store.entries import Entry
 from dpfl_theory.store.place import prepare
@@ -38,13 +38,13 @@ class Store:
     As a context manager it is opened and examined at the start, otherwise opened at its first use. A missing file is
     created at the first put. A copy in another process is that process's own connection to the same file.
 
-    path: of the file. tell: called with the one sentence about a fault. given: whether the file must exist and is left
-    unchanged, however damaged; then faults raise InputError.
+    path: of the file. report_problem: called with the one sentence about a fault. given: whether the file must exist
+    and is left unchanged, however damaged; then faults raise InputError.
 
     Raises InputError for a file of another program, or of a later version of this one.
     """
 
-    def __init__(self, path: Path | str, *, tell: Callable[[str], None] = say, given: bool = False) -> None:
+    def __init__(self, path: Path | str, *, tell: Callable[[str], None] = print_message, given: bool = False) -> None:
         self.path = Path(path)
         self.trouble = ""
         """Why the store is no longer used, in a sentence."""
@@ -74,10 +74,10 @@ class Store:
     def get(self, key: str) -> str | None:
         """The text under a key; None where it is missing or altered."""
 
-        def found(db: sqlite3.Connection) -> str | None:
+        def lookup(db: sqlite3.Connection) -> str | None:
             return next((entry.text for entry in map(_entry, _rows(db, key)) if entry.sound), None)
 
-        return self._try(found, None)
+        return self._try(lookup, None)
 
     def put(self, key: str, kind: str, text: str, about: str) -> None:
         """Store a text under a key, replacing an earlier one. It is on the disk when this returns."""
@@ -121,14 +121,14 @@ class Store:
 
         self._try(removed, None)
 
-    def tell(self, sentence: str) -> None:
+    def report_problem(self, sentence: str) -> None:
         """Report a fault once, whichever process noticed it; do nothing for an empty sentence."""
         if sentence and sentence not in self._said:
             self._said.append(sentence)
             self._tell(sentence)
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def problems(self) -> tuple[str, ...]:
         """The faults that were reported."""
         return tuple(self._said)
 
@@ -165,7 +165,7 @@ class Store:
     def _fail(self, error: Exception) -> None:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         self.trouble = f"the store {str(self.path)!r} cannot be used ({why}): continuing without a store"
-        self.tell(self.trouble)
+        self.report_problem(self.trouble)
 
     def _open(self, examine: bool) -> None:
         """Connect, and migrate the file to the present schema; raise its faults."""
@@ -183,7 +183,7 @@ class Store:
             problems = [row[0] for row in db.execute("PRAGMA quick_check(1)")]
             if problems != ["ok"]:
                 raise Damaged(problems[0].splitlines()[0])
-        _settle(db)
+        _configure(db)
         migrate(db)
 
     def _set_aside(self, error: Exception) -> bool:
@@ -201,20 +201,20 @@ class Store:
                     self.path.with_name(self.path.name + more).rename(aside.with_name(aside.name + more))
         except OSError:
             return False
-        self.tell(
+        self.report_problem(
             f"the store {str(self.path)!r} is damaged ({error}): renamed to {aside.name!r}, and a new one is started"
         )
         return True
 
 
-def reused(store: Store, taken: int, of: int, what: str) -> str:
+def reused(store: Store, taken: int, of: int, label: str) -> str:
     """How many results were taken from a store, in a sentence.
 
     >>> reused(Store("mine.sqlite"), 3, 4, "checks")
     '3 of 4 checks come from the store mine.sqlite; `fresh` computes them again'
     """
     come, them = ("comes", "it") if taken == 1 else ("come", "them")
-    return f"{taken} of {of} {what} {come} from the store {store.path}; `fresh` computes {them} again"
+    return f"{taken} of {of} {label} {come} from the store {store.path}; `fresh` computes {them} again"
 
 
 @functools.cache
@@ -255,7 +255,7 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
     db.execute("COMMIT")
 
 
-def _settle(db: sqlite3.Connection) -> None:
+def _configure(db: sqlite3.Connection) -> None:
     """Set journal and durability. Two processes that start at the same time may conflict: the switch does not wait."""
     ends = time.monotonic() + _BUSY_SECONDS
     while True:

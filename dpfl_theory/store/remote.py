@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dpfl_theory.store.entries import Entry
 
-__all__ = ["Parcel", "away", "parcels"]
+__all__ = ["Parcel", "collect_parcels", "parcels"]
 
 _PARCELS: ContextVar[list[Parcel] | None] = ContextVar("_PARCELS", default=None)
 
@@ -33,7 +33,7 @@ def parcels() -> list[Parcel] | None:
 
 
 @contextlib.contextmanager
-def away() -> Iterator[list[Parcel]]:
+def collect_parcels() -> Iterator[list[Parcel]]:
     """Inside, all stores are remote: they appear empty, and each result put into a slot is added to this list.
 
     >>> with away() as sent:

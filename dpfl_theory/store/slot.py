@@ -16,13 +16,13 @@ from dpfl_theory.store.file import Store
 from dpfl_theory.store.keys import canonical, key
 from dpfl_theory.store.remote import Parcel, parcels
 
-__all__ = ["Ended", "Slot", "keep_all", "result_of", "state_of", "unpack"]
+__all__ = ["Slot", "StoredResult", "keep_all", "result_of", "state_of", "unpack"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Ended(Generic[T]):
+class StoredResult(Generic[T]):
     """The result of a piece of work and, where it could not be stored, the reason."""
 
     result: T

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpfl_theory.store import Store
 from dpfl_theory.sweep.config import read
-from dpfl_theory.sweep.run import Over, planned, run
+from dpfl_theory.sweep.run import Executor, planned, run
 from dpfl_theory.sweep.table import Table
 
 __all__ = ["Table", "sweep"]
@@ -29,7 +29,7 @@ def sweep(
     limit: float | None = None,
     store: Store | None = None,
     resume: bool = False,
-    over: Over | None = None,
+    over: Executor | None = None,
 ) -> Table:
     """Run a sweep and return its table: a row for each cell, in the order of the design.
 

@@ -57,19 +57,19 @@ class Bound:
         return {f"{id_}:{name}": value for name, value in found.items()}
 
 
-def _das2022(problem: Problem, model: Hyper, letters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
+def _das2022(problem: Problem, model: Hyper, parameters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
     """sigma = C rho sqrt(K/d), eta = rho/(2 alpha L), K = 2 alpha gamma/(C rho^2); G = C/E, as in Theorem 4."""
     c, own = problem.constants, _no_minimiser(problem)
-    eta, C, E, K, L = letters["eta"], letters["C"], letters["E"], float(rounds), c.L_max
-    rho = letters["sigma"] * math.sqrt(problem.d / K) / C
+    eta, C, E, K, L = parameters["eta"], parameters["C"], parameters["E"], float(rounds), c.L_max
+    rho = parameters["sigma"] * math.sqrt(problem.d / K) / C
     alpha = rho / (2.0 * eta * L)
     r = float(getattr(model, "cohort", None) or problem.n)
     poisson = model.among and getattr(model, "sampling", None) in (None, "poisson")
     more = {"rho": rho, "alpha": alpha, "gamma": eta * L * C * K * rho, "G": C / E, "C_hat": C / E, "C": C, "E": E}
     more |= {"eta": eta, "K": K, "L": L, "n": float(problem.n), "r": r, "d": float(problem.d)}
     more["kappa"] = (1.0 - r / problem.n) / r if poisson else 0.0
-    same = math.isclose(letters["beta"], eta, rel_tol=1e-12)
-    said = "" if same else f"beta = {letters['beta']:.6g} is not eta = {eta:.6g}"
+    same = math.isclose(parameters["beta"], eta, rel_tol=1e-12)
+    said = "" if same else f"beta = {parameters['beta']:.6g} is not eta = {eta:.6g}"
     return {**more, **own}, said or ("" if rho > 0 else "there is no noise, so that rho = 0 does not lie in (0, 1)")
 
 
@@ -81,28 +81,28 @@ def _no_minimiser(problem: Problem) -> dict[str, float]:
     return {"D": float(np.linalg.norm(c.w_star)), "Delta": float(deltas.mean()), "Delta_max": float(deltas.max())}
 
 
-def _hou2023(problem: Problem, model: Hyper, letters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
+def _hou2023(problem: Problem, model: Hyper, parameters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
     """Lemma 1's variance is p T v C^2 ln(1/delta)/epsilon^2: C = epsilon = 1, and v follows from the noise."""
-    c, eta, p, delta = problem.constants, letters["eta"], letters["p"], 1e-5
-    sigma = letters.get("sigma", 0.0)
+    c, eta, p, delta = problem.constants, parameters["eta"], parameters["p"], 1e-5
+    sigma = parameters.get("sigma", 0.0)
     psi = math.nan
     if c.w_star is not None:
         psi = problem.n * float(c.w_star @ c.w_star) + (eta / p) ** 2 * float(np.sum(problem.gradients_at_star**2))
     values = {"eta": eta, "p": p, "T": float(rounds), "L": c.L_max, "mu": c.mu_min, "N": float(problem.n)}
     values |= {"d": float(problem.d), "C": 1.0, "epsilon": 1.0, "delta": delta, "psi_0": psi}
     values["v"] = sigma**2 / (p * rounds * math.log(1.0 / delta))
-    if "C" in letters:
-        return values, f"? whether clipping to C = {letters['C']:.6g} was never active"
+    if "C" in parameters:
+        return values, f"? whether clipping to C = {parameters['C']:.6g} was never active"
     return values, ""
 
 
-def _shulgin2025(problem: Problem, model: Hyper, letters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
+def _shulgin2025(problem: Problem, model: Hyper, parameters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
     """The memories start at 0: R is the largest norm of the first gradients."""
     c, zero = problem.constants, np.zeros(problem.d)
     R = max(float(np.linalg.norm(problem.client_gradient(i, zero))) for i in range(problem.n))
     values = {"gap": problem.value(zero) - c.f_star, "K": float(rounds - 1), "L": c.L_f, "L_max": c.L_max, "R": R}
     values |= {"n": float(problem.n), "d": float(problem.d), "residual_0": R}
-    return {**values, **{name: letters[name] for name in ("gamma", "alpha", "beta", "sigma")}}, ""
+    return {**values, **{name: parameters[name] for name in ("gamma", "alpha", "beta", "sigma")}}, ""
 
 
 _Reader = Callable[[Problem, Hyper, Symbols, int], tuple[dict[str, float], str]]
@@ -147,28 +147,28 @@ def observed_by(ids: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for e in expectations for name, _ in e.parts))
 
 
-def bound_of(id_: str, problem: Problem, model: Hyper, letters: Symbols, run: Run, own: slice) -> Bound:
-    """The statement's bound at a cell, whose lanes are ``own`` of the run."""
+def bound_of(id_: str, problem: Problem, model: Hyper, parameters: Symbols, run: Run, own: slice) -> Bound:
+    """The statement's bound at a cell, whose replicates are ``own`` of the run."""
     statement = statements.get(id_)
     rounds = int(run.configuration["rounds"])
-    values, said = _SPOKEN[model.name][0](problem, model, letters, rounds)
+    values, said = _SPOKEN[model.name][0](problem, model, parameters, rounds)
     met, why = _hypotheses(statement, problem, values, said)
     try:
         lhs, rhs = linearise(statement, values)
     except (ArithmeticError, TypeError, ValueError):
         return Bound(math.nan, math.nan, None, False, f"{why}; its formula has no value here")
-    lanes = {
-        expectation.column(name): _by_lane(run, expectation.when, name, rounds, own)
+    replicates = {
+        expectation.column(name): _by_replicate(run, expectation.when, name, rounds, own)
         for expectation in statement.expectations
         for name, _ in expectation.parts
     }
-    means = {column: float(found.mean()) for column, found in lanes.items()}
-    left, right = (math.fsum(side.at(means).values()) for side in (lhs, rhs))
+    means = {column: float(found.mean()) for column, found in replicates.items()}
+    left, right = (math.fsum(side.evaluate(means).values()) for side in (lhs, rhs))
     constant, slopes = lhs.total()
     slopes = {column: slope for column, slope in slopes.items() if slope != 0.0}
     error = limit = of = None
-    if own.stop - own.start > 1 and all(found.shape[0] > 1 for found in lanes.values()):
-        each = sum(slope * lanes[column] for column, slope in slopes.items())
+    if own.stop - own.start > 1 and all(found.shape[0] > 1 for found in replicates.values()):
+        each = sum(slope * replicates[column] for column, slope in slopes.items())
         error = float(np.std(each, ddof=1)) / math.sqrt(own.stop - own.start)
     if len(slopes) == 1:
         ((column, slope),) = slopes.items()
@@ -177,8 +177,8 @@ def bound_of(id_: str, problem: Problem, model: Hyper, letters: Symbols, run: Ru
     return Bound(right, left, error, met, why, limit, of if limit is not None else None)
 
 
-def _by_lane(run: Run, when: str, name: str, rounds: int, own: slice) -> Any:
-    """The samples whose mean estimates an expectation, (lanes,); the least mean over rounds, (1,)."""
+def _by_replicate(run: Run, when: str, name: str, rounds: int, own: slice) -> Any:
+    """The samples whose mean estimates an expectation, (replicates,); the least mean over rounds, (1,)."""
     stream = run[name]
     if when == "least":
         return stream.every_round[:rounds, own].mean(axis=1).min(keepdims=True)

@@ -14,11 +14,11 @@ from dpfl_theory.algorithms.observables import catalogue
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.schemas.faults import known_name
-from dpfl_theory.schemas.models import Count, Model, told
+from dpfl_theory.schemas.models import Count, Model, described_field
 from dpfl_theory.sweep.algorithms import Privacy, algorithms
 from dpfl_theory.sweep.problems import DATA, problems
 
-__all__ = ["RUN", "Common", "Range", "Sobol", "document", "inside", "read", "schema", "settled"]
+__all__ = ["RUN", "Common", "Range", "Sobol", "document", "inside", "read", "schema", "with_assignments"]
 
 Whole = Annotated[int, Field(ge=0, lt=2**64)]
 
@@ -34,16 +34,18 @@ def _statement(name: str) -> str:
 class Common(Model):
     """The settings of a run besides its problem and algorithm."""
 
-    rounds: Annotated[int, Field(ge=1, lt=2**32)] = told("rounds of a run", 100)
-    lanes: Annotated[int, Field(ge=1, lt=2**63)] = told("independent replicates, whose mean and error are reported", 16)
-    seed: Whole = told("seed of all noise; replicate l has the same noise in every cell with this seed", 0)
-    observe: list[Annotated[str, AfterValidator(_observable)]] = told("observables", ["suboptimality"])
-    every: Count = told("the interval between observed rounds", 1)
-    series: bool = told("whether each observed round is written too", False)
-    statements: list[Annotated[str, AfterValidator(_statement)]] = told(
+    rounds: Annotated[int, Field(ge=1, lt=2**32)] = described_field("rounds of a run", 100)
+    replicates: Annotated[int, Field(ge=1, lt=2**63)] = described_field(
+        "independent replicates, whose mean and error are reported", 16
+    )
+    seed: Whole = described_field("seed of all noise; replicate l has the same noise in every cell with this seed", 0)
+    observe: list[Annotated[str, AfterValidator(_observable)]] = described_field("observables", ["suboptimality"])
+    every: Count = described_field("the interval between observed rounds", 1)
+    series: bool = described_field("whether each observed round is written too", False)
+    statements: list[Annotated[str, AfterValidator(_statement)]] = described_field(
         "statements whose bounds are evaluated for the runs", []
     )
-    privacy: Privacy = told("the privacy budget, and the setting of the certified epsilon", Privacy())
+    privacy: Privacy = described_field("the privacy budget, and the setting of the certified epsilon", Privacy())
 
 
 RUN = tuple(Common.model_fields)
@@ -53,18 +55,18 @@ RUN = tuple(Common.model_fields)
 class Range(Model):
     """The range of a key in a Sobol design."""
 
-    low: float = told("the smallest value")
-    high: float = told("the largest value")
-    scale: Literal["log", "linear"] = told("the scale of the values", "linear")
-    whole: bool = told("whether values are rounded to whole numbers", False)
+    low: float = described_field("the smallest value")
+    high: float = described_field("the largest value")
+    scale: Literal["log", "linear"] = described_field("the scale of the values", "linear")
+    whole: bool = described_field("whether values are rounded to whole numbers", False)
 
 
 class Sobol(Model):
     """A scrambled Sobol sequence (`scipy.stats.qmc`)."""
 
-    points: Annotated[int, Field(ge=1, le=2**20)] = told("how many points")
-    seed: Whole = told("seed of the scrambling", 0)
-    ranges: dict[str, Range] = told("by key: its range")
+    points: Annotated[int, Field(ge=1, le=2**20)] = described_field("how many points")
+    seed: Whole = described_field("seed of the scrambling", 0)
+    ranges: dict[str, Range] = described_field("by key: its range")
 
 
 def _named(value: Any) -> str | None:
@@ -85,18 +87,18 @@ def _whole(sweep: bool) -> type[Model]:
     """The model of a whole configuration."""
     problem, algorithm = _one_of(problems()), _one_of(algorithms())
     fields: dict[str, Any] = {
-        "problem": (problem, told("the problem")),
-        "algorithm": (algorithm, told("the algorithm")),
+        "problem": (problem, described_field("the problem")),
+        "algorithm": (algorithm, described_field("the algorithm")),
     }
     if sweep:
         values = dict[str, Any]
         fields = {
-            "problem": (_or_several(problem), told("the problem, or several")),
-            "algorithm": (_or_several(algorithm), told("the algorithm, or several")),
-            "grid": (values, told("by key, the values that are combined with all others", {})),
-            "list": (list[values], told("tables of values that belong together", [])),
-            "sobol": (Sobol | None, told("points of a Sobol sequence", None)),
-            "output": (str | None, told("name of the file of results, in the output folder", None)),
+            "problem": (_or_several(problem), described_field("the problem, or several")),
+            "algorithm": (_or_several(algorithm), described_field("the algorithm, or several")),
+            "grid": (values, described_field("by key, the values that are combined with all others", {})),
+            "list": (list[values], described_field("tables of values that belong together", [])),
+            "sobol": (Sobol | None, described_field("points of a Sobol sequence", None)),
+            "output": (str | None, described_field("name of the file of results, in the output folder", None)),
         }
     return create_model("Sweep" if sweep else "Simulation", __base__=Common, **fields)
 
@@ -126,7 +128,7 @@ def read(path: str | Path | None) -> dict[str, Any]:
         raise InputError(f"{str(path)!r} is not a TOML file: {error}; correct it there") from None
 
 
-def settled(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+def with_assignments(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
     """The configuration with the assignments ``key=value``, whose values are TOML or, where invalid, plain text.
 
     >>> settled({"rounds": 3}, ["problem.name=quadratic", "grid.eta=[0.1, 0.2]", "rounds=5"])

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.data import BUNDLED
-from dpfl_theory.schemas.faults import Faults, near, shown, unknown, validated
+from dpfl_theory.schemas.faults import Faults, near, shorten, unknown, validated
 from dpfl_theory.schemas.models import Model
 from dpfl_theory.sweep.algorithms import Hyper, algorithms
 from dpfl_theory.sweep.config import RUN, Common, Sobol, document
@@ -55,7 +55,7 @@ class Design:
     output: str | None = None
 
 
-def designed(config: Mapping[str, Any], what: str = "the configuration", sweep: bool = True) -> Design:
+def designed(config: Mapping[str, Any], label: str = "the configuration", sweep: bool = True) -> Design:
     """The design of a configuration; without ``sweep`` it has a single cell.
 
     Raises InputError with one sentence for each fault.
@@ -69,18 +69,18 @@ def designed(config: Mapping[str, Any], what: str = "the configuration", sweep: 
     for key in config:
         if key not in known:
             hint = "that is for dpfl-theory sweep" if key in _DESIGNS else near(key, known)
-            faults.add(f"{key} is {shown(config[key])}: there is no such key; {hint}")
+            faults.add(f"{key} is {shorten(config[key])}: there is no such key; {hint}")
     problem_tables = _tables(config, "problem", sweep, faults)
     algorithm_tables = _tables(config, "algorithm", sweep, faults)
     run = {key: config[key] for key in RUN if key in config}
     axes = _axes(config, faults) if sweep else [[{}]]
     output = config.get("output") if sweep else None
     if output is not None and not isinstance(output, str):
-        faults.add(f"output is {shown(output)}: it is not a text; give a file's name in quotes")
+        faults.add(f"output is {shorten(output)}: it is not a text; give a file's name in quotes")
     maker = _Maker(faults, _origins(config))
     total = len(problem_tables) * len(algorithm_tables) * math.prod(map(len, axes))
     if total > MOST_CELLS:
-        raise InputError(f"{what} makes {total} cells: at most {MOST_CELLS} are allowed; give fewer values")
+        raise InputError(f"{label} makes {total} cells: at most {MOST_CELLS} are allowed; give fewer values")
     names = list(dict.fromkeys(name for axis in axes for row in axis for name in row))
     cells: dict[str, Cell] = {}
     for problem, algorithm in itertools.product(problem_tables, algorithm_tables):
@@ -91,7 +91,7 @@ def designed(config: Mapping[str, Any], what: str = "the configuration", sweep: 
                 cells.setdefault(json.dumps(cell.document(), sort_keys=True), cell)
     for name in names:
         maker.used(name)
-    faults.end(what)
+    faults.end(label)
     return Design(list(cells.values()), names, dict(config), output)
 
 
@@ -109,7 +109,7 @@ def _tables(config: Mapping[str, Any], key: str, sweep: bool, faults: Faults) ->
     for i, table in enumerate(tables):
         if not isinstance(table, Mapping):
             where = f"{key}[{i}]" if len(tables) > 1 else key
-            faults.add(f"{where} is {shown(table)}: it is not a table; give keys and values")
+            faults.add(f"{where} is {shorten(table)}: it is not a table; give keys and values")
     return [dict(table) for table in tables if isinstance(table, Mapping)]
 
 
@@ -118,16 +118,16 @@ def _axes(config: Mapping[str, Any], faults: Faults) -> list[list[Table]]:
     found: list[list[Table]] = []
     grid = config.get("grid", {})
     if not isinstance(grid, Mapping):
-        faults.add(f"grid is {shown(grid)}: it is not a table; give keys and lists of values")
+        faults.add(f"grid is {shorten(grid)}: it is not a table; give keys and lists of values")
         grid = {}
     for key, values in _flat(grid):
         if not isinstance(values, list) or not values:
-            faults.add(f"grid.{key} is {shown(values)}: it is not a list of values; put them in brackets")
+            faults.add(f"grid.{key} is {shorten(values)}: it is not a list of values; put them in brackets")
         else:
             found.append([{key: value} for value in values])
     rows = config.get("list", [])
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-        faults.add(f"list is {shown(rows)}: it is not a list of tables; write [[list]] above each")
+        faults.add(f"list is {shorten(rows)}: it is not a list of tables; write [[list]] above each")
     elif rows:
         found.append([dict(_flat(row)) for row in rows])
     if "sobol" in config:
@@ -242,7 +242,7 @@ class _Maker:
             hint = near(name, {*keys, *RUN, *tables})
             where = self.origins.get(name, name)
             self.faults.add(
-                f"{where} is {shown(self.refused[name])}: no algorithm of this sweep has such a key; {hint}"
+                f"{where} is {shorten(self.refused[name])}: no algorithm of this sweep has such a key; {hint}"
             )
 
     def kinds(self) -> list[type[Hyper]]:
@@ -269,7 +269,7 @@ class _Maker:
         if data is not None and data not in BUNDLED and not Path(data).is_file():
             sets = ", ".join(BUNDLED)
             self.faults.add(
-                f"problem.data is {shown(data)}: there is no such file; check the path, or give one of {sets}"
+                f"problem.data is {shorten(data)}: there is no such file; check the path, or give one of {sets}"
             )
 
     def _common(self, table: Table, named: Mapping[str, str]) -> Any:

@@ -1,9 +1,9 @@
 """Cost estimate of a sweep: a model of its floating-point operations, and a short timing of one operation here.
 
-A round of a block of lanes does the clients' local steps, evaluates f, and draws noise. A local step is two products
-with the records, or two with the eigenbases of quadratics. One block of each group of cells is timed, for some rounds
-and for a few times as many. A group is not timed where there are many, or where its rounds take seconds. Its operations
-then cost as much as those of other groups.
+A round of a block of replicates does the clients' local steps, evaluates f, and draws noise. A local step is two
+products with the records, or two with the eigenbases of quadratics. One block of each group of cells is timed, for some
+rounds and for a few times as many. A group is not timed where there are many, or where its rounds take seconds. Its
+operations then cost as much as those of other groups.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _START_SECONDS = 5.0
 _BASE_BYTES = 350e6
 """Memory of a process before its first cell [bytes]."""
 _ARRAYS = 8
-"""Maximum number of arrays (clients, lanes, d) that a round holds at the same time."""
+"""Maximum number of arrays (clients, replicates, d) that a round holds at the same time."""
 _NOISY_STEPS = ("dp-fedavg-record", "dp-sgd-record", "dp-scaffold")
 
 
@@ -55,7 +55,7 @@ class Estimate:
 
 
 def _round(problem: Problem, cell: Cell) -> float:
-    """The operations of one round of one lane."""
+    """The operations of one round of one replicate."""
     n, d = problem.n, problem.d
     data: Any = getattr(problem, "data", None)
     if data is None:
@@ -65,7 +65,7 @@ def _round(problem: Problem, cell: Cell) -> float:
     else:
         entries = data.x.nnz if data.sparse else data.x.shape[0] * data.x.shape[1]
         phase, value = (4.0 * entries + 20.0 * len(data.y)) * data.classes, 2.0 * entries * data.classes
-        steps = float(max((getattr(cell.algorithm, letter, 1) for letter in ("E", "Q", "K")), default=1))
+        steps = float(max((getattr(cell.algorithm, parameter, 1) for parameter in ("E", "Q", "K")), default=1))
     draws = float(d)
     if cell.algorithm.name in _NOISY_STEPS:
         draws = n * d * steps
@@ -87,14 +87,16 @@ def _timed(pack: Pack, problem: Problem) -> _Timing | None:
     """The timing of a pack's first block; None where one of its rounds takes too long."""
     cell = pack.cells[0]
     width = width_of(problem)
-    lanes = width if not cell.algorithm.among else min(width, cell.common.lanes)
-    rounds, flops = cell.common.rounds, lanes * _round(problem, cell)
+    replicates = width if not cell.algorithm.among else min(width, cell.common.replicates)
+    rounds, flops = cell.common.rounds, replicates * _round(problem, cell)
     most = int(_TIMED_FLOPS / flops)
     if not most:
         return None
 
     def seconds(count: int) -> float:
-        common = cell.common.model_copy(update={"rounds": count, "lanes": lanes, "series": False, "statements": []})
+        common = cell.common.model_copy(
+            update={"rounds": count, "replicates": replicates, "series": False, "statements": []}
+        )
         one = Pack((replace(cell, common=common),))
         begun = time.perf_counter()
         one()
@@ -137,12 +139,12 @@ def estimate(packs: Sequence[Pack], jobs: int) -> Estimate:
     begins = making + sum(t.first for t in timed.values())
     seconds, flops, most = 0.0, 0.0, 0.0
     for pack, problem, group in zip(packs, problems, groups):
-        lanes = len(blocks_of(pack.cells, width_of(problem))[1])
+        replicates = len(blocks_of(pack.cells, width_of(problem))[1])
         cell = pack.cells[0]
-        own = lanes * cell.common.rounds * _round(problem, cell)
+        own = replicates * cell.common.rounds * _round(problem, cell)
         flops += own
         seconds += timed[group].block * own / timed[group].flops if group in timed else per_flop * own
-        most = max(most, _bytes(pack, problem, lanes))
+        most = max(most, _bytes(pack, problem, replicates))
     shared = begins + seconds / min(jobs, max(1, len(packs)))
     if jobs > 1 and len(packs) > 1:
         shared += _START_SECONDS
@@ -150,13 +152,13 @@ def estimate(packs: Sequence[Pack], jobs: int) -> Estimate:
     return Estimate(cells, len(packs), flops, shared, jobs * (_BASE_BYTES + most), jobs)
 
 
-def _bytes(pack: Pack, problem: Problem, lanes: int) -> float:
+def _bytes(pack: Pack, problem: Problem, replicates: int) -> float:
     """Memory of a pack besides its process: records, one block's arrays, and the series of its observables."""
     data: Any = getattr(problem, "data", None)
     records = 0.0 if data is None else float(data.x.data.nbytes if data.sparse else data.x.nbytes)
     logits = 0 if data is None else int(np.max(np.diff(data.offsets))) * data.classes
-    width = min(width_of(problem), lanes)
-    series = lanes * pack.cells[0].common.rounds * max(1, len(pack.cells[0].common.observe))
+    width = min(width_of(problem), replicates)
+    series = replicates * pack.cells[0].common.rounds * max(1, len(pack.cells[0].common.observe))
     return 3 * records + 8.0 * (width * (_ARRAYS * problem.n * problem.d + 2 * logits) + series)
 
 

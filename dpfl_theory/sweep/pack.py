@@ -1,9 +1,10 @@
-"""Packs: cells that differ only in hyper-parameters and seeds, run as lanes of one call of the kernels.
+"""Packs: cells that differ only in hyper-parameters and seeds, run as replicates of one call of the kernels.
 
-The noise of a lane is addressed by the seed of its cell and its number within the cell. Every block has the same number
-of lanes; the last one is filled up with copies. Each matrix product then has the same shape for any packing, and a row
-of it does not depend on the others. So a cell's numbers are the same, bit for bit, for any packing and any number of
-processes. Where clients are sampled, a product may cover only some lanes, and each cell has its own blocks.
+The noise of a replicate is addressed by the seed of its cell and its number within the cell. Every block has the same
+number of replicates; the last one is filled up with copies. Each matrix product then has the same shape for any
+packing, and a row of it does not depend on the others. So a cell's numbers are the same, bit for bit, for any packing
+and any number of processes. Where clients are sampled, a product may cover only some replicates, and each cell has its
+own blocks.
 """
 
 from __future__ import annotations
@@ -21,37 +22,37 @@ import numpy as np
 from dpfl_theory import statements
 from dpfl_theory.algorithms import Run, simulate
 from dpfl_theory.algorithms.divergence import NEVER
-from dpfl_theory.algorithms.divergence import told as told_divergence
+from dpfl_theory.algorithms.divergence import divergence_text as told_divergence
 from dpfl_theory.algorithms.simulate import standard_error
-from dpfl_theory.errors import DpflError, InputError, told
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.errors import DpflError, InputError, format_error
+from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.processes import one_thread
 from dpfl_theory.sweep import bounds
 from dpfl_theory.sweep.config import document
 from dpfl_theory.sweep.design import Cell
-from dpfl_theory.sweep.problems import made
+from dpfl_theory.sweep.problems import build_problem
 from dpfl_theory.timeout import limited
 
 __all__ = ["WIDEST", "Pack", "blocks_of", "check", "group_of", "packed", "problem_of", "width_of"]
 
 WIDEST = 32
-"""Lanes of a block: a multiple of the block sizes of every BLAS, and enough for an efficient round."""
+"""Replicates of a block: a multiple of the block sizes of every BLAS, and enough for an efficient round."""
 MOST_KEPT = 2**27
 """Maximum number of values in a cell's series: a gigabyte."""
-MOST_LANES = 10**6
-"""Maximum number of lanes of a cell; further ones need cells with another seed."""
+MOST_REPLICATES = 10**6
+"""Maximum number of replicates of a cell; further ones need cells with another seed."""
 Row = dict[str, Any]
 
 
 @lru_cache(maxsize=4)
 def problem_of(table: str) -> Problem:
     """The problem of a table in JSON."""
-    return made(json.loads(table))
+    return build_problem(json.loads(table))
 
 
 def width_of(problem: Problem) -> int:
-    """Lanes of a block, which depend only on the problem."""
+    """Replicates of a block, which depend only on the problem."""
     return WIDEST if problem.n * problem.d <= 2**16 else WIDEST // 2
 
 
@@ -65,13 +66,13 @@ class Pack:
     def __call__(self) -> list[str]:
         """The rows of the cells, as JSON. A failed cell gives a row with the cause and does not affect others."""
         try:
-            return self.raising()
+            return self.run_raising()
         except Exception as error:
             if len(self.cells) > 1:
                 return [row for cell in self.cells for row in Pack((cell,), self.limit)()]
             return [json.dumps(_failed(self.cells[0], _cause(error)))]
 
-    def raising(self, progress: Callable[[float], None] | None = None) -> list[str]:
+    def run_raising(self, progress: Callable[[float], None] | None = None) -> list[str]:
         """The same, but errors are raised. progress: called with the finished share, unless a time limit requires a
         separate process."""
         return self._run(progress) if self.limit is None else limited(self._run, self.limit)
@@ -82,63 +83,63 @@ class Pack:
 
 
 def _cause(error: BaseException) -> str:
-    return str(error) if isinstance(error, DpflError) else told(error)
+    return str(error) if isinstance(error, DpflError) else format_error(error)
 
 
 def group_of(cell: Cell) -> str:
     """The common data of cells that may share a pack."""
     model, common = cell.algorithm, document(cell.common)
     shared = {name: getattr(model, name) for name in (*model.shared, "cohort", "sampling") if hasattr(model, name)}
-    less = {key: value for key, value in common.items() if key not in ("seed", "lanes", "privacy")}
+    less = {key: value for key, value in common.items() if key not in ("seed", "replicates", "privacy")}
     less["privacy"] = {key: value for key, value in common["privacy"].items() if key != "epsilon"}
     silent = model.silent(cell.common.privacy)
     return json.dumps([cell.problem, model.name, shared, silent, less], sort_keys=True)
 
 
-def packed(cells: Sequence[Cell], most: int, limit: float | None = None) -> list[Pack]:
-    """Divide the cells into packs of at most ``most`` cells, in their order within a group."""
+def packed(cells: Sequence[Cell], maximum: int, limit: float | None = None) -> list[Pack]:
+    """Divide the cells into packs of at most ``maximum`` cells, in their order within a group."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(group_of(cell), []).append(cell)
     return [
-        Pack(tuple(group[first : first + most]), limit)
+        Pack(tuple(group[first : first + maximum]), limit)
         for group in groups.values()
-        for first in range(0, len(group), most)
+        for first in range(0, len(group), maximum)
     ]
 
 
-def blocks_of(cells: Sequence[Cell], width: int) -> tuple[list[Lanes], list[int]]:
-    """The blocks of a pack, and for each of its lanes the number of its cell."""
-    lanes: list[list[tuple[int, int, int]]] = []  # of each block: cell, seed, number
-    own = [[(i, c.common.seed, k) for k in range(c.common.lanes)] for i, c in enumerate(cells)]
+def blocks_of(cells: Sequence[Cell], width: int) -> tuple[list[Replicates], list[int]]:
+    """The blocks of a pack, and for each of its replicates the number of its cell."""
+    replicates: list[list[tuple[int, int, int]]] = []  # of each block: cell, seed, number
+    own = [[(i, c.common.seed, k) for k in range(c.common.replicates)] for i, c in enumerate(cells)]
     if cells[0].algorithm.among:
-        lanes = [cell[first : first + width] for cell in own for first in range(0, len(cell), width)]
+        replicates = [cell[first : first + width] for cell in own for first in range(0, len(cell), width)]
     else:
         every = list(itertools.chain.from_iterable(own))
-        lanes = [every[first : first + width] for first in range(0, len(every), width)]
-        lanes[-1] += [lanes[-1][0]] * (width - len(lanes[-1]))
-    return [_batch(block) for block in lanes], [i for block in lanes for i, _, _ in block]
+        replicates = [every[first : first + width] for first in range(0, len(every), width)]
+        replicates[-1] += [replicates[-1][0]] * (width - len(replicates[-1]))
+    return [_batch(block) for block in replicates], [i for block in replicates for i, _, _ in block]
 
 
-def _batch(block: Sequence[tuple[int, int, int]]) -> Lanes:
-    """Group lanes into batches of consecutive ones."""
-    parts: list[Lanes] = []
+def _batch(block: Sequence[tuple[int, int, int]]) -> Replicates:
+    """Group replicates into batches of consecutive ones."""
+    parts: list[Replicates] = []
     for _, seed, number in block:
         last = parts[-1] if parts else None
         if last is not None and (last.seed, last.first + last.count) == (seed, number):
-            parts[-1] = Lanes(seed, last.first, last.count + 1)
+            parts[-1] = Replicates(seed, last.first, last.count + 1)
         else:
-            parts.append(Lanes(seed, number, 1))
-    return Lanes.of(parts)
+            parts.append(Replicates(seed, number, 1))
+    return Replicates.concatenate(parts)
 
 
 def check(cell: Cell) -> None:
     """Raise InputError for a cell that exceeds the memory of any machine."""
     common = cell.common
-    if common.lanes > MOST_LANES:
+    if common.replicates > MOST_REPLICATES:
         more = "give the others to cells with another seed"
-        raise InputError(f"lanes is {common.lanes}: a cell has at most {MOST_LANES}; {more}")
-    kept = common.rounds // common.every * common.lanes * len(common.observe)
+        raise InputError(f"replicates is {common.replicates}: a cell has at most {MOST_REPLICATES}; {more}")
+    kept = common.rounds // common.every * common.replicates * len(common.observe)
     if common.series and kept > MOST_KEPT:
         raise InputError(f"series has {kept} numbers: a cell has at most {MOST_KEPT}; give a larger interval, every")
 
@@ -149,13 +150,13 @@ def _rows(cells: Sequence[Cell], progress: Callable[[float], None] | None = None
     first = cells[0]
     common, model = first.common, first.algorithm
     problem = problem_of(json.dumps(first.problem, sort_keys=True))
-    letters = [cell.algorithm.resolved(problem, common.rounds, cell.common.privacy) for cell in cells]
+    parameters = [cell.algorithm.resolved(problem, common.rounds, cell.common.privacy) for cell in cells]
     blocks, owner = blocks_of(cells, width_of(problem))
-    by_lane: dict[str, Any] = {
-        name: value if name in model.shared else np.array([letters[i][name] for i in owner], dtype=np.float64)
-        for name, value in letters[0].items()
+    by_replicate: dict[str, Any] = {
+        name: value if name in model.shared else np.array([parameters[i][name] for i in owner], dtype=np.float64)
+        for name, value in parameters[0].items()
     }
-    algorithm = model.build(problem, common.rounds, common.privacy, by_lane)
+    algorithm = model.build(problem, common.rounds, common.privacy, by_replicate)
     spoken = [id_ for id_ in common.statements if id_ in bounds.spoken_of(model.name)]
     observe = list(dict.fromkeys([*common.observe, *bounds.observed_by(spoken)]))
     least = any(e.when == "least" for id_ in spoken for e in statements.get(id_).expectations)
@@ -174,30 +175,35 @@ def _rows(cells: Sequence[Cell], progress: Callable[[float], None] | None = None
     rows = []
     begin = 0
     for i, cell in enumerate(cells):
-        own = slice(begin, begin + cell.common.lanes)
+        own = slice(begin, begin + cell.common.replicates)
         begin = own.stop
-        rows.append(_row(cell, problem, letters[i], run, own, spoken))
+        rows.append(_row(cell, problem, parameters[i], run, own, spoken))
     return rows
 
 
 def _failed(cell: Cell, cause: str) -> Row:
-    return {**_told(cell), "status": "failed", "cause": cause}
+    return {**_row_of(cell), "status": "failed", "cause": cause}
 
 
-def _told(cell: Cell) -> Row:
+def _row_of(cell: Cell) -> Row:
     """The part of a cell's row that is known before the run."""
     common = cell.common
     told: Row = {"problem": cell.problem.get("name") or cell.problem["data"], "algorithm": cell.algorithm.name}
-    told |= {"rounds": common.rounds, "lanes": common.lanes, "seed": common.seed, "delta": common.privacy.delta}
+    told |= {
+        "rounds": common.rounds,
+        "replicates": common.replicates,
+        "seed": common.seed,
+        "delta": common.privacy.delta,
+    }
     return told | {key: value for key, value in cell.varied.items() if not key.endswith(".name")}
 
 
 def _row(
-    cell: Cell, problem: Problem, letters: Mapping[str, float], run: Run, own: slice, spoken: Sequence[str]
+    cell: Cell, problem: Problem, parameters: Mapping[str, float], run: Run, own: slice, spoken: Sequence[str]
 ) -> Row:
     common = cell.common
-    certified = cell.algorithm.certified(problem, common.rounds, common.privacy, letters)
-    row: Row = {**_told(cell), **letters, "status": "done", "cause": ""}
+    certified = cell.algorithm.certified(problem, common.rounds, common.privacy, parameters)
+    row: Row = {**_row_of(cell), **parameters, "status": "done", "cause": ""}
     row |= {"epsilon": certified.epsilon, "privacy": certified.text}
     for name in common.observe:
         stream = run[name]
@@ -206,14 +212,14 @@ def _row(
     if cause := _lost(run, common.observe, own):
         row |= {"status": "failed", "cause": cause}
     for id_ in spoken:
-        row |= bounds.bound_of(id_, problem, cell.algorithm, letters, run, own).row(id_)
+        row |= bounds.bound_of(id_, problem, cell.algorithm, parameters, run, own).row(id_)
     if common.series:
         row["series"] = {name: _series(run[name].every_round[:, own]) for name in common.observe}
     return row
 
 
 def _mean(values: Any) -> tuple[float, float | None]:
-    """Mean and standard error; None as the error of a single lane."""
+    """Mean and standard error; None as the error of a single replicate."""
     return float(values.mean()), standard_error(values)
 
 
@@ -225,8 +231,8 @@ def _series(values: Any) -> dict[str, list[float]]:
 def _lost(run: Run, names: Sequence[str], own: slice) -> str:
     """The cause of a failed run, empty for none.
 
-    It says in how many lanes the server's vector became infinite, and after which round first. Otherwise it names the
-    observables that are not finite.
+    It says in how many replicates the server's vector became infinite, and after which round first. Otherwise it names
+    the observables that are not finite.
     """
     if (run.diverged[own] != NEVER).any():
         return told_divergence(run.diverged[own])

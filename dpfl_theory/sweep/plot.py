@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dpfl_theory.sweep.table import Table
 
-__all__ = ["assigned", "drawn"]
+__all__ = ["assigned", "draw"]
 
 _WORDS = ("logx", "logy", "linx", "liny")
 _MARKERS = "osD^vP*"
@@ -41,7 +41,7 @@ def assigned(words: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def drawn(table: Table, x: str, y: str, hue: str | None = None, scales: Sequence[str] = ()) -> Figure:
+def draw(table: Table, x: str, y: str, hue: str | None = None, scales: Sequence[str] = ()) -> Figure:
     """Plot means over the cells at each x with two standard errors, and the statements' bounds on y as dashed lines.
 
     A bound is drawn where its hypotheses are met. Errors are those over the replicates. Where several cells share x and
@@ -63,7 +63,7 @@ def drawn(table: Table, x: str, y: str, hue: str | None = None, scales: Sequence
     if len(values) > _MOST_CURVES:
         raise InputError(f"hue={hue} has {len(values)} values: give a column with at most {_MOST_CURVES}")
     fig, ax = style.figure(width=6.0, height=4.2)
-    with style.look():
+    with style.figure_style():
         for i, value in enumerate(values):
             own = [row for row in rows if hue is None or row.get(hue) == value]
             colour = style.PALETTE[i % len(style.PALETTE)]

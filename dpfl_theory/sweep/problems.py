@@ -17,9 +17,9 @@ from pydantic import create_model
 from dpfl_theory.problems import families, make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import BUNDLED
-from dpfl_theory.schemas.models import Count, Model, NonNegative, Positive, told
+from dpfl_theory.schemas.models import Count, Model, NonNegative, Positive, described_field
 
-__all__ = ["DATA", "Data", "fingerprint", "made", "problems"]
+__all__ = ["DATA", "Data", "build_problem", "fingerprint", "problems"]
 
 DATA = "data"
 """The name of a problem that is made from data."""
@@ -28,16 +28,18 @@ DATA = "data"
 class Data(Model):
     """The user's own data, or a bundled set: logistic regression for two classes, softmax regression for more."""
 
-    data: str = told("a CSV, Parquet, NPZ, LIBSVM or IDX file, or a bundled set's name")
-    clients: Count | None = told("clients among whom records without a client are divided; 10 without it", None)
-    ridge: NonNegative = told("ridge [F/X^2]", 0.0)
-    partition: Literal["iid", "shards", "similarity"] | None = told(
+    data: str = described_field("a CSV, Parquet, NPZ, LIBSVM or IDX file, or a bundled set's name")
+    clients: Count | None = described_field(
+        "clients among whom records without a client are divided; 10 without it", None
+    )
+    ridge: NonNegative = described_field("ridge [F/X^2]", 0.0)
+    partition: Literal["iid", "shards", "similarity"] | None = described_field(
         "partition of the records among clients; by default the file's clients", None
     )
-    features: Count | None = told("principal components; all without it", None)
-    row_norm: Positive | None = told("largest norm of a record", None)
-    label: str | None = told("the column of labels", None)
-    client: str | None = told("the column of clients", None)
+    features: Count | None = described_field("principal components; all without it", None)
+    row_norm: Positive | None = described_field("largest norm of a record", None)
+    label: str | None = described_field("the column of labels", None)
+    client: str | None = described_field("the column of clients", None)
 
 
 @cache
@@ -61,7 +63,7 @@ def _model(name: str, constructor: Callable[..., Problem]) -> type[Model]:
     return create_model(title, __base__=Model, __doc__=first, **fields)
 
 
-def made(table: Mapping[str, Any]) -> Problem:
+def build_problem(table: Mapping[str, Any]) -> Problem:
     """The problem of a table.
 
     >>> made({"name": "quadratic", "clients": 3}).n
@@ -69,10 +71,10 @@ def made(table: Mapping[str, Any]) -> Problem:
     """
     if "name" in table:
         return make(table["name"], **{key: value for key, value in table.items() if key != "name"})
-    from dpfl_theory.recommend.data import Source
+    from dpfl_theory.recommend.data import DataSource
 
     rest = {key: value for key, value in table.items() if key != "clients"}
-    return Source(**rest).problem(table.get("clients"))
+    return DataSource(**rest).problem(table.get("clients"))
 
 
 def fingerprint(table: Mapping[str, Any]) -> dict[str, Any]:

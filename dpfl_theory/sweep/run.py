@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeGuard
 
 from dpfl_theory import __version__
 from dpfl_theory.checks.sources import sources
-from dpfl_theory.console import Progress, as_options, say, time_left
+from dpfl_theory.console import Progress, as_options, print_message, time_left
 from dpfl_theory.errors import InputError
 from dpfl_theory.processes import several, spread
 from dpfl_theory.store import Slot, Store, canonical, key, reused
@@ -24,21 +24,21 @@ from dpfl_theory.sweep.pack import WIDEST, Pack, packed
 from dpfl_theory.sweep.problems import fingerprint
 from dpfl_theory.sweep.table import Table
 
-__all__ = ["KIND", "Over", "parts_of", "planned", "run", "single", "usual_pack", "versions", "worth"]
+__all__ = ["KIND", "Executor", "needs_processes", "parts_of", "planned", "run", "single", "usual_pack", "versions"]
 
 KIND = "cell"
-_LANES = 512
-"""The default number of lanes of a pack."""
+_REPLICATES = 512
+"""The default number of replicates of a pack."""
 _ROUNDS = 2 * 10**6
-"""The default number of rounds of all lanes of a pack."""
+"""The default number of rounds of all replicates of a pack."""
 _SMALL = 10**6
-"""Rounds of all lanes that take about a second."""
+"""Rounds of all replicates that take about a second."""
 _RESTS_ON = ("dpfl_theory.sweep.pack",)
 """The module that runs cells; results depend on it and all its imports."""
 _DEPENDENCIES = ("numpy", "scipy", "numba", "dp-accounting")
 
 
-class Over(Protocol):
+class Executor(Protocol):
     """A function that runs pieces of work: `dpfl_theory.processes.spread`, or one that does the same elsewhere."""
 
     def __call__(
@@ -92,23 +92,25 @@ def _slot(store: Store, cell: Cell, parts: Mapping[str, Any]) -> Slot:
 def usual_pack(cells: Sequence[Cell], jobs: int) -> int:
     """The default number of cells in a pack.
 
-    They fill at least one block. Beyond that a pack has about `_LANES` lanes and takes seconds. Each process gets
-    several packs, so that cells are finished and stored from time to time.
+    They fill at least one block. Beyond that a pack has about `_REPLICATES` replicates and takes seconds. Each process
+    gets several packs, so that cells are finished and stored from time to time.
     """
-    lanes = max((cell.common.lanes for cell in cells), default=1)
+    replicates = max((cell.common.replicates for cell in cells), default=1)
     rounds = max((cell.common.rounds for cell in cells), default=1)
-    fill = -(-WIDEST // lanes)
-    return max(fill, min(_LANES // lanes, _ROUNDS // (lanes * rounds), math.ceil(len(cells) / (8 * jobs))))
+    fill = -(-WIDEST // replicates)
+    return max(
+        fill, min(_REPLICATES // replicates, _ROUNDS // (replicates * rounds), math.ceil(len(cells) / (8 * jobs)))
+    )
 
 
-def worth(cells: Sequence[Cell]) -> bool:
+def needs_processes(cells: Sequence[Cell]) -> bool:
     """Whether the work is worth more than one process, each of which takes seconds to start."""
-    return sum(cell.common.lanes * cell.common.rounds for cell in cells) > _SMALL
+    return sum(cell.common.replicates * cell.common.rounds for cell in cells) > _SMALL
 
 
-def planned(config: Mapping[str, Any], what: str = "the configuration", sweep: bool = True) -> Design:
+def planned(config: Mapping[str, Any], label: str = "the configuration", sweep: bool = True) -> Design:
     """The design of a configuration, with its statements checked against its algorithms."""
-    design = designed(config, what, sweep)
+    design = designed(config, label, sweep)
     names = list(dict.fromkeys(cell.algorithm.name for cell in design.cells))
     told = {
         why
@@ -117,7 +119,7 @@ def planned(config: Mapping[str, Any], what: str = "the configuration", sweep: b
         if (why := bounds.refusal(id_, names, cell.common.every)) is not None
     }
     if told:
-        raise InputError(f"{what}: {'; '.join(sorted(told))}")
+        raise InputError(f"{label}: {'; '.join(sorted(told))}")
     return design
 
 
@@ -129,7 +131,7 @@ def run(
     limit: float | None = None,
     store: Store | None = None,
     resume: bool = False,
-    over: Over | None = None,
+    over: Executor | None = None,
     progress: Progress | None = None,
 ) -> Table:
     """Run a design and return its table, with rows in the order of the cells.
@@ -143,7 +145,7 @@ def run(
     slots = {} if store is None else {k: _slot(store, c, own) for k, c, own in zip(keys, design.cells, parts)}
     rows = {k: text for k, slot in slots.items() if resume and _whole(text := slot.take())}
     if rows and store is not None:
-        say(as_options(reused(store, sum(k in rows for k in keys), len(keys), "cells")))
+        print_message(as_options(reused(store, sum(k in rows for k in keys), len(keys), "cells")))
     left = [cell for cell, k in zip(design.cells, keys) if k not in rows]
     of_cell = {id(cell): k for cell, k in zip(design.cells, keys)}
     packs = packed(left, pack or usual_pack(left, jobs), limit)
@@ -154,14 +156,14 @@ def run(
         rows.update(own)
         if store is not None:
             lasting = {k: text for k, text in own.items() if json.loads(text)["status"] == "done" or not _passing(text)}
-            store.tell(keep_all([(slots[k], text) for k, text in lasting.items()]))
+            store.report_problem(keep_all([(slots[k], text) for k, text in lasting.items()]))
         tally.done(piece)
 
     try:
         (over or (spread if several(jobs, len(packs)) else here))(packs, jobs, done=done, waiting=tally.waiting)
     except BaseException:
         kept = f" and stored: the same command continues with the other {len(keys) - len(rows)}"
-        say(f"{len(rows)} of {len(keys)} cells are finished{'' if store is None else kept}")
+        print_message(f"{len(rows)} of {len(keys)} cells are finished{'' if store is None else kept}")
         raise
     table = [{"cell": i, **json.loads(rows[k])} for i, k in enumerate(keys)]
     every = design.cells[0].common.every if design.cells else 1
@@ -195,7 +197,7 @@ class _Tally:
     """Report of the progress of the cells, and of the time left at the rate so far."""
 
     def __init__(self, packs: Sequence[Pack], progress: Progress | None) -> None:
-        self.cost = [sum(c.common.lanes * c.common.rounds for c in pack.cells) for pack in packs]
+        self.cost = [sum(c.common.replicates * c.common.rounds for c in pack.cells) for pack in packs]
         self.cells = [len(pack.cells) for pack in packs]
         self.progress = progress
         self.ended = self.finished = 0
@@ -205,13 +207,13 @@ class _Tally:
         """Note that a pack has finished."""
         self.ended += self.cost[piece]
         self.finished += self.cells[piece]
-        self.tell()
+        self.report()
 
-    def waiting(self, left: Sequence[int]) -> None:
+    def waiting(self, remaining: Sequence[int]) -> None:
         """Report while some packs are unfinished."""
-        self.tell()
+        self.report()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Report the progress."""
         if self.progress is None or not self.cost:
             return
@@ -225,7 +227,7 @@ def single(design: Design, limit: float | None = None, progress: Callable[[float
     the finished share, if there is no limit."""
     (cell,) = design.cells
     cell = replace(cell, common=cell.common.model_copy(update={"series": True}))
-    (text,) = Pack((cell,), limit).raising(progress)
+    (text,) = Pack((cell,), limit).run_raising(progress)
     metadata = {"configuration": design.config, "versions": versions(), "every": cell.common.every}
     metadata["seeds"] = [cell.common.seed]
     return Table([{"cell": 0, **json.loads(text)}], metadata)

@@ -49,12 +49,12 @@ class Table(Tabular):
         return [{name: row.get(name) for name in self.columns} for row in self.rows]
 
     def plot(self, x: str = "", y: str = "suboptimality", hue: str | None = None) -> Figure:
-        """Plot means over the cells at each x (`dpfl_theory.sweep.plot.drawn`). x: a column; by default the first
+        """Plot means over the cells at each x (`dpfl_theory.sweep.plot.draw`). x: a column; by default the first
         hyper-parameter that varies. Raises InputError for a column that does not exist."""
-        from dpfl_theory.sweep.plot import drawn
+        from dpfl_theory.sweep.plot import draw
 
         varied = [name for name in self.columns if name not in _FIRST and len(set(map(str, self.column(name)))) > 1]
-        return drawn(self, x or next(iter(varied), "cell"), y, hue)
+        return draw(self, x or next(iter(varied), "cell"), y, hue)
 
     def column(self, name: str) -> list[Any]:
         """A column's values, None where a row has none."""

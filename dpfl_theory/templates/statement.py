@@ -20,7 +20,7 @@ from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
 
 # 1. The symbols: name, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.  <-
-LETTERS = (
+SYMBOLS = (
     Symbol("K", "rounds", (0, 0), "integer"),
     Symbol("d", "dimension", (0, 0), "integer"),
     Symbol("L", "smoothness", (1, -2)),
@@ -66,7 +66,7 @@ THEOREM = Statement(
     title="Gradient descent with Gaussian noise",  # <-
     source=Source("mine", "notebook, page 1"),  # <-
     text="With eta <= 1/L, the point of a uniformly random round satisfies the bound.",  # <-
-    symbols=LETTERS,
+    symbols=SYMBOLS,
     expectations=(GAP,),
     assumptions=(Assumption("eta <= 1/L", short_step),),  # <-
     sides=sides,

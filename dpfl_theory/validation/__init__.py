@@ -9,7 +9,7 @@ one core) and two functions:
   None). Its key ``configuration`` says what was run; ``claims`` is a list of mappings with ``claim`` (the printed
   sentence as a predicate), ``verdict`` (one of `CLAIM_VERDICTS`), ``paper`` and ``measured`` (what each says). A claim
   may record under ``expected`` its known verdict; another verdict then makes the exit code 1. Give a claim to
-  `elsewhere` where data, metric or range are not the paper's, and to `ours` where the paper does not state it.
+  `elsewhere` where data, metric or range are not the paper's, and to `as_question` where the paper does not state it.
 * ``draw(data) -> dict[str, Figure]``: figures only from that data, as read back from the file. The key ``""`` denotes
   the file ``<name>.png``, any other key ``<name>-<key>.png``.
 
@@ -27,8 +27,8 @@ A script ends with ``if __name__ == "__main__": raise SystemExit(main(__file__))
 """
 
 from dpfl_theory.validation.batch import main, validate
-from dpfl_theory.validation.claims import ANSWERS, CLAIM_VERDICTS, counted, elsewhere, ours
-from dpfl_theory.validation.run import SCHEMA, plain, redraw, run
+from dpfl_theory.validation.claims import ANSWERS, CLAIM_VERDICTS, as_question, counted, elsewhere
+from dpfl_theory.validation.run import SCHEMA, redraw, run, to_json
 from dpfl_theory.validation.script import PROFILES, Context, Script, available, load, place_of, profile_of
 
 __all__ = [
@@ -38,16 +38,16 @@ __all__ = [
     "SCHEMA",
     "Context",
     "Script",
+    "as_question",
     "available",
     "counted",
     "elsewhere",
     "load",
     "main",
-    "ours",
     "place_of",
-    "plain",
     "profile_of",
     "redraw",
     "run",
+    "to_json",
     "validate",
 ]

@@ -10,22 +10,32 @@ from typing import Annotated, Any
 import typer
 
 from dpfl_theory.atomic_io import writable
-from dpfl_theory.console import FULL, PAPER, Progress, as_options, choice, parse_seed, run_app, say, seconds_left
+from dpfl_theory.console import (
+    FULL,
+    PAPER,
+    Progress,
+    as_options,
+    choice,
+    parse_seed,
+    print_message,
+    run_app,
+    seconds_left,
+)
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.forecast import Forecast
-from dpfl_theory.glob_patterns import alike, is_pattern
+from dpfl_theory.glob_patterns import is_pattern, match_names
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.processes import several, spread
 from dpfl_theory.store import Store, reused
-from dpfl_theory.validation.run_record import Ending, Run, attempt, exit_code, tell
+from dpfl_theory.validation.run_record import RunOptions, ScriptResult, attempt, exit_code, report
 from dpfl_theory.validation.script import Context, Script, available, folder, home, load, profile_of
 from dpfl_theory.validation.tasks import Pieces, order_of, together
 
 __all__ = ["default_jobs", "main", "run_all", "validate"]
 
 
-def run_all(scripts: Sequence[Script], how: Run, jobs: int) -> int:
+def run_all(scripts: Sequence[Script], options: RunOptions, jobs: int) -> int:
     """Run the scripts and report the results on stderr; returns the exit code.
 
     With several jobs there are that many processes with a thread each, and the longest script comes first. Scripts that
@@ -33,41 +43,43 @@ def run_all(scripts: Sequence[Script], how: Run, jobs: int) -> int:
     scripts run here, one after the other, with all available threads. A script that fails does not stop the others. The
     results are the same. Stored results are used first.
     """
-    there = how.reused(scripts)
-    endings = [_told(attempt(script, how), how) for script in there]
+    there = options.reused(scripts)
+    endings = [_announce(attempt(script, options), options) for script in there]
     left = [script for script in scripts if script not in there]
     groups = together(left)
     if several(jobs, len(groups)):
-        endings += _spread(groups, how, jobs)
+        endings += _spread(groups, options, jobs)
     else:
-        endings += [_alone(script, how) for script in left]
-    if there and how.store is not None:
-        say(as_options(reused(how.store, len(there), len(scripts), "validations")))
+        endings += [_alone(script, options) for script in left]
+    if there and options.store is not None:
+        print_message(as_options(reused(options.store, len(there), len(scripts), "validations")))
     return exit_code(endings)
 
 
-def _told(ending: Ending, how: Run) -> Ending:
-    tell(ending, how)
+def _announce(ending: ScriptResult, options: RunOptions) -> ScriptResult:
+    report(ending, options)
     return ending
 
 
-def _alone(script: Script, how: Run) -> Ending:
-    budget = script.about(how.context.profile)
-    say(f"{script.name}: {script.title} ({how.context.profile}{f', about {budget:g} s' if budget else ''})")
+def _alone(script: Script, options: RunOptions) -> ScriptResult:
+    budget = script.about(options.context.profile)
+    print_message(
+        f"{script.name}: {script.title} ({options.context.profile}{f', about {budget:g} s' if budget else ''})"
+    )
     with Progress(f"  {script.name}") as progress:
-        ending = attempt(script, replace(how, context=replace(how.context, progress=progress)))
-    return _told(ending, how)
+        ending = attempt(script, replace(options, context=replace(options.context, progress=progress)))
+    return _announce(ending, options)
 
 
-def _spread(groups: Sequence[Sequence[Script]], how: Run, jobs: int) -> list[Ending]:
-    pieces = Pieces(groups, how)
+def _spread(groups: Sequence[Sequence[Script]], options: RunOptions, jobs: int) -> list[ScriptResult]:
+    pieces = Pieces(groups, options)
     with Progress("validate") as progress:
 
-        def waiting(left: list[int]) -> None:
-            open_, ended = (sum(map(pieces.cost, numbers)) for numbers in (left, finished))
+        def waiting(remaining: list[int]) -> None:
+            open_, ended = (sum(map(pieces.cost, numbers)) for numbers in (remaining, finished))
             share = ended / max(1.0, open_ + ended + pieces.pending)
-            seconds = forecast.left(left, pieces.pending)
-            told = (None if seconds is None else seconds_left(seconds), f"waiting for {pieces.label(left[0])}")
+            seconds = forecast.remaining_seconds(remaining, pieces.pending)
+            told = (None if seconds is None else seconds_left(seconds), f"waiting for {pieces.label(remaining[0])}")
             progress(share, "; ".join(filter(None, told)))
 
         def done(piece: int, result: Any) -> list[Callable[[], Any]]:
@@ -76,7 +88,7 @@ def _spread(groups: Sequence[Sequence[Script]], how: Run, jobs: int) -> list[End
             return pieces.done(piece, result)
 
         finished, forecast = list[int](), Forecast(jobs, pieces.cost)
-        spread(pieces.begin, jobs, order_of(groups, how.context.profile), done=done, waiting=waiting)
+        spread(pieces.begin, jobs, order_of(groups, options.context.profile), done=done, waiting=waiting)
     return pieces.endings
 
 
@@ -105,7 +117,7 @@ def validate(
     scripts = [load(known[name], place) for name in chosen]
     if data is not None:
         _usable(data, names, scripts)
-    return run_all(scripts, Run(context, target, store, fresh), jobs or default_jobs(device))
+    return run_all(scripts, RunOptions(context, target, store, fresh), jobs or default_jobs(device))
 
 
 def _named(names: Sequence[str], known: Collection[str]) -> list[str]:
@@ -114,7 +126,7 @@ def _named(names: Sequence[str], known: Collection[str]) -> list[str]:
     chosen = []
     for name in names:
         own = name.replace(".", "_")
-        fitting = alike(own, known) if is_pattern(own) else [own] if own in known else []
+        fitting = match_names(own, known) if is_pattern(own) else [own] if own in known else []
         if not fitting:
             raise unknown_name("validation", name, known)
         chosen += fitting

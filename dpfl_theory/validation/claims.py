@@ -2,7 +2,7 @@
 
 A claim of the paper is judged in the paper's setting. Where a validation's data, metric or range differ, a failure
 does not refute the paper: `elsewhere` turns *not-reproduced* into *does-not-carry-over* and records the difference. A
-predicate that the paper does not state is not a claim of the paper: `ours` turns its verdict into an answer.
+predicate that the paper does not state is not a claim of the paper: `as_question` turns its verdict into an answer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["ANSWERS", "CLAIM_VERDICTS", "UNDECIDED", "counted", "elsewhere", "fault", "ours"]
+__all__ = ["ANSWERS", "CLAIM_VERDICTS", "UNDECIDED", "as_question", "counted", "elsewhere", "fault"]
 
 CLAIM_VERDICTS = ("reproduced", "not-reproduced", "does-not-carry-over", "inconclusive")
 """Verdicts on a claim of the paper."""
@@ -34,7 +34,7 @@ def elsewhere(claim: Mapping[str, Any], differs: str) -> dict[str, Any]:
     return {**_renamed(claim, _ELSEWHERE), "differs": differs}
 
 
-def ours(claim: Mapping[str, Any]) -> dict[str, Any]:
+def as_question(claim: Mapping[str, Any]) -> dict[str, Any]:
     """The predicate as a question of our own: its verdict becomes yes, no or open.
 
     >>> ours({"claim": "the cost is at most 2", "verdict": "not-reproduced"})["verdict"]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from dpfl_theory.schemas.faults import versioned
-from dpfl_theory.schemas.models import GivenWarning, Table, open_, published, told
+from dpfl_theory.schemas.models import GivenWarning, Table, described_field, published, unstable_field
 from dpfl_theory.validation.run import SCHEMA
 
 __all__ = ["ValidationDocument", "read", "schema"]
@@ -19,22 +19,22 @@ __all__ = ["ValidationDocument", "read", "schema"]
 class Claim(Table):
     """One of the paper's claims as a predicate, or a question of our own."""
 
-    claim: str = told("the claim")
-    verdict: Literal["reproduced", "not-reproduced", "does-not-carry-over", "inconclusive", "yes", "no", "open"] = told(
-        "the verdict; yes, no or open if the question is ours"
+    claim: str = described_field("the claim")
+    verdict: Literal["reproduced", "not-reproduced", "does-not-carry-over", "inconclusive", "yes", "no", "open"] = (
+        described_field("the verdict; yes, no or open if the question is ours")
     )
-    expected: str | None = told("the recorded verdict, if there is one", None)
-    ours: bool = told("whether the question is ours and not a claim of the paper", False)
-    differs: str | None = told("how data, metric or range differ from the paper's, if they do", None)
-    paper: Any = open_("the paper's claim")
-    measured: Any = open_("the measured result")
+    expected: str | None = described_field("the recorded verdict, if there is one", None)
+    ours: bool = described_field("whether the question is ours and not a claim of the paper", False)
+    differs: str | None = described_field("how data, metric or range differ from the paper's, if they do", None)
+    paper: Any = unstable_field("the paper's claim")
+    measured: Any = unstable_field("the measured result")
 
 
 class Data(Table):
     """The computed data: everything that its figures are drawn from, in addition to these keys."""
 
-    claims: list[Claim] = told("the paper's claims as predicates, and questions of our own", [])
-    configuration: dict[str, Any] = open_("the configuration of the run", {})
+    claims: list[Claim] = described_field("the paper's claims as predicates, and questions of our own", [])
+    configuration: dict[str, Any] = unstable_field("the configuration of the run", {})
 
 
 class ValidationDocument(Table):
@@ -43,17 +43,17 @@ class ValidationDocument(Table):
     model_config = ConfigDict(title=SCHEMA)
     schema_: Literal["dpfl-theory/validation/1"] = Field(alias="schema", description="the version of this schema")
     name: str = Field(pattern=r"^[A-Za-z0-9._-]+$", description="the script's name")
-    title: str = told("its title")
-    caption: str = told("the figure's caption")
-    source: dict[str, str] = told("its place in the paper")
-    command: str = told("the command that repeats it")
-    profile: Literal["standard", "full", "paper"] = told("the profile: how much was computed")
-    seed: int = told("the seed of all randomness")
-    device: str = told("the hardware it ran on")
-    versions: dict[str, str] = told("versions of Python and of the packages that affect the numbers", {})
-    seconds: float = told("the total time")
-    warnings: list[GivenWarning] = told("warnings issued while it was computed", [])
-    data: Data = told("the computed data")
+    title: str = described_field("its title")
+    caption: str = described_field("the figure's caption")
+    source: dict[str, str] = described_field("its place in the paper")
+    command: str = described_field("the command that repeats it")
+    profile: Literal["standard", "full", "paper"] = described_field("the profile: how much was computed")
+    seed: int = described_field("the seed of all randomness")
+    device: str = described_field("the hardware it ran on")
+    versions: dict[str, str] = described_field("versions of Python and of the packages that affect the numbers", {})
+    seconds: float = described_field("the total time")
+    warnings: list[GivenWarning] = described_field("warnings issued while it was computed", [])
+    data: Data = described_field("the computed data")
 
 
 def schema() -> dict[str, Any]:

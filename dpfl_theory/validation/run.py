@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.atomic_io import write
-from dpfl_theory.checks.call_cache import Given, Reuse
+from dpfl_theory.checks.call_cache import CallResult, Reuse
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 from dpfl_theory.store import Store
@@ -21,20 +21,20 @@ from dpfl_theory.validation.claims import fault
 from dpfl_theory.validation.script import Context, Script, command
 from dpfl_theory.warned import counted, recorded
 
-__all__ = ["SCHEMA", "plain", "redraw", "run", "subfolder"]
+__all__ = ["SCHEMA", "redraw", "run", "subfolder", "to_json"]
 
 SCHEMA = "dpfl-theory/validation/1"
 
 
-def plain(value: Any, where: str = "data") -> Any:
+def to_json(value: Any, where: str = "data") -> Any:
     """The value as JSON data: arrays as lists, numbers that are not finite as None. TypeError names a value of another
     type."""
     if isinstance(value, Mapping):
-        return {str(k): plain(v, f"{where}[{k!r}]") for k, v in value.items()}
+        return {str(k): to_json(v, f"{where}[{k!r}]") for k, v in value.items()}
     if hasattr(value, "tolist"):  # NumPy arrays and scalars
-        return plain(value.tolist(), where)
+        return to_json(value.tolist(), where)
     if isinstance(value, (list, tuple)):
-        return [plain(v, f"{where}[{i}]") for i, v in enumerate(value)]
+        return [to_json(v, f"{where}[{i}]") for i, v in enumerate(value)]
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -45,7 +45,7 @@ def plain(value: Any, where: str = "data") -> Any:
 def _checked(data: Any, name: str) -> dict[str, Any]:
     if not isinstance(data, Mapping):
         raise TypeError(f"compute() of {name} returned a {type(data).__name__} instead of a dict")
-    made: dict[str, Any] = plain(data)
+    made: dict[str, Any] = to_json(data)
     for claim in made.get("claims", []):
         wrong = fault(claim)
         if wrong is not None:
@@ -59,7 +59,7 @@ def run(
     output: Path,
     store: Store | None = None,
     fresh: bool = False,
-    given: Mapping[str, Given] | None = None,
+    results: Mapping[str, CallResult] | None = None,
 ) -> dict[str, Any]:
     """Run a script and write ``evidence/<name>.json`` and ``figures/<name>*.{png,svg}`` to the output folder.
 
@@ -67,8 +67,8 @@ def run(
 
     store: data and figures are taken from it unless ``fresh``, and missing ones are stored in it.
 
-    given: results of the calls of ``context.each`` that other processes computed; where it is not None, a missing one
-    raises `dpfl_theory.checks.call_cache.Wanted`.
+    results: results of the calls of ``context.each`` that other processes computed; where it is not None, a missing one
+    raises `dpfl_theory.checks.call_cache.MissingCalls`.
     """
     slot = None if store is None else data_slot(script, context, store)
     document = None if slot is None or fresh else slot.take()
@@ -77,10 +77,10 @@ def run(
             "data": None if context.data is None else fingerprint(context.data),
             "device": select(context.device).description,
         }
-        reuse = Reuse(store, fresh, mark, "point", given)
+        reuse = Reuse(store, fresh, mark, "point", results)
         document = json.loads(_text(_computed(script, replace(context, reuse=reuse))))
         if slot is not None and store is not None:
-            store.tell(slot.keep(document))
+            store.report_problem(slot.keep(document))
     figures = redraw(script, document, store, fresh)
     target = subfolder(output, "evidence") / f"{script.name}.json"
     _leave(figures, subfolder(output, "figures"), script.name)
@@ -130,14 +130,14 @@ def redraw(
     if files is None:
         files = _drawn(script, document)
         if slot is not None and store is not None:
-            store.tell(keep_figures(slot, files))
+            store.report_problem(keep_figures(slot, files))
     return files
 
 
 def _drawn(script: Script, document: Mapping[str, Any]) -> dict[str, bytes]:
     from dpfl_theory.report import style
 
-    with style.look():
+    with style.figure_style():
         drawn = script.draw(document["data"])
     files: dict[str, bytes] = {}
     for key, figure in drawn.items():

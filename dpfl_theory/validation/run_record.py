@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dpfl_theory.checks.call_cache import Given
-from dpfl_theory.console import as_options, say
-from dpfl_theory.errors import DpflError, place, told
+from dpfl_theory.checks.call_cache import CallResult
+from dpfl_theory.console import as_options, print_message
+from dpfl_theory.errors import DpflError, format_error, place
 from dpfl_theory.store import Store
 from dpfl_theory.validation.cache import data_slot, figures_slot
 from dpfl_theory.validation.claims import ANSWERS, CLAIM_VERDICTS, UNDECIDED
@@ -16,13 +16,13 @@ from dpfl_theory.validation.run import run
 from dpfl_theory.validation.script import Context, Script
 from dpfl_theory.warned import in_words, total
 
-__all__ = ["Ending", "Run", "attempt", "exit_code", "failure", "tell"]
+__all__ = ["RunOptions", "ScriptResult", "attempt", "exit_code", "failure", "report"]
 
 INTERNAL = 70
 
 
 @dataclass(frozen=True)
-class Ending:
+class ScriptResult:
     """The result of a script: the verdicts of its claims and the answers to questions of our own, the unexpected ones
     among them, or the reason why it failed."""
 
@@ -39,7 +39,7 @@ class Ending:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunOptions:
     """The settings of scripts: the context, the output folder, the store that they use, and whether they compute
     everything again; ``fit`` adapts it to another process."""
 
@@ -48,7 +48,7 @@ class Run:
     store: Store | None = None
     fresh: bool = False
 
-    def fit(self) -> Run:
+    def fit(self) -> RunOptions:
         """The settings without the progress, which is reported only here."""
         return replace(self, context=replace(self.context, progress=Context().progress))
 
@@ -64,39 +64,39 @@ class Run:
         return found
 
 
-def failure(name: str, error: Exception) -> Ending:
+def failure(name: str, error: Exception) -> ScriptResult:
     """The result of a script in which, or for which, this error occurred."""
     if isinstance(error, DpflError):
-        return Ending(name, failure=str(error), code=error.exit_code)
-    return Ending(name, failure=f"internal error: {told(error)}, {place(error)}", code=INTERNAL)
+        return ScriptResult(name, failure=str(error), code=error.exit_code)
+    return ScriptResult(name, failure=f"internal error: {format_error(error)}, {place(error)}", code=INTERNAL)
 
 
-def attempt(script: Script, how: Run, given: Mapping[str, Given] | None = None) -> Ending:
+def attempt(script: Script, options: RunOptions, results: Mapping[str, CallResult] | None = None) -> ScriptResult:
     """Run a script and return its result; a failure is reported, not raised.
 
-    given: results of the calls that it requests, where other processes compute these: a missing one raises
-    `dpfl_theory.checks.call_cache.Wanted`."""
+    results: results of the calls that it requests, where other processes compute these: a missing one raises
+    `dpfl_theory.checks.call_cache.MissingCalls`."""
     try:
-        document = run(script, how.context, how.output, how.store, how.fresh, given)
+        document = run(script, options.context, options.output, options.store, options.fresh, results)
     except Exception as error:
         return failure(script.name, error)
     claims = document["data"].get("claims", [])
-    return Ending(
+    return ScriptResult(
         script.name,
         tuple(c["verdict"] for c in claims),
         frozenset(c["verdict"] for c in claims if c["verdict"] != c.get("expected", c["verdict"])),
         document["seconds"],
-        troubles=() if how.store is None else how.store.told,
+        troubles=() if options.store is None else options.store.problems,
         warned=total(document.get("warnings", ())),
     )
 
 
-def tell(ending: Ending, how: Run) -> None:
+def report(ending: ScriptResult, options: RunOptions) -> None:
     """Report on stderr the result of a script."""
-    for trouble in ending.troubles if how.store is not None else ():
-        how.store.tell(trouble)  # type: ignore[union-attr]
+    for trouble in ending.troubles if options.store is not None else ():
+        options.store.report_problem(trouble)  # type: ignore[union-attr]
     if ending.failure:
-        say(f"{ending.name} failed: {as_options(ending.failure)}")
+        print_message(f"{ending.name} failed: {as_options(ending.failure)}")
         return
     groups = {"claims": CLAIM_VERDICTS, "our own questions": ANSWERS}
     counts = {
@@ -105,10 +105,10 @@ def tell(ending: Ending, how: Run) -> None:
     }
     found = "; ".join(f"{what}: {said}" for what, said in counts.items() if said) or "done"
     found = "; ".join(filter(None, (found, in_words(ending.warned))))
-    say(f"{ending.name}: {found} in {ending.seconds:.1f} s: {how.output / 'evidence' / ending.name}.json")
+    print_message(f"{ending.name}: {found} in {ending.seconds:.1f} s: {options.output / 'evidence' / ending.name}.json")
 
 
-def exit_code(endings: Iterable[Ending]) -> int:
+def exit_code(endings: Iterable[ScriptResult]) -> int:
     """0 unless a claim has another verdict than its script records as ``expected`` (1; 3 when all such are
     undecided); the exit code of the first script that failed, if one did."""
     made = list(endings)

@@ -81,7 +81,7 @@ class Context:
         >>> Context().each([functools.partial(max, 1, 2), functools.partial(max, 3, 4)], ["one", "two"])
         [2, 4]
         """
-        from dpfl_theory.checks.call_cache import Reuse, Wanted
+        from dpfl_theory.checks.call_cache import MissingCalls, Reuse
 
         def run(pieces: Sequence[Callable[[], Any]], _: Sequence[int]) -> list[Any]:
             found = []
@@ -92,7 +92,7 @@ class Context:
 
         try:
             return (self.reuse or Reuse()).each(calls, about, run)
-        except Wanted:
+        except MissingCalls:
             self.progress(1.0)  # the share that is done when others have made these calls
             raise
 

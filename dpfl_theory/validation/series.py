@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.checks.call_cache import Asked, Given, Wanted
+from dpfl_theory.checks.call_cache import CallResult, MissingCalls, RequestedCall
 from dpfl_theory.processes import one_thread
-from dpfl_theory.store import Ended
-from dpfl_theory.validation.run_record import Ending, failure
+from dpfl_theory.store import StoredResult
+from dpfl_theory.validation.run_record import ScriptResult, failure
 from dpfl_theory.validation.script import Script, known_to_python
 from dpfl_theory.warned import counted, recorded
 
-__all__ = ["Made", "Piece", "Point", "Points", "Waiting", "waiting_for"]
+__all__ = ["Piece", "Point", "PointResult", "Points", "Waiting", "waiting_script"]
 
 File = tuple[Path, Path | None]
 """A script's file, and the folder of scripts that it is found in."""
@@ -38,27 +38,27 @@ class Point:
     folder: Path
     content: bytes
 
-    def __call__(self) -> Made:
+    def __call__(self) -> PointResult:
         """Make the call, and store the result; a failure is reported and not raised."""
         begun = time.perf_counter()
         try:
             known_to_python(self.folder)
             with one_thread(), recorded() as warned:
-                ended: Ended[Any] = pickle.loads(self.content)()
+                ended: StoredResult[Any] = pickle.loads(self.content)()
         except Exception as error:
-            return Made(self.key, Given(None, 0.0), failure=failure(self.about, error))
+            return PointResult(self.key, CallResult(None, 0.0), failure=failure(self.about, error))
         seconds = time.perf_counter() - begun
-        return Made(self.key, Given(ended.result, seconds, counted(warned)), ended.trouble)
+        return PointResult(self.key, CallResult(ended.result, seconds, counted(warned)), ended.trouble)
 
 
 @dataclass(frozen=True)
-class Made:
+class PointResult:
     """The result of a point, why it could not be stored, and why it failed, if so."""
 
     key: str
-    given: Given
+    result: CallResult
     trouble: str = ""
-    failure: Ending | None = None
+    failure: ScriptResult | None = None
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ class Waiting:
     share: float
 
 
-def waiting_for(script: Script, wanted: Wanted, share: float) -> Waiting:
+def waiting_script(script: Script, wanted: MissingCalls, share: float) -> Waiting:
     """The state of a waiting script that has requested these calls, and the share of its work that is done with
     them."""
     folder = script.path.parent if script.folder is None else script.folder
 
-    def point(asked: Asked) -> Point:
-        return Point(asked.name, asked.slot.about, folder, pickle.dumps(asked))
+    def point(call: RequestedCall) -> Point:
+        return Point(call.name, call.slot.about, folder, pickle.dumps(call))
 
     return Waiting((script.path, script.folder), script.name, tuple(map(point, wanted.asked)), share)
 
@@ -100,11 +100,11 @@ class Points:
     """
 
     def __init__(
-        self, again: Callable[[File, Mapping[str, Given]], Callable[[], Any]], tell: Callable[[str], None]
+        self, again: Callable[[File, Mapping[str, CallResult]], Callable[[], Any]], tell: Callable[[str], None]
     ) -> None:
         self._again = again
         self._tell = tell
-        self._made: dict[str, Made] = {}
+        self._made: dict[str, PointResult] = {}
         self._of: dict[str, str] = {}
         self._open: dict[str, tuple[Waiting, set[str]]] = {}
         self._asked: dict[str, set[str]] = {}
@@ -115,38 +115,38 @@ class Points:
         """The total expected time of a script, as far as it is known."""
         self._cost[script] = self._left[script] = seconds
 
-    def left(self, script: str) -> float:
+    def own_seconds(self, script: str) -> float:
         """The remaining expected time of a script itself, without its points."""
         return self._left.get(script, 0.0)
 
     @property
     def pending(self) -> float:
         """The remaining expected time of the waiting scripts, without their points."""
-        return sum(map(self.left, self._open))
+        return sum(map(self.own_seconds, self._open))
 
-    def waiting(self, found: Waiting) -> list[Piece | Ending]:
+    def waiting(self, found: Waiting) -> list[Piece | ScriptResult]:
         """Registers a waiting script; returns the points that no process has started yet. The script's costs until then
         are attributed to them."""
         name, points = found.name, {p.key: p for p in found.points}
         self._asked.setdefault(name, set()).update(points)
         self._open[name] = found, points.keys() - self._made.keys()
         new = [p for key, p in points.items() if self._of.setdefault(key, name) == name and key not in self._made]
-        before, after = self.left(name), self._cost.get(name, 1.0) * (1.0 - min(1.0, found.share))
+        before, after = self.own_seconds(name), self._cost.get(name, 1.0) * (1.0 - min(1.0, found.share))
         self._left[name] = rest = min(before, after)
         pieces = [Piece(p, f"{name}: {p.about}", (before - rest) / len(new)) for p in new]
-        return [*pieces, *self._ready()]
+        return [*pieces, *self._ready_scripts()]
 
-    def made(self, found: Made) -> list[Piece | Ending]:
+    def finish(self, found: PointResult) -> list[Piece | ScriptResult]:
         """Registers a computed or failed point; returns the scripts that waited only for it, or that end with it."""
         self._tell(found.trouble)
         self._made[found.key] = found
         for _, missing in self._open.values():
             missing.discard(found.key)
-        return self._ready()
+        return self._ready_scripts()
 
-    def _ready(self) -> list[Piece | Ending]:
+    def _ready_scripts(self) -> list[Piece | ScriptResult]:
         """Scripts that can continue, and those that no longer can."""
-        found = list[Piece | Ending]()
+        found = list[Piece | ScriptResult]()
         for name, (waiting, missing) in list(self._open.items()):
             points = {key: self._made[key] for key in self._asked[name] & self._made.keys()}
             failed = next((point.failure for point in points.values() if point.failure is not None), None)
@@ -155,7 +155,7 @@ class Points:
             elif not missing:
                 none = 0.0  # shared points count for the first script that requested them
                 given = {
-                    k: p.given if self._of[k] == name else replace(p.given, seconds=none) for k, p in points.items()
+                    k: p.result if self._of[k] == name else replace(p.result, seconds=none) for k, p in points.items()
                 }
                 found.append(Piece(self._again(waiting.file, given), name, self._left[name]))
             else:

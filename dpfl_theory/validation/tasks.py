@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.checks.call_cache import Given, Wanted
+from dpfl_theory.checks.call_cache import CallResult, MissingCalls
 from dpfl_theory.durations import validation_seconds
 from dpfl_theory.processes import one_thread
-from dpfl_theory.validation.run_record import Ending, Run, attempt, tell
+from dpfl_theory.validation.run_record import RunOptions, ScriptResult, attempt, report
 from dpfl_theory.validation.script import Script, load
-from dpfl_theory.validation.series import File, Made, Piece, Points, Waiting, waiting_for
+from dpfl_theory.validation.series import File, Piece, PointResult, Points, Waiting, waiting_script
 
 __all__ = ["Pieces", "in_process", "order_of", "seconds_of", "together"]
 
@@ -38,26 +38,28 @@ def order_of(groups: Sequence[Sequence[Script]], profile: str) -> list[int]:
 
 
 def in_process(
-    scripts: Sequence[Script], how: Run, given: Mapping[str, Given] | None = None
-) -> Callable[[], list[Ending | Waiting]]:
+    scripts: Sequence[Script], options: RunOptions, results: Mapping[str, CallResult] | None = None
+) -> Callable[[], list[ScriptResult | Waiting]]:
     """The function that another process calls to run these scripts one after the other, on one thread, as far as they
     get with these results of their requests."""
     files = tuple((script.path, script.folder) for script in scripts)
-    return partial(_attempt_here, files, how.fit(), {} if given is None else given)
+    return partial(_attempt_here, files, options.fit(), {} if results is None else results)
 
 
-def _attempt_here(files: Sequence[File], how: Run, given: Mapping[str, Given]) -> list[Ending | Waiting]:
+def _attempt_here(
+    files: Sequence[File], options: RunOptions, results: Mapping[str, CallResult]
+) -> list[ScriptResult | Waiting]:
     with one_thread():
-        return [_as_far(load(*file), how, given) for file in files]
+        return [_as_far(load(*file), options, results) for file in files]
 
 
-def _as_far(script: Script, how: Run, given: Mapping[str, Given]) -> Ending | Waiting:
+def _as_far(script: Script, options: RunOptions, results: Mapping[str, CallResult]) -> ScriptResult | Waiting:
     shares = [0.0]
-    own = replace(how, context=replace(how.context, progress=shares.append))
+    own = replace(options, context=replace(options.context, progress=shares.append))
     try:
-        return attempt(script, own, given)
-    except Wanted as wanted:
-        return waiting_for(script, wanted, shares[-1])
+        return attempt(script, own, results)
+    except MissingCalls as wanted:
+        return waiting_script(script, wanted, shares[-1])
 
 
 class Pieces:
@@ -69,32 +71,32 @@ class Pieces:
     first: the number of the first task, where there are others before.
     """
 
-    def __init__(self, groups: Sequence[Sequence[Script]], how: Run, first: int = 0) -> None:
-        self.how, self.first = how, first
-        self.endings: list[Ending] = []
-        self.begin: list[Callable[[], Any]] = [in_process(group, how) for group in groups]
+    def __init__(self, groups: Sequence[Sequence[Script]], options: RunOptions, first: int = 0) -> None:
+        self.how, self.first = options, first
+        self.endings: list[ScriptResult] = []
+        self.begin: list[Callable[[], Any]] = [in_process(group, options) for group in groups]
         self.labels = [", ".join(script.name for script in group) for group in groups]
-        self.costs = [max(1.0, seconds_of(group, how.context.profile)) for group in groups]
-        self._points = Points(self._again, self._trouble)
+        self.costs = [max(1.0, seconds_of(group, options.context.profile)) for group in groups]
+        self._points = Points(self._again, self._report_problem)
         for group, cost in zip(groups, self.costs):
             for script in group:
                 self._points.costs(script.name, cost / len(group))
 
-    def take(self, ending: Ending) -> None:
+    def take(self, ending: ScriptResult) -> None:
         """A script ended."""
         self.endings.append(ending)
-        tell(ending, self.how)
+        report(ending, self.how)
 
     def done(self, piece: int, result: Any) -> list[Callable[[], Any]]:
         """Registers the result of a task; returns the tasks that this makes possible."""
         new = list[Piece]()
-        for one in self._points.made(result) if isinstance(result, Made) else result:
-            if isinstance(one, Ending):
+        for one in self._points.finish(result) if isinstance(result, PointResult) else result:
+            if isinstance(one, ScriptResult):
                 self.take(one)
             elif isinstance(one, Waiting):
                 here = piece - self.first
                 # the points have this cost now
-                self.costs[here] = max(0.0, self.costs[here] - self._points.left(one.name))
+                self.costs[here] = max(0.0, self.costs[here] - self._points.own_seconds(one.name))
                 for more in self._points.waiting(one):
                     new.append(more) if isinstance(more, Piece) else self.take(more)
             else:
@@ -116,9 +118,9 @@ class Pieces:
         """The expected seconds of scripts that wait for points, without these."""
         return self._points.pending
 
-    def _again(self, file: File, given: Mapping[str, Given]) -> Callable[[], Any]:
-        return in_process([load(*file)], self.how, given)
+    def _again(self, file: File, results: Mapping[str, CallResult]) -> Callable[[], Any]:
+        return in_process([load(*file)], self.how, results)
 
-    def _trouble(self, sentence: str) -> None:
+    def _report_problem(self, sentence: str) -> None:
         if self.how.store is not None:
-            self.how.store.tell(sentence)
+            self.how.store.report_problem(sentence)

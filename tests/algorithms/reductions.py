@@ -25,7 +25,7 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.quadratic import from_matrices
 
 Zoo = Any
-ROUNDS, LANES, SEED = 7, 3, 8
+ROUNDS, REPLICATES, SEED = 7, 3, 8
 COHORTS = (Cohort(), Cohort("fixed", 3), Cohort("with-replacement", 4))
 """Their size is known, so that dividing by |P_t| and by r is the same."""
 OPPOSITE = Transformed(change=lambda z, stream: -z if stream == SERVER_NOISE else z)
@@ -38,7 +38,7 @@ def zoo(**faulty: type) -> Zoo:
 
 
 def run(algorithm: Any, problem: Problem, engine: Any = ARRAY, rounds: int = ROUNDS) -> Any:
-    return play(algorithm, problem, rounds, starting_points(problem, LANES), SEED, engine=engine)
+    return play(algorithm, problem, rounds, starting_points(problem, REPLICATES), SEED, engine=engine)
 
 
 def same(what: str, found: np.ndarray, expected: np.ndarray, relative: float = 1e-10) -> list[str]:
@@ -47,15 +47,15 @@ def same(what: str, found: np.ndarray, expected: np.ndarray, relative: float = 1
 
 
 def descent(problem: Problem, step: float, rounds: int = ROUNDS) -> np.ndarray:
-    """Gradient descent on f from the usual starting points, (rounds + 1, lanes, d)."""
-    w = [starting_points(problem, LANES)]
+    """Gradient descent on f from the usual starting points, (rounds + 1, replicates, d)."""
+    w = [starting_points(problem, REPLICATES)]
     for _ in range(rounds):
         w.append(np.array([x - step * problem.gradient(x) for x in w[-1]]))
     return np.array(w)
 
 
 def gradients(problem: Problem, w: np.ndarray) -> np.ndarray:
-    """grad f_i of all clients, (n, lanes, d)."""
+    """grad f_i of all clients, (n, replicates, d)."""
     return np.array([[problem.client_gradient(i, x) for x in w] for i in range(problem.n)])
 
 
@@ -72,7 +72,7 @@ def scaffnew_that_always_communicates(a: Zoo) -> list[str]:
         found = run(a.ScaffNew(eta, 1.0, sigma=sigma), problem)
         for k in range(ROUNDS):
             x, after = found.servers[k], found.states[k + 1]
-            z = sigma * ARRAY.normal(found.context.lanes, k, problem.n, problem.d, NOISE)
+            z = sigma * ARRAY.normal(found.context.replicates, k, problem.n, problem.d, NOISE)
             g = gradients(problem, x)
             wrong += same("x", np.array([x, after.x]), np.array([x, x - eta * g.mean(axis=0) + z.mean(axis=0)]))
             wrong += same("x_i", after.x_i, np.tile(after.x, (problem.n, 1, 1)))
@@ -179,10 +179,10 @@ def constant_gradients() -> Problem:
 
 
 def errors_of_memories(a: Zoo, **fields: Any) -> np.ndarray:
-    """||grad f_i - v_i|| (rounds + 1, n, lanes) where the gradients are constant."""
+    """||grad f_i - v_i|| (rounds + 1, n, replicates) where the gradients are constant."""
     problem = constant_gradients()
     algorithm = a.EF21(1e-9, **fields)
-    start = np.full((LANES, problem.d), 1e3) + starting_points(problem, LANES)
+    start = np.full((REPLICATES, problem.d), 1e3) + starting_points(problem, REPLICATES)
     states = play(algorithm, problem, 40, start, SEED, engine=ARRAY).states
     return np.array([np.linalg.norm(gradients(problem, start) - state.v_i, axis=2) for state in states])
 
@@ -216,7 +216,7 @@ def momentum_has_its_closed_forms(a: Zoo) -> list[str]:
     combination of powers of the roots of ``x^2 - (1 + m - eta lambda) x + m``, with w_{-1} = w_0."""
     eta, m = 0.05, 0.7
     problem = constant_gradients()
-    start = np.full((LANES, problem.d), 1e3) + starting_points(problem, LANES)
+    start = np.full((REPLICATES, problem.d), 1e3) + starting_points(problem, REPLICATES)
     found = play(a.ServerMomentum(a.FedAvg(eta), m), problem, ROUNDS, start, SEED, engine=ARRAY).servers
     factor = np.array([sum((1.0 - m**j) / (1.0 - m) for j in range(1, K + 1)) for K in range(ROUNDS + 1)])
     g = np.array([problem.gradient(w) for w in start])

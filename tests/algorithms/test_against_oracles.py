@@ -67,7 +67,7 @@ def agree(algorithms: Sequence[Any], kind: str, rounds: int = 4) -> None:
 @pytest.mark.exhaustive(keep=2)
 @every_gradient
 def test_two_sided_fedavg(kind: str) -> None:
-    """zhang2021 Algorithms 1 to 3; constant steps, schedules and tables, for all lanes and for each."""
+    """zhang2021 Algorithms 1 to 3; constant steps, schedules and tables, for all replicates and for each."""
     steps = ((0.3, 1.0), ([0.3, 0.2, 0.1], Schedule([1.5, 1.0, 0.5], 0.8)), (Tabulated([0.1, 0.3, 0.2, 0.4, 0.1]), 2.0))
     cases = itertools.product(COHORTS, (None, [0.2, 1.0, 0.5]), (1, 3))
     agree(

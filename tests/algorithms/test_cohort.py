@@ -17,21 +17,21 @@ from dpfl_theory.algorithms import Cohort
 from dpfl_theory.algorithms.base import Context
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cpu import CpuEngine
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.engine import Replicates
 
-LANES, ROUNDS, N = 300, 40, 6
+REPLICATES, ROUNDS, N = 300, 40, 6
 TINY = 1e-9
 
 
 def context_of(engine: str) -> Context:
     problem, chosen = problem_of("dense"), ENGINES[engine]
-    start = chosen.asarray(np.zeros((LANES, problem.d)))
-    return Context(chosen, problem, problem.kernels(chosen), Lanes(17, 5, LANES), slice(0, LANES), start)
+    start = chosen.asarray(np.zeros((REPLICATES, problem.d)))
+    return Context(chosen, problem, problem.kernels(chosen), Replicates(17, 5, REPLICATES), slice(0, REPLICATES), start)
 
 
 @functools.cache
 def cohorts(cohort: Cohort, engine: str = "cpu") -> np.ndarray:
-    """(rounds, lanes, n)."""
+    """(rounds, replicates, n)."""
     context = context_of(engine)
     return np.array([cohort.sample(context, k) for k in range(ROUNDS)])
 
@@ -48,7 +48,7 @@ def test_members_are_those_of_the_address(cohort: Cohort, engine: str) -> None:
     sample = cohorts(cohort, engine)
     assert set(np.unique(sample)) >= {0.0, 1.0}
     assert (sample.max() > 1.0) == (cohort.scheme == "with-replacement")
-    for k, s in itertools.product(range(0, ROUNDS, 13), range(0, LANES, 29)):
+    for k, s in itertools.product(range(0, ROUNDS, 13), range(0, REPLICATES, 29)):
         members = np.repeat(np.arange(N), sample[k, s].astype(int)).tolist()
         assert members == cohort_by_address(cohort, N, 17, 5 + s, k)
 
@@ -109,8 +109,8 @@ def test_a_uniform_next_to_one_draws_the_last_client() -> None:
     """Not client n, which does not exist: no client would take its place."""
 
     class Edge(CpuEngine):
-        def uniform(self, lanes: Lanes, round_: int, clients: int, stream: int, step: int = 0) -> Any:
-            return np.tile([0.0, 1.0 - 2.0**-53, 1.0], (lanes.count, 1))
+        def uniform(self, replicates: Replicates, round_: int, clients: int, stream: int, step: int = 0) -> Any:
+            return np.tile([0.0, 1.0 - 2.0**-53, 1.0], (replicates.count, 1))
 
     context = dataclasses.replace(context_of("cpu"), engine=Edge())
     assert np.all(Cohort("with-replacement", 3).sample(context, 0) == [1.0, 0.0, 0.0, 0.0, 0.0, 2.0])
@@ -121,7 +121,7 @@ def test_a_uniform_next_to_one_draws_the_last_client() -> None:
     "cohort", [Cohort("fixed", 2), Cohort("fixed", N), Cohort(), Cohort("poisson", 2.5), Cohort("with-replacement", 4)]
 )
 def test_members_are_those_who_take_part(cohort: Cohort, engine: str) -> None:
-    """Ascending numbers and counts, where each lane runs as many; else everybody's counts."""
+    """Ascending numbers and counts, where each replicate runs as many; else everybody's counts."""
     context = context_of(engine)
     for k in range(3):
         counts = cohort.sample(context, k)
@@ -130,7 +130,7 @@ def test_members_are_those_who_take_part(cohort: Cohort, engine: str) -> None:
             assert cohort.scheme != "fixed" or cohort.size == N
             assert np.array_equal(often, counts.T)
         else:
-            assert members.shape == often.shape == (2, LANES)
+            assert members.shape == often.shape == (2, REPLICATES)
             assert np.all(members[0] < members[1])
             assert np.array_equal(often, np.take_along_axis(counts, members.T, axis=1).T)
             assert often.sum() == counts.sum()
@@ -138,7 +138,7 @@ def test_members_are_those_who_take_part(cohort: Cohort, engine: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", [("poisson", 2.5), ("with-replacement", 3)])
-def test_rounds_and_lanes_are_independent(scheme: tuple[str, float]) -> None:
+def test_rounds_and_replicates_are_independent(scheme: tuple[str, float]) -> None:
     sample = cohorts(Cohort(*scheme))
     for a, b in ((sample[1:], sample[:-1]), (sample[:, 1:], sample[:, :-1])):
         z = np.corrcoef(a.ravel(), b.ravel())[0, 1] * math.sqrt(a.size)

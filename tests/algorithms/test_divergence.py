@@ -17,13 +17,13 @@ from dpfl_theory.problems import make
 
 LOOP = importlib.import_module("dpfl_theory.algorithms.simulate")  # whose name the function has taken
 FINE = np.array([True, False, True, True])
-"""The second lane of four is lost."""
+"""The second replicate of four is lost."""
 ROUNDS = 40
 """Enough for rounds that are recorded to be played."""
 
 
 def both(monkeypatch: pytest.MonkeyPatch, algorithm: Any, problem: Any, bad: float) -> tuple[Any, Any]:
-    """A run in which one lane is lost from the start on, and the same with that lane in order."""
+    """A run in which one replicate is lost from the start on, and the same with that replicate in order."""
     start = starting_points(problem, len(FINE))
     found = []
     for begin in (np.where(FINE[:, None], start, bad), start):
@@ -36,7 +36,9 @@ def both(monkeypatch: pytest.MonkeyPatch, algorithm: Any, problem: Any, bad: flo
 @every_algorithm
 @pytest.mark.parametrize("name", ["dense", "huber", "logistic", "softmax", "unequal"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
-def test_a_lost_lane_touches_no_other(algorithm: Any, name: str, bad: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_replicate_touches_no_other(
+    algorithm: Any, name: str, bad: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if name == "dense" and isinstance(algorithm, Scaffold):
         pytest.skip("its gradients of records need a linear model")
     beside, alone = both(monkeypatch, algorithm, problem_of(name), bad)
@@ -48,14 +50,14 @@ def test_a_lost_lane_touches_no_other(algorithm: Any, name: str, bad: float, mon
 
 
 class Mixed(FedAvg):
-    """Adds nothing of the other lanes, in numbers that are finite."""
+    """Adds nothing of the other replicates, in numbers that are finite."""
 
     def round(self, context: Any, state: Any, k: int) -> Any:
         after, what = super().round(context, state, k)
         return after + 0.0 * state.sum(axis=0), what
 
 
-def test_lanes_that_are_mixed_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replicates_that_are_mixed_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     beside, alone = both(monkeypatch, Mixed(0.1), problem_of("dense"), np.nan)
     assert not np.isfinite(beside.final[FINE]).any()
     assert np.isfinite(alone.final).all()
@@ -63,7 +65,7 @@ def test_lanes_that_are_mixed_are_noticed(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("rounds", [30, 400])
 def test_the_round_is_that_of_the_runs_themselves(rounds: int) -> None:
-    """Against every server vector of the run; in short runs no lane is lost yet."""
+    """Against every server vector of the run; in short runs no replicate is lost yet."""
     problem, steps = problem_of("dense"), np.array([0.1, 7.0, 0.2, 30.0])
     algorithm = FedAvg(steps, 1, sigma=0.1)
     start = starting_points(problem, 4)

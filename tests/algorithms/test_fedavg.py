@@ -25,12 +25,12 @@ COHORTS = {
     "poisson": Cohort("poisson", 2.5),
     "with-replacement": Cohort("with-replacement", 4),
 }
-LANES = 3
+REPLICATES = 3
 
 
 def first_norms(problem: Any, eta: float, steps: int) -> np.ndarray:
-    """The lengths of the first round's updates, (lanes, n)."""
-    return play(FedAvg(eta, steps), problem, 1, starting_points(problem, LANES)).rounds[0].update_norms
+    """The lengths of the first round's updates, (replicates, n)."""
+    return play(FedAvg(eta, steps), problem, 1, starting_points(problem, REPLICATES)).rounds[0].update_norms
 
 
 @pytest.mark.exhaustive(keep=15)
@@ -39,7 +39,7 @@ def first_norms(problem: Any, eta: float, steps: int) -> np.ndarray:
 @pytest.mark.parametrize("noise", ["per-client", "average"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_agrees_with_the_reference(name: str, noise: str, scheme: str, bounding: str) -> None:
-    """E in {1, 3}; one number for all lanes, numbers for each lane, and schedules, for both step sizes."""
+    """E in {1, 3}; one number for all replicates, numbers for each replicate, and schedules, for both step sizes."""
     problem = problem_of(name)
     eta = 0.3 / problem.constants.L_max
     own = [eta, 0.5 * eta, 2.0 * eta]
@@ -64,7 +64,7 @@ def test_the_comparison_sees_clipped_and_unclipped_updates_and_all_kinds_of_coho
     eta = 0.3 / problem.constants.L_max
     threshold = [float(np.median(row)) for row in first_norms(problem, eta, 3)]
     algorithm = FedAvg(eta, 3, bounding=Clip(threshold), cohort=COHORTS["poisson"])
-    run = play(algorithm, problem, 6, starting_points(problem, LANES), 11, 4)
+    run = play(algorithm, problem, 6, starting_points(problem, REPLICATES), 11, 4)
     clipped = np.array([h.update_norms > np.array(threshold)[:, None] for h in run.rounds])
     assert 0.2 < clipped.mean() < 0.8
     sizes = {int(s) for h in run.rounds for s in h.cohort.sum(axis=1)}
@@ -75,7 +75,7 @@ def test_clipping_and_normalising_share_their_noise() -> None:
     problem = problem_of("dense")
     common: dict[str, Any] = {"sigma": 0.7, "cohort": COHORTS["poisson"]}
     clip, normalise, none = (
-        play(FedAvg(0.2, 2, bounding=b, **common), problem, 5, starting_points(problem, LANES), 3)
+        play(FedAvg(0.2, 2, bounding=b, **common), problem, 5, starting_points(problem, REPLICATES), 3)
         for b in (Clip(0.1), Normalise(0.1), Unbounded())
     )
     for a, b, c in zip(clip.rounds, normalise.rounds, none.rounds):
@@ -179,7 +179,7 @@ def test_noise_per_client_is_that_of_the_printed_sum() -> None:
 
 
 @given(cut=st.integers(1, 4), first=st.integers(0, 2**31), seed=st.integers(0, 2**64 - 1))
-def test_lanes_are_the_same_in_any_batch(cut: int, first: int, seed: int) -> None:
+def test_replicates_are_the_same_in_any_batch(cut: int, first: int, seed: int) -> None:
     problem = problem_of("low-rank")
     start = starting_points(problem, 5)
     sigma = np.linspace(0.1, 0.5, 5)
@@ -193,7 +193,7 @@ def test_lanes_are_the_same_in_any_batch(cut: int, first: int, seed: int) -> Non
         assert differs("w", some.servers, whole.servers[:, part], float(np.max(np.abs(whole.servers))), 1e-12) == []
 
 
-def test_many_lanes_are_split_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_replicates_are_split_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     from dpfl_theory.algorithms import simulate as public
     from dpfl_theory.algorithms.simulate import simulate as function
 
@@ -202,22 +202,22 @@ def test_many_lanes_are_split_without_a_trace(monkeypatch: pytest.MonkeyPatch) -
     own = np.linspace(0.05, 0.4, 7)
     algorithm = FedAvg(own, 2, bounding=Clip(own), sigma=own, cohort=COHORTS["poisson"])
     whole = public(algorithm, problem, 5, 7, 9, start=starting_points(problem, 7), series=True, device="cpu")
-    monkeypatch.setattr(module, "_MOST_LANES", 3)
+    monkeypatch.setattr(module, "_MOST_REPLICATES", 3)
     split = public(algorithm, problem, 5, 7, 9, start=starting_points(problem, 7), series=True, device="cpu")
     assert np.allclose(split.final, whole.final, rtol=1e-12, atol=1e-13)
     assert np.allclose(split["suboptimality"].series, whole["suboptimality"].series, rtol=1e-12, atol=1e-13)
     assert split["suboptimality"].series.shape == (6, 7)
 
 
-def test_steps_of_different_lanes_are_grouped_correctly() -> None:
-    """Repeated and unsorted step sizes: lanes with equal steps and starts end at the same point, up to the rounding of
-    a matrix product, whose last row some processors compute in another order."""
+def test_steps_of_different_replicates_are_grouped_correctly() -> None:
+    """Repeated and unsorted step sizes: replicates with equal steps and starts end at the same point, up to the
+    rounding of a matrix product, whose last row some processors compute in another order."""
     problem = problem_of("dense")
     start = np.tile(starting_points(problem, 1), (5, 1))
     steps = [0.3, 0.1, 0.3, 0.2, 0.1]
     final = simulate(FedAvg(steps, 3), problem, 4, 5, start=start, device="cpu").final
-    for lane, same in ((0, 2), (1, 4)):
-        assert np.allclose(final[lane], final[same], rtol=1e-14, atol=1e-14)
+    for replicate, same in ((0, 2), (1, 4)):
+        assert np.allclose(final[replicate], final[same], rtol=1e-14, atol=1e-14)
     assert min(np.abs(final[i] - final[j]).max() for i, j in ((0, 1), (0, 3), (1, 3))) > 1e-3
 
 
@@ -279,7 +279,7 @@ def test_a_threshold_that_cannot_be_used_is_refused(operator: Any) -> None:
 def test_any_operator_bounds_the_updates() -> None:
     """Smoothed normalisation, which no kernel knows, against the definition."""
     problem = problem_of("dense")
-    start = starting_points(problem, LANES)
+    start = starting_points(problem, REPLICATES)
     run = play(FedAvg(0.2, 2, bounding=SmoothedNormalise(0.5)), problem, 1, start)
     updates = run.rounds[0].phase.updates()
     lengths = np.linalg.norm(updates, axis=2, keepdims=True)
@@ -320,8 +320,8 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(arguments: dict[str, Any
         ({"sigma": np.zeros((3, 3))}, "sigma has shape (3, 3): give one number, or one for each replicate"),
     ],
 )
-def test_numbers_for_each_lane_must_be_as_many_as_the_lanes(arguments: dict[str, Any], sentence: str) -> None:
-    """Else a kernel would read beyond an array, or the wrong lanes would share a value."""
+def test_numbers_for_each_replicate_must_be_as_many_as_the_replicates(arguments: dict[str, Any], sentence: str) -> None:
+    """Else a kernel would read beyond an array, or the wrong replicates would share a value."""
     algorithm = FedAvg(**{"local_step": 0.1, "bounding": Clip(1.0), **arguments})
     with pytest.raises(InputError) as caught:
         simulate(algorithm, problem_of("dense"), 1, 3, device="cpu")

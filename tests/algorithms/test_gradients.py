@@ -29,22 +29,22 @@ from dpfl_theory.algorithms import (
 from dpfl_theory.algorithms.base import Context
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cpu import CpuEngine
-from dpfl_theory.kernels.engine import Engine, Lanes
+from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.problems.base import Problem
 
 TINY = 1e-9
 every_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 
 
-def context_of(problem: Problem, lanes: int, engine: Engine = CPU) -> Context:
-    start = engine.asarray(np.zeros((lanes, problem.d)))
-    return Context(engine, problem, problem.kernels(engine), Lanes(31, 2, lanes), slice(0, lanes), start)
+def context_of(problem: Problem, replicates: int, engine: Engine = CPU) -> Context:
+    start = engine.asarray(np.zeros((replicates, problem.d)))
+    return Context(engine, problem, problem.kernels(engine), Replicates(31, 2, replicates), slice(0, replicates), start)
 
 
-def values(oracle: Gradient, problem: Problem, lanes: int, k: int = 0, engine: Engine = CPU) -> np.ndarray:
-    """g_i at one point of all clients in all lanes, (n, lanes, d)."""
-    w = np.tile(starting_points(problem, 1)[0], (problem.n, lanes, 1))
-    return oracle.at(context_of(problem, lanes, engine), engine.asarray(w), None, k, 3)
+def values(oracle: Gradient, problem: Problem, replicates: int, k: int = 0, engine: Engine = CPU) -> np.ndarray:
+    """g_i at one point of all clients in all replicates, (n, replicates, d)."""
+    w = np.tile(starting_points(problem, 1)[0], (problem.n, replicates, 1))
+    return oracle.evaluate(context_of(problem, replicates, engine), engine.asarray(w), None, k, 3)
 
 
 def gradient_of(problem: Problem) -> np.ndarray:
@@ -70,9 +70,9 @@ def test_a_noisy_gradient_has_its_mean_and_variance(engine: Engine) -> None:
 
 
 class AllSubsets(CpuEngine):
-    """Lane s gets the s-th of the subsets of two of each client's four records."""
+    """Replicate s gets the s-th of the subsets of two of each client's four records."""
 
-    def subsets(self, lanes: Lanes, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
+    def subsets(self, replicates: Replicates, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
         assert set(sizes) == {4}
         assert set(counts) == {2}
         return np.array([list(itertools.combinations(range(4), 2))] * len(clients))
@@ -95,17 +95,17 @@ def test_the_printed_divisor_biases_gradients_where_s_R_is_not_whole() -> None:
 
 @every_engine
 def test_random_subsets_give_an_unbiased_gradient(engine: Engine) -> None:
-    """Of all clients in 3000 lanes: Hotelling's statistic against chi-square with d degrees of freedom, rate 2e-9 for
-    each client (its covariance is that of sampling without replacement, known exactly)."""
-    problem, lanes = least_squares((6, 8, 10)), 3000
-    found, w = values(RecordGradient(0.5), problem, lanes, engine=engine), starting_points(problem, 1)[0]
+    """Of all clients in 3000 replicates: Hotelling's statistic against chi-square with d degrees of freedom, rate 2e-9
+    for each client (its covariance is that of sampling without replacement, known exactly)."""
+    problem, replicates = least_squares((6, 8, 10)), 3000
+    found, w = values(RecordGradient(0.5), problem, replicates, engine=engine), starting_points(problem, 1)[0]
     data = problem.data
     for i, R in enumerate((6, 8, 10)):
         own = slice(int(data.offsets[i]), int(data.offsets[i + 1]))
         g = (data.x[own] @ w - data.y[own])[:, None] * data.x[own]
         covariance = np.cov(g.T) / (R // 2) * (1.0 - 0.5)
         off = found[i].mean(axis=0) - g.mean(axis=0)
-        statistic = lanes * float(off @ np.linalg.solve(covariance, off))
+        statistic = replicates * float(off @ np.linalg.solve(covariance, off))
         assert TINY < stats.chi2.cdf(statistic, 3) < 1 - TINY
 
 
@@ -113,14 +113,16 @@ def test_random_subsets_give_an_unbiased_gradient(engine: Engine) -> None:
 @pytest.mark.parametrize("share", [0.5, 0.7, 1.0])
 def test_the_noise_has_the_printed_deviation(engine: Engine, share: float) -> None:
     """2 C sigma_g/(sR) for each coordinate, with the client's own R and sR as it is, not its floor; rate 2e-9 each."""
-    sizes, C, sigma_g, lanes = (4, 6, 9), 0.3, 1.7, 500
+    sizes, C, sigma_g, replicates = (4, 6, 9), 0.3, 1.7, 500
     problem = least_squares(sizes)
-    noisy, quiet = (values(RecordGradient(share, C, sigma), problem, lanes, engine=engine) for sigma in (sigma_g, 0.0))
+    noisy, quiet = (
+        values(RecordGradient(share, C, sigma), problem, replicates, engine=engine) for sigma in (sigma_g, 0.0)
+    )
     for i, R in enumerate(sizes):
         z = (noisy[i] - quiet[i]) / (2.0 * C * sigma_g / (share * R))
         assert TINY < stats.chi2.cdf(float(np.sum(z**2)), z.size) < 1 - TINY
         for j in range(3):
-            assert TINY < stats.chi2.cdf(float(np.sum(z[:, j] ** 2)), lanes) < 1 - TINY
+            assert TINY < stats.chi2.cdf(float(np.sum(z[:, j] ** 2)), replicates) < 1 - TINY
         assert abs(float(z.mean())) * math.sqrt(z.size) < 6.5  # rate 1e-10
 
 
@@ -130,31 +132,33 @@ def test_local_steps_and_clients_draw_noise_and_records_of_their_own() -> None:
     context = context_of(problem, 40)
     for oracle in (RecordGradient(0.5), RecordGradient(1.0, 0.5, 1.0), NoisyGradient(0.5)):
         first, again, next_step, next_round = (
-            oracle.at(context, w, None, k, q) for k, q in ((0, 0), (0, 0), (0, 1), (1, 0))
+            oracle.evaluate(context, w, None, k, q) for k, q in ((0, 0), (0, 0), (0, 1), (1, 0))
         )
         assert np.array_equal(first, again)
         for other in (next_step, next_round):
             assert np.mean(np.all(np.isclose(first, other), axis=2)) < 0.2
         chosen = np.ascontiguousarray(np.tile([[2], [0]], (1, 40)))
-        assert np.allclose(oracle.at(context, w[:2], chosen, 0, 0), first[[2, 0]], rtol=1e-13)
+        assert np.allclose(oracle.evaluate(context, w[:2], chosen, 0, 0), first[[2, 0]], rtol=1e-13)
 
 
 @pytest.mark.parametrize("algorithm", [TwoSidedFedAvg, ModelClippedFedAvg])
 def test_a_client_drawn_twice_adds_noise_twice(algorithm: Any) -> None:
     """The mean of s draws has variance sigma^2/s however often a client is among them: chi-square limits, rate 2e-9.
     With one noise for each distinct client it would be sigma^2 sum_i (count_i/s)^2, beyond those limits."""
-    problem, sigma, lanes, s = problem_of("dense"), 0.6, 3000, 4
+    problem, sigma, replicates, s = problem_of("dense"), 0.6, 3000, 4
     options = {"threshold": 1e9} if algorithm is ModelClippedFedAvg else {}
     cohort = Cohort("with-replacement", s)
-    start = np.zeros((lanes, problem.d))
+    start = np.zeros((replicates, problem.d))
     noisy, quiet = (
-        simulate(algorithm(0.1, sigma=x, cohort=cohort, **options), problem, 1, lanes, 5, start=start, device="cpu")
+        simulate(
+            algorithm(0.1, sigma=x, cohort=cohort, **options), problem, 1, replicates, 5, start=start, device="cpu"
+        )
         for x in (sigma, 0.0)
     )
     z = noisy.final - quiet.final
     square = float(np.sum(z**2)) / sigma**2
     assert TINY < stats.chi2.cdf(square * s, z.size) < 1 - TINY
-    counts = cohort.sample(context_of(problem, lanes), 0)
+    counts = cohort.sample(context_of(problem, replicates), 0)
     distinct = float(np.mean(np.sum((counts / s) ** 2, axis=1)))
     assert distinct > 1.3 / s
     assert stats.chi2.cdf(square / distinct, z.size) < TINY

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpfl_theory.algorithms import Clip, FedAvg, Schedule, Tabulated, simulate
-from dpfl_theory.algorithms.hyperparameters import plain
+from dpfl_theory.algorithms.hyperparameters import to_json
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 
@@ -37,4 +37,4 @@ def test_a_table_that_ends_too_early_is_refused() -> None:
 def test_bad_entries_are_refused_and_good_ones_described() -> None:
     with pytest.raises(InputError, match="an entry of the local step size is -1: a finite positive number is needed"):
         FedAvg(Tabulated([0.1, -1.0]))
-    assert plain(Tabulated([0.1, 0.2])) == {"steps": [0.1, 0.2]}
+    assert to_json(Tabulated([0.1, 0.2])) == {"steps": [0.1, 0.2]}

@@ -31,7 +31,7 @@ ALL = catalogue()
 
 @dataclasses.dataclass
 class Facts:
-    """What one lane's round looks like to plain NumPy."""
+    """What one replicate's round looks like to plain NumPy."""
 
     problem: Problem
     w: np.ndarray
@@ -525,7 +525,7 @@ def test_a_radius_that_is_too_small_is_noticed() -> None:
 
 
 def share_beyond(algorithm: FedAvg, rounds: int, factor: float, monkeypatch: pytest.MonkeyPatch) -> tuple[float, int]:
-    """How many of 4000 lanes leave ``factor`` times the reach that is stated to fail with probability 0.2."""
+    """How many of 4000 replicates leave ``factor`` times the reach that is stated to fail with probability 0.2."""
     monkeypatch.setattr(reach_module, "FAILURE", 0.2)
     problem = make("quadratic", clients=6, dimension=2, heterogeneity=0.0, smoothness=1e-9, seed=1)
     start = problem.constants.w_star
@@ -543,10 +543,10 @@ def test_the_reach_fails_no_more_often_than_stated(noise: str, cohort: Cohort, m
     """On an almost flat objective the noise alone moves the server, and most of the way is noise's: the stated failure
     probability holds (rate 1e-9), and a reach 2.5 times smaller is exceeded more often than stated."""
     algorithm = FedAvg(1.0, bounding=Clip(1e-6), sigma=1.0, cohort=cohort, noise=noise)
-    beyond, lanes = share_beyond(algorithm, 30, 1.0, monkeypatch)
-    assert stats.binom.sf(beyond * lanes - 1, lanes, 0.2) > 1e-9
+    beyond, replicates = share_beyond(algorithm, 30, 1.0, monkeypatch)
+    assert stats.binom.sf(beyond * replicates - 1, replicates, 0.2) > 1e-9
     too_small, _ = share_beyond(algorithm, 30, 0.4, monkeypatch)
-    assert stats.binom.sf(too_small * lanes - 1, lanes, 0.2) < 1e-9
+    assert stats.binom.sf(too_small * replicates - 1, replicates, 0.2) < 1e-9
 
 
 @pytest.mark.slow

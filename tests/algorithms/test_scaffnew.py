@@ -24,7 +24,8 @@ from dpfl_theory.problems.quadratic import from_matrices
 @pytest.mark.parametrize("p", [0.3, 1.0])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_agrees_with_the_reference(name: str, p: float, clip: bool, engine: Any) -> None:
-    """The server's and the clients' vectors and the control variates, with steps, thresholds and noise of each lane."""
+    """The server's and the clients' vectors and the control variates, with steps, thresholds and noise of each
+    replicate."""
     problem = problem_of(name)
     eta = 1.0 / problem.constants.L_max
     for step, sigma in ((0.5 * eta, 0.0), ([eta, 0.5 * eta, 0.1 * eta], [0.0, 0.1, 0.4])):
@@ -71,11 +72,11 @@ def test_the_control_variates_sum_to_zero(clip: float | None) -> None:
 
 
 class Coins(CpuEngine):
-    """All sequences of T coins at once: bit t of lane s decides round t of lane s."""
+    """All sequences of T coins at once: bit t of replicate s decides round t of replicate s."""
 
-    def uniform(self, lanes: Any, round_: int, clients: int, stream: int, step: int = 0) -> Any:
+    def uniform(self, replicates: Any, round_: int, clients: int, stream: int, step: int = 0) -> Any:
         assert stream == COIN
-        return np.where((np.arange(lanes.count) >> round_) & 1, 0.0, 1.0 - 2.0**-53)[:, None]
+        return np.where((np.arange(replicates.count) >> round_) & 1, 0.0, 1.0 - 2.0**-53)[:, None]
 
 
 @pytest.mark.parametrize(("p", "step"), [(1.0, 1.0), (0.5, 1.0), (0.2, 0.7), (0.8, 0.3)])
@@ -116,17 +117,18 @@ def test_converges_to_the_minimiser_where_fedavg_does_not() -> None:
     assert biased["distance-squared"].last[0] > 1e-3
 
 
-def test_lanes_communicate_in_rounds_of_their_own() -> None:
-    """The coins of a lane are those of its address; counts are binomial, rate 2e-9 for each lane and for the total."""
-    lanes, T, p = 60, 50, 0.3
+def test_replicates_communicate_in_rounds_of_their_own() -> None:
+    """The coins of a replicate are those of its address; counts are binomial, rate 2e-9 for each replicate and for the
+    total."""
+    replicates, T, p = 60, 50, 0.3
     problem = problem_of("dense")
-    run = play(ScaffNew(0.2, p), problem, T, starting_points(problem, lanes), 5, 7)
+    run = play(ScaffNew(0.2, p), problem, T, starting_points(problem, replicates), 5, 7)
     counts = run.states[-1].communications
-    coins = np.array([CPU.uniform(run.context.lanes, t, 1, COIN)[:, 0] < p for t in range(T)])
+    coins = np.array([CPU.uniform(run.context.replicates, t, 1, COIN)[:, 0] < p for t in range(T)])
     assert np.array_equal(counts, coins.sum(axis=0))
     assert len(np.unique(counts)) > 5
     assert np.all((stats.binom.cdf(counts, T, p) > 1e-9) & (stats.binom.sf(counts - 1, T, p) > 1e-9))
-    assert 1e-9 < stats.binom.cdf(counts.sum(), T * lanes, p) < 1 - 1e-9
+    assert 1e-9 < stats.binom.cdf(counts.sum(), T * replicates, p) < 1 - 1e-9
     for t in range(T):  # the server moves exactly where the coin came up
         moved = np.any(run.servers[t + 1] != run.servers[t], axis=1)
         assert np.array_equal(moved, coins[t])
@@ -174,7 +176,7 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(arguments: dict[str, Any
     assert str(caught.value) == sentence
 
 
-def test_numbers_for_each_lane_must_be_as_many_as_the_lanes() -> None:
+def test_numbers_for_each_replicate_must_be_as_many_as_the_replicates() -> None:
     with pytest.raises(
         InputError, match=r"^threshold has 2 values for 3 replicates: give one number, or one for each replicate$"
     ):

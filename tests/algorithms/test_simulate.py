@@ -1,4 +1,4 @@
-"""The one loop: streams, starting points, lanes, what it refuses."""
+"""The one loop: streams, starting points, replicates, what it refuses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dpfl_theory.algorithms.bounding import Clip
 from dpfl_theory.algorithms.observables import Observable, get
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.kernels import select, threads
-from dpfl_theory.kernels.cuda import why_not
+from dpfl_theory.kernels.cuda import unavailable_reason
 from dpfl_theory.problems import make
 
 ALGORITHM = FedAvg(0.3, 2, bounding=Clip(1.5), sigma=0.2, cohort=Cohort("poisson", 2.5))
@@ -83,8 +83,9 @@ def test_without_a_series_the_rest_is_the_same() -> None:
 
 @pytest.mark.parametrize("every", [1, 3, 4, 50])
 def test_observing_some_rounds_only(every: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds 0, every, 2 every, ...; the run itself is the same, and so is what is observed, in any batch of lanes."""
-    monkeypatch.setattr(__import__("sys").modules[simulate.__module__], "_MOST_LANES", 2)
+    """Rounds 0, every, 2 every, ...; the run itself is the same, and so is what is observed, in any batch of
+    replicates."""
+    monkeypatch.setattr(__import__("sys").modules[simulate.__module__], "_MOST_REPLICATES", 2)
     problem, K = problem_of("dense"), 9
     whole, some = (
         simulate(ALGORITHM, problem, K, 3, 4, [OF_STATE, OF_ROUND], series=True, every=e, device="cpu")
@@ -154,11 +155,11 @@ def test_a_run_leaves_its_starting_points_alone(algorithm: Any) -> None:
 
 
 @every_algorithm
-def test_runs_are_extended_by_further_lanes(algorithm: Any) -> None:
+def test_runs_are_extended_by_further_replicates(algorithm: Any) -> None:
     problem = problem_of("huber")
     whole = simulate(algorithm, problem, 6, 5, 3, device="cpu")
     first = simulate(algorithm, problem, 6, 2, 3, device="cpu")
-    more = simulate(algorithm, problem, 6, 3, 3, device="cpu", first_lane=2)
+    more = simulate(algorithm, problem, 6, 3, 3, device="cpu", first_replicate=2)
     assert np.allclose(np.concatenate([first.final, more.final]), whole.final, rtol=1e-12, atol=1e-14)
     assert len(np.unique(whole.final[:, 0])) == 5
 
@@ -182,11 +183,11 @@ def test_any_engine_gives_the_same_run() -> None:
 
 
 def test_the_configuration_is_plain_data_and_enough_to_run_again() -> None:
-    run = simulate(ALGORITHM, problem_of("dense"), 4, 2, 9, first_lane=3, device="cpu")
+    run = simulate(ALGORITHM, problem_of("dense"), 4, 2, 9, first_replicate=3, device="cpu")
     told = json.loads(json.dumps(run.configuration, allow_nan=False))
     assert told["algorithm"] == ALGORITHM.describe()
-    assert {key: told[key] for key in ("rounds", "lanes", "first_lane", "seed")} == {
-        "rounds": 4, "lanes": 2, "first_lane": 3, "seed": 9,
+    assert {key: told[key] for key in ("rounds", "replicates", "first_replicate", "seed")} == {
+        "rounds": 4, "replicates": 2, "first_replicate": 3, "seed": 9,
     }  # fmt: skip
     assert told["problem"] == {"name": problem_of("dense").name, "clients": 6, "dimension": 4}
     assert told["device"].startswith("cpu")
@@ -196,7 +197,7 @@ def test_the_configuration_is_plain_data_and_enough_to_run_again() -> None:
 @pytest.mark.parametrize("rounds", [1, 49, 101])
 def test_progress_rises_to_one(rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     module = __import__("sys").modules[simulate.__module__]
-    monkeypatch.setattr(module, "_MOST_LANES", 2)
+    monkeypatch.setattr(module, "_MOST_REPLICATES", 2)
     shares: list[float] = []
     simulate(ALGORITHM, problem_of("dense"), rounds, 5, device="cpu", progress=shares.append)
     assert shares == sorted(shares)
@@ -207,19 +208,22 @@ def test_progress_rises_to_one(rounds: int, monkeypatch: pytest.MonkeyPatch) -> 
 UNREADABLE = "the starting point cannot be read as numbers: an array of shape (4,) or (1, 4) is needed"
 
 
+TOO_LARGE = "seed, replicate or round is too large: seeds stay below 2^64, replicates and rounds below 2^32"
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         ({"rounds": 0}, "the number of rounds is 0: a whole number of at least 1 is needed"),
         ({"rounds": 2.0}, "the number of rounds is 2.0: a whole number of at least 1 is needed"),
-        ({"lanes": 0}, "the number of lanes is 0: a whole number of at least 1 is needed"),
+        ({"replicates": 0}, "the number of replicates is 0: a whole number of at least 1 is needed"),
         ({"every": 0}, "the interval between observed rounds is 0: a whole number of at least 1 is needed"),
-        ({"lanes": True}, "the number of lanes is True: a whole number of at least 1 is needed"),
+        ({"replicates": True}, "the number of replicates is True: a whole number of at least 1 is needed"),
         ({"seed": -1}, "the seed is -1: a whole number of at least 0 is needed"),
         ({"seed": "1"}, "the seed is '1': a whole number of at least 0 is needed"),
-        ({"first_lane": -1}, "the first lane is -1: a whole number of at least 0 is needed"),
-        ({"seed": 2**64}, "seed, lane or round is too large: seeds stay below 2^64, lanes and rounds below 2^32"),
-        ({"first_lane": 2**32}, "seed, lane or round is too large: seeds stay below 2^64, lanes and rounds below 2^32"),
+        ({"first_replicate": -1}, "the first replicate is -1: a whole number of at least 0 is needed"),
+        ({"seed": 2**64}, TOO_LARGE),
+        ({"first_replicate": 2**32}, TOO_LARGE),
         ({"start": [1.0, 2.0]}, "the starting point has shape (2,): (4,) or (1, 4) is needed"),
         ({"start": np.zeros((2, 4))}, "the starting point has shape (2, 4): (4,) or (1, 4) is needed"),
         ({"start": [0, 0, 0, np.nan]}, "the starting point contains NaN or infinity: give finite numbers"),
@@ -244,7 +248,7 @@ def test_cohorts_that_do_not_fit_the_problem_are_refused_before_the_run() -> Non
         simulate(FedAvg(0.1, cohort=Cohort("fixed", 7)), problem_of("dense"), 1, device="cpu")
 
 
-@pytest.mark.skipif(why_not() is None, reason="there is a usable GPU")
+@pytest.mark.skipif(unavailable_reason() is None, reason="there is a usable GPU")
 def test_a_missing_gpu_is_not_replaced() -> None:
     with pytest.raises(EnvironmentFault, match="choose 'cpu' or 'auto'"):
         simulate(ALGORITHM, problem_of("dense"), 1, device="cuda")
@@ -261,15 +265,15 @@ BLOCKED = {
 @pytest.mark.parametrize("cohort", [Cohort(), Cohort("fixed", 5)], ids=["everyone", "few"])
 @pytest.mark.parametrize("name", BLOCKED)
 def test_the_number_of_threads_changes_no_bit(name: str, cohort: Cohort) -> None:
-    """Several blocks of lanes, with noise and clipping, on one, two and three threads, and in parallel with another
+    """Several blocks of replicates, with noise and clipping, on one, two and three threads, and parallel to another
     run."""
     problem = BLOCKED[name]()
     algorithm = FedAvg(local_step=0.05, local_steps=2, bounding=Clip(0.1), cohort=cohort, sigma=0.2)
-    lanes = 100
-    assert len(sys.modules[simulate.__module__]._blocks(problem, select("cpu"), lanes)) > 2
+    replicates = 100
+    assert len(sys.modules[simulate.__module__]._blocks(problem, select("cpu"), replicates)) > 2
 
     def run() -> np.ndarray:
-        found = simulate(algorithm, problem, rounds=4, lanes=lanes, seed=3, device="cpu")
+        found = simulate(algorithm, problem, rounds=4, replicates=replicates, seed=3, device="cpu")
         return np.concatenate([found["suboptimality"].mean, found.final.ravel()])
 
     seen = []
@@ -288,19 +292,19 @@ def test_a_failure_in_a_block_is_the_runs(count: int) -> None:
 
     def fails(h: Round) -> np.ndarray:
         rounds_run.append(h.k)
-        if h.k == 3 and h.context.lanes.first == 0:
-            raise InputError("lane 0 in round 3")
-        return np.zeros(h.context.lanes.count)
+        if h.k == 3 and h.context.replicates.first == 0:
+            raise InputError("replicate 0 in round 3")
+        return np.zeros(h.context.replicates.count)
 
     broken = Observable("broken", (0, 0), "x", "fails", fails)
-    with threads.bounded(count), pytest.raises(InputError, match="lane 0 in round 3"):
-        simulate(FedAvg(local_step=0.01), problem, rounds=2000, lanes=64, observe=[broken], device="cpu")
+    with threads.bounded(count), pytest.raises(InputError, match="replicate 0 in round 3"):
+        simulate(FedAvg(local_step=0.01), problem, rounds=2000, replicates=64, observe=[broken], device="cpu")
     assert len(rounds_run) < 4000, "the other blocks stop too"
 
 
 def test_progress_adds_up_over_blocks() -> None:
     told: list[float] = []
     with threads.bounded(2):
-        simulate(FedAvg(local_step=0.01), BLOCKED["quadratic"](), 20, lanes=75, device="cpu", progress=told.append)
+        simulate(FedAvg(local_step=0.01), BLOCKED["quadratic"](), 20, replicates=75, device="cpu", progress=told.append)
     assert told == sorted(told)
     assert told[-1] == pytest.approx(1.0)

@@ -33,7 +33,7 @@ class Watched(CpuEngine):
 
 
 def kernel_agrees(module: ModuleType) -> bool:
-    """Updates of the clients that are run, in lanes of their own and with their own steps, in several blocks."""
+    """Updates of the clients that are run, in replicates of their own and with their own steps, in several blocks."""
     rng = np.random.default_rng(2)
     for name in NAMES:
         data = problem_of(name).data
@@ -49,11 +49,11 @@ def kernel_agrees(module: ModuleType) -> bool:
 
 
 FAULTS = {
-    "steps of the first lanes": ("pace[few] = pace[s]", "pace[few] = pace[few]"),
-    "updates go to the first lanes": ("taking[r // classes] * classes", "r // classes * classes"),
+    "steps of the first replicates": ("pace[few] = pace[s]", "pace[few] = pace[few]"),
+    "updates go to the first replicates": ("taking[r // classes] * classes", "r // classes * classes"),
     "one class gets them all": ("* classes + r % classes]", "* classes]"),
     "the first client's cohort": ("classes + s, i] !=", "classes + s, 0] !="),
-    "the first block's lanes": ("cohort[r0 // classes + s", "cohort[s"),
+    "the first block's replicates": ("cohort[r0 // classes + s", "cohort[s"),
 }
 
 
@@ -123,8 +123,8 @@ def test_observables_see_all_clients() -> None:
 
 def test_large_cohorts_and_small_problems_run_everybody() -> None:
     """Where a tape may take over, what is done must not depend on who is drawn."""
-    for clients, size, lanes in ((40, 20, 64), (40, 40, 64), (6, 1, 5)):
+    for clients, size, replicates in ((40, 20, 64), (40, 40, 64), (6, 1, 5)):
         problem = make("logistic-synthetic", clients=clients, dimension=50, records=4, ridge=0.1, seed=1)
         engine = Watched()
-        simulate(FedAvg(0.1, cohort=Cohort("fixed", size)), problem, 2, lanes, observe=[], device=engine)
+        simulate(FedAvg(0.1, cohort=Cohort("fixed", size)), problem, 2, replicates, observe=[], device=engine)
         assert engine.shares == [None, None]

@@ -55,7 +55,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     "unbounded": FedAvg(0.1, 4),
     "with replacement": FedAvg(0.1, 4, cohort=Cohort("with-replacement", 2), sigma=0.1),
-    "one for each lane": FedAvg([0.1, 0.2, 0.3, 0.1, 0.1], 3, bounding=Clip([1.0, 2.0, 0.1, 0.5, 3.0])),
+    "one for each replicate": FedAvg([0.1, 0.2, 0.3, 0.1, 0.1], 3, bounding=Clip([1.0, 2.0, 0.1, 0.5, 3.0])),
     "two-sided": TwoSidedFedAvg(0.1, 1.5, 3, threshold=0.5, sigma=0.1),
     "two-sided, noisy": TwoSidedFedAvg(
         0.1, 1.5, 3, threshold=0.5, sigma=0.1, cohort=Cohort("poisson", 2), gradient=NoisyGradient(0.1)
@@ -69,7 +69,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "momentum": ServerMomentum(FedAvg(0.1, 2), 0.8),
     "average": WeightedAverage(FedAvg(0.1, 2, bounding=Clip(1.0), sigma=0.3), 0.99),
 }
-LANES, ROUNDS = 5, 60
+REPLICATES, ROUNDS = 5, 60
 PLAYED: list[int] = []
 
 
@@ -90,7 +90,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def both(algorithm: Algorithm, problem: Any, observe: Any, **options: Any) -> tuple[Run, Run, int]:
     """The run, the run without a tape, and how many rounds the former has played."""
-    arguments = {"rounds": ROUNDS, "lanes": LANES, "seed": 3, "series": True, "device": "cpu", **options}
+    arguments = {"rounds": ROUNDS, "replicates": REPLICATES, "seed": 3, "series": True, "device": "cpu", **options}
     PLAYED.clear()
     run = simulate(algorithm, problem, observe=observe, **arguments)
     played = sum(PLAYED)
@@ -142,9 +142,9 @@ def test_every_observable_is_played_as_it_is_written(problem: str, algorithm: st
 
 
 def test_any_number_of_blocks_and_threads_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LOOP, "_MOST_LANES", 2)
+    monkeypatch.setattr(LOOP, "_MOST_REPLICATES", 2)
     run, written, played = both(
-        ALGORITHMS["clip, Poisson"], problem_of("Huber"), ["suboptimality", "snr"], first_lane=7
+        ALGORITHMS["clip, Poisson"], problem_of("Huber"), ["suboptimality", "snr"], first_replicate=7
     )
     assert same(run, written)
     assert played == 2 * (ROUNDS - 3)
@@ -193,7 +193,7 @@ def test_what_a_tape_cannot_hold_is_run_as_it_is_written(name: str) -> None:
     global RNG
     RNG = np.random.default_rng(0)
     PLAYED.clear()
-    run = simulate(Descent(NOT_RECORDED[name]), problem_of("Huber"), ROUNDS, LANES, device="cpu")
+    run = simulate(Descent(NOT_RECORDED[name]), problem_of("Huber"), ROUNDS, REPLICATES, device="cpu")
     assert np.isfinite(run.final).all()
     assert sum(PLAYED) == 0
 
@@ -206,7 +206,7 @@ def test_step_sizes_that_change_are_not_played() -> None:
 
 def test_an_operation_that_was_replaced_is_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
     original = CpuEngine.normal
-    monkeypatch.setattr(CpuEngine, "normal", lambda self, lanes, k, *x: original(self, lanes, k - k % 2, *x))
+    monkeypatch.setattr(CpuEngine, "normal", lambda self, replicates, k, *x: original(self, replicates, k - k % 2, *x))
     _, _, played = both(ALGORITHMS["clip, Poisson"], problem_of("Huber"), ["suboptimality"])
     assert played == 0
 
@@ -216,13 +216,13 @@ def test_an_observable_that_is_no_function_of_its_round_is_not_played() -> None:
 
     def count(h: Round) -> Any:
         seen.append(1)
-        return np.full(LANES, float(len(seen)))
+        return np.full(REPLICATES, float(len(seen)))
 
     run = simulate(
         ALGORITHMS["unbounded"],
         problem_of("Huber"),
         ROUNDS,
-        LANES,
+        REPLICATES,
         observe=[Observable("count", (0, 0), "c", "calls", count)],
         device="cpu",
     )
@@ -233,7 +233,7 @@ def test_a_player_that_stops_often_does_not_end_the_run(monkeypatch: pytest.Monk
     """However often it stops after one round, the number of rounds that it may play stays finite."""
     play = tape_run.Player.play
     monkeypatch.setattr(tape_run.Player, "play", lambda self, s, a, k, end: play(self, s, a, k, min(end, k + 1)))
-    run = simulate(ALGORITHMS["unbounded"], problem_of("quadratic"), 1200, LANES, device="cpu")
+    run = simulate(ALGORITHMS["unbounded"], problem_of("quadratic"), 1200, REPLICATES, device="cpu")
     assert np.isfinite(run["suboptimality"].last).all()
 
 

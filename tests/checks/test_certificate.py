@@ -27,7 +27,7 @@ def test_a_form_and_its_doubles() -> None:
     np.testing.assert_array_equal(made.vector, [0.0, 5.0])
     assert (made.exact, made.constant, made.equality) == (form, -0.5, True)
     gram, values = np.array([[4.0, 0.5], [0.5, 9.0]]), np.array([7.0, 0.25])
-    assert made.at(gram, values) == 12.0 + 1.0 + 1.25 - 0.5
+    assert made.evaluate(gram, values) == 12.0 + 1.0 + 1.25 - 0.5
     more = made.plus(-2, Form({(1, 1): F(1)}, {0: F(1)}, F(1)))
     np.testing.assert_array_equal(more.matrix, [[3.0, 1.0], [1.0, -2.0]])
     np.testing.assert_array_equal(more.vector, [-2.0, 5.0])

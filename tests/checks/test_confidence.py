@@ -44,7 +44,7 @@ def test_limits_of_a_constant_close_in_geometrically() -> None:
 
 def test_scale_and_shift() -> None:
     x = np.random.default_rng(3).exponential(size=500)
-    assert lower_limit(7.0 * x - 3.0, 1e-4, least=-3.0) == pytest.approx(7.0 * lower_limit(x, 1e-4) - 3.0, rel=1e-9)
+    assert lower_limit(7.0 * x - 3.0, 1e-4, minimum=-3.0) == pytest.approx(7.0 * lower_limit(x, 1e-4) - 3.0, rel=1e-9)
     assert upper_limit(-x, 1e-4, 0.0) == pytest.approx(-lower_limit(x, 1e-4), rel=1e-9)
 
 

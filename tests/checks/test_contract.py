@@ -25,7 +25,7 @@ from dpfl_theory.statements.model import Assumption, Check, Sides, Source, State
 
 Output = pytest.CaptureFixture[str]
 
-LETTERS = (Symbol("x", "a number"), Symbol("y", "another one"))
+SYMBOLS = (Symbol("x", "a number"), Symbol("y", "another one"))
 SMALL = Assumption("x < 5", lambda _, values: None if values["x"] < 5 else f"x is {values['x']}")
 FOUND = {"holds": (1, 2), "violated": (2, 1), "not-applicable": (5, 6)}
 
@@ -51,7 +51,7 @@ def statement(id_: str, *checks: Check, expected: str = "holds") -> Statement:
         title="t",
         source=Source(id_.split(".")[0], "here"),
         text="text",
-        symbols=LETTERS,
+        symbols=SYMBOLS,
         assumptions=(SMALL,),
         sides=lambda s: Sides(lhs={"x": s.x}, rhs={"y": s.y}),
         checks=checks,

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from dpfl_theory.checks.confidence import asymptotic_limits, least_lower_limit, lower_limit, upper_limit
-from dpfl_theory.checks.decision import Limits, certain, decide, decide_least, undecided
+from dpfl_theory.checks.decision import BoundLimits, certain, decide, decide_least, undecided
 
 ALPHA = 1e-6
 INF, NAN = math.inf, math.nan
 
 
-def limits(**changes: Any) -> Limits:
+def limits(**changes: Any) -> BoundLimits:
     """Limits [1, 3] of a mean of 2 that are valid at finite sample size, with asymptotic ones [1.5, 2.5]."""
     given: dict[str, Any] = {"bound": 10.0, "mean": 2.0, "low": 1.0, "high": 3.0, "low_valid": True, "high_valid": True}
-    given |= {"asymptotic_low": 1.5, "asymptotic_high": 2.5, "lanes": 1000, "broken": 0}
-    return Limits(**{**given, **changes})
+    given |= {"asymptotic_low": 1.5, "asymptotic_high": 2.5, "replicates": 1000, "broken": 0}
+    return BoundLimits(**{**given, **changes})
 
 
 VALID = "(valid at finite sample size)"
@@ -49,8 +49,8 @@ UP, DOWN = float(np.nextafter(3.0, 4.0)), float(np.nextafter(1.0, 0.0))
         (0.5, {"low_valid": False}, "inconclusive", "the asymptotic lower limit 1.5 exceeds the bound 0.5, but"),
         (0.5, {"low_valid": False, "asymptotic_low": 0.5}, "inconclusive", "the asymptotic limits [0.5, 2.5] contain"),
         (2.0, {"equal": True}, "inconclusive", "all 1000 replicates are equal, 2, which gives no asymptotic limit"),
-        (2.0, {"equal": True, "lanes": 1}, "inconclusive", "there is one replicate, 2, which gives"),
-        (2.0, {"equal": True, "lanes": 2}, "inconclusive", "all 2 replicates are equal"),
+        (2.0, {"equal": True, "replicates": 1}, "inconclusive", "there is one replicate, 2, which gives"),
+        (2.0, {"equal": True, "replicates": 2}, "inconclusive", "all 2 replicates are equal"),
         (INF, {}, "inconclusive", "the right side is inf in floating point"),
         (-INF, {}, "inconclusive", "the right side is -inf in floating point"),
     ],
@@ -221,17 +221,18 @@ def test_the_smallest_violation_that_limits_could_see() -> None:
 
 
 def test_when_the_rigorous_limits_are_out_of_sight() -> None:
-    """Their width over the slack says how many lanes they would need: about width/slack times as many."""
+    """Their width over the slack says how many replicates they would need: about width/slack times as many."""
     assert limits(high_valid=False).rigorous_out_of_sight(10_000)
     assert not limits(high_valid=False, broken=1).rigorous_out_of_sight(10_000)
     assert not limits(high_valid=False, bound=2.4).rigorous_out_of_sight(10_000)
     assert limits(high_valid=False, bound=2.5).rigorous_out_of_sight(10_000)
-    # 255 lanes are too few to give up, unless no more are allowed.
-    assert not limits(high_valid=False, lanes=255).rigorous_out_of_sight(10_000)
-    assert limits(high_valid=False, lanes=256).rigorous_out_of_sight(10_000)
-    assert limits(high_valid=False, lanes=100).rigorous_out_of_sight(100)
-    assert not limits(high_valid=False, lanes=99).rigorous_out_of_sight(100)
-    # Width 6 - 2 over slack 3 - 2: four times as many lanes as the 1000 are needed, and twice as many are no matter.
+    # 255 replicates are too few to give up, unless no more are allowed.
+    assert not limits(high_valid=False, replicates=255).rigorous_out_of_sight(10_000)
+    assert limits(high_valid=False, replicates=256).rigorous_out_of_sight(10_000)
+    assert limits(high_valid=False, replicates=100).rigorous_out_of_sight(100)
+    assert not limits(high_valid=False, replicates=99).rigorous_out_of_sight(100)
+    # Width 6 - 2 over slack 3 - 2: four times as many replicates as the 1000 are needed, and twice as many are no
+    # matter.
     wide = limits(high=6.0, bound=3.0)
     assert not wide.rigorous_out_of_sight(2000)
     assert wide.rigorous_out_of_sight(1999)
@@ -247,7 +248,7 @@ def test_when_the_rigorous_limits_are_out_of_sight() -> None:
 def test_limits_are_those_of_the_replicates_and_of_their_range() -> None:
     z = np.random.default_rng(0).uniform(size=400)
     found = decide(z, 0.8, 0.0, 1.0, ALPHA)
-    assert (found.bound, found.lanes, found.broken, found.equal, found.exact) == (0.8, 400, 0, False, False)
+    assert (found.bound, found.replicates, found.broken, found.equal, found.exact) == (0.8, 400, 0, False, False)
     assert found.mean == pytest.approx(z.mean())
     assert found.low == lower_limit(z, ALPHA / 2, 0.0)
     assert found.high == upper_limit(z, ALPHA / 2, 1.0)
@@ -287,12 +288,12 @@ def test_nan_and_infinity_leave_it_undecided() -> None:
     for bad, infinite in ((NAN, 0), (INF, 1)):
         z = np.append(np.zeros(9), bad)
         found = decide(z, 1.0, 0.0, 1.0, ALPHA)
-        assert (found.broken, found.infinite, found.unbounded, found.lanes) == (1, infinite, 0, 10)
+        assert (found.broken, found.infinite, found.unbounded, found.replicates) == (1, infinite, 0, 10)
         assert found.verdict(0.0, cut=False)[0] == "inconclusive"
         stayed = decide(z, 1.0, 0.0, 1.0, ALPHA, stayed=np.ones(10, dtype=bool))
         assert (stayed.broken, stayed.infinite, stayed.unbounded) == (1, 0, 1)
         rounds = decide_least(np.stack([z, np.zeros(10)], axis=1), 1.0, 0.0, 1.0, ALPHA)
-        assert (rounds.broken, rounds.infinite, rounds.lanes) == (1, infinite, 10)
+        assert (rounds.broken, rounds.infinite, rounds.replicates) == (1, infinite, 10)
         # Also where another round, of numbers alone, would be chosen.
         moving = np.linspace(0.0, 1.0, 10)
         found = decide_least(np.stack([np.append(np.zeros(9), INF), moving], axis=1), 1.0, 0.0, 1.0, ALPHA)
@@ -345,7 +346,7 @@ def test_certain_values_differ_from_the_bound_by_more_than_rounding() -> None:
         assert found.low == pytest.approx(value - slack, rel=1e-14, abs=0)
         assert found.high == pytest.approx(value + slack, rel=1e-14, abs=0)
         assert (found.asymptotic_low, found.asymptotic_high) == (found.low, found.high)
-        assert (found.mean, found.lanes, found.broken, found.exact) == (value, 2, 0, True)
+        assert (found.mean, found.replicates, found.broken, found.exact) == (value, 2, 0, True)
         assert (found.low_valid, found.high_valid, found.bound) == (True, True, bound)
     assert certain(np.array([3.0]), 3.0).verdict(0.0, cut=False)[0] == "inconclusive"
     assert certain(np.array([3.0 + 1e-8]), 3.0).verdict(0.0, cut=False)[0] == "violated"

@@ -12,7 +12,7 @@ import pytest
 from dpfl_theory.checks.certificate_file import is_proof, of_evidence
 from dpfl_theory.checks.evidence import HALF, Evidence
 from dpfl_theory.checks.runner import plan, run_plan
-from dpfl_theory.checks.user_statements import noticed
+from dpfl_theory.checks.user_statements import detected_by_checks
 from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
 from dpfl_theory.semantics.oracle import Oracle
@@ -20,7 +20,7 @@ from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
 
-LETTERS = (
+SYMBOLS = (
     Symbol("K", "rounds", (0, 0), "integer"),
     Symbol("d", "dimension", (0, 0), "integer"),
     Symbol("L", "smoothness", (1, -2)),
@@ -43,10 +43,10 @@ def descent(o: Oracle, x: Any, s: Symbols) -> Any:
     return x - s.eta * o.gradient(x)
 
 
-def made(step: Any, sides: Any, letter: Expected = SQUARE, relation: str = "==", K: int = 2) -> Statement:
+def made(step: Any, sides: Any, symbol: Expected = SQUARE, relation: str = "==", K: int = 2) -> Statement:
     iteration = Iteration(step, {"L": "smoothness", "d": "dimension", "D": "start-distance"})
     checks = iteration.checks({"a": {"K": K, "d": 3, "eta": "1/2", "sigma": "1/4"}}, by=("worst-case",))
-    about = {"symbols": LETTERS, "expectations": (letter,), "relation": relation, "checks": checks}
+    about = {"symbols": SYMBOLS, "expectations": (symbol,), "relation": relation, "checks": checks}
     return Statement("mine.equal", "lemma", "t", Source("mine", "here"), "text", sides=sides, **about)  # type: ignore[arg-type]
 
 
@@ -73,7 +73,7 @@ def test_an_equality_holds_where_both_halves_do(factor: str, verdict: str) -> No
         assert [c["claim"].partition(": ")[2].split()[1] for c in certificates] == ["left", "right"]
         assert all(map(is_proof, certificates))
         assert certificates[0]["left"] != certificates[1]["left"]
-        power = noticed(statement, [e])
+        power = detected_by_checks(statement, [e])
         assert power is not None
         assert power.share == 0.0
 
@@ -104,14 +104,14 @@ def test_one_half_alone_says_which(tmp_path: Path, capsys: pytest.CaptureFixture
     (e,) = report.evidence
     assert (e.verdict, e.notes[HALF]) == ("holds", "<=")
     assert report.to_json()["summary"]["statements"]["mine.equal"]["verdict"] == "inconclusive"
-    power = noticed(loose, [e])
+    power = detected_by_checks(loose, [e])
     assert power is not None
     assert power.share == pytest.approx(0.75, abs=1e-5)
-    from dpfl_theory.cli._check_text import shown
+    from dpfl_theory.cli._check_text import evidence_lines
 
-    assert "one half: left <= right" in shown([e])
+    assert "one half: left <= right" in evidence_lines([e])
     other = replace(loose, checks=(replace(check, build=lambda of, at: replace(check.build(of, at), direction=">=")),))
-    assert noticed(other, [replace(e, notes={HALF: ">="})]).share is None  # type: ignore[union-attr]
+    assert detected_by_checks(other, [replace(e, notes={HALF: ">="})]).share is None  # type: ignore[union-attr]
 
 
 def test_the_least_of_several_is_known_from_above_alone() -> None:

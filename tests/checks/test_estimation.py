@@ -12,7 +12,7 @@ import pytest
 from dpfl_theory.checks import estimation
 from dpfl_theory.checks.certificate import Numeric, numeric
 from dpfl_theory.checks.estimation import Solution, solve
-from dpfl_theory.checks.interpolation import Sampled
+from dpfl_theory.checks.interpolation import SampledFunction
 from dpfl_theory.checks.verifier import Form
 from dpfl_theory.statements.claims import Performance
 
@@ -118,8 +118,8 @@ def test_a_third_in_a_point_or_a_parameter_is_rounded() -> None:
     def rounded(
         L: Fraction = exact, mu: Fraction = exact / 2, point: Any = ({0: exact}, {1: exact}, {0: exact})
     ) -> bool:
-        sampled = Sampled("smooth strongly convex", L, mu, (({}, {}, {}), point))
-        return estimation._are_rounded([], [Sampled("convex", None, None, ()), sampled])
+        sampled = SampledFunction("smooth strongly convex", L, mu, (({}, {}, {}), point))
+        return estimation._are_rounded([], [SampledFunction("convex", None, None, ()), sampled])
 
     assert not rounded()
     assert rounded(L=Fraction(2) / 3 + third)
@@ -315,7 +315,7 @@ def test_bounds_as_conditions() -> None:
     form = one([[1.0]], [2.0], 0.5)
     (found,) = estimation._below([(form, 3.0)])
     assert (found.constant, found.equality) == (-2.5, False)
-    assert found.at(np.array([[1.0]]), np.array([1.0])) == 0.5
+    assert found.evaluate(np.array([[1.0]]), np.array([1.0])) == 0.5
     assert estimation._below([]) == []
 
 

@@ -14,7 +14,7 @@ from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.das2022 import _sampling_moments as moments
 from dpfl_theory.statements.das2022 import eq12, facts, lemma10
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.formula import sides_of, symbols_of
 from dpfl_theory.statements.model import Check, Source, Statement
 from dpfl_theory.statements.symbolic import sides_at
 
@@ -102,7 +102,7 @@ def decided(statement, build, instance):
 def by(factor):
     """(12) with its right side times a factor, from (r, n)."""
     sides = sides_of(eq12.EQ12)
-    s = letters_of(eq12.EQ12)
+    s = symbols_of(eq12.EQ12)
     rhs = {k: factor(s.r, s.n) * v for k, v in sides.rhs.items()}
     return replace(eq12.EQ12, sides=lambda _: replace(sides, rhs=rhs))
 
@@ -110,7 +110,7 @@ def by(factor):
 def test_the_smallest_counterexample_of_the_erratum():
     instance = {"vectors": "equal", "sampling": "independent", "n": [2], "r": [1]}
     (found,) = moments.moments(eq12.EQ12, instance)
-    assert sides_at(eq12.EQ12, found.letters) == (Fraction(3, 2), 1)
+    assert sides_at(eq12.EQ12, found.symbol_values) == (Fraction(3, 2), 1)
 
 
 WRONG_FACTORS = {
@@ -154,9 +154,9 @@ def test_lemma10_counterexamples_as_the_remark_prints_them():
     statement = lemma10.SMOOTH_ALONE
     (quadratic,) = lemma10.concave_quadratic(statement, {"L": "1", "eta L": ["1"]})
     (well,) = lemma10.smooth_well(statement, {"eta L": ["1"]})
-    assert sides_at(statement, quadratic.letters) == (4, 0)
-    assert well.at["w"] == Fraction(1, 4)
-    assert sides_at(statement, well.letters) == (Fraction(1, 4), 0)
+    assert sides_at(statement, quadratic.symbol_values) == (4, 0)
+    assert well.instance["w"] == Fraction(1, 4)
+    assert sides_at(statement, well.symbol_values) == (Fraction(1, 4), 0)
 
 
 def test_fact2_with_a_smaller_factor_is_refuted():

@@ -107,7 +107,7 @@ def test_the_sides_of_a_statement_are_evaluated_at_values() -> None:
     assert found.values == {"x": 1, "y": 2}
     one = statement(lambda s: Sides({"l": s.x}, {"r": s.y}))
     assert compared(one, Values({"x": Fraction(1), "y": Fraction(2)})).terms == {}  # one term is the side itself
-    rooted = compared(two, Values({"x": Fraction(1), "y": sp.sqrt(2)}, at={"name": 1}))
+    rooted = compared(two, Values({"x": Fraction(1), "y": sp.sqrt(2)}, instance={"name": 1}))
     assert rooted.terms == {}  # y is no fraction, and y^2 alone does not make up the side
     assert rooted.values == {"name": 1}
     assert run(Values({"x": Fraction(1), "y": Fraction(2)}), two, part="").terms == {"r": 2.0, "q": 4.0}

@@ -21,7 +21,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.cli import main
 from dpfl_theory.cli.falsify import as_text
 from dpfl_theory.errors import InputError
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.statements.model import Sides, Statement
 
 THEOREM = statements.get("hou2023.theorem1")
@@ -33,7 +33,7 @@ def planted() -> Statement:
     def sides(_: Any) -> Sides:
         import sympy as sp
 
-        s = letters_of(faulty)
+        s = symbols_of(faulty)
         theta = sp.Max(1 - s["mu"] * s["eta"], 1 - s["p"] ** 2)
         printed = sides_of(THEOREM).rhs  # type: ignore[misc]
         noise = next(term for name, term in printed.items() if "noise" in name)
@@ -73,7 +73,7 @@ def test_a_number_of_instances_always_finds_the_same() -> None:
     for found in (first, second):
         found.pop("seconds")
         found["evidence"].pop("seconds")
-        found["evidence"]["notes"].pop("lane_seconds")
+        found["evidence"]["notes"].pop("replicate_seconds")
     assert first == second
     assert falsify(planted(), instances=30, seed=5, device="cpu").evidence.instance != first["evidence"]["instance"]
 
@@ -89,11 +89,11 @@ def test_where_only_existence_is_claimed_nothing_is_searched(name: str) -> None:
     ("name", "instances"), [("noble2022.lemmaC.8.repaired", 16), ("noble2022.lemmaC.9.repaired", 36)]
 )
 def test_variations_keep_the_prescribed_letters(name: str, instances: int) -> None:
-    """With another step than the prescribed one these bounds fail: such runs are outside. A few rounds and lanes are
-    enough, since it is the values that decide."""
+    """With another step than the prescribed one these bounds fail: such runs are outside. A few rounds and replicates
+    are enough, since it is the values that decide."""
     statement = statements.get(name)
     runs = [c for c in statement.checks if c.method == "monte-carlo"]
-    short = tuple(replace(c, instance={**c.instance, "T": min(40, c.instance["T"]), "lanes": 8}) for c in runs)
+    short = tuple(replace(c, instance={**c.instance, "T": min(40, c.instance["T"]), "replicates": 8}) for c in runs)
     found = falsify(replace(statement, checks=short), instances=instances, seed=3, device="cpu")
     assert found.outside["the prescribed eta"] > 0
     assert found.evidence.verdict != "violated"
@@ -103,12 +103,12 @@ def test_a_rule_is_the_prescription_and_no_number_where_it_has_no_value() -> Non
     statement = statements.get("noble2022.lemmaC.9.repaired")
     assert statement.prescription is not None
     (check,) = (c for c in statement.checks if "noise dominates" in c.name)
-    run = check.made(statement, {**check.instance, "T": 7})
+    run = check.make(statement, {**check.instance, "T": 7})
     (rule,) = rules_of(statement, [run]).values()
-    letters = {s: run.values[name] for name, s in letters_of(statement).items() if name in run.values}
+    symbols = {s: run.values[name] for name, s in symbols_of(statement).items() if name in run.values}
     for change in ({}, {"T": 90.0}, {"F0": 1e-9}, {"K": 3.0, "nu": 40.0}):
         values = {**run.values, **change}
-        numbers = {s: values[s.name] for s in letters}
+        numbers = {s: values[s.name] for s in symbols}
         assert rule(values) == pytest.approx(float(prescription_of(statement)["eta"].subs(numbers)), rel=1e-14)
     assert math.isnan(rule({**run.values, "T": 0.0}))  # a division by zero
     assert math.isnan(rule({**run.values, "F0": -1.0}))  # a root of a negative number
@@ -163,7 +163,7 @@ INSTANCE: dict[str, Any] = {
     "q": [[1.5, -2.0], [0, 7]],
     "on": True,
     "none": None,
-    "lanes": 512,
+    "replicates": 512,
 }
 
 
@@ -171,12 +171,12 @@ def test_variations_keep_kinds_signs_and_the_original() -> None:
     before = json.dumps(INSTANCE)
     draw = random.Random(3)
     places = set(numbers(INSTANCE))
-    assert ("lanes",) not in places
+    assert ("replicates",) not in places
     changed: set[tuple[Any, ...]] = set()
     for _ in range(300):
         found = varied(INSTANCE, draw)
         assert found["problem"]["family"] == "huber"
-        assert (found["on"], found["none"], found["lanes"]) == (True, None, 512)
+        assert (found["on"], found["none"], found["replicates"]) == (True, None, 512)
         clients = found["problem"]["parameters"]["clients"]
         assert isinstance(clients, int)
         assert clients >= 1

@@ -177,7 +177,7 @@ def test_no_problem_of_the_catalogue_has_a_constant() -> None:
         code = getattr(check.build, "__code__", None) or repr(check.build)
         if code not in seen:
             seen.add(code)
-            require_cone(inequality(statement, check.made(statement)))
+            require_cone(inequality(statement, check.make(statement)))
     assert len(seen) > 20
 
 

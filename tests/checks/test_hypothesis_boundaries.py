@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpfl_theory.checks.hypothesis_boundaries import edges, untried
+from dpfl_theory.checks.hypothesis_boundaries import edges, untested_text
 from dpfl_theory.cli import main
 from dpfl_theory.statements import load_file
 from dpfl_theory.statements.model import Assumption, Statement, by_construction
@@ -30,7 +30,7 @@ def with_step(text: str, most: float) -> Statement:
 def test_the_nearest_instance_tells_how_far_the_edge_is(most: float, factor: float) -> None:
     """The template's instances have eta L = 1/2, and sigma = 1/4 and 1/8."""
     (edge,) = edges(with_step("short", most))
-    assert (edge.letter, edge.by) == ("eta", "worst-case: two rounds")
+    assert (edge.symbol, edge.by) == ("eta", "worst-case: two rounds")
     assert edge.factor == pytest.approx(factor, rel=1e-4)
     assert edge.reached == (factor == 1.0)
 
@@ -51,13 +51,13 @@ def test_what_no_chosen_letter_decides_has_no_edge() -> None:
 
 
 def test_what_was_not_tried_names_the_command_that_tries_it() -> None:
-    told = untried(with_step("short", 4.0), edges(with_step("short", 4.0)), "my file.py", 2)
+    told = untested_text(with_step("short", 4.0), edges(with_step("short", 4.0)), "my file.py", 2)
     assert "nor at the boundaries of its hypotheses ('short' allows eta 8 times larger than in any check)" in told
     assert "'dpfl-theory falsify mine.theorem-name --file 'my file.py'' searches there" in told
     at_edge = with_step("short", 0.5)
-    assert "edges" not in untried(at_edge, edges(at_edge), "f.py", 1)
+    assert "edges" not in untested_text(at_edge, edges(at_edge), "f.py", 1)
     without = replace(THEOREM, checks=tuple(c for c in THEOREM.checks if c.method != "monte-carlo"))
-    assert "falsify" not in untried(without, edges(without), "f.py", 1)
+    assert "falsify" not in untested_text(without, edges(without), "f.py", 1)
 
 
 def test_the_command_says_it_where_all_holds_and_nowhere_else(

@@ -24,7 +24,7 @@ from PEPit.functions import (
 from planted import checked
 
 from dpfl_theory.checks import homogeneity
-from dpfl_theory.checks.interpolation import CLASSES, Sampled
+from dpfl_theory.checks.interpolation import CLASSES, SampledFunction
 from dpfl_theory.statements.claims import Performance
 
 F = Fraction
@@ -57,9 +57,9 @@ def value(kind: str, at: Callable[[Fraction], tuple[Fraction, Fraction]], x: Fra
     (slope_x, at_x), (slope_y, at_y) = at(x), at(y)
     one = F(1)
     points = (({0: one}, {1: one}, {0: one}), ({2: one}, {3: one}, {1: one}))
-    form = Sampled(kind, *PARAMETERS[kind], points).inequality(0, 1)
+    form = SampledFunction(kind, *PARAMETERS[kind], points).inequality(0, 1)
     numbers = [x, slope_x, y, slope_y]
-    return form.at([[a * b for b in numbers] for a in numbers], [at_x, at_y])
+    return form.evaluate([[a * b for b in numbers] for a in numbers], [at_x, at_y])
 
 
 def quadratic(a: Fraction, b: Fraction) -> Callable[[Fraction], tuple[Fraction, Fraction]]:
@@ -135,7 +135,7 @@ def test_odd_parameters_are_not_rounded() -> None:
     """1/(2L) for L = 3 is no double, and the inequality has it exactly."""
     one = F(1)
     points = (({0: one}, {1: one}, {0: one}), ({}, {}, {1: one}))
-    assert Sampled("smooth convex", F(3), None, points).inequality(1, 0).products[1, 1] == F(1, 6)
+    assert SampledFunction("smooth convex", F(3), None, points).inequality(1, 0).products[1, 1] == F(1, 6)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_odd_parameters_are_not_rounded() -> None:
 )
 def test_wrong_classes_and_parameters_are_refused(kind: str, L: Fraction, mu: Fraction, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        Sampled(kind, L, mu, ())
+        SampledFunction(kind, L, mu, ())
 
 
 @pytest.mark.parametrize(
@@ -165,13 +165,15 @@ def test_without_strong_convexity_the_inequality_is_that_of_convex_functions(
 ) -> None:
     one = F(1)
     points = (({0: one}, {1: one}, {0: one}), ({}, {}, {1: one}))
-    assert Sampled(kind, L, F(0), points).inequality(0, 1) == Sampled(like, L, None, points).inequality(0, 1)
+    assert SampledFunction(kind, L, F(0), points).inequality(0, 1) == SampledFunction(like, L, None, points).inequality(
+        0, 1
+    )
 
 
 @pytest.mark.parametrize(("i", "j"), [(0, 0), (0, 1), (-1, 0), (1, 0), (0, -1)])
 def test_there_is_no_inequality_for_one_point_or_a_missing_one(i: int, j: int) -> None:
     with pytest.raises(ValueError, match="no inequality"):
-        Sampled("convex", None, None, (({}, {}, {}),)).inequality(i, j)
+        SampledFunction("convex", None, None, (({}, {}, {}),)).inequality(i, j)
 
 
 def test_a_wrong_inequality_of_pepits_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,5 +230,5 @@ def test_a_subclass_of_a_users_is_not_taken_for_its_base() -> None:
 
 
 def test_a_sampled_function_is_plain_data() -> None:
-    sampled = Sampled("smooth", F(1), None, ())
+    sampled = SampledFunction("smooth", F(1), None, ())
     assert replace(sampled, kind="smooth convex").kind == "smooth convex"

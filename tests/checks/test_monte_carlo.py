@@ -22,7 +22,7 @@ from dpfl_theory.checks.monte_carlo import Experiment
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.problems import make
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import symbols_of
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
 
 ALPHA = 1e-6
@@ -32,7 +32,7 @@ def _statement(factor: float = 1.0, **changes: Any) -> Statement:
     """E[f(w_k~) - f(w*)] <= factor B for a number B."""
 
     def sides(_: Any) -> Sides:
-        s = letters_of(statement)
+        s = symbols_of(statement)
         return Sides(lhs={"gap": s["E_gap"]}, rhs={"B": factor * s["B"]})
 
     statement = Statement(
@@ -48,11 +48,13 @@ def _statement(factor: float = 1.0, **changes: Any) -> Statement:
     return replace(statement, **changes) if changes else statement
 
 
-def _experiment(bound: float, lanes: int = 2048, cohort: Cohort | None = None) -> Experiment:
+def _experiment(bound: float, replicates: int = 2048, cohort: Cohort | None = None) -> Experiment:
     problem = make("huber", clients=4, dimension=3, records=5, seed=2)
     start = problem.constants.w_star + 1.0
     algorithm = FedAvg(0.1, bounding=Clip(1.0), sigma=0.3, cohort=cohort or Cohort())
-    return Experiment(problem, algorithm, 40, start, {"B": bound}, lanes, fedavg_reach(algorithm, problem, 40, start))
+    return Experiment(
+        problem, algorithm, 40, start, {"B": bound}, replicates, fedavg_reach(algorithm, problem, 40, start)
+    )
 
 
 def _truth() -> float:
@@ -90,13 +92,13 @@ def test_a_false_bound_is_violated_at_finite_sample_size(truth: float, factor: f
 
 
 def test_a_bound_at_the_truth_is_left_undecided(truth: float) -> None:
-    evidence = _run(_statement(), _experiment(truth, lanes=512))
+    evidence = _run(_statement(), _experiment(truth, replicates=512))
     assert evidence.verdict == "inconclusive"
     assert "do not separate" in evidence.reason
 
 
 def test_a_spent_budget_is_inconclusive_not_a_verdict(truth: float) -> None:
-    evidence = _run(_statement(), _experiment(truth, lanes=10**6), deadline=-math.inf)
+    evidence = _run(_statement(), _experiment(truth, replicates=10**6), deadline=-math.inf)
     assert evidence.verdict == "inconclusive"
     assert "budget" in evidence.reason
 
@@ -108,9 +110,9 @@ def test_a_violated_hypothesis_is_named() -> None:
     assert evidence.reason == "the hypothesis 'the moon is full' is not met: it is new"
 
 
-def test_more_lanes_do_not_change_the_first_ones(truth: float) -> None:
-    few = _run(_statement(), _experiment(truth, lanes=128))
-    many = _run(_statement(), _experiment(truth, lanes=256))
+def test_more_replicates_do_not_change_the_first_ones(truth: float) -> None:
+    few = _run(_statement(), _experiment(truth, replicates=128))
+    many = _run(_statement(), _experiment(truth, replicates=256))
     assert few.replicates == 128
     assert many.replicates == 256
     assert few.lhs.estimate != many.lhs.estimate
@@ -130,14 +132,14 @@ def test_without_a_reach_a_holding_verdict_is_marked_asymptotic(truth: float) ->
 
 
 def test_without_a_reach_nothing_is_called_violated(truth: float) -> None:
-    evidence = _run(_statement(), replace(_experiment(0.5 * truth, lanes=256), reach=None))
+    evidence = _run(_statement(), replace(_experiment(0.5 * truth, replicates=256), reach=None))
     assert evidence.verdict == "inconclusive"
     assert "finite sample size" in evidence.reason
 
 
 def test_sides_that_are_not_linear_in_expectations_are_refused() -> None:
     def sides(_: Any) -> Sides:
-        s = letters_of(_statement())
+        s = symbols_of(_statement())
         return Sides(lhs={"square": s["E_gap"] ** 2 / s["B"]}, rhs={"B": s["B"]})
 
     with pytest.raises(ValueError, match="not linear"):
@@ -214,15 +216,15 @@ def test_a_run_that_diverges_says_so(when: str, random: bool) -> None:
     run = Experiment(problem, algorithm, 400, start, {"B": 1.0}, 64, Reach.anywhere(problem), random=random)
     evidence = _run(_taken(when), run)
     assert evidence.verdict == "inconclusive"
-    lanes = 64 if random else 2
-    assert evidence.reason.startswith(f"the run diverged in {lanes} of {lanes} replicates: in floating point")
+    replicates = 64 if random else 2
+    assert evidence.reason.startswith(f"the run diverged in {replicates} of {replicates} replicates: in floating point")
     assert evidence.reason.endswith("take a smaller step, or a start nearer to the minimiser")
 
 
 def test_an_infinite_ratio_is_no_divergence() -> None:
     """Without noise the signal-to-noise ratio is infinite, where the run stays."""
     expected = Expected("E_gap", (("snr", 1),), (1, 0), "E", "ratio")
-    silent = replace(_experiment(1.0, lanes=64), algorithm=FedAvg(0.1, bounding=Clip(1.0)), reach=None)
+    silent = replace(_experiment(1.0, replicates=64), algorithm=FedAvg(0.1, bounding=Clip(1.0)), reach=None)
     evidence = _run(_statement(expectations=(expected,)), silent)
     assert evidence.verdict == "inconclusive"
     assert (
@@ -238,7 +240,7 @@ def test_a_replicate_of_minus_infinity_only_helps_the_bound() -> None:
 
 
 def test_equal_replicates_do_not_hide_a_rare_event() -> None:
-    """A left side that is almost always 0: without a range nothing can be said, however many lanes agree."""
+    """A left side that is almost always 0: without a range nothing can be said, however many replicates agree."""
     limits = decide(np.zeros(1000), 1e-4, -np.inf, np.inf, ALPHA)
     verdict, reason = limits.verdict(0.5, cut=False)
     assert verdict == "inconclusive"
@@ -287,7 +289,7 @@ def _taken(when: str, factor: float = 1.0, side: str = "smaller") -> Statement:
     """As `_statement`, of the end of a run or the least round: ``factor E <= B``, or B <= E on the other side."""
 
     def sides(_: Any) -> Sides:
-        s = letters_of(statement)
+        s = symbols_of(statement)
         if side == "larger":
             return Sides(lhs={"B": s["B"]}, rhs={"gap": s["E_gap"]})
         return Sides(lhs={"gap": factor * s["E_gap"]}, rhs={"B": s["B"]})
@@ -303,9 +305,9 @@ def _series(e: Experiment) -> np.ndarray:
     return run["suboptimality"].every_round
 
 
-def _loud(bound: float, lanes: int = 2048) -> Experiment:
+def _loud(bound: float, replicates: int = 2048) -> Experiment:
     """So much noise that a run's least value is far below the mean of any round."""
-    e = _experiment(bound, lanes)
+    e = _experiment(bound, replicates)
     algorithm = replace(e.algorithm, sigma=3.0)
     return replace(e, algorithm=algorithm, reach=fedavg_reach(algorithm, e.problem, 40, e.start))
 
@@ -326,7 +328,7 @@ def test_the_end_of_a_run_is_not_its_mean() -> None:
 
 
 def test_the_least_expectation_is_not_the_expectation_of_the_least() -> None:
-    """A bound above E min_k and below min_k E is violated; who takes each lane's minimum says that it holds."""
+    """A bound above E min_k and below min_k E is violated; who takes each replicate's minimum says that it holds."""
     rounds = _series(_loud(1.0))
     truth, smallest = float(rounds[:40].mean(axis=1).min()), float(rounds[:40].min(axis=0).mean())
     assert smallest < 0.6 * truth
@@ -337,7 +339,7 @@ def test_the_least_expectation_is_not_the_expectation_of_the_least() -> None:
     evidence = _run(_taken("least", 2.0), _loud(2.8 * truth))
     assert evidence.verdict == "holds"
     assert evidence.lhs.low <= 2.0 * truth <= evidence.lhs.high
-    assert _run(_taken("least"), _loud(truth, lanes=256)).verdict == "inconclusive"
+    assert _run(_taken("least"), _loud(truth, replicates=256)).verdict == "inconclusive"
 
 
 def test_the_least_round_is_not_the_last() -> None:
@@ -365,7 +367,7 @@ def test_one_observable_at_two_times() -> None:
     """A bound on the difference of the mean and the end needs both columns."""
 
     def sides(_: Any) -> Sides:
-        s = letters_of(statement)
+        s = symbols_of(statement)
         return Sides(lhs={"fall": s["E_gap"] - s["E_end"]}, rhs={"B": s["B"]})
 
     both = (*_statement().expectations, Expected("E_end", (("suboptimality", 1),), (1, 0), "E", "gap", when="end"))
@@ -379,8 +381,8 @@ def test_one_observable_at_two_times() -> None:
 
 @pytest.mark.slow
 def test_limits_of_the_least_cover_it_and_need_their_share() -> None:
-    """3000 rounds with the same mean, 60 lanes, at alpha = 10%: the limits err in at most 10% of 40 trials (P(more than
-    12 of 40 at 10%) < 1e-3). Without the rounds' shares of alpha the upper limit is wrong in most."""
+    """3000 rounds with the same mean, 60 replicates, at alpha = 10%: the limits err in at most 10% of 40 trials (P(more
+    than 12 of 40 at 10%) < 1e-3). Without the rounds' shares of alpha the upper limit is wrong in most."""
     rng, wrong, naive = np.random.default_rng(5), 0, 0
     for _ in range(40):
         z = (rng.uniform(size=(60, 3000)) < 0.5).astype(float)
@@ -416,8 +418,9 @@ def test_a_left_side_that_is_known_tells_another_run(truth: float) -> None:
 
 
 def test_equal_replicates_are_not_what_is_known() -> None:
-    """As when all lanes share their noise: no limit of a random mean, but no reason to take it for the known one."""
-    experiment = _experiment(1.0, lanes=128)
+    """As when all replicates share their noise: no limit of a random mean, but no reason to take it for the known
+    one."""
+    experiment = _experiment(1.0, replicates=128)
     silent = replace(experiment.algorithm, sigma=0.0)  # type: ignore[type-var]
     run = simulate(silent, experiment.problem, 40, 1, start=experiment.start, device="cpu")
     value = float(run["suboptimality"].mean[0])
@@ -431,7 +434,7 @@ def test_what_is_known_may_stand_on_both_sides(truth: float) -> None:
     """B + E_end <= E_gap + 2B: E_end - E_gap is known."""
 
     def sides(_: Any) -> Sides:
-        s = letters_of(statement)
+        s = symbols_of(statement)
         return Sides(lhs={"B": s["B"], "end": s["E_end"]}, rhs={"gap": s["E_gap"], "bound": 2 * s["B"]})
 
     both = (*_statement().expectations, Expected("E_end", (("suboptimality", 1),), (1, 0), "E", "gap", when="end"))
@@ -469,18 +472,18 @@ def _equality(factor: float, truth: float, **changes: Any) -> Any:
 
 
 def test_an_equality_holds_only_where_the_limits_are_close(truth: float) -> None:
-    near = _equality(1.0, truth, lanes=8192)
+    near = _equality(1.0, truth, replicates=8192)
     assert near.verdict == "holds"
     assert near.asymptotic
     assert near.lhs.low <= near.rhs <= near.lhs.high
-    few = _equality(1.0, truth, lanes=16)
+    few = _equality(1.0, truth, replicates=16)
     assert few.verdict == "inconclusive"
     assert "are wider than 0.1 of it" in few.reason
 
 
 @pytest.mark.parametrize(("factor", "word"), [(0.8, "exceeds"), (1.25, "is below")])
 def test_an_equality_is_violated_on_either_side(truth: float, factor: float, word: str) -> None:
-    found = _equality(factor, truth, lanes=8192)
+    found = _equality(factor, truth, replicates=8192)
     assert found.verdict == "violated"
     assert word in found.reason
     assert not found.asymptotic

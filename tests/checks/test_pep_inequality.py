@@ -19,11 +19,11 @@ from dpfl_theory.statements.claims import Performance, WorstCase
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol
 
-LETTERS = tuple(Symbol(name, name) for name in ("L", "eta", "a", "b", "c"))
+SYMBOLS = tuple(Symbol(name, name) for name in ("L", "eta", "a", "b", "c"))
 
 
 def statement(sides: Any, **more: Any) -> Statement:
-    return Statement("my.one", "lemma", "t", Source("my", "here"), "text", symbols=LETTERS, sides=sides, **more)
+    return Statement("my.one", "lemma", "t", Source("my", "here"), "text", symbols=SYMBOLS, sides=sides, **more)
 
 
 def quantities() -> dict[str, Any]:

@@ -19,10 +19,10 @@ NAMES = ("a", "b", "c")
 
 
 def statement(sides: Callable[[Symbols], Sides]) -> Statement:
-    return Statement("mine.one", "step", "t", Source("mine", "here"), "text", tuple(map(letter, NAMES)), sides=sides)
+    return Statement("mine.one", "step", "t", Source("mine", "here"), "text", tuple(map(symbol, NAMES)), sides=sides)
 
 
-def letter(name: str) -> Symbol:
+def symbol(name: str) -> Symbol:
     return Symbol(name, name, (0, 0), "nonnegative", name)
 
 

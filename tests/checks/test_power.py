@@ -68,7 +68,7 @@ def test_a_share_is_planted_where_a_larger_one_was_noticed() -> None:
 def test_a_privacy_check_notices_what_its_claim_leaves() -> None:
     claim = Evidence("mine.one", "privacy", "p", "holds", "holds", "why", rhs=1e-5, lhs=Interval(8e-6, 7.9e-6, 8.1e-6))
     found = power.power_of(STATEMENT, {("privacy", "p"): claim.to_json()}, {})
-    assert (found.noticed, found.noticed_by) == (pytest.approx(0.19), "privacy: p")
+    assert (found.smallest_detected, found.detecting_check) == (pytest.approx(0.19), "privacy: p")
     assert found.reading == {"privacy": (0, 1)}
 
 
@@ -82,7 +82,10 @@ def test_only_checks_that_read_the_formula_count() -> None:
     found = measured(STATEMENT)
     assert (found.ratio, found.ratio_by) == (0.9, "exact: entered")  # and not the 0.99 of what was typed again
     assert found.reading == {"algebra": (0, 1), "exact": (1, 2)}
-    assert (found.noticed, found.noticed_by) == (0.5, "exact: entered")  # 0.1 leaves equality, which holds
+    assert (found.smallest_detected, found.detecting_check) == (
+        0.5,
+        "exact: entered",
+    )  # 0.1 leaves equality, which holds
     assert found.least == {"algebra": (None, ""), "exact": (0.5, "entered")}
     assert found.idle is None
     assert "1 of 3 checks read the formula" in found.sentence()
@@ -91,7 +94,7 @@ def test_only_checks_that_read_the_formula_count() -> None:
 def test_where_nothing_reads_the_formula_nothing_is_noticed() -> None:
     blind = dataclasses.replace(STATEMENT, checks=STATEMENT.checks[1:])
     found = measured(blind)
-    assert (found.ratio, found.noticed) == (None, None)
+    assert (found.ratio, found.smallest_detected) == (None, None)
     assert "no change of the right side that was tried is detected" in found.sentence()
 
 
@@ -111,7 +114,7 @@ def test_a_stronger_statement(relation: str, made: Sides, terms: tuple[dict[str,
 
 def test_a_check_that_raises_has_noticed() -> None:
     careful = dataclasses.replace(STATEMENT, checks=(Check("algebra", "fails", fails),))
-    assert measured(careful).noticed == power.SHRINKAGES[-1]
+    assert measured(careful).smallest_detected == power.SHRINKAGES[-1]
 
 
 def run(ratio: float, vacuous: bool | None = False, low: float | None = None, verdict: str = "holds") -> dict[str, Any]:
@@ -193,10 +196,10 @@ def test_the_record_is_what_is_measured_again(id_: str) -> None:
     assert on_record is not None
     assert measured_.reading == on_record.reading
     assert measured_.idle == on_record.idle
-    # Simulations stop after a number of lanes that depends on how many share the false-alarm budget.
+    # Simulations stop after a number of replicates that depends on how many share the false-alarm budget.
     assert _near(measured_.ratio, on_record.ratio, rel=0.05)
-    drawn = measured_.noticed_by.startswith("monte-carlo")
-    assert _near(measured_.noticed, on_record.noticed, abs=0.05 if drawn else 0.0)
+    drawn = measured_.detecting_check.startswith("monte-carlo")
+    assert _near(measured_.smallest_detected, on_record.smallest_detected, abs=0.05 if drawn else 0.0)
 
 
 def _near(measured: float | None, on_record: float | None, **width: float) -> bool:

@@ -90,11 +90,11 @@ def test_how_much_stronger_a_bound_may_become(
 
 def test_what_counts_as_reading_the_formula() -> None:
     same = evidence()
-    assert not power.reads(same, dict(same))
-    assert not power.reads(same, {**same, "seconds": 5.0, "notes": {"a": 1}, "detectable": 2.0})
+    assert not power.changes_evidence(same, dict(same))
+    assert not power.changes_evidence(same, {**same, "seconds": 5.0, "notes": {"a": 1}, "detectable": 2.0})
     for key, value in (("verdict", "violated"), ("reason", "other"), ("lhs", None), ("rhs", 3.0), ("ratio", 0.1),
                        ("terms", {"a": 1})):  # fmt: skip
-        assert power.reads(same, {**same, key: value})
+        assert power.changes_evidence(same, {**same, key: value})
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from dpfl_theory.checks.monte_carlo import Experiment
 from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.problems import make
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import symbols_of
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
 
 FALLING = ("das2022.lemma9", "quadratics, the gap falls by 19% a round, eta L = 0.05")
@@ -29,7 +29,7 @@ COMPLETED = ("zhang2021.eq14.repaired", "one round in two dimensions, two of six
 CATALOGUE = (FALLING, PRODUCTS, COMPLETED)
 LOOP = (
     "while k < rounds:\n        if tally.stopped:\n            "
-    'raise RuntimeError("another block of lanes failed")\n'
+    'raise RuntimeError("another block of replicates failed")\n'
     "        before = k\n        if player is not None and player.ready:\n            "
     "begun = time.perf_counter()\n            "
     "state, k = player.play(state, kept, k, min(rounds, k + stretch))\n            "
@@ -59,7 +59,7 @@ def of_catalogue(id_: str, name: str) -> str:
     return run_one(statement, check, Settings(device="cpu")).verdict
 
 
-ROUNDS, STEP, LOCAL, SIGMA, LANES = 6, 0.2, 2, 0.5, 8192
+ROUNDS, STEP, LOCAL, SIGMA, REPLICATES = 6, 0.2, 2, 0.5, 8192
 
 
 def moments(square: float) -> list[float]:
@@ -75,7 +75,7 @@ def of_moments(distance: float, when: str) -> Any:
     """The evidence on ``E||w - w*||^2 = M``, over rounds 0 to K-1 or after the last one."""
 
     def sides(_: Any) -> Sides:
-        s = letters_of(statement)
+        s = symbols_of(statement)
         return Sides(lhs={"square": s["E_square"]}, rhs={"M": s["M"]})
 
     expected = Expected("E_square", (("distance-squared", 1),), (0, 2), "E", "square", when=when)
@@ -97,7 +97,7 @@ def of_moments(distance: float, when: str) -> Any:
     start = problem.constants.w_star + distance * np.array([0.6, 0.0, 0.8])
     algorithm = FedAvg(STEP, local_steps=LOCAL, sigma=SIGMA)
     reach = Reach.anywhere(problem)
-    run = Experiment(problem, algorithm, ROUNDS, start, {"M": value}, LANES, reach, width=0.1)
+    run = Experiment(problem, algorithm, ROUNDS, start, {"M": value}, REPLICATES, reach, width=0.1)
     return monte_carlo.run(statement, Check("monte-carlo", "test", lambda *_: run), Settings(device="cpu"))
 
 

@@ -22,7 +22,7 @@ from dpfl_theory.statements.claims import Experiment, Values, WorstCase
 from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol, checks
 
 SIZES = (1e-300, 1e-150, 1e-100, 1e-50, 1.0, 1e50, 1e100, 1e150, 1e300)
-LETTERS = (
+SYMBOLS = (
     Symbol("K", "rounds", (0, 0), "integer"),
     Symbol("L", "smoothness", (1, -2)),
     Symbol("D", "distance", (0, 1), "nonnegative"),
@@ -40,7 +40,7 @@ def stated(share: Any, method: str, build: Callable[..., Any], *expected: Expect
         title="a bound that scales with the objective",
         source=Source("sizes", "here"),
         text="It holds.",
-        symbols=LETTERS[: -len(expected) or None],
+        symbols=SYMBOLS[: -len(expected) or None],
         expectations=expected,
         sides=lambda s: Sides({"gap": s.gap}, {"bound": share * s.L * s.D**2 / 2}),
         checks=checks(method, build, {"size": {}}),
@@ -56,7 +56,7 @@ def run_of(size: float, sigma: float) -> Callable[..., Experiment]:
         c = problem.constants
         algorithm = algorithms.FedAvg(0.5 / c.L_max, sigma=sigma * size, noise="average")
         values = {"L": c.L_max, "D": float(np.linalg.norm(c.w_star))}
-        return Experiment(problem, algorithm, 20, np.zeros(3), values, lanes=256, random=sigma > 0.0)
+        return Experiment(problem, algorithm, 20, np.zeros(3), values, replicates=256, random=sigma > 0.0)
 
     return build
 

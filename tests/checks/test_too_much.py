@@ -22,7 +22,7 @@ from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol, checks
 
-LETTERS = (
+SYMBOLS = (
     Symbol("K", "rounds", (0, 0), "integer"),
     Symbol("n", "clients", (0, 0), "integer"),
     Symbol("L", "smoothness", (1, -2)),
@@ -43,7 +43,7 @@ def sides(s: Symbols) -> Sides:
 
 def stated(**more: Any) -> Statement:
     source = Source("mine", "here")
-    return Statement("mine.sgd", "lemma", "t", source, "text", LETTERS, (SQUARE,), sides=sides, **more)
+    return Statement("mine.sgd", "lemma", "t", source, "text", SYMBOLS, (SQUARE,), sides=sides, **more)
 
 
 @pytest.mark.parametrize(("method", "most", "rounds"), [("exact", 100_000, 8), ("worst-case", 1000, 4)])

@@ -17,12 +17,12 @@ from dpfl_theory.checks.evidence import (
     agreement,
     document,
     exit_code,
-    in_short,
     kind_of,
     of_outcome,
     outside,
     statement_verdict,
     summarise,
+    summary_line,
     verdict_of,
     versions,
 )
@@ -135,13 +135,15 @@ def test_a_summary_counts_statements_and_checks() -> None:
     whole = document(evidence, {"a": "holds", "b": "holds", "c": "inconclusive", "d": "holds"}, 1e-6, 2.0)
     assert (whole["schema"], whole["summary"]["counts"]) == ("dpfl-theory/1", found["counts"])
     assert [e["statement"] for e in whole["evidence"]] == ["a", "a", "b", "b", "c", "d"]
-    told = in_short(found)
+    told = summary_line(found)
     assert told == (
         "4 statements (1 holds, 1 violated, 1 inconclusive, 1 unchecked), 2 as expected, checks not as expected: 1, "
         "checks undecided: 1, 1.2 s"
     )
-    assert in_short(summarise([made()], {"a": "holds"}, 1e-6, 0.04)) == "1 statement (1 holds), 1 as expected, 0.0 s"
-    assert in_short(summarise([], {}, 1e-6, 0.0)) == "0 statements, 0 as expected, 0.0 s"
+    assert (
+        summary_line(summarise([made()], {"a": "holds"}, 1e-6, 0.04)) == "1 statement (1 holds), 1 as expected, 0.0 s"
+    )
+    assert summary_line(summarise([], {}, 1e-6, 0.0)) == "0 statements, 0 as expected, 0.0 s"
 
 
 def test_a_summary_counts_warnings_with_repetitions() -> None:
@@ -151,9 +153,9 @@ def test_a_summary_counts_warnings_with_repetitions() -> None:
     evidence = [made(warnings=(warned(2), warned(1))), made(check="d", warnings=(warned(4),))]
     found = summarise(evidence, {"a": "holds"}, 1e-6, 0.0)
     assert found["counts"]["warnings"] == 7
-    assert in_short(found) == "1 statement (1 holds), 1 as expected, 7 warnings recorded, 0.0 s"
+    assert summary_line(found) == "1 statement (1 holds), 1 as expected, 7 warnings recorded, 0.0 s"
     del found["counts"]["warnings"]  # as in documents of former versions
-    assert in_short(found) == "1 statement (1 holds), 1 as expected, 0.0 s"
+    assert summary_line(found) == "1 statement (1 holds), 1 as expected, 0.0 s"
 
 
 def test_the_exit_code_of_every_agreement() -> None:

@@ -45,7 +45,7 @@ def plain(report: Report) -> list[dict[str, Any]]:
     found = [e.to_json() for e in report.evidence]
     for e in found:
         del e["seconds"]
-        e["notes"] = {k: v for k, v in e["notes"].items() if k != "lane_seconds"}
+        e["notes"] = {k: v for k, v in e["notes"].items() if k != "replicate_seconds"}
     return found
 
 

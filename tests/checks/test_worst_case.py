@@ -29,7 +29,7 @@ from dpfl_theory.statements.das2022 import (
     lemma9,
     lemma10,
 )
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import symbols_of
 from dpfl_theory.statements.model import Check
 
 
@@ -224,7 +224,7 @@ def test_odd_denominators_are_cleared_before_coefficients_are_rounded():
 def test_a_letter_may_be_a_multiple_of_another():
     instance = {"L": "1", "eta L": "1/20", "E": 1, "sampling": "fixed", "lengths": ["2", "2"]}
     built = _one_round.one_round(eq47.EQ47, instance)
-    s = letters_of(eq47.EQ47)
+    s = symbols_of(eq47.EQ47)
     assert built.values["gamma"].free_symbols == {s.C_hat}
     assert verdict(lambda *_: built, instance, eq47.EQ47).verdict == "holds"
     incomplete = replace(built, values={k: v for k, v in built.values.items() if k != "C_hat^2"})

@@ -143,7 +143,7 @@ def test_a_problem_that_is_no_cone_is_an_error_of_the_input(monkeypatch: pytest.
 # Values of the letters
 
 
-def letters(direction: Any = None, capped: tuple[str, ...] = ()) -> Check:
+def symbols(direction: Any = None, capped: tuple[str, ...] = ()) -> Check:
     """A check of values, not of a part."""
     return Check("worst-case", "c", lambda *_: WorstCase(None, {}, direction=direction, capped=capped))
 
@@ -152,7 +152,7 @@ def letters(direction: Any = None, capped: tuple[str, ...] = ()) -> Check:
 def test_the_side_that_is_normalised(monkeypatch: pytest.MonkeyPatch, relation: str, larger: str, smaller: str) -> None:
     monkeypatch.setattr(worst_case, "arranged", lambda *_, **__: PAIR)
     monkeypatch.setattr(worst_case, "solve", lambda _: replace(HALFWAY, refuted=INF))
-    stated = statement(letters(), relation)
+    stated = statement(symbols(), relation)
     found = worst_case._one(stated, stated.checks[0], WorstCase(None, {}))
     assert found.notes["normalisation"] == f"{larger} side <= 1"
     assert f"whose {larger} side is not positive" in found.reason
@@ -169,7 +169,7 @@ def test_sides_of_another_size_are_tried_once(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(worst_case, "arranged", arranged)
     monkeypatch.setattr(worst_case, "solve", lambda _: answers.pop(0))
-    stated = statement(letters())
+    stated = statement(symbols())
     found = worst_case._one(stated, stated.checks[0], WorstCase(None, {}, direction=">="))
     assert found.verdict == "holds"
     assert asked == [{"direction": ">="}, {"direction": ">=", "scaled": False}]
@@ -204,7 +204,7 @@ def run(
     ],
 )
 def test_an_equality_needs_both_halves(monkeypatch: pytest.MonkeyPatch, below: str, above: str, verdict: str) -> None:
-    found, asked = run(monkeypatch, {"<=": below, ">=": above}, letters())
+    found, asked = run(monkeypatch, {"<=": below, ">=": above}, symbols())
     assert asked == ["<=", ">="]
     assert found.verdict == verdict
     assert found.reason == (
@@ -215,7 +215,7 @@ def test_an_equality_needs_both_halves(monkeypatch: pytest.MonkeyPatch, below: s
 
 @pytest.mark.parametrize("below", ["holds", "inconclusive"])
 def test_an_equality_is_refuted_by_its_second_half(monkeypatch: pytest.MonkeyPatch, below: str) -> None:
-    found, asked = run(monkeypatch, {"<=": below, ">=": "violated"}, letters())
+    found, asked = run(monkeypatch, {"<=": below, ">=": "violated"}, symbols())
     assert asked == ["<=", ">="]
     assert (found.verdict, found.reason) == ("violated", "of the equality, right <= left: it is violated")
     assert found.notes == {"way": ">=", HALF: ">="}
@@ -223,7 +223,7 @@ def test_an_equality_is_refuted_by_its_second_half(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("capped", [(), ("x",)])
 def test_an_equality_is_refuted_by_its_first_half(monkeypatch: pytest.MonkeyPatch, capped: tuple[str, ...]) -> None:
-    found, asked = run(monkeypatch, {"<=": "violated"}, letters(capped=capped))
+    found, asked = run(monkeypatch, {"<=": "violated"}, symbols(capped=capped))
     assert asked == ["<="]
     assert (found.verdict, found.reason) == ("violated", "of the equality, left <= right: it is violated")
     assert found.notes == {"way": "<=", HALF: "<="}
@@ -231,7 +231,7 @@ def test_an_equality_is_refuted_by_its_first_half(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("below", ["holds", "inconclusive"])
 def test_a_letter_that_is_capped_leaves_the_second_half_open(monkeypatch: pytest.MonkeyPatch, below: str) -> None:
-    found, asked = run(monkeypatch, {"<=": below}, letters(capped=("x", "y")))
+    found, asked = run(monkeypatch, {"<=": below}, symbols(capped=("x", "y")))
     assert asked == ["<="]
     assert found.verdict == "inconclusive"
     assert "right <= left was not decided, for x, y is known only from above" in found.reason
@@ -239,7 +239,7 @@ def test_a_letter_that_is_capped_leaves_the_second_half_open(monkeypatch: pytest
 
 @pytest.mark.parametrize(("direction", "words"), [("<=", "left <= right"), (">=", "right <= left")])
 def test_a_check_may_be_about_one_half(monkeypatch: pytest.MonkeyPatch, direction: str, words: str) -> None:
-    found, asked = run(monkeypatch, {direction: "holds"}, letters(direction))
+    found, asked = run(monkeypatch, {direction: "holds"}, symbols(direction))
     assert asked == [direction]
     assert (found.verdict, found.reason) == ("holds", f"of the equality, {words}: it is holds")
     assert found.notes == {"way": direction, HALF: direction}
@@ -247,14 +247,14 @@ def test_a_check_may_be_about_one_half(monkeypatch: pytest.MonkeyPatch, directio
 
 @pytest.mark.parametrize("direction", [None, "<="])
 def test_an_inequality_has_no_halves(monkeypatch: pytest.MonkeyPatch, direction: str | None) -> None:
-    found, asked = run(monkeypatch, {direction: "inconclusive"}, letters(direction), "<=")
+    found, asked = run(monkeypatch, {direction: "inconclusive"}, symbols(direction), "<=")
     assert asked == [direction]
     assert (found.verdict, found.reason, found.notes) == ("inconclusive", "it is inconclusive", {"way": direction})
 
 
 def test_values_outside_of_a_hypothesis(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worst_case, "unmet", lambda *_: ("x > 0", "x = -1"))
-    check = letters()
+    check = symbols()
     found = worst_case.run(statement(check), check, Settings())
     assert (found.verdict, found.reason) == ("not-applicable", "the hypothesis 'x > 0' is not met: x = -1")
     assert 0.0 <= found.seconds < 60.0

@@ -87,7 +87,7 @@ def test_what_cannot_be_used_is_told_with_its_line(body: str, sentence: str, tmp
 
     found = dpfl_theory.conform(function_named(f"{file}:round"), "fedavg")
     assert found.verdict == "differs"
-    assert sentence in found.faults[0].told
+    assert sentence in found.faults[0].description
     if "raise" in body or "gradient" in body:
         assert found.faults[0].lines == ((str(file), 2),)
 
@@ -166,10 +166,10 @@ def test_a_generator_that_is_heard_draws_as_numpys() -> None:
     assert np.array_equal(ours.normal(1.0, [2.0, 3.0]), theirs.normal(1.0, [2.0, 3.0]))
     assert np.array_equal(ours.standard_normal((2, 2)), theirs.standard_normal((2, 2)))
     assert np.array_equal(ours.laplace(0.0, 2.0, 3), theirs.laplace(0.0, 2.0, 3))
-    assert [draw.most for draw in ours.draws] == pytest.approx([3.0, 1.0, 2.0 * 2**0.5])
+    assert [draw.largest for draw in ours.draws] == pytest.approx([3.0, 1.0, 2.0 * 2**0.5])
     assert ours.draws[0].place[0] == __file__
     out = np.empty(2)
-    assert ours.quiet().standard_normal(out=out) is out
+    assert ours.use_means().standard_normal(out=out) is out
     assert not out.any()
     whole = ours.set(1, 1.0).multivariate_normal([0.0, 0.0], [[4.0, 0.0], [0.0, 9.0]])
     assert whole.tolist() == [0.0, 3.0]
@@ -207,7 +207,7 @@ def test_a_function_that_fails_in_some_rounds_alone_is_told() -> None:
     found = dpfl_theory.conform(round, "dp-fedavg", E=1, runs=300)
     assert found.verdict == "differs"
     assert found.faults[0].name == "the function fails"
-    assert "noise" in found.faults[0].told
+    assert "noise" in found.faults[0].description
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ def test_the_number_is_found_and_told(of: str, old: str, new: str, number: float
     plant = Plant(of, old, new.replace("{}", str(number)), name)
     found = conform(function_of(of, plant), CORRECT[of], runs=0, **BUILT_IN.get(of, {}))
     (fault,) = [f for f in found.faults if f.name.startswith(name)]
-    assert re.search(rf"(?<![\d.]){number:.4g}(?![\d.])", fault.told), fault.told
+    assert re.search(rf"(?<![\d.]){number:.4g}(?![\d.])", fault.description), fault.description
 
 
 def test_every_family_has_usual_numbers_and_one_sentence_without() -> None:
@@ -40,7 +40,7 @@ def test_every_family_has_usual_numbers_and_one_sentence_without() -> None:
         variants = family.variants()
         assert len(variants) == len(family.usual) > 1
         assert {v.name for v in variants} == {family.name}
-        assert len({v.told for v in variants} | {family.told}) == len(variants) + 1
+        assert len({v.description for v in variants} | {family.description}) == len(variants) + 1
 
 
 def test_a_number_that_explains_nothing_is_none() -> None:

@@ -17,14 +17,14 @@ def test_the_reference_has_every_name() -> None:
     shown = algorithms.insert()
     for row in names():
         others = ", ".join(f"`{other}`" for other in row.also) or "–"
-        assert f"| `{row.letter}` | {others} | {', '.join(row.algorithms)} |" in shown
+        assert f"| `{row.name}` | {others} | {', '.join(row.algorithms)} |" in shown
 
 
 def test_the_command_lists_every_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conform", "--algorithms"]) == 0
     told = capsys.readouterr().out
     for row in names():
-        assert any(line.startswith(f"{row.letter} ") and ", ".join(row.also) in line for line in told.splitlines())
+        assert any(line.startswith(f"{row.name} ") and ", ".join(row.also) in line for line in told.splitlines())
 
 
 @pytest.mark.parametrize("algorithm", references())
@@ -32,7 +32,7 @@ def test_a_round_may_ask_by_any_of_the_names(algorithm: str) -> None:
     kind = references()[algorithm]
     for row in names():
         if algorithm in row.algorithms or row.algorithms == ("every algorithm",):
-            for other in (row.letter, *row.also):
+            for other in (row.name, *row.also):
                 space: dict[str, Any] = {}
                 exec(f"def round(w, state, clients, cohort, rng, *, {other}): return w, state", space)  # a test's own
-                assert Subject(space["round"], kind).taken == {other: row.letter}
+                assert Subject(space["round"], kind).taken == {other: row.name}

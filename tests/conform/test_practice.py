@@ -90,7 +90,7 @@ def test_a_count_without_noise_and_too_little_noise_are_told() -> None:
     assert [fault.private for fault in less.faults] == [False, True]
     other = found(adaptive(lambda rng: rng.normal(0.0, 0.1), 0.17, 0.5), **TWO_SIDED)
     assert names(other) == ["another round"]
-    assert "first round of every path agrees with the algorithm" in other.faults[0].told
+    assert "first round of every path agrees with the algorithm" in other.faults[0].description
 
 
 # Weights
@@ -189,7 +189,7 @@ def local_private(updates: bool) -> Round:
 def test_noise_that_protects_a_message_is_not_too_much(given: Any, also: Any) -> None:
     one = found(local_private(given["as_"] == "dp-fedavg"), **given)
     assert names(one) == [" or ".join(("sqrt(r) times the noise", *also))]
-    assert "local privacy" in one.faults[0].told
+    assert "local privacy" in one.faults[0].description
     assert not one.faults[0].private
 
 
@@ -279,7 +279,7 @@ def test_noise_that_goes_with_that_of_the_round_before_is_not_said_to_be_too_lit
     one = found(round, **TWO_SIDED)
     assert names(one) == ["noise that changes with the rounds"]
     assert not one.faults[0].private
-    assert "not tested" in one.faults[0].told
+    assert "not tested" in one.faults[0].description
 
 
 # Batches and cohorts
@@ -679,7 +679,11 @@ def unequal(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) ->
         (proximal, "a proximal term in the local steps", "0.3 (y - w)"),
         pytest.param(normalised, "another round", "no named deviation explains all rounds", marks=MORE),
         pytest.param(adam, "another round", "no named deviation explains all rounds", marks=MORE),
-        (decaying, "another round", "the first round of every path agrees with the algorithm, and the next one differs"),
+        (
+            decaying,
+            "another round",
+            "the first round of every path agrees with the algorithm, and the next one differs",
+        ),
         pytest.param(unequal, "another round", "no named deviation explains all rounds", marks=MORE),
     ],
 )
@@ -689,7 +693,7 @@ def test_what_has_no_name_gets_none(way: Any, name: str, told: str) -> None:
 
     one = found(round, as_="fedavg-two-sided", eta_g=1.0)
     assert names(one) == [name]
-    assert told in one.faults[0].told
+    assert told in one.faults[0].description
 
 
 def scaffold(weights: bool = False, at_model: bool = False, own: float = 1.0, decay: float = 0.0) -> Round:
@@ -737,5 +741,5 @@ def test_weights_and_beginnings_of_scaffold(given: Any, expected: set[str]) -> N
 def test_the_answer_says_how_far_the_weights_explain(given: Any) -> None:
     one = found(scaffold(weights=True, **given), as_="scaffold")
     assert names(one) == ["another round"]
-    assert "'weights by numbers of records' explains the first" in one.faults[0].told
-    assert "but not the later ones" in one.faults[0].told
+    assert "'weights by numbers of records' explains the first" in one.faults[0].description
+    assert "but not the later ones" in one.faults[0].description

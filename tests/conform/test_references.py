@@ -21,11 +21,11 @@ from dpfl_theory.algorithms import (
     clip21,
 )
 from dpfl_theory.algorithms.base import Context
-from dpfl_theory.conform.comparisons.probes import Path, Spread, heard
+from dpfl_theory.conform.comparisons.probes import Path, Spread, probe_without_noise
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.settings import settings, world
 from dpfl_theory.kernels import select
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 
 ALGORITHMS: dict[str, Any] = {
@@ -51,21 +51,23 @@ ALGORITHMS: dict[str, Any] = {
 
 def cases(name: str) -> list[dict[str, Any]]:
     kind = references()[name]
-    asked = {letter.name for letter in kind.letters}
+    asked = {parameter.name for parameter in kind.parameters}
     return settings(kind(), {}, asked, clients=6, cohort=None, scheme=None, relation=None)
 
 
-def run(name: str, v: dict[str, Any], rounds: int, lanes: int, noise: float) -> tuple[Any, list[Any], Any]:
-    """w after each round (rounds, lanes, d), the first lane's cohorts, and the world."""
+def run(name: str, v: dict[str, Any], rounds: int, replicates: int, noise: float) -> tuple[Any, list[Any], Any]:
+    """w after each round (rounds, replicates, d), the first replicate's cohorts, and the world."""
     on = world(references()[name](), v, "on both sides of the threshold", 4)
     sizes = np.cumsum([0, *(len(own.y) for own in on.records)])
     members = [np.arange(a, b) for a, b in itertools.pairwise(sizes)]
     x, y = (np.concatenate([getattr(own, part) for own in on.records]) for part in ("x", "y"))
     problem = LinearModel(linear_data(x, y, members, "squared"))
     algorithm, engine = ALGORITHMS[name]({**v, "noise": noise}), select("cpu")
-    start = np.tile(on.start, (lanes, 1))
-    context = Context(engine, problem, problem.kernels(engine), Lanes(5, 0, lanes), slice(0, lanes), start)
-    state, path, who = algorithm.begin(context), [], []
+    start = np.tile(on.start, (replicates, 1))
+    context = Context(
+        engine, problem, problem.kernels(engine), Replicates(5, 0, replicates), slice(0, replicates), start
+    )
+    state, path, who = algorithm.initial_state(context), [], []
     for k in range(rounds):
         drawn = getattr(algorithm, "cohort", Cohort()).sample(context, k)
         who.append(np.flatnonzero(np.asarray(drawn)[0]))
@@ -86,23 +88,23 @@ def test_paths_are_those_of_the_packages_algorithms(name: str) -> None:
         before = np.vstack([on.start[None], w[:-1]])
         moved = [{"moved": bool(np.any(a != b))} for a, b in zip(before, w)]
         reference = references()[name]()
-        found = heard(reference.round, on, {**v, "noise_multiplier": 0.0}, who, moved).w
+        found = probe_without_noise(reference.round, on, {**v, "noise_multiplier": 0.0}, who, moved).w
         assert np.abs(found - w).max() <= 1e-10 * np.abs(w - on.start).max()
 
 
 @pytest.mark.parametrize("name", [name for name in ALGORITHMS if name.startswith("dp-")])
 def test_noise_has_the_covariance_of_the_packages_algorithms(name: str) -> None:
-    """20 000 lanes of one round. Each of some 24 numbers errs with probability 1e-8."""
+    """20 000 replicates of one round. Each of some 24 numbers errs with probability 1e-8."""
     v = cases(name)[0]
     _, _, on = run(name, v, 1, 1, noise=0.0)
     one, who, _ = run(name, v, 1, 20_000, noise=0.02 if name == "dp-norm-ec" else 1.0)
     size = v if name != "dp-norm-ec" else {**v, "sigma": 0.02 * v["sigma"]}
-    if v["scheme"] == "poisson":  # every lane has its own cohort: noise alone is compared, at the mean size r
+    if v["scheme"] == "poisson":  # every replicate has its own cohort: noise alone is compared, at the mean size r
         return _compare_noise_of_all(name, size, one[0], on)
     w = one[0]
-    if v["scheme"] == "fixed":  # every lane has its own cohort, whose signal a run without noise has
+    if v["scheme"] == "fixed":  # every replicate has its own cohort, whose signal a run without noise has
         w = w - run(name, v, 1, len(w), noise=0.0)[0][0]
-    _agree(np.cov(w.T), Spread(Path(size, on, (who[0],))).of(references()[name]().round), len(w))
+    _agree(np.cov(w.T), Spread(Path(size, on, (who[0],))).outcome(references()[name]().round), len(w))
 
 
 def _compare_noise_of_all(name: str, v: dict[str, Any], w: Any, on: Any) -> None:
@@ -114,11 +116,11 @@ def _compare_noise_of_all(name: str, v: dict[str, Any], w: Any, on: Any) -> None
     excess = 3.0 * (1.0 + r * (1 - r / n) / r**2) - 1.0  # the fourth moment of a Gaussian of random variance
     error = 6.0 * np.sqrt(excess / len(w))
     assert np.abs(np.cov(difference.T) / expected[0, 0] - np.eye(w.shape[1])).max() <= error
-    whole = Spread(Path(v, on, (np.arange(n),))).of(references()[name]().round)
+    whole = Spread(Path(v, on, (np.arange(n),))).outcome(references()[name]().round)
     assert np.allclose(whole, expected * n / r, rtol=1e-3, atol=1e-9)
 
 
-def _agree(found: Any, expected: Any, lanes: int) -> None:
+def _agree(found: Any, expected: Any, replicates: int) -> None:
     deviation = np.sqrt(np.diag(expected))
     error = np.abs(found - expected) / np.outer(deviation, deviation)
-    assert error.max() <= 6.0 * np.sqrt(2.0 / lanes)
+    assert error.max() <= 6.0 * np.sqrt(2.0 / replicates)

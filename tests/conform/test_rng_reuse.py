@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpfl_theory.conform.rng_reuse import Watched
+from dpfl_theory.conform.rng_reuse import NoiseWatcher
 
 Round = Callable[[int, Any, Callable[[str], Any]], Any]
 """(seed of the generator that it is given, state, draws noise from a place) -> state."""
@@ -16,7 +16,7 @@ Round = Callable[[int, Any, Callable[[str], Any]], Any]
 
 def run(round_: Round, rounds: int = 2, rng: Any = None) -> tuple[list[list[Any]], list[str]]:
     """The draws of a round in each round of a run, and the findings. The library itself draws zeros."""
-    watched, found = Watched(), []
+    watched, found = NoiseWatcher(), []
     rng = np.random.Generator(np.random.Philox(3)) if rng is None else rng
     state = None
     for _ in range(rounds):

@@ -43,17 +43,17 @@ template <class Kernel> static void launch(unsigned grid, unsigned block, Kernel
     }
 }
 extern "C" void run_uniform(unsigned grid, unsigned block, double* out, u32 s0, u32 s1, u32 first, u32 round_, u32 step,
-                            u32 stream, u32 lanes, u32 clients) {
-    launch(grid, block, [=] { fill_uniform(out, s0, s1, first, round_, step, stream, lanes, clients); });
+                            u32 stream, u32 replicates, u32 clients) {
+    launch(grid, block, [=] { fill_uniform(out, s0, s1, first, round_, step, stream, replicates, clients); });
 }
 extern "C" void run_normal(unsigned grid, unsigned block, double* out, u32 s0, u32 s1, u32 first, u32 round_, u32 step,
-                           u32 stream, u32 clients, u32 lanes, u32 d) {
-    launch(grid, block, [=] { fill_normal(out, s0, s1, first, round_, step, stream, clients, lanes, d); });
+                           u32 stream, u32 clients, u32 replicates, u32 d) {
+    launch(grid, block, [=] { fill_normal(out, s0, s1, first, round_, step, stream, clients, replicates, d); });
 }
 extern "C" void run_bounded(unsigned grid, unsigned block, const double* updates, const double* weights,
-                            const double* threshold, int normalise, double* out, double* norms, int n, int lanes,
+                            const double* threshold, int normalise, double* out, double* norms, int n, int replicates,
                             int d) {
-    launch(grid, block, [=] { bounded_combine(updates, weights, threshold, normalise, out, norms, n, lanes, d); });
+    launch(grid, block, [=] { bounded_combine(updates, weights, threshold, normalise, out, norms, n, replicates, d); });
 }
 extern "C" void run_philox(u32* counter, u32 k0, u32 k1) { philox(counter, k0, k1); }
 """
@@ -88,23 +88,25 @@ class Emulated:
         self._library.run_philox(_at(words), ctypes.c_uint32(key[0]), ctypes.c_uint32(key[1]))
         return tuple(int(w) for w in words)
 
-    def uniform(self, address: tuple[int, ...], lanes: int, clients: int, block: int) -> Any:
-        out = np.empty((lanes, clients))
+    def uniform(self, address: tuple[int, ...], replicates: int, clients: int, block: int) -> Any:
+        out = np.empty((replicates, clients))
         grid = -(-out.size // block)
-        self._library.run_uniform(grid, block, _at(out), *(ctypes.c_uint32(w) for w in (*address, lanes, clients)))
+        self._library.run_uniform(grid, block, _at(out), *(ctypes.c_uint32(w) for w in (*address, replicates, clients)))
         return out
 
-    def normal(self, address: tuple[int, ...], lanes: int, clients: int, d: int, block: int) -> Any:
-        out = np.empty((clients, lanes, d))
-        grid = -(-clients * lanes * ((d + 1) // 2) // block)
-        self._library.run_normal(grid, block, _at(out), *(ctypes.c_uint32(w) for w in (*address, clients, lanes, d)))
+    def normal(self, address: tuple[int, ...], replicates: int, clients: int, d: int, block: int) -> Any:
+        out = np.empty((clients, replicates, d))
+        grid = -(-clients * replicates * ((d + 1) // 2) // block)
+        self._library.run_normal(
+            grid, block, _at(out), *(ctypes.c_uint32(w) for w in (*address, clients, replicates, d))
+        )
         return out
 
     def bounded_combine(self, updates: Any, weights: Any, threshold: Any, normalise: bool, block: int) -> Any:
-        n, lanes, d = updates.shape
-        out, norms = np.empty((lanes, d)), np.empty((lanes, n))
+        n, replicates, d = updates.shape
+        out, norms = np.empty((replicates, d)), np.empty((replicates, n))
         given = (_at(updates), _at(weights), _at(threshold), int(normalise))
-        self._library.run_bounded(lanes, block, *given, _at(out), _at(norms), n, lanes, d)
+        self._library.run_bounded(replicates, block, *given, _at(out), _at(norms), n, replicates, d)
         return out, norms
 
 

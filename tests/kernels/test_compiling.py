@@ -134,5 +134,5 @@ def test_of_several_processes_one_speaks(monkeypatch: pytest.MonkeyPatch) -> Non
     for _ in range(3):  # three processes that share a lock, each with memory of its own
         monkeypatch.setattr(announce, "_said", bytearray(1))
         monkeypatch.setattr(announce, "_turns", [turn])
-        spoke += [announce.mine(), announce.mine()]
+        spoke += [announce.claim_announcement(), announce.claim_announcement()]
     assert spoke == [True, False, False, False, False, False]

@@ -22,8 +22,8 @@ from dpfl_theory.algorithms import (
     simulate,
 )
 from dpfl_theory.algorithms.bounding import bounding_of
-from dpfl_theory.kernels.cuda import CudaEngine, why_not
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.cuda import CudaEngine, unavailable_reason
+from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.linear_model import LinearModel
 
 pytestmark = pytest.mark.gpu
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.gpu
 @pytest.fixture(scope="module")
 def gpu(request: pytest.FixtureRequest) -> Any:
     """The GPU engine; with --device cuda its absence is an error."""
-    reason = why_not()
+    reason = unavailable_reason()
     if reason is not None and request.config.getoption("--device") != "cuda":
         pytest.skip(reason)
     return CudaEngine()
@@ -45,30 +45,38 @@ def close(engine: Any, found: Any, expected: np.ndarray, relative: float = 1e-12
     assert error <= relative * max(1.0, float(np.max(np.abs(expected), initial=0.0)))
 
 
-@pytest.mark.parametrize("lanes", [Lanes(0, 0, 1), Lanes(2**64 - 1, 2**32 - 300, 300), Lanes(7, 5, 33)])
+@pytest.mark.parametrize(
+    "replicates", [Replicates(0, 0, 1), Replicates(2**64 - 1, 2**32 - 300, 300), Replicates(7, 5, 33)]
+)
 @pytest.mark.parametrize(("clients", "d"), [(1, 1), (3, 2), (7, 201)])
-def test_noise(gpu: Any, lanes: Lanes, clients: int, d: int) -> None:
+def test_noise(gpu: Any, replicates: Replicates, clients: int, d: int) -> None:
     for round_, stream, step in ((0, 0, 0), (2**32 - 1, 3, 2**32 - 1)):
         close(
             gpu,
-            gpu.normal(lanes, round_, clients, d, stream, step),
-            CPU.normal(lanes, round_, clients, d, stream, step),
+            gpu.normal(replicates, round_, clients, d, stream, step),
+            CPU.normal(replicates, round_, clients, d, stream, step),
         )
-        uniform = gpu.to_host(gpu.uniform(lanes, round_, clients, stream, step))
-        assert np.array_equal(uniform, CPU.uniform(lanes, round_, clients, stream, step))
+        uniform = gpu.to_host(gpu.uniform(replicates, round_, clients, stream, step))
+        assert np.array_equal(uniform, CPU.uniform(replicates, round_, clients, stream, step))
 
 
-@pytest.mark.parametrize("lanes", [Lanes(0, 0, 1), Lanes(2**64 - 1, 2**32 - 300, 300), Lanes(7, 5, 33)])
-def test_normals_and_subsets_of_chosen_clients(gpu: Any, lanes: Lanes) -> None:
+@pytest.mark.parametrize(
+    "replicates", [Replicates(0, 0, 1), Replicates(2**64 - 1, 2**32 - 300, 300), Replicates(7, 5, 33)]
+)
+def test_normals_and_subsets_of_chosen_clients(gpu: Any, replicates: Replicates) -> None:
     """Subsets agree to the last record; some clients have fewer records than are asked for, one is asked for none."""
     rng = np.random.default_rng(4)
-    clients = rng.integers(0, 6, (4, lanes.count))
+    clients = rng.integers(0, 6, (4, replicates.count))
     sizes, counts = np.array([5, 1, 40, 7, 3, 12]), np.array([2, 1, 17, 0, 9, 6])
     there = gpu.xp.asarray(clients)
     for round_, step in ((0, 0), (2**32 - 1, 2**32 - 1)):
-        close(gpu, gpu.normal_of(lanes, round_, there, 7, 4, step), CPU.normal_of(lanes, round_, clients, 7, 4, step))
-        found = gpu.to_host(gpu.subsets(lanes, round_, there, sizes, counts, step))
-        assert np.array_equal(found, CPU.subsets(lanes, round_, clients, sizes, counts, step))
+        close(
+            gpu,
+            gpu.normal_of(replicates, round_, there, 7, 4, step),
+            CPU.normal_of(replicates, round_, clients, 7, 4, step),
+        )
+        found = gpu.to_host(gpu.subsets(replicates, round_, there, sizes, counts, step))
+        assert np.array_equal(found, CPU.subsets(replicates, round_, clients, sizes, counts, step))
 
 
 @pytest.mark.parametrize("threshold", [None, "median", 0.6], ids=str)
@@ -79,7 +87,7 @@ def test_sums_of_records(gpu: Any, name: str, threshold: Any) -> None:
     rng = np.random.default_rng(5)
     clients, w = rng.integers(0, 6, (4, 3)), rng.standard_normal((4, 3, problem.d))
     limits = np.array([0.1, 0.5, 2.0]) if isinstance(threshold, float) else threshold
-    chosen = CPU.subsets(Lanes(1, 0, 3), 0, clients, np.diff(problem.data.offsets), np.full(6, 3))
+    chosen = CPU.subsets(Replicates(1, 0, 3), 0, clients, np.diff(problem.data.offsets), np.full(6, 3))
     cpu, cuda = problem.kernels(CPU), problem.kernels(gpu)
     on_gpu = limits if limits is None or isinstance(limits, str) else gpu.asarray(limits)
     for subset in (None, chosen):
@@ -113,10 +121,10 @@ def test_a_whole_run_of_the_others(gpu: Any, algorithm: Any, name: str) -> None:
 @pytest.mark.parametrize("shape", [(1, 1, 1), (5, 3, 4), (9, 17, 255), (4, 2, 256), (3, 2, 1000)])
 def test_combinations(gpu: Any, shape: tuple[int, int, int]) -> None:
     rng = np.random.default_rng(1)
-    n, lanes, _ = shape
-    updates = rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 4, (n, lanes, 1))
-    updates[rng.random((n, lanes)) < 0.2] = 0.0
-    weights, threshold = rng.standard_normal((lanes, n)), 10.0 ** rng.uniform(-2, 2, lanes)
+    n, replicates, _ = shape
+    updates = rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 4, (n, replicates, 1))
+    updates[rng.random((n, replicates)) < 0.2] = 0.0
+    weights, threshold = rng.standard_normal((replicates, n)), 10.0 ** rng.uniform(-2, 2, replicates)
     there = [gpu.asarray(x) for x in (updates, weights, threshold)]
     close(gpu, gpu.combine(*there[:2]), CPU.combine(updates, weights))
     for normalise in (False, True):

@@ -14,14 +14,14 @@ from kernels.test_philox import VECTORS
 from oracles.compare import CPU
 
 from dpfl_theory.kernels.cuda import SOURCE
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.engine import Replicates
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="there is no C++ compiler")
 BLOCK = 8
 PLACES = [
-    (Lanes(0, 0, 3), 0, 0, 0),
-    (Lanes(2**64 - 1, 2**32 - 5, 5), 2**32 - 1, 3, 2**32 - 1),
-    (Lanes(7, 5, 4), 9, 1, 2),
+    (Replicates(0, 0, 3), 0, 0, 0),
+    (Replicates(2**64 - 1, 2**32 - 5, 5), 2**32 - 1, 3, 2**32 - 1),
+    (Replicates(7, 5, 4), 9, 1, 2),
 ]
 
 
@@ -30,18 +30,20 @@ def emulated(tmp_path_factory: pytest.TempPathFactory) -> Emulated:
     return compiled(tmp_path_factory.mktemp("cuda"))
 
 
-def address(lanes: Lanes, round_: int, stream: int, step: int) -> tuple[int, ...]:
-    return (lanes.seed & 0xFFFFFFFF, lanes.seed >> 32, lanes.first, round_, step, stream)
+def address(replicates: Replicates, round_: int, stream: int, step: int) -> tuple[int, ...]:
+    return (replicates.seed & 0xFFFFFFFF, replicates.seed >> 32, replicates.first, round_, step, stream)
 
 
 def noise_agrees(kernels: Emulated) -> bool:
-    for lanes, round_, stream, step in PLACES:
-        at = address(lanes, round_, stream, step)
-        if not np.array_equal(kernels.uniform(at, lanes.count, 5, BLOCK), CPU.uniform(lanes, round_, 5, stream, step)):
+    for replicates, round_, stream, step in PLACES:
+        at = address(replicates, round_, stream, step)
+        if not np.array_equal(
+            kernels.uniform(at, replicates.count, 5, BLOCK), CPU.uniform(replicates, round_, 5, stream, step)
+        ):
             return False
         for d in (1, 2, 7):
-            expected = CPU.normal(lanes, round_, 5, d, stream, step)
-            if not np.allclose(kernels.normal(at, lanes.count, 5, d, BLOCK), expected, rtol=0.0, atol=1e-12):
+            expected = CPU.normal(replicates, round_, 5, d, stream, step)
+            if not np.allclose(kernels.normal(at, replicates.count, 5, d, BLOCK), expected, rtol=0.0, atol=1e-12):
                 return False
     return True
 
@@ -82,11 +84,14 @@ def test_the_bounded_sum_is_that_of_the_cpu(emulated: Emulated) -> None:
 
 FAULTS = {
     "the halves of a pair exchanged": ("*u = unit(word[0], word[1])", "*u = unit(word[1], word[0])"),
-    "lanes and clients exchanged": ("u32 s = job / clients, i = job % clients", "u32 s = job % lanes, i = job / lanes"),
+    "replicates and clients exchanged": (
+        "u32 s = job / clients, i = job % clients",
+        "u32 s = job % replicates, i = job / replicates",
+    ),
     "one round less": ("r < 10", "r < 9"),
     "clients share their noise": (
-        "first_lane + s, i, step, stream, round_, b,",
-        "first_lane + s, 0, step, stream, round_, b,",
+        "first_replicate + s, i, step, stream, round_, b,",
+        "first_replicate + s, 0, step, stream, round_, b,",
     ),
     "variance 1/2": ("sqrt(-2.0 * log(u))", "sqrt(-log(u))"),
     "no barrier's worth of the sum": ("half = blockDim.x / 2", "half = blockDim.x / 4"),

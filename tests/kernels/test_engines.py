@@ -18,7 +18,7 @@ from dpfl_theory import kernels
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.kernels import threads
 from dpfl_theory.kernels.cpu import CpuEngine
-from dpfl_theory.kernels.cuda import why_not
+from dpfl_theory.kernels.cuda import unavailable_reason
 from dpfl_theory.kernels.engine import Engine
 from dpfl_theory.kernels.linear import LOSSES
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
@@ -26,7 +26,7 @@ from dpfl_theory.problems.linear_model import LinearModel, linear_data
 every_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 ragged = st.lists(st.integers(0, 4), min_size=1, max_size=6).filter(any)
 seeds = st.integers(0, 2**32 - 1)
-lanes_ = st.integers(1, 5)
+replicates_ = st.integers(1, 5)
 
 
 def same(found: np.ndarray, expected: np.ndarray) -> None:
@@ -40,20 +40,20 @@ def offsets_of(sizes: list[int]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-@given(sizes=ragged, lanes=lanes_, seed=seeds)
-def test_segments(sizes: list[int], lanes: int, seed: int) -> None:
+@given(sizes=ragged, replicates=replicates_, seed=seeds)
+def test_segments(sizes: list[int], replicates: int, seed: int) -> None:
     """Also clients without a column, as a quadratic of rank 0 has."""
     rng = np.random.default_rng(seed)
     offsets = offsets_of(sizes)
     R, n = int(offsets[-1]), len(sizes)
-    y, factors, rows = rng.standard_normal((lanes, R)), rng.standard_normal((3, R)), rng.integers(0, 3, lanes)
-    scale, eigenvalues = rng.standard_normal((lanes, n)), rng.uniform(0.0, 2.0, R)
+    y, factors, rows = rng.standard_normal((replicates, R)), rng.standard_normal((3, R)), rng.integers(0, 3, replicates)
+    scale, eigenvalues = rng.standard_normal((replicates, n)), rng.uniform(0.0, 2.0, R)
     y[0] = 0.0
-    z = np.array([factors[rows[s]] * y[s] for s in range(lanes)])
+    z = np.array([factors[rows[s]] * y[s] for s in range(replicates)])
     parts = [slice(offsets[i], offsets[i + 1]) for i in range(n)]
-    norms = np.array([[np.linalg.norm(z[s, part]) for part in parts] for s in range(lanes)])
+    norms = np.array([[np.linalg.norm(z[s, part]) for part in parts] for s in range(replicates)])
     scaled = np.concatenate([scale[:, [i]] * z[:, part] for i, part in enumerate(parts)], axis=1)
-    energy = np.array([[0.5 * np.sum(eigenvalues[p] * y[s, p] ** 2) for p in parts] for s in range(lanes)])
+    energy = np.array([[0.5 * np.sum(eigenvalues[p] * y[s, p] ** 2) for p in parts] for s in range(replicates)])
     for engine in ENGINES.values():
         found, lengths = engine.segment_update(y, factors, rows, offsets)
         same(found, z)
@@ -62,16 +62,16 @@ def test_segments(sizes: list[int], lanes: int, seed: int) -> None:
         same(engine.segment_energy(y, eigenvalues, offsets), energy)
 
 
-@given(n=st.integers(1, 5), lanes=lanes_, d=st.integers(1, 5), seed=seeds)
-def test_combinations(n: int, lanes: int, d: int, seed: int) -> None:
+@given(n=st.integers(1, 5), replicates=replicates_, d=st.integers(1, 5), seed=seeds)
+def test_combinations(n: int, replicates: int, d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    updates = rng.standard_normal((n, lanes, d)) * 10.0 ** rng.integers(-6, 7, (n, lanes, 1))
-    updates[rng.random((n, lanes)) < 0.2] = 0.0
-    weights = rng.standard_normal((lanes, n)) * (rng.random((lanes, n)) < 0.8)
-    threshold = 10.0 ** rng.uniform(-3, 3, lanes)
+    updates = rng.standard_normal((n, replicates, d)) * 10.0 ** rng.integers(-6, 7, (n, replicates, 1))
+    updates[rng.random((n, replicates)) < 0.2] = 0.0
+    weights = rng.standard_normal((replicates, n)) * (rng.random((replicates, n)) < 0.8)
+    threshold = 10.0 ** rng.uniform(-3, 3, replicates)
     lengths = np.linalg.norm(updates, axis=2).T
-    plain, clipped, normalised = (np.zeros((lanes, d)) for _ in range(3))
-    for s in range(lanes):
+    plain, clipped, normalised = (np.zeros((replicates, d)) for _ in range(3))
+    for s in range(replicates):
         for i in range(n):
             u, length = updates[i, s], lengths[s, i]
             plain[s] += weights[s, i] * u
@@ -112,7 +112,7 @@ def test_the_size_of_the_numbers_does_not_matter(engine: Engine, size: float) ->
 @pytest.mark.parametrize("loss", LOSSES)
 def test_linear_models(engine: Engine, loss: str) -> None:
     rng = np.random.default_rng(7)
-    sizes, lanes, steps = [3, 1, 5], 4, 3
+    sizes, replicates, steps = [3, 1, 5], 4, 3
     classes = 3 if loss == "softmax" else 1
     labels = {"softmax": rng.integers(0, 3, 9), "logistic": rng.choice([-1.0, 1.0], 9)}
     parts = np.split(np.arange(9), np.cumsum(sizes)[:-1])
@@ -122,13 +122,13 @@ def test_linear_models(engine: Engine, loss: str) -> None:
     )  # fmt: skip
     model = LinearModel(data)
     d = model.d
-    w, own = rng.standard_normal((lanes, d)), rng.standard_normal((3, lanes, d))
-    step = rng.uniform(0.01, 0.5, lanes)
-    gradients = np.array([[model.client_gradient(i, own[i, s]) for s in range(lanes)] for i in range(3)])
-    values = np.array([[model.client_value(i, w[s]) for i in range(3)] for s in range(lanes)])
-    updates = np.zeros((3, lanes, d))
+    w, own = rng.standard_normal((replicates, d)), rng.standard_normal((3, replicates, d))
+    step = rng.uniform(0.01, 0.5, replicates)
+    gradients = np.array([[model.client_gradient(i, own[i, s]) for s in range(replicates)] for i in range(3)])
+    values = np.array([[model.client_value(i, w[s]) for i in range(3)] for s in range(replicates)])
+    updates = np.zeros((3, replicates, d))
     for i in range(3):
-        for s in range(lanes):
+        for s in range(replicates):
             at = w[s]
             for _ in range(steps):
                 at = at - step[s] * model.client_gradient(i, at)
@@ -179,17 +179,17 @@ def test_a_bound_on_threads_is_given_back() -> None:
 
 def test_auto_says_what_it_chose() -> None:
     engine = kernels.select("auto")
-    assert engine.name == ("cpu" if why_not() else "cuda")
+    assert engine.name == ("cpu" if unavailable_reason() else "cuda")
     assert engine.description.startswith(engine.name)
     assert kernels.select().name == engine.name
     assert kernels.select("cpu").name == "cpu"
 
 
-@pytest.mark.skipif(why_not() is None, reason="there is a usable GPU")
+@pytest.mark.skipif(unavailable_reason() is None, reason="there is a usable GPU")
 def test_cuda_without_a_gpu_is_an_error_that_names_the_remedy() -> None:
     with pytest.raises(EnvironmentFault, match=r"^device 'cuda' cannot be used: .+; choose 'cpu' or 'auto'$") as caught:
         kernels.select("cuda")
-    assert str(why_not()) in str(caught.value)
+    assert str(unavailable_reason()) in str(caught.value)
     assert caught.value.exit_code == 5
 
 

@@ -65,7 +65,7 @@ def disagreements(engine: Any, data: LinearData, w: np.ndarray, clients: Any, ch
 
 
 def all_disagreements(engine: Any, loss: str, seed: int, ridge: float, size: float) -> list[str]:
-    """Few clients in many slots, some twice; all records or some; no threshold, the median, one for each lane."""
+    """Few clients in many slots, some twice; all records or some; no threshold, the median, one for each replicate."""
     rng = np.random.default_rng(seed)
     data = data_of(loss, ridge, seed)
     clients = rng.integers(0, 3, (4, 3))

@@ -24,9 +24,9 @@ KINDS = ("local phase", "gradients", "values", "record sums")
 def results(engine: Engine, data: LinearData) -> Iterator[tuple[str, Any]]:
     """What each kernel makes of the records, at points that depend on sizes alone."""
     rng = np.random.default_rng(4)
-    lanes, n = 19, data.clients
-    w, own = rng.standard_normal((lanes, data.parameters)), rng.standard_normal((n, lanes, data.parameters))
-    yield "local phase", engine.linear_local_phase(data, w, rng.uniform(0.01, 0.2, lanes), 4)
+    replicates, n = 19, data.clients
+    w, own = rng.standard_normal((replicates, data.parameters)), rng.standard_normal((n, replicates, data.parameters))
+    yield "local phase", engine.linear_local_phase(data, w, rng.uniform(0.01, 0.2, replicates), 4)
     yield "gradients", engine.linear_gradients(data, own)
     yield "values", engine.linear_values(data, w)
     clients, at = rng.integers(0, n, (4, 3)), rng.standard_normal((4, 3, data.parameters))
@@ -86,8 +86,8 @@ def test_only_the_cohort_is_run() -> None:
     np.testing.assert_allclose(found, np.where(inside, expected, 0.0), rtol=1e-12, atol=1e-13)
 
 
-def test_blocks_of_lanes_do_not_matter() -> None:
-    """With one client of many columns the lanes go in several blocks."""
+def test_blocks_of_replicates_do_not_matter() -> None:
+    """With one client of many columns the replicates go in several blocks."""
     dense, thin = pair("logistic", 0.1, features=9000, sizes=(3, 2))
     w, step = np.random.default_rng(2).standard_normal((21, 9000)), np.full(21, 0.1)
     assert 8 == max(8, 131072 // (3 * len(linear_sparse.layout(thin.data).columns) // 2)) < 21

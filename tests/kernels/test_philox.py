@@ -20,7 +20,7 @@ from scipy import stats
 
 from dpfl_theory.kernels import cpu, streams
 from dpfl_theory.kernels.array import _philox
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.kernels.philox import philox4x32
 
 ONES = 0xFFFFFFFF
@@ -53,34 +53,36 @@ def test_known_answers(name: str, version: str) -> None:
 @pytest.mark.parametrize("shape", [(1, 300, 1), (3, 100, 3), (2, 2, 511), (1, 3, 514), (1, 2, 1100)])
 def test_many_at_a_time_are_those_one_at_a_time(shape: tuple[int, int, int]) -> None:
     """Numbers are made some hundred at a time; where a group ends shows nowhere."""
-    n, lanes, d = shape
-    whole = CPU.normal(Lanes(5, 9, lanes), 3, n, d, stream=1)
-    np.testing.assert_allclose(whole, ARRAY.normal(Lanes(5, 9, lanes), 3, n, d, stream=1), rtol=1e-10, atol=1e-13)
-    for i, s, k in itertools.product({0, n - 1}, {0, 1, lanes - 2, lanes - 1}, {1, 2, 255, 256, d}):
-        alone = CPU.normal_of(Lanes(5, 9 + s, 1), 3, np.array([[i]]), min(k, d), stream=1)
+    n, replicates, d = shape
+    whole = CPU.normal(Replicates(5, 9, replicates), 3, n, d, stream=1)
+    np.testing.assert_allclose(
+        whole, ARRAY.normal(Replicates(5, 9, replicates), 3, n, d, stream=1), rtol=1e-10, atol=1e-13
+    )
+    for i, s, k in itertools.product({0, n - 1}, {0, 1, replicates - 2, replicates - 1}, {1, 2, 255, 256, d}):
+        alone = CPU.normal_of(Replicates(5, 9 + s, 1), 3, np.array([[i]]), min(k, d), stream=1)
         assert np.array_equal(whole[i, s, : min(k, d)], alone[0, 0])
-    uniforms = CPU.uniform(Lanes(5, 9, lanes), 3, 7, stream=1)
-    for s in range(lanes):
-        assert np.array_equal(uniforms[s : s + 1], CPU.uniform(Lanes(5, 9 + s, 1), 3, 7, stream=1))
+    uniforms = CPU.uniform(Replicates(5, 9, replicates), 3, 7, stream=1)
+    for s in range(replicates):
+        assert np.array_equal(uniforms[s : s + 1], CPU.uniform(Replicates(5, 9 + s, 1), 3, 7, stream=1))
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 7, 3), (3, 100, 3), (2, 300, 1), (1, 3, 514)])
-def test_lanes_that_draw_nothing_have_zeros_and_the_others_their_numbers(
+def test_replicates_that_draw_nothing_have_zeros_and_the_others_their_numbers(
     engine: Any, shape: tuple[int, int, int]
 ) -> None:
-    n, lanes, d = shape
-    where = np.random.default_rng(3).random(lanes) < 0.3
-    everything = engine.normal(Lanes(5, 9, lanes), 3, n, d, stream=1)
-    for chosen in (where, ~where, np.zeros(lanes, dtype=bool), np.ones(lanes, dtype=bool)):
-        found = engine.normal(Lanes(5, 9, lanes), 3, n, d, stream=1, where=chosen)
+    n, replicates, d = shape
+    where = np.random.default_rng(3).random(replicates) < 0.3
+    everything = engine.normal(Replicates(5, 9, replicates), 3, n, d, stream=1)
+    for chosen in (where, ~where, np.zeros(replicates, dtype=bool), np.ones(replicates, dtype=bool)):
+        found = engine.normal(Replicates(5, 9, replicates), 3, n, d, stream=1, where=chosen)
         assert np.array_equal(found, np.where(chosen[:, None], everything, 0.0))
 
 
 GROUPS = {
     "the first group's names again": (
-        "clients, first, lanes, np.int64(0),",
-        "clients, 0, lanes, np.int64(0),",
+        "clients, first, replicates, np.int64(0),",
+        "clients, 0, replicates, np.int64(0),",
         (1, 300, 1),
     ),
     "the first group's blocks again": (
@@ -92,21 +94,21 @@ GROUPS = {
 }
 
 
-LANES = {
-    "the first group's lanes again": ("where[(first + j) % len(where)]", "where[j % len(where)]"),
+REPLICATES = {
+    "the first group's replicates again": ("where[(first + j) % len(where)]", "where[j % len(where)]"),
     "numbers in order of drawing": ("out[chosen[j], n] = part[j, n]", "out[j, n] = part[j, n]"),
     "ones for zeros": ("out[j] = 0.0", "out[j] = 1.0"),
-    "the other lanes": ("% len(where)] != 0", "% len(where)] == 0"),
+    "the other replicates": ("% len(where)] != 0", "% len(where)] == 0"),
 }
 
 
-@pytest.mark.parametrize("fault", LANES)
-def test_a_fault_in_the_choice_of_lanes_is_noticed(
+@pytest.mark.parametrize("fault", REPLICATES)
+def test_a_fault_in_the_choice_of_replicates_is_noticed(
     fault: str, monkeypatch: pytest.MonkeyPatch, record_property: Any
 ) -> None:
-    monkeypatch.setattr(cpu, "philox", mutated("kernels.philox", *LANES[fault], interpreted=True))
+    monkeypatch.setattr(cpu, "philox", mutated("kernels.philox", *REPLICATES[fault], interpreted=True))
     with pytest.raises((AssertionError, IndexError)):
-        test_lanes_that_draw_nothing_have_zeros_and_the_others_their_numbers(CPU, (3, 100, 3))
+        test_replicates_that_draw_nothing_have_zeros_and_the_others_their_numbers(CPU, (3, 100, 3))
     record_property("kill", (f"philox: {fault}", "zeros and numbers"))
 
 
@@ -119,33 +121,35 @@ def test_a_fault_in_the_groups_is_noticed(fault: str, monkeypatch: pytest.Monkey
     record_property("kill", (f"philox: {fault}", "one at a time"))
 
 
-@given(seed=st.integers(0, 2**64 - 1), lane=word, round_=word, step=word, stream=word, i=small, d=st.integers(1, 4))
+@given(
+    seed=st.integers(0, 2**64 - 1), replicate=word, round_=word, step=word, stream=word, i=small, d=st.integers(1, 4)
+)
 def test_an_entry_is_the_two_philox_calls_of_its_address(
-    seed: int, lane: int, round_: int, step: int, stream: int, i: int, d: int
+    seed: int, replicate: int, round_: int, step: int, stream: int, i: int, d: int
 ) -> None:
     """The address scheme, spelled out with the pure-Python cipher: a change would orphan old evidence."""
 
     def cipher(*words: int) -> list[int]:
         return [int(w) for w in philox4x32.py_func(*(np.uint64(w) for w in words))]
 
-    name = cipher(lane, i, step, stream, seed & ONES, seed >> 32)
+    name = cipher(replicate, i, step, stream, seed & ONES, seed >> 32)
     w = cipher((d - 1) // 2, round_, name[2], name[3], name[0], name[1])
     u, v = ((((w[j] << 32 | w[j + 1]) >> 11) + 0.5) / 2**53 for j in (0, 2))
     part = math.sin if d % 2 == 0 else math.cos
-    normal = CPU.normal(Lanes(seed, lane, 1), round_, i + 1, d, stream, step)
+    normal = CPU.normal(Replicates(seed, replicate, 1), round_, i + 1, d, stream, step)
     assert normal[i, 0, d - 1] == pytest.approx(
         math.sqrt(-2 * math.log(u)) * part(2 * math.pi * v), rel=1e-12, abs=1e-15
     )
     if d <= 2:
-        assert CPU.uniform(Lanes(seed, lane, 1), round_, i + 1, stream, step)[0, i] == u
+        assert CPU.uniform(Replicates(seed, replicate, 1), round_, i + 1, stream, step)[0, i] == u
 
 
 @given(seed=st.integers(0, 2**64 - 1), first=st.integers(0, 2**32 - 20), cut=small, clients=small, d=small, k=word)
-def test_lanes_clients_and_coordinates_do_not_depend_on_the_batch(
+def test_replicates_clients_and_coordinates_do_not_depend_on_the_batch(
     seed: int, first: int, cut: int, clients: int, d: int, k: int
 ) -> None:
-    whole = Lanes(seed, first, cut + 3)
-    parts = [Lanes(seed, first, cut), Lanes(seed, first + cut, 3)]
+    whole = Replicates(seed, first, cut + 3)
+    parts = [Replicates(seed, first, cut), Replicates(seed, first + cut, 3)]
     for engine in ENGINES.values():
         normal = engine.normal(whole, k, clients, d, 2, 9)
         uniform = engine.uniform(whole, k, clients, 2, 9)
@@ -162,18 +166,18 @@ def test_lanes_clients_and_coordinates_do_not_depend_on_the_batch(
     seed=st.integers(0, 2**64 - 1), first=st.integers(0, 2**32 - 9), k=word, step=word, stream=word, d=st.integers(1, 9)
 )
 def test_the_array_engine_gives_the_same_numbers(seed: int, first: int, k: int, step: int, stream: int, d: int) -> None:
-    lanes = Lanes(seed, first, 8)
-    assert np.array_equal(ARRAY.uniform(lanes, k, 3, stream, step), CPU.uniform(lanes, k, 3, stream, step))
-    normal = CPU.normal(lanes, k, 3, d, stream, step)
-    assert ARRAY.normal(lanes, k, 3, d, stream, step).shape == normal.shape == (3, 8, d)
-    assert np.max(np.abs(ARRAY.normal(lanes, k, 3, d, stream, step) - normal)) <= 1e-14
+    replicates = Replicates(seed, first, 8)
+    assert np.array_equal(ARRAY.uniform(replicates, k, 3, stream, step), CPU.uniform(replicates, k, 3, stream, step))
+    normal = CPU.normal(replicates, k, 3, d, stream, step)
+    assert ARRAY.normal(replicates, k, 3, d, stream, step).shape == normal.shape == (3, 8, d)
+    assert np.max(np.abs(ARRAY.normal(replicates, k, 3, d, stream, step) - normal)) <= 1e-14
 
 
 def test_no_two_addresses_share_a_number() -> None:
     """Small values in every place, so that words that are swapped, added or dropped collide; rate 1e-7 (birthdays)."""
     values = []
     for seed, k, step, stream in itertools.product((0, 1, 2, 2**32, 2**32 + 1, 2**33), range(5), range(5), range(5)):
-        values.append(CPU.uniform(Lanes(seed, 0, 7), k, 7, stream, step).ravel())
+        values.append(CPU.uniform(Replicates(seed, 0, 7), k, 7, stream, step).ravel())
     everything = np.concatenate(values)
     assert len(np.unique(everything)) == len(everything) == 6 * 5 * 5 * 5 * 49
 
@@ -184,7 +188,7 @@ def test_the_streams_are_distinct() -> None:
 
 
 def test_uniforms_fill_the_open_interval_evenly() -> None:
-    u = CPU.uniform(Lanes(1, 0, 1000), 0, 500, streams.COHORT).ravel()
+    u = CPU.uniform(Replicates(1, 0, 1000), 0, 500, streams.COHORT).ravel()
     assert 0.0 < u.min() < u.max() < 1.0
     assert stats.kstest(u, "uniform").pvalue > 1e-9  # rate 1e-9
     cells = np.bincount((u * 4096).astype(int), minlength=4096)
@@ -195,7 +199,7 @@ def test_uniforms_fill_the_open_interval_evenly() -> None:
 
 
 def test_normals_have_the_moments_and_the_tails_of_a_normal() -> None:
-    z = CPU.normal(Lanes(2, 0, 200), 3, 50, 101, streams.NOISE).ravel()
+    z = CPU.normal(Replicates(2, 0, 200), 3, 50, 101, streams.NOISE).ravel()
     N = len(z)
     for power, mean, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96), (6, 15, 10170)):
         assert abs(np.mean(z**power) - mean) < 6.5 * math.sqrt(variance / N), power  # rate 1e-10 each (normal limit)
@@ -208,15 +212,15 @@ def test_neighbouring_addresses_are_uncorrelated() -> None:
     """Values and squares; |correlation| sqrt(N) > 6.5 has rate 1e-10 in each of the 20 cases."""
 
     def draw(k: int = 0, stream: int = 0, step: int = 0, seed: int = 4) -> np.ndarray:
-        return CPU.normal(Lanes(seed, 0, 101), k, 101, 100, stream, step)
+        return CPU.normal(Replicates(seed, 0, 101), k, 101, 100, stream, step)
 
     z = draw()
     pairs = {
-        "lane": (z[:, :-1], z[:, 1:]),
+        "replicate": (z[:, :-1], z[:, 1:]),
         "client": (z[:-1], z[1:]),
         "block": (z[:, :, :-2], z[:, :, 2:]),
         "cosine and sine": (z[:, :, 0::2], z[:, :, 1::2]),
-        "lane and client": (z, z.transpose(1, 0, 2)),
+        "replicate and client": (z, z.transpose(1, 0, 2)),
         "round": (z, draw(k=1)),
         "stream": (z, draw(stream=1)),
         "step": (z, draw(step=1)),
@@ -224,7 +228,7 @@ def test_neighbouring_addresses_are_uncorrelated() -> None:
         "high seed": (z, draw(seed=4 + 2**32)),
     }
     for name, (a, b) in pairs.items():
-        a, b = (a[~np.eye(101, dtype=bool)], b[~np.eye(101, dtype=bool)]) if name == "lane and client" else (a, b)
+        a, b = (a[~np.eye(101, dtype=bool)], b[~np.eye(101, dtype=bool)]) if name == "replicate and client" else (a, b)
         for x, y in ((a.ravel(), b.ravel()), (a.ravel() ** 2 - 1, b.ravel() ** 2 - 1)):
-            z_score = np.corrcoef(x, y)[0, 1] * math.sqrt(len(x) / (2 if name == "lane and client" else 1))
+            z_score = np.corrcoef(x, y)[0, 1] * math.sqrt(len(x) / (2 if name == "replicate and client" else 1))
             assert abs(z_score) < 6.5, name

@@ -20,7 +20,7 @@ from oracles.compare import CPU, ENGINES
 from scipy import stats
 
 from dpfl_theory.kernels import cpu
-from dpfl_theory.kernels.engine import Engine, Lanes
+from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.kernels.philox import philox4x32
 from dpfl_theory.kernels.streams import RECORDS
 
@@ -32,13 +32,13 @@ every_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 
 
 @functools.lru_cache(maxsize=64)
-def by_definition(seed: int, lane: int, k: int, client: int, step: int, size: int, count: int) -> list[int]:
+def by_definition(seed: int, replicate: int, k: int, client: int, step: int, size: int, count: int) -> list[int]:
     """The ``count`` records with the smallest keys: the uniforms of the address's blocks, two records a block."""
 
     def cipher(*words: int) -> list[int]:
         return [int(w) for w in philox4x32.py_func(*(np.uint64(w) for w in words))]
 
-    name = cipher(lane, client, step, RECORDS, seed & ONES, seed >> 32)
+    name = cipher(replicate, client, step, RECORDS, seed & ONES, seed >> 32)
     keys = []
     for block in range((size + 1) // 2):
         w = cipher(block, k, name[2], name[3], name[0], name[1])
@@ -49,14 +49,14 @@ def by_definition(seed: int, lane: int, k: int, client: int, step: int, size: in
 def disagreements(engine: Any, seed: int, first: int, k: int, step: int, size: int, count: int) -> list[str]:
     """How subsets differ from the definition; clients of other sizes pad with -1."""
     sizes, counts, clients = np.array([4, size]), np.array([1, count]), np.array([[1, 0], [0, 1]])
-    found = engine.subsets(Lanes(seed, first, 2), k, clients, sizes, counts, step)
+    found = engine.subsets(Replicates(seed, first, 2), k, clients, sizes, counts, step)
     if found.shape != (2, 2, max(1, min(size, count))):
         return [f"the shape is {found.shape}"]
     wrong = []
     for (a, s), i in np.ndenumerate(clients):
         expected = by_definition(seed, first + s, k, int(i), step, int(sizes[i]), int(counts[i]))
         if found[a, s].tolist() != expected + [-1] * (found.shape[2] - len(expected)):
-            wrong.append(f"client {i}, lane {s}: {found[a, s]}, not {expected}")
+            wrong.append(f"client {i}, replicate {s}: {found[a, s]}, not {expected}")
     return wrong
 
 
@@ -99,27 +99,31 @@ def test_a_fault_in_large_subsets_is_noticed(fault: str, monkeypatch: pytest.Mon
 
 @every_engine
 def test_nobody_may_be_asked_for(engine: Engine) -> None:
-    assert engine.subsets(Lanes(1, 0, 3), 0, np.zeros((2, 3), int), np.array([5]), np.array([0])).shape == (2, 3, 0)
+    assert engine.subsets(Replicates(1, 0, 3), 0, np.zeros((2, 3), int), np.array([5]), np.array([0])).shape == (
+        2,
+        3,
+        0,
+    )
 
 
 @given(seed=seeds, first=st.integers(0, 2**31), k=word, step=word, d=st.integers(1, 5), draw=st.integers(0, 99))
 def test_slots_and_batches_do_not_matter(seed: int, first: int, k: int, step: int, d: int, draw: int) -> None:
-    """What a client gets in a lane is the same in any place and batch; its normals are those of `normal`."""
+    """What a client gets in a replicate is the same in any place and batch; its normals are those of `normal`."""
     rng = np.random.default_rng(draw)
-    n, lanes, slots = 6, 4, 3
-    clients = rng.integers(0, n, (slots, lanes))
+    n, replicates, slots = 6, 4, 3
+    clients = rng.integers(0, n, (slots, replicates))
     sizes, counts = rng.integers(1, 12, n), rng.integers(0, 9, n)
     for engine in ENGINES.values():
-        whole = Lanes(seed, first, lanes)
+        whole = Replicates(seed, first, replicates)
         normal = engine.normal(whole, k, n, d, 4, step)
         chosen = engine.normal_of(whole, k, clients, d, 4, step)
-        assert chosen.shape == (slots, lanes, d)
-        assert np.array_equal(chosen, normal[clients, np.arange(lanes)])
+        assert chosen.shape == (slots, replicates, d)
+        assert np.array_equal(chosen, normal[clients, np.arange(replicates)])
         subsets = engine.subsets(whole, k, clients, sizes, counts, step)
         order = rng.permutation(slots)
         assert np.array_equal(subsets[order], engine.subsets(whole, k, clients[order], sizes, counts, step))
         for part in (slice(0, 1), slice(1, 4)):
-            some = Lanes(seed, first + part.start, part.stop - part.start)
+            some = Replicates(seed, first + part.start, part.stop - part.start)
             own = np.ascontiguousarray(clients[:, part])
             assert np.array_equal(subsets[:, part], engine.subsets(some, k, own, sizes, counts, step))
             assert np.array_equal(chosen[:, part], engine.normal_of(some, k, own, d, 4, step))
@@ -127,16 +131,18 @@ def test_slots_and_batches_do_not_matter(seed: int, first: int, k: int, step: in
 
 
 def numbers_of_subsets(
-    engine: Engine, size: int, count: int, rounds: int, lanes: int = 500, step: int = 0
+    engine: Engine, size: int, count: int, rounds: int, replicates: int = 500, step: int = 0
 ) -> np.ndarray:
-    """Which of the subsets each of two clients got: (rounds, 2, lanes)."""
+    """Which of the subsets each of two clients got: (rounds, 2, replicates)."""
     place = {subset: j for j, subset in enumerate(itertools.combinations(range(size), count))}
-    everyone = np.repeat(np.arange(2)[:, None], lanes, axis=1)
+    everyone = np.repeat(np.arange(2)[:, None], replicates, axis=1)
     drawn = [
-        engine.subsets(Lanes(9, 3, lanes), k, everyone, np.full(2, size), np.full(2, count), step)
+        engine.subsets(Replicates(9, 3, replicates), k, everyone, np.full(2, size), np.full(2, count), step)
         for k in range(rounds)
     ]
-    return np.array([[[place[tuple(subset)] for subset in lane] for lane in found.tolist()] for found in drawn])
+    return np.array(
+        [[[place[tuple(subset)] for subset in replicate] for replicate in found.tolist()] for found in drawn]
+    )
 
 
 @every_engine
@@ -148,10 +154,10 @@ def test_every_subset_is_as_likely(engine: Engine, size: int, count: int) -> Non
 
 
 def test_neighbouring_subsets_are_independent() -> None:
-    """Of lanes, clients, rounds and local steps; chi-square of the table of pairs, rate 1e-9 each."""
+    """Of replicates, clients, rounds and local steps; chi-square of the table of pairs, rate 1e-9 each."""
     here, later = numbers_of_subsets(CPU, 5, 2, 9), numbers_of_subsets(CPU, 5, 2, 9, step=1)
     pairs = {
-        "lane": (here[:, :, :-1:2], here[:, :, 1::2]),
+        "replicate": (here[:, :, :-1:2], here[:, :, 1::2]),
         "client": (here[:, 0], here[:, 1]),
         "round": (here[:-1:2], here[1::2]),
         "step": (here, later),

@@ -168,14 +168,14 @@ EXAMPLES: dict[type, dict[str, Example]] = {
     },
 }  # fmt: skip
 
-ROUNDS, LANES, STEP, THRESHOLD, SIGMA = 8, 3, 0.4, 1.0, 0.3
+ROUNDS, REPLICATES, STEP, THRESHOLD, SIGMA = 8, 3, 0.4, 1.0, 0.3
 Law = Callable[[type, Example], list[str]]
 
 
 def servers(
     cls: type, example: Example, problem: Problem, start: np.ndarray, engine: Any = None, **scale: float
 ) -> Any:
-    """The server's vectors (rounds + 1, lanes, d); objective and parameters in units of F and X."""
+    """The server's vectors (rounds + 1, replicates, d); objective and parameters in units of F and X."""
     F, X = scale.get("F", 1.0), scale.get("X", 1.0)
     threshold, sigma = (F**f * X**x for f, x in (example.threshold or NUMBER, example.sigma or NUMBER))
     algorithm = example.build(cls, STEP * X**2 / F, THRESHOLD * threshold, SIGMA * sigma)
@@ -208,7 +208,7 @@ def the_order_of_clients_is_immaterial(cls: type, example: Example) -> list[str]
     order = np.array([2, 0, 3, 1])
     wrong = []
     for problem in families.heterogeneous(example.records):
-        start = starting_points(problem, LANES)
+        start = starting_points(problem, REPLICATES)
         expected = servers(cls, example, problem, start)
         found = servers(cls, example, families.reordered(problem, order), start, Transformed(order))
         wrong += compare("after a permutation the run", found, expected)
@@ -218,7 +218,7 @@ def the_order_of_clients_is_immaterial(cls: type, example: Example) -> list[str]
 def rotations_rotate_the_run(cls: type, example: Example) -> list[str]:
     rotation, _ = np.linalg.qr(np.random.default_rng(9).standard_normal((3, 3)))
     problem = families.base(example.records)
-    start = starting_points(problem, LANES)
+    start = starting_points(problem, REPLICATES)
     engine = Transformed(change=lambda z, _: z @ rotation.T)
     found = servers(cls, example, families.rotated(problem, rotation), start @ rotation.T, engine)
     return compare("after a rotation the run", found, servers(cls, example, problem, start) @ rotation.T)
@@ -228,7 +228,7 @@ def the_unit_of_the_objective_is_immaterial(cls: type, example: Example) -> list
     """f -> c f with step/c, and threshold and sigma in their units, gives the same path."""
     wrong = []
     problem = families.base(example.records)
-    start = starting_points(problem, LANES)
+    start = starting_points(problem, REPLICATES)
     expected = servers(cls, example, problem, start)
     for c in (1e-3, 8.0):
         found = servers(cls, example, families.objective_times(problem, c), start, F=c)
@@ -240,7 +240,7 @@ def the_unit_of_the_parameters_is_immaterial(cls: type, example: Example) -> lis
     """w -> s w with step s^2, and threshold and sigma in their units, gives the path times s."""
     wrong = []
     problem = families.base(example.records)
-    start = starting_points(problem, LANES)
+    start = starting_points(problem, REPLICATES)
     expected = servers(cls, example, problem, start)
     for s in (1e-3, 8.0):
         found = servers(cls, example, families.parameters_times(problem, s), s * start, X=s)
@@ -252,7 +252,7 @@ def translations_translate_the_run(cls: type, example: Example) -> list[str]:
     """The law holds also far away, where coordinates must not lose the digits of the distance."""
     wrong = []
     problem = families.translated(families.base(example.records), np.zeros(3))
-    start = dyadic(starting_points(problem, LANES))
+    start = dyadic(starting_points(problem, REPLICATES))
     expected = servers(cls, example, problem, start)
     travelled = float(np.max(np.abs(expected - start)))
     for shift in (np.array([3.0, -1.0, 2.0]), np.array([2.0**17, 0.0, -(2.0**18)])):
@@ -275,15 +275,15 @@ def a_shared_minimiser_is_a_fixed_point(cls: type, example: Example) -> list[str
     return wrong
 
 
-def lanes_do_not_see_each_other(cls: type, example: Example) -> list[str]:
-    """A lane's path does not depend on the other lanes."""
+def replicates_do_not_see_each_other(cls: type, example: Example) -> list[str]:
+    """A replicate's path does not depend on the other replicates."""
     problem = families.base(example.records)
-    start = starting_points(problem, LANES)
+    start = starting_points(problem, REPLICATES)
     whole = servers(cls, example, problem, start)
     wrong = []
-    for s in range(LANES):
+    for s in range(REPLICATES):
         alone = play(example.build(cls, STEP, THRESHOLD, SIGMA), problem, ROUNDS, start[s : s + 1], 12, s, ARRAY)
-        wrong += compare(f"lane {s} alone", alone.servers[:, 0], whole[:, s])
+        wrong += compare(f"replicate {s} alone", alone.servers[:, 0], whole[:, s])
     return wrong
 
 
@@ -295,7 +295,7 @@ LAWS: list[Law] = [
     the_unit_of_the_parameters_is_immaterial,
     translations_translate_the_run,
     a_shared_minimiser_is_a_fixed_point,
-    lanes_do_not_see_each_other,
+    replicates_do_not_see_each_other,
 ]
 CASES = {f"{cls.__name__}-{kind}": (cls, example) for cls, kinds in EXAMPLES.items() for kind, example in kinds.items()}
 
@@ -345,7 +345,7 @@ def test_examples_use_what_they_are_given(case: str) -> None:
     cls, example = CASES[case]
     problem = families.base(example.records)
     base, other_C, other_sigma, other_step = (
-        play(example.build(cls, *arguments), problem, ROUNDS, starting_points(problem, LANES), 12).servers
+        play(example.build(cls, *arguments), problem, ROUNDS, starting_points(problem, REPLICATES), 12).servers
         for arguments in ((0.4, 1.0, 0.3), (0.4, 1.1, 0.3), (0.4, 1.0, 0.4), (0.5, 1.0, 0.3))
     )
     assert np.array_equal(base, other_C) == (example.threshold is None)

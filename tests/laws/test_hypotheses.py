@@ -34,15 +34,15 @@ Instance = tuple[Mapping[str, Any], Any]
 
 def instances_of(statement: Statement, check: Check) -> list[Instance]:
     """The instances of a check whose hypotheses its runner tests."""
-    built = check.made(statement)
+    built = check.make(statement)
     if isinstance(built, Experiment):
         return [(built.values, built.problem)]
     if isinstance(built, WorstCase):
         return [(numbers(built.values), None)]
     if isinstance(built, (PrivacyClaim, ConstantClaim)):
-        return [(p.at, None) for p in (built.points() if isinstance(built, PrivacyClaim) else built.needed())]
+        return [(p.instance, None) for p in (built.points() if isinstance(built, PrivacyClaim) else built.needed())]
     found = [built] if isinstance(built, Values) else built if isinstance(built, (list, tuple)) else []
-    return [(v.letters, None) for v in found if isinstance(v, Values)]
+    return [(v.symbol_values, None) for v in found if isinstance(v, Values)]
 
 
 def met(assumption: Assumption, values: Mapping[str, Any], problem: Any) -> bool:
@@ -62,10 +62,10 @@ def is_number(value: Any) -> bool:
         return False
 
 
-def moved(letter: str, value: float, others: Iterator[float]) -> Iterator[float]:
+def moved(symbol: str, value: float, others: Iterator[float]) -> Iterator[float]:
     """Values within a twentieth of this one: slightly larger and smaller ones, the nearest integer, and the values at
     other instances (for equalities). Zero is also used where it is at most as far away; a count changes by one."""
-    if letter in COUNTS and value.is_integer():
+    if symbol in COUNTS and value.is_integer():
         yield from (value + 1.0, value - 1.0)
         return
     yield from ((1.0 + SHARE) * value, (1.0 - SHARE) * value)

@@ -13,10 +13,19 @@ from dpfl_theory import statements
 from dpfl_theory.checks import numbers as sources
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements.numbers import Decimal, Key, computed, decimals, given, occurrences, prose, recorded
+from dpfl_theory.statements.numbers import (
+    Decimal,
+    Key,
+    computed,
+    decimals,
+    known_decimals,
+    occurrences,
+    prose,
+    recorded,
+)
 
 COMPUTED = {key: f for paper in statements.papers() for key, f in computed(paper).items()}
-GIVEN = {key: text for paper in statements.papers() for key, text in given(paper).items()}
+GIVEN = {key: text for paper in statements.papers() for key, text in known_decimals(paper).items()}
 PRINTED: dict[Key, tuple[Decimal, ...]] = {
     (s.id, printed): ways for s in statements.all_statements() for printed, ways in occurrences(s).items()
 }
@@ -56,7 +65,7 @@ def test_sources_on_record_are_checks_of_the_catalogue() -> None:
 
 def test_sources_on_record_are_checks_that_a_statement_names() -> None:
     for key, source in recorded().items():
-        assert source.statement in sources.named_by(statements.get(key[0])), key
+        assert source.statement in sources.cited_statements(statements.get(key[0])), key
 
 
 def test_no_result_is_the_source_of_a_decimal_that_many_numbers_print_like() -> None:
@@ -67,9 +76,9 @@ def test_no_result_is_the_source_of_a_decimal_that_many_numbers_print_like() -> 
             check = source.check.split(": ", 1)[1]
             chosen = next(c for c in statements.get(source.statement).checks if c.name == check)
             places = {"check": check, "instance": chosen.instance}
-            letters = {n.letter for n in sources.values_of(places) if n.field == source.field}
-            letters |= {re.split(r"[.\[#]", source.field.split(".")[-1])[0]}
-            assert any(sources.same_letter(d.letter, letter) for d in ways for letter in letters), (id_, printed)
+            symbols = {n.symbol for n in sources.values_of(places) if n.field == source.field}
+            symbols |= {re.split(r"[.\[#]", source.field.split(".")[-1])[0]}
+            assert any(sources.same_symbol(d.symbol, symbol) for d in ways for symbol in symbols), (id_, printed)
 
 
 def test_most_decimals_come_from_checks() -> None:
@@ -105,13 +114,13 @@ def test_a_source_gives_its_number_again_and_a_change_is_told(key: Key) -> None:
 def test_a_number_by_hand_is_noticed() -> None:
     """A typo with a decimal that no check computes has no source."""
     statement = statements.get("zhang2021.eq19")
-    changed = dataclasses.replace(statement, slips=("The factor is 7.7713.",))
-    found = decimals(dict(prose(changed))["slip 1"])
+    changed = dataclasses.replace(statement, typos=("The factor is 7.7713.",))
+    found = decimals(dict(prose(changed))["typo 1"])
     assert [d.printed for d in found] == ["7.7713"]
     evidence = _evidence(statement.id, "exact: at a minimum, Q from 32")
     assert sources.search(changed, found, evidence) is None
     ratio = evidence[statement.id][0]["ratio"]
-    assert sources.search(changed, [Decimal(f"{ratio:.3f}")], evidence) == sources.Source(
+    assert sources.search(changed, [Decimal(f"{ratio:.3f}")], evidence) == sources.DecimalSource(
         statement.id, "exact: at a minimum, Q from 32", "ratio", ratio
     )
 
@@ -150,16 +159,16 @@ _PIECE = {
 )
 def test_a_source_is_of_its_decimals_kind(text: str, field: str | None) -> None:
     statement = statements.get("noble2022.theorem4.1.server")
-    bare = dataclasses.replace(statement, erratum=None, slips=(text,))
+    bare = dataclasses.replace(statement, erratum=None, typos=(text,))
     found = sources.search(bare, decimals(text)[:1], {statement.id: [_PIECE]})
     assert (found.field if found else None) == field
 
 
 def test_evidence_that_a_statement_does_not_name_is_no_source() -> None:
-    statement = dataclasses.replace(statements.get("noble2022.theorem4.1.server"), erratum=None, slips=())
+    statement = dataclasses.replace(statements.get("noble2022.theorem4.1.server"), erratum=None, typos=())
     other = "noble2022.theorem4.1.third-party"
     for slips, found in (((), None), ((f"See {other}.",), other)):
-        named = dataclasses.replace(statement, slips=slips)
+        named = dataclasses.replace(statement, typos=slips)
         source = sources.search(named, [Decimal("0.714")], {other: [_PIECE]})
         assert (source and source.statement) == found
 

@@ -17,7 +17,7 @@ from dpfl_theory.algorithms.bounding import Clip
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.audit.registry import AUDITS, audits
 
-DELTA, LANES, FAMILY_ALPHA = 1e-3, 60_000, 1e-5
+DELTA, REPLICATES, FAMILY_ALPHA = 1e-3, 60_000, 1e-5
 AUDITED = audits()
 
 
@@ -25,7 +25,7 @@ AUDITED = audits()
 @pytest.mark.parametrize("name", AUDITED)
 def test_no_audit_finds_more_than_is_claimed(name: str) -> None:
     """The best of its canaries also finds at least a quarter of the claim, so the audit can detect losses."""
-    found = AUDITED[name].run(delta=DELTA, lanes=LANES, seed=3, confidence=1.0 - FAMILY_ALPHA / len(AUDITED))
+    found = AUDITED[name].run(delta=DELTA, replicates=REPLICATES, seed=3, confidence=1.0 - FAMILY_ALPHA / len(AUDITED))
     assert [result.reason for result in found if result.verdict != "consistent"] == []
     assert max(result.epsilon_low / result.claimed for result in found) > 1 / 4
 
@@ -49,7 +49,7 @@ def test_an_algorithm_joins_by_one_line_in_its_own_module(monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "AUDITS", {"mine": {"algorithm": mine, "mechanism": told}}, raising=False)
     audits.cache_clear()
     try:
-        assert [r.verdict for r in audits()["mine"].run(delta=DELTA, lanes=20_000)] == ["consistent"] * 2
+        assert [r.verdict for r in audits()["mine"].run(delta=DELTA, replicates=20_000)] == ["consistent"] * 2
         monkeypatch.setattr(module, "AUDITS", {next(iter(AUDITS)): {"algorithm": mine, "mechanism": told}})
         audits.cache_clear()
         with pytest.raises(InputError, match="two audits are called 'FedAvg, clip, average'"):

@@ -272,18 +272,20 @@ def kernels_agree(problem: Problem, c: Constants) -> list[str]:
     """The numerics of the CPU and array engines (NumPy in CuPy's place) agree with the plain methods."""
     wrong = []
     rng = np.random.default_rng(12)
-    lanes = 3
-    w = centre(problem) + rng.standard_normal((lanes, problem.d))
+    replicates = 3
+    w = centre(problem) + rng.standard_normal((replicates, problem.d))
     step = np.array([0.1, 0.5, 1.0]) / c.L_max
     updates = _plain_local_phase(problem, w, step, 3)
     norms = np.linalg.norm(updates, axis=2).T
-    weights = rng.standard_normal((lanes, problem.n))
+    weights = rng.standard_normal((replicates, problem.n))
     threshold = np.median(norms, axis=1)
     clipped = np.minimum(1.0, threshold[:, None] / np.maximum(norms, 1e-300))
-    own = centre(problem) + rng.standard_normal((problem.n, lanes, problem.d))
+    own = centre(problem) + rng.standard_normal((problem.n, replicates, problem.d))
     values = np.array([[problem.client_value(i, v) for i in range(problem.n)] for v in w])
-    some = rng.integers(0, problem.n, (2, lanes))  # clients that take part: others in each lane, perhaps one twice
-    slots = centre(problem) + rng.standard_normal((2, lanes, problem.d))
+    some = rng.integers(
+        0, problem.n, (2, replicates)
+    )  # clients that take part: others in each replicate, perhaps one twice
+    slots = centre(problem) + rng.standard_normal((2, replicates, problem.d))
     expected = {
         "updates": updates,
         "norms": norms,
@@ -291,14 +293,14 @@ def kernels_agree(problem: Problem, c: Constants) -> list[str]:
         "clipped": np.einsum("si,isk->sk", weights * clipped, updates),
         "client_gradients": np.array([[problem.client_gradient(i, v) for v in own[i]] for i in range(problem.n)]),
         "gradients_of": np.array(
-            [[problem.client_gradient(int(some[a, s]), slots[a, s]) for s in range(lanes)] for a in range(2)]
+            [[problem.client_gradient(int(some[a, s]), slots[a, s]) for s in range(replicates)] for a in range(2)]
         ),
         "gradient": np.array([problem.gradient(v) for v in w]),
         "client_excess": np.maximum(values - c.f_i_star, 0.0),
         "suboptimality": np.maximum(values.mean(axis=1) - c.f_star, 0.0),
     }
     if isinstance(problem, LinearModel):
-        sums = [[record_sum(problem.data, int(some[a, s]), slots[a, s], None, "median") for s in range(lanes)]
+        sums = [[record_sum(problem.data, int(some[a, s]), slots[a, s], None, "median") for s in range(replicates)]
                 for a in range(2)]  # fmt: skip
         expected["record_sums"] = np.array([[total for total, _ in row] for row in sums])
         expected["record_lengths"] = np.array([[length for _, length in row] for row in sums])

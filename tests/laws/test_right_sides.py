@@ -210,8 +210,8 @@ def read(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def mine(build: Callable[..., Any], part: str = "") -> Statement:
     check = Check("algebra", "larger", build, part=part)
-    letters = (Symbol("x", "a length", (0, 1)), Symbol("y", "another", (0, 1)))
-    return Statement("mine.one", "lemma", "t", Source("mine", "here"), "text", letters, sides=sides, checks=(check,))
+    symbols = (Symbol("x", "a length", (0, 1)), Symbol("y", "another", (0, 1)))
+    return Statement("mine.one", "lemma", "t", Source("mine", "here"), "text", symbols, sides=sides, checks=(check,))
 
 
 def measured(statement: Statement) -> Power:
@@ -256,8 +256,8 @@ def test_terms_that_decide_are_told_from_those_that_do_not(
     """At x = 2 and y = 1/2: 4 <= 4 + 1/2 without its second term, 4 == 2 + 2, and 4 <= 8 - 4 with it twice."""
 
     def made(s: Symbols) -> Sides:
-        letters = {"first": s.x**2, "second": s.y}
-        return Sides({"left": s.x**2}, {name: sp.nsimplify(factor) * letters[name] for name, factor in rhs.items()})
+        symbols = {"first": s.x**2, "second": s.y}
+        return Sides({"left": s.x**2}, {name: sp.nsimplify(factor) * symbols[name] for name, factor in rhs.items()})
 
     statement = dataclasses.replace(mine(read), sides=made, relation=relation, checks=(Check("exact", "loose", loose),))
     found = {(e.method, e.check): e.to_json() for e in run_plan(plan([statement])).evidence}

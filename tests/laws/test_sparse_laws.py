@@ -13,7 +13,7 @@ from oracles.sparse import FAULTS, faulty, pair
 from dpfl_theory.algorithms import FedAvg, simulate
 from dpfl_theory.problems.linear_model import LinearModel
 
-ROUNDS, LANES = 6, 3
+ROUNDS, REPLICATES = 6, 3
 SIZES = (4, 2, 7, 3, 5)
 CASES = [(cls, name) for cls, examples in EXAMPLES.items() for name in examples]
 
@@ -21,7 +21,7 @@ CASES = [(cls, name) for cls, examples in EXAMPLES.items() for name in examples]
 def run(cls: type, name: str, problem: LinearModel, engine: Any) -> np.ndarray:
     """The server's vectors, with the hyper-parameters of the laws and a step at which no record diverges."""
     algorithm = EXAMPLES[cls][name].build(cls, 0.3 * STEP, THRESHOLD, SIGMA)
-    return play(algorithm, problem, ROUNDS, starting_points(problem, LANES), 12, engine=engine).servers
+    return play(algorithm, problem, ROUNDS, starting_points(problem, REPLICATES), 12, engine=engine).servers
 
 
 def differing(cls: type, name: str, dense: LinearModel, thin: LinearModel, engine: Any) -> list[str]:

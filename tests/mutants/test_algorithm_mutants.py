@@ -84,7 +84,8 @@ KERNEL_FAULTS = [
     ("clipped by the squared norm", ARRAY_ENGINE, LENGTHS, "(updates * updates).sum(axis=2)"),
     ("clipped by the largest coordinate", ARRAY_ENGINE, LENGTHS, "abs(updates).max(axis=2)"),
     ("small updates clipped", ARRAY_ENGINE, "norms > threshold[:, None]", "norms < threshold[:, None]"),
-    ("first lane forgotten", ARRAY_ENGINE, "(lanes.first, lanes.first + lanes.count", "(0, lanes.count"),
+    ("first replicate forgotten", ARRAY_ENGINE, "(replicates.first, replicates.first + replicates.count",
+     "(0, replicates.count"),
     ("sine for cosine", ARRAY_ENGINE, "xp.cos(angle)", "xp.sin(angle)"),
     ("nine rounds of Philox", ARRAY_ENGINE, "range(10)", "range(9)"),
     ("normals of the slots", ARRAY_ENGINE, "round_, clients, blocks", "round_, 0 * clients, blocks"),
@@ -92,14 +93,15 @@ KERNEL_FAULTS = [
     ("padding among the records", ARRAY_ENGINE, "xp.where(number < size, keys, 2.0)", "keys"),
     ("one record too many", ARRAY_ENGINE, "[None, None, :] < count", "[None, None, :] <= count"),
     ("segments one column off", ARRAY_ENGINE, 'side="right") - 1', 'side="left") - 1'),
-    ("steps of another lane", QUADRATIC, "xp.asarray(rows))", "xp.asarray(rows[::-1].copy()))"),
+    ("steps of another replicate", QUADRATIC, "xp.asarray(rows))", "xp.asarray(rows[::-1].copy()))"),
     ("eigenvalues squared", QUADRATIC, "self.eigenvalues * total", "self.eigenvalues**2 * total"),
     ("q = 1 + eta lambda", QUADRATIC, "q = 1.0 - self", "q = 1.0 + self"),
     ("doubling without the last step", QUADRATIC, 'if bit == "1"', "if False"),
     ("centre forgotten", QUADRATIC, "self.basis_t - self.shift", "self.basis_t"),
     ("updates normalised when short", QUADRATIC, "shrink = (norms > bound)", "shrink = (norms < bound)"),
     ("gradients of the other clients", QUADRATIC, "xp.nonzero(clients == i)", "xp.nonzero(clients == 5 - i)"),
-    ("gradients of a slot in another lane", QUADRATIC, "out[slots, lanes] = (", "out[slots, lanes[::-1]] = ("),
+    ("gradients of a slot in another replicate", QUADRATIC, "out[slots, replicates] = (",
+     "out[slots, replicates[::-1]] = ("),
     ("old step sizes kept", QUADRATIC, "known[:2] != (key, steps)", "False"),
 ]  # fmt: skip
 
@@ -111,7 +113,7 @@ RECORD_FAULTS = [
     ("ridge of clipped records in full", RECORD_SUMS, "weight += factor", "weight += 1.0"),
     ("records of the first client", RECORD_SUMS, "row = first + chosen", "row = chosen"),
     ("short gradients stretched", RECORD_SUMS, "if length[j] > bound else 1.0", "if length[j] > 0.0 else 1.0"),
-    ("threshold of another lane", RECORD_SUMS, "bound = threshold[s]", "bound = threshold[0]"),
+    ("threshold of another replicate", RECORD_SUMS, "bound = threshold[s]", "bound = threshold[0]"),
     ("lengths of other records", RECORD_SUMS, "qs[j] = squares[row]", "qs[j] = squares[first + j]"),
     ("no ridge in the length", ARRAY_SUMS, "data.ridge**2 * square", "0.0 * square"),
     ("no cross term in the length", ARRAY_SUMS, "2.0 * data.ridge *", "0.0 *"),
@@ -119,12 +121,12 @@ RECORD_FAULTS = [
     ("padding has a ridge", ARRAY_SUMS, "1.0), 1.0) * mask", "1.0), 1.0)"),
     ("padding in the median", ARRAY_SUMS, "xp.where(mask, length, xp.nan)", "xp.where(mask, length, 0.0)"),
     ("records of the first client", ARRAY_SUMS, "records = first + xp", "records = xp"),
-    ("threshold of another lane", ARRAY_SUMS, "broadcast_to(limits[None]", "broadcast_to(limits[None, ::-1]"),
+    ("threshold of another replicate", ARRAY_SUMS, "broadcast_to(limits[None]", "broadcast_to(limits[None, ::-1]"),
     ("largest keys", PHILOX, "keys[j] <= bound", "keys[j] >= bound"),
     ("largest key off by one", PHILOX, "_smallest(keys[:size], count,", "_smallest(keys[:size], count + 1,"),
     ("pairs of records share a key", PHILOX, "keys[2 * block + 1] = v", "keys[2 * block + 1] = u"),
-    ("first lane forgotten in subsets", PHILOX, "(first_lane + s)", "(s)"),
-    ("slots for clients in normals", PHILOX, "clients[a // lanes, s] if clients.size > 0 else i", "i"),
+    ("first replicate forgotten in subsets", PHILOX, "(first_replicate + s)", "(s)"),
+    ("slots for clients in normals", PHILOX, "clients[a // replicates, s] if clients.size > 0 else i", "i"),
     ("one subset for all rounds", PHILOX, "np.int64(0), blocks, round_, w", "np.int64(0), blocks, 0, w"),
 ]  # fmt: skip
 
@@ -145,17 +147,17 @@ def interpreted(module: str, old: str, new: str) -> Any:
     if module == RECORD_SUMS:
         return types.SimpleNamespace(linear_record_sums=faulty.linear_record_sums)
 
-    def draw(out: Any, fill: Any, lanes: Any, round_: int, *rest: Any) -> Any:
-        fill(out, *rest[:-2], np.uint64(lanes.seed), lanes.first, round_, *rest[-2:])
+    def draw(out: Any, fill: Any, replicates: Any, round_: int, *rest: Any) -> Any:
+        fill(out, *rest[:-2], np.uint64(replicates.seed), replicates.first, round_, *rest[-2:])
         return out
 
-    def subsets_of(lanes: Any, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
+    def subsets_of(replicates: Any, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
         counts = np.minimum(counts, sizes)
         out = np.empty((*clients.shape, int(counts.max())), dtype=np.int64)
-        return draw(out, faulty.fill_subsets, lanes, round_, clients, sizes, counts, step, subsets.RECORDS)
+        return draw(out, faulty.fill_subsets, replicates, round_, clients, sizes, counts, step, subsets.RECORDS)
 
-    def normal_of(lanes: Any, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
-        return draw(np.empty((*clients.shape, d)), faulty.fill_normal_of, lanes, round_, clients, step, stream)
+    def normal_of(replicates: Any, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
+        return draw(np.empty((*clients.shape, d)), faulty.fill_normal_of, replicates, round_, clients, step, stream)
 
     return types.SimpleNamespace(subsets=subsets_of, normal_of=normal_of)
 
@@ -171,12 +173,12 @@ def record_suite(module: str, old: str, new: str) -> list[str]:
         ]
     }
     if module == PHILOX:
-        lanes, who = subsets.Lanes(2**40 + 3, 5, 3), np.array([[2, 0, 1], [1, 1, 4]])
-        own = engine.normal_of(lanes, 7, who, 3, 4, 2)
+        replicates, who = subsets.Replicates(2**40 + 3, 5, 3), np.array([[2, 0, 1], [1, 1, 4]])
+        own = engine.normal_of(replicates, 7, who, 3, 4, 2)
         checks = {
             "definition of subsets": lambda: subsets.disagreements(engine, 2**40 + 3, 5, 7, 2, 7, 3),
             "normals of all clients": lambda: (
-                [] if np.array_equal(own, CPU.normal(lanes, 7, 5, 3, 4, 2)[who, np.arange(3)]) else ["differ"]
+                [] if np.array_equal(own, CPU.normal(replicates, 7, 5, 3, 4, 2)[who, np.arange(3)]) else ["differ"]
             ),
         }
     return [found for name, check in checks.items() if (found := noticed(name, check))]
@@ -270,7 +272,7 @@ WITNESSES = {
     "the_unit_of_the_parameters_is_immaterial": "noise not multiplied by beta",
     "translations_translate_the_run": "weight decay",
     "a_shared_minimiser_is_a_fixed_point": "weight decay",
-    "lanes_do_not_see_each_other": "one noise for all lanes",
+    "replicates_do_not_see_each_other": "one noise for all replicates",
 }
 
 

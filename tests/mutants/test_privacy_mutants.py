@@ -22,8 +22,8 @@ from dpfl_theory.privacy.audit.registry import audits
 from dpfl_theory.problems.base import Problem
 
 FAMILY_ALPHA = 1e-5
-DELTA, LANES = 1e-3, 50_000
-DELTA_OF_SAMPLING, LANES_OF_SAMPLING = 1e-2, 200_000  # harder to detect than a lack of noise
+DELTA, REPLICATES = 1e-3, 50_000
+DELTA_OF_SAMPLING, REPLICATES_OF_SAMPLING = 1e-2, 200_000  # harder to detect than a lack of noise
 
 FEDAVG, SCAFFNEW = ("algorithms.fedavg", "FedAvg"), ("algorithms.scaffnew", "ScaffNew")
 COHORT = "algorithms.cohort", "Cohort"
@@ -33,10 +33,10 @@ NORMALISE, NORMALISE_CLIENT = "FedAvg, normalise, average", "FedAvg, normalise, 
 POISSON, POISSON_ROUNDS = "FedAvg, clip, Poisson", "FedAvg, clip, Poisson, 3 rounds"
 THIRD, COIN, SERVER = "ScaffNew, third party", "ScaffNew, server, coin", "ScaffNew, server, 2 rounds"
 
-SIGMA, COUNT = "context.per_lane(self.sigma)", "cohort.sum(axis=1)"
+SIGMA, COUNT = "context.per_replicate(self.sigma)", "cohort.sum(axis=1)"
 BOUNDED = "self.bounding.combined(context, phase, cohort / r)"
 LEVEL = "phase.bounded_combine(cohort / r, {} * self.bounding.level(context), {})"
-DRAWN, NORMAL = "SERVER_NOISE)[0]", "engine.normal(context.lanes, k, n, d, NOISE, where=coin)"
+DRAWN, NORMAL = "SERVER_NOISE)[0]", "engine.normal(context.replicates, k, n, d, NOISE, where=coin)"
 Fault = tuple[str, tuple[str, str], str, str, str]
 """Name, module and class, source text, its replacement, and the audit that exposes it."""
 
@@ -64,23 +64,27 @@ NOISE: list[Fault] = [
     ("noise forgotten", FEDAVG, "noise = deviation", "noise = 0.0 * deviation", POISSON),
     ("noise forgotten in round 1", FEDAVG, "noise = deviation", "noise = (k != 1) * deviation", ROUNDS),
     ("noise in round 0 only", FEDAVG, "noise = deviation", "noise = (k == 0) * deviation", POISSON_ROUNDS),
-    ("noise reused between rounds", FEDAVG, "normal(context.lanes, k, 1", "normal(context.lanes, 0, 1", ROUNDS),
-    ("reused in pairs of rounds", FEDAVG, "normal(context.lanes, k, 1", "normal(context.lanes, k // 2, 1", ROUNDS),
-    ("noise reused by clients", FEDAVG, "normal(context.lanes, k, 1", "normal(context.lanes, 0, 1", ROUNDS_CLIENT),
+    ("noise reused between rounds", FEDAVG, "normal(context.replicates, k, 1", "normal(context.replicates, 0, 1",
+     ROUNDS),
+    ("reused in pairs of rounds", FEDAVG, "normal(context.replicates, k, 1", "normal(context.replicates, k // 2, 1",
+     ROUNDS),
+    ("noise reused by clients", FEDAVG, "normal(context.replicates, k, 1", "normal(context.replicates, 0, 1",
+     ROUNDS_CLIENT),
     ("deviation too small by sqrt(r)", FEDAVG, SIGMA, f"{SIGMA} / r**0.5", CLIP),
     ("clients' deviation without sqrt(r)", FEDAVG, f"xp.sqrt({COUNT} / r)", f"xp.sqrt({COUNT}) / r", CLIENT),
     ("and normalised", FEDAVG, f"xp.sqrt({COUNT} / r)", f"xp.sqrt({COUNT}) / r", NORMALISE_CLIENT),
     ("variance for deviation", FEDAVG, SIGMA, f"{SIGMA} ** 2", CLIP),
-    ("noise reused between clients", SCAFFNEW, "context.lanes, k, n, d", "context.lanes, k, 1, d", SERVER),
-    ("noise reused between clients, coin", SCAFFNEW, "context.lanes, k, n, d", "context.lanes, k, 1, d", COIN),
-    ("noise reused between rounds", SCAFFNEW, "context.lanes, k, n, d", "context.lanes, 0, n, d", SERVER),
+    ("noise reused between clients", SCAFFNEW, "context.replicates, k, n, d", "context.replicates, k, 1, d", SERVER),
+    ("noise reused between clients, coin", SCAFFNEW, "context.replicates, k, n, d", "context.replicates, k, 1, d",
+     COIN),
+    ("noise reused between rounds", SCAFFNEW, "context.replicates, k, n, d", "context.replicates, 0, n, d", SERVER),
     ("noise of one client only", SCAFFNEW, NORMAL, f"{NORMAL} * (xp.arange(n) == 1)[:, None, None]", COIN),
     ("noise forgotten in round 1", SCAFFNEW, NORMAL, f"(k != 1) * {NORMAL}", COIN),
     ("clients' deviation over sqrt(n)", SCAFFNEW, SIGMA, f"({SIGMA} / np.sqrt(n))", THIRD),
 ]  # fmt: skip
 SAMPLING: list[Fault] = [
     ("everybody takes part", FEDAVG, "cohort / r)", "xp.ones_like(cohort) / r)", POISSON),
-    ("one cohort for all rounds", COHORT, "context.lanes, k, n,", "context.lanes, 0, n,", POISSON_ROUNDS),
+    ("one cohort for all rounds", COHORT, "context.replicates, k, n,", "context.replicates, 0, n,", POISSON_ROUNDS),
     ("twice the rate r/n", COHORT, "u < self.divisor(n) / n", "u < 2.0 * self.divisor(n) / n", POISSON),
 ]  # fmt: skip
 
@@ -114,7 +118,7 @@ def name_of(fault: Fault) -> str:
 def exposures(
     name: str,
     delta: float,
-    lanes: int,
+    replicates: int,
     rebuild: Callable[[Any], Any] = lambda algorithm: algorithm,
     engine: Any = "cpu",
     wrap: Callable[[Problem], Problem] = lambda problem: problem,
@@ -128,8 +132,8 @@ def exposures(
             rebuild(line.algorithm),
             dataclasses.replace(pair, present=wrap(pair.present), absent=wrap(pair.absent)),
             delta=delta,
-            rounds=line.told().rounds,
-            lanes=lanes,
+            rounds=line.mechanism_with_rounds().rounds,
+            replicates=replicates,
             seed=11,
             confidence=1.0 - FAMILY_ALPHA / (len(SOUND) * len(pairs)),
             claimed=claimed,
@@ -151,7 +155,9 @@ def exposures(
 def faulty_run(fault: Fault) -> list[str]:
     _, (module, cls), old, new, name = fault
     found = getattr(mutated(module, old, new), cls)
-    size = (DELTA_OF_SAMPLING, LANES_OF_SAMPLING) if fault in SAMPLING or fault[1] == COHORT else (DELTA, LANES)
+    size = (
+        (DELTA_OF_SAMPLING, REPLICATES_OF_SAMPLING) if fault in SAMPLING or fault[1] == COHORT else (DELTA, REPLICATES)
+    )
     if fault[1] == ENGINE:
         return exposures(name, *size, engine=found(np, "array", "with a fault"))
     if fault[1] == QUADRATIC:

@@ -10,7 +10,7 @@ import pytest
 
 from dpfl_theory.checks import algebra
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, sides_of
+from dpfl_theory.statements.formula import Symbols, prescription_of, sides_of, symbols_of
 from dpfl_theory.statements.model import Sides, Statement
 
 Change = Callable[[Mapping[str, Any], Any], Any]
@@ -23,7 +23,7 @@ def _with_term(id_: str, side: str, term: str, change: Change) -> Statement:
     def sides(_: Symbols) -> Sides:
         found = sides_of(original)
         terms = {"lhs": dict(found.lhs), "rhs": dict(found.rhs)}
-        terms[side][term] = change(letters_of(original), terms[side][term])
+        terms[side][term] = change(symbols_of(original), terms[side][term])
         return Sides(**terms)
 
     return replace(original, sides=sides)
@@ -34,7 +34,7 @@ def _with_prescription(id_: str, name: str, change: Change) -> Statement:
 
     def prescription(_: Symbols) -> Mapping[str, Any]:
         found = dict(prescription_of(original))
-        found[name] = change(letters_of(original), found[name])
+        found[name] = change(symbols_of(original), found[name])
         return found
 
     return replace(original, prescription=prescription)
@@ -44,7 +44,7 @@ def _by(name: str) -> Callable[[Statement], algebra.Outcome]:
     """The recorded check whose name starts with this text."""
 
     def run(mutant: Statement) -> algebra.Outcome:
-        outcome: algebra.Outcome = next(c for c in mutant.checks if c.name.startswith(name)).made(mutant)
+        outcome: algebra.Outcome = next(c for c in mutant.checks if c.name.startswith(name)).make(mutant)
         return outcome
 
     return run

@@ -1,4 +1,4 @@
-"""Inputs of the oracles besides formulas: cohorts, noise and subsets, read by address, and one lane's numbers."""
+"""Inputs of the oracles besides formulas: cohorts, noise and subsets, read by address, and one replicate's numbers."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from oracles.two_sided import GradientOf
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.hyperparameters import Schedule, Tabulated
 from dpfl_theory.kernels.cpu import CpuEngine
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.kernels.streams import COHORT, GRADIENT, NOISE, SERVER_NOISE
 from dpfl_theory.problems.base import Problem
 
 CPU = CpuEngine()
 
 
-def of_lane(value: Any, s: int) -> float:
-    """One lane's number of a hyper-parameter."""
+def of_replicate(value: Any, s: int) -> float:
+    """One replicate's number of a hyper-parameter."""
     return float(np.ravel(value)[s]) if np.ndim(value) else float(value)
 
 
 def step_of(step: Any, s: int, k: int) -> float:
-    """One lane's step size in round k."""
+    """One replicate's step size in round k."""
     if isinstance(step, Tabulated):
         return float(step.steps[k])
     if isinstance(step, Schedule):
-        return of_lane(step.initial, s) * step.decay**k
-    return of_lane(step, s)
+        return of_replicate(step.initial, s) * step.decay**k
+    return of_replicate(step, s)
 
 
-def cohort_by_address(cohort: Cohort, n: int, seed: int, lane: int, k: int) -> list[int]:
-    """The participants of one round of one lane, ascending, from the uniforms of the address; perhaps repeated."""
+def cohort_by_address(cohort: Cohort, n: int, seed: int, replicate: int, k: int) -> list[int]:
+    """The participants of one round of one replicate, ascending, from the uniforms of the address; perhaps repeated."""
     if cohort.scheme == "full":
         return list(range(n))
     if cohort.scheme == "with-replacement":
-        u = CPU.uniform(Lanes(seed, lane, 1), k, int(cohort.size), COHORT)[0]
+        u = CPU.uniform(Replicates(seed, replicate, 1), k, int(cohort.size), COHORT)[0]
         return sorted(int(np.floor(v * n)) for v in u)
-    u = CPU.uniform(Lanes(seed, lane, 1), k, n, COHORT)[0]
+    u = CPU.uniform(Replicates(seed, replicate, 1), k, n, COHORT)[0]
     if cohort.scheme == "poisson":
         return [i for i in range(n) if u[i] < cohort.size / n]
     return sorted(int(i) for i in np.argsort(u)[: int(cohort.size)])
 
 
-def server_noise(d: int, seed: int, lane: int, k: int) -> np.ndarray:
+def server_noise(d: int, seed: int, replicate: int, k: int) -> np.ndarray:
     """Standard normals (d,) for noise of which only the average is seen."""
-    return CPU.normal(Lanes(seed, lane, 1), k, 1, d, SERVER_NOISE)[0, 0]
+    return CPU.normal(Replicates(seed, replicate, 1), k, 1, d, SERVER_NOISE)[0, 0]
 
 
-def gradient_by_address(oracle: Any, problem: Problem, s: int, seed: int, lane: int) -> GradientOf:
+def gradient_by_address(oracle: Any, problem: Problem, s: int, seed: int, replicate: int) -> GradientOf:
     """``g_i(x)`` in local step q of round t, for a `Gradient` of the package."""
-    one, kind = Lanes(seed, lane, 1), oracle.describe()["gradient"]
+    one, kind = Replicates(seed, replicate, 1), oracle.describe()["gradient"]
 
     def normal(i: int, t: int, q: int, stream: int) -> np.ndarray:
         return CPU.normal(one, t, problem.n, problem.d, stream, q)[i, 0]
@@ -64,13 +64,13 @@ def gradient_by_address(oracle: Any, problem: Problem, s: int, seed: int, lane: 
         counts = np.array([int(Fraction(str(float(oracle.share))) * int(size)) for size in sizes])
         subset = CPU.subsets(one, t, np.array([[i]]), sizes, counts, q)[0, 0, : counts[i]]
         C = oracle.threshold
-        bound = C if C is None or isinstance(C, str) else of_lane(C, s)
-        noise = of_lane(oracle.noise_multiplier, s) * normal(i, t, q, NOISE)
+        bound = C if C is None or isinstance(C, str) else of_replicate(C, s)
+        noise = of_replicate(oracle.noise_multiplier, s) * normal(i, t, q, NOISE)
         return record_gradient(data, i, x, subset, float(oracle.share), bound, noise)
 
     if kind == "records":
         return of_records
     if kind == "noisy":
-        deviation = of_lane(oracle.deviation, s)
+        deviation = of_replicate(oracle.deviation, s)
         return lambda i, x, t, q: problem.client_gradient(i, x) + deviation * normal(i, t, q, GRADIENT)
     return lambda i, x, t, q: problem.client_gradient(i, x)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from oracles import families
-from oracles.addresses import CPU, cohort_by_address, gradient_by_address, of_lane, server_noise, step_of
+from oracles.addresses import CPU, cohort_by_address, gradient_by_address, of_replicate, server_noise, step_of
 from oracles.dp_sgd import dp_sgd
 from oracles.ef21 import ef21
 from oracles.fedavg import fedavg
@@ -24,7 +24,7 @@ from oracles.two_sided import two_sided
 
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
 from dpfl_theory.kernels.array import ArrayEngine
-from dpfl_theory.kernels.engine import Engine, Lanes
+from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.kernels.streams import COIN, NOISE
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
@@ -63,15 +63,22 @@ def play(
     rounds: int,
     start: np.ndarray,
     seed: int = 0,
-    first_lane: int = 0,
+    first_replicate: int = 0,
     engine: Engine = CPU,
 ) -> Play:
-    """Run without `simulate`, keeping everything; start (lanes, d)."""
-    lanes = len(start)
-    algorithm.validate(problem, lanes)
+    """Run without `simulate`, keeping everything; start (replicates, d)."""
+    replicates = len(start)
+    algorithm.validate(problem, replicates)
     kernels = problem.kernels(engine)
-    context = Context(engine, problem, kernels, Lanes(seed, first_lane, lanes), slice(0, lanes), engine.asarray(start))
-    states, round_ = [algorithm.begin(context)], []
+    context = Context(
+        engine,
+        problem,
+        kernels,
+        Replicates(seed, first_replicate, replicates),
+        slice(0, replicates),
+        engine.asarray(start),
+    )
+    states, round_ = [algorithm.initial_state(context)], []
     with engine.single_blas():
         for k in range(rounds):
             state, what = algorithm.round(context, states[-1], k)
@@ -81,11 +88,11 @@ def play(
     return Play(servers, round_, states, context)
 
 
-def starting_points(problem: Problem, lanes: int, seed: int = 5) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal((lanes, problem.d)) * 2.0
+def starting_points(problem: Problem, replicates: int, seed: int = 5) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((replicates, problem.d)) * 2.0
 
 
-def fedavg_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: int, lane: int) -> np.ndarray:
+def fedavg_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
     """das2022 Algorithms 1 and 2.
 
     The server sees only the sum of per-client noise, so any split of the sum is valid. Each member of S_k gets the same
@@ -93,8 +100,8 @@ def fedavg_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: i
     """
     n, d = problem.n, problem.d
     r = float(n) if a.cohort.scheme == "full" else float(a.cohort.size)
-    members = cohort_by_address(a.cohort, n, seed, lane, k)
-    noise = of_lane(a.sigma, s) * server_noise(d, seed, lane, k)
+    members = cohort_by_address(a.cohort, n, seed, replicate, k)
+    noise = of_replicate(a.sigma, s) * server_noise(d, seed, replicate, k)
     eta, beta = (step_of(step, s, k) for step in (a.local_step, a.global_step or a.local_step))
     zeta = np.zeros((1, n, d))
     if a.noise == "per-client" and members:
@@ -104,95 +111,97 @@ def fedavg_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: i
     return after - beta * noise if a.noise == "average" else after  # line 14 with a_k + N(0, sigma^2 I)
 
 
-def two_sided_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: int, lane: int) -> np.ndarray:
+def two_sided_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
     """zhang2021 Algorithms 1 to 3, or model clipping; the members share their noise as for FedAvg."""
-    members = cohort_by_address(a.cohort, problem.n, seed, lane, k)
-    noise = of_lane(a.sigma, s) * server_noise(problem.d, seed, lane, k)
+    members = cohort_by_address(a.cohort, problem.n, seed, replicate, k)
+    noise = of_replicate(a.sigma, s) * server_noise(problem.d, seed, replicate, k)
     z = [np.tile(noise / np.sqrt(max(len(members), 1)), (len(members), 1))]
     models = not hasattr(a, "global_step")
     eta_g = 1.0 if models else step_of(a.global_step, s, k)
-    c = None if a.threshold is None else of_lane(a.threshold, s)
-    gradient = gradient_by_address(a.gradient, problem, s, seed, lane)
+    c = None if a.threshold is None else of_replicate(a.threshold, s)
+    gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
     eta_l = step_of(a.local_step, s, k)
     return two_sided(gradient, x, [eta_l], [eta_g], a.local_steps, c, [members], z, k, models)[-1]
 
 
 def psi_of(bounding: Any, s: int) -> tuple[str, float]:
-    """A bounding operator's name and its parameter in one lane."""
+    """A bounding operator's name and its parameter in one replicate."""
     told = bounding.describe()
-    return told["bounding"], of_lane(told.get("threshold", told.get("alpha", 0.0)), s)
+    return told["bounding"], of_replicate(told.get("threshold", told.get("alpha", 0.0)), s)
 
 
-def dp_sgd_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: int, lane: int) -> np.ndarray:
+def dp_sgd_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
     """shulgin2025 equation (2)."""
-    members = cohort_by_address(a.cohort, problem.n, seed, lane, k)
-    z = of_lane(a.sigma, s) * server_noise(problem.d, seed, lane, k)
+    members = cohort_by_address(a.cohort, problem.n, seed, replicate, k)
+    z = of_replicate(a.sigma, s) * server_noise(problem.d, seed, replicate, k)
     B = float(problem.n) if a.cohort.scheme == "full" else float(a.cohort.size)
-    gradient = gradient_by_address(a.gradient, problem, s, seed, lane)
+    gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
     return dp_sgd(gradient, x, [step_of(a.step, s, k)], *psi_of(a.bounding, s), B, [members], [z], k)[-1]
 
 
 def scaffnew_trace(
-    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """hou2023 Algorithm 2."""
-    one = Lanes(seed, lane, 1)
+    one = Replicates(seed, replicate, 1)
     coins = [bool(CPU.uniform(one, t, 1, COIN)[0, 0] < a.probability) for t in range(rounds)]
-    noise = [of_lane(a.sigma, s) * CPU.normal(one, t, problem.n, problem.d, NOISE)[:, 0] for t in range(rounds)]
-    C = None if a.threshold is None else of_lane(a.threshold, s)
-    gradient = gradient_by_address(a.gradient, problem, s, seed, lane)
-    step = of_lane(a.step, s)
+    noise = [of_replicate(a.sigma, s) * CPU.normal(one, t, problem.n, problem.d, NOISE)[:, 0] for t in range(rounds)]
+    C = None if a.threshold is None else of_replicate(a.threshold, s)
+    gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
+    step = of_replicate(a.step, s)
     x, x_i, h_i = scaffnew(gradient, problem.n, start, step, a.probability, C, coins, np.array(noise))
     return {"server": x, "x_i": x_i, "h_i": h_i}
 
 
 def ef21_trace(
-    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """shulgin2025 Algorithm 1. The server sees only the sum of the noise: each client gets the same share of it."""
     n, d = problem.n, problem.d
-    v0 = of_lane(a.memory, s) * np.array([problem.client_gradient(i, start) for i in range(n)])
-    noise = [of_lane(a.sigma, s) * server_noise(d, seed, lane, k) / np.sqrt(n) for k in range(rounds)]
+    v0 = of_replicate(a.memory, s) * np.array([problem.client_gradient(i, start) for i in range(n)])
+    noise = [of_replicate(a.sigma, s) * server_noise(d, seed, replicate, k) / np.sqrt(n) for k in range(rounds)]
     z = np.repeat(np.array(noise)[:, None], n, axis=1)
-    gradient = gradient_by_address(a.gradient, problem, s, seed, lane)
+    gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
     gamma = [step_of(a.step, s, k) for k in range(rounds)]
     operator, parameter = psi_of(a.bounding, s)
-    x, v_i, v = ef21(gradient, start, v0, gamma, operator, parameter, of_lane(a.beta, s), a.server_normalisation, z)
+    x, v_i, v = ef21(
+        gradient, start, v0, gamma, operator, parameter, of_replicate(a.beta, s), a.server_normalisation, z
+    )
     return {"server": x, "v_i": v_i, "v": v}
 
 
 def scaffold_trace(
-    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """noble2022 Algorithm 1."""
     chosen = [(a.warm_cohort or a.cohort) if k < a.warm_start else a.cohort for k in range(rounds)]
-    cohorts = [cohort_by_address(cohort, problem.n, seed, lane, k) for k, cohort in enumerate(chosen)]
+    cohorts = [cohort_by_address(cohort, problem.n, seed, replicate, k) for k, cohort in enumerate(chosen)]
     eta_l, eta_g = ([step_of(step, s, k) for k in range(rounds)] for step in (a.local_step, a.global_step))
-    gradient = gradient_by_address(a.gradient, problem, s, seed, lane)
+    gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
     x, c, c_i = scaffold(gradient, problem.n, start, eta_l, eta_g, a.local_steps, cohorts, a.warm_start)
     return {"server": x, "c": c, "c_i": c_i}
 
 
 def momentum_trace(
-    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """das2022 Appendix H: v <- m v + (w - the algorithm's result from w), w <- w - v."""
-    step, m = STEPS[type(a.algorithm).__name__], of_lane(a.momentum, s)
+    step, m = STEPS[type(a.algorithm).__name__], of_replicate(a.momentum, s)
     trajectory, velocity = [start], np.zeros_like(start)
     for k in range(rounds):
         w = trajectory[-1]
-        velocity = m * velocity + w - step(a.algorithm, problem, w, k, s, seed, lane)
+        velocity = m * velocity + w - step(a.algorithm, problem, w, k, s, seed, replicate)
         trajectory.append(w - velocity)
     return {"server": np.array(trajectory)}
 
 
 def average_trace(
-    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """``sum_t omega_t x_t / sum_t omega_t`` over t = 1, ..., T with omega_t = ratio^-t, and x_0 for T = 0; over t = 0,
     ..., T if the start counts."""
-    x = trace(a.algorithm, problem, rounds, start, s, seed, lane)["server"]
-    omega = of_lane(a.ratio, s) ** -np.arange(0.0, rounds + 1.0)
+    x = trace(a.algorithm, problem, rounds, start, s, seed, replicate)["server"]
+    omega = of_replicate(a.ratio, s) ** -np.arange(0.0, rounds + 1.0)
     first = 0 if a.with_start else 1
     means = [omega[first : T + 1] @ x[first : T + 1] / omega[first : T + 1].sum() for T in range(1, rounds + 1)]
     return {"server": np.array([start, *means])}
@@ -204,7 +213,7 @@ STEPS: dict[str, Callable[..., np.ndarray]] = {
     "ModelClippedFedAvg": two_sided_step,
     "DPSGD": dp_sgd_step,
 }
-"""(algorithm, problem, w, round, lane's place, seed, lane) -> the next w, for algorithms without memory."""
+"""(algorithm, problem, w, round, replicate's place, seed, replicate) -> the next w, for algorithms without memory."""
 
 TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
     "ScaffNew": scaffnew_trace,
@@ -213,20 +222,20 @@ TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
     "ServerMomentum": momentum_trace,
     "WeightedAverage": average_trace,
 }
-"""(algorithm, problem, rounds, start, lane's place, seed, lane) -> the server's vectors, and parts of the state by
-name, each with the rounds + 1 states first."""
+"""(algorithm, problem, rounds, start, replicate's place, seed, replicate) -> the server's vectors, and parts of the
+state by name, each with the rounds + 1 states first."""
 
 
 def trace(
-    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
-    """The oracle's result for one lane."""
+    """The oracle's result for one replicate."""
     name = type(a).__name__
     if name in TRACES:
-        return TRACES[name](a, problem, rounds, start, s, seed, lane)
+        return TRACES[name](a, problem, rounds, start, s, seed, replicate)
     trajectory = [start]
     for k in range(rounds):
-        trajectory.append(STEPS[name](a, problem, trajectory[-1], k, s, seed, lane))
+        trajectory.append(STEPS[name](a, problem, trajectory[-1], k, s, seed, replicate))
     return {"server": np.array(trajectory)}
 
 
@@ -242,19 +251,19 @@ def disagreements(
     algorithm: Any,
     problem: Problem,
     rounds: int = 6,
-    lanes: int = 3,
+    replicates: int = 3,
     seed: int = 11,
-    first_lane: int = 4,
+    first_replicate: int = 4,
     engine: Engine | Sequence[Engine] = CPU,
     start: np.ndarray | None = None,
 ) -> list[str]:
     """How a run differs from its oracle: parameters at the scale of the distance travelled, gradients at their own."""
-    points: Any = starting_points(problem, lanes) if start is None else start
+    points: Any = starting_points(problem, replicates) if start is None else start
     engines = [engine] if isinstance(engine, Engine) else engine
-    runs = [play(algorithm, problem, rounds, np.asarray(points), seed, first_lane, e) for e in engines]
+    runs = [play(algorithm, problem, rounds, np.asarray(points), seed, first_replicate, e) for e in engines]
     wrong = []
-    for s in range(lanes):
-        expected = trace(algorithm, problem, rounds, points[s], s, seed, first_lane + s)
+    for s in range(replicates):
+        expected = trace(algorithm, problem, rounds, points[s], s, seed, first_replicate + s)
         moving = [expected[name] for name in ("server", "x_i") if name in expected]
         travelled = max(float(np.max(np.abs(x - points[s]))) for x in moving)
         for (name, array), run in itertools.product(expected.items(), runs):
@@ -264,5 +273,5 @@ def disagreements(
             else:
                 found = np.array([own.to_host(getattr(state, name))[..., s, :] for state in run.states])
             scale = travelled if name in ("server", "x_i") else float(np.max(np.abs(array))) + 1e-14
-            wrong += differs(f"{own.name}, lane {s}: {name}", found, array, scale)
+            wrong += differs(f"{own.name}, replicate {s}: {name}", found, array, scale)
     return wrong

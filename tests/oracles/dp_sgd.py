@@ -1,4 +1,4 @@
-"""shulgin2025 equation (2) in plain NumPy, one lane, and its bounding operators (5) and (6)."""
+"""shulgin2025 equation (2) in plain NumPy, one replicate, and its bounding operators (5) and (6)."""
 
 from __future__ import annotations
 

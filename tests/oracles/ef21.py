@@ -1,4 +1,4 @@
-"""shulgin2025 Algorithm 1 and equations (9) to (11) in plain NumPy, one lane; comments give the equations."""
+"""shulgin2025 Algorithm 1 and equations (9) to (11) in plain NumPy, one replicate; comments give the equations."""
 
 from __future__ import annotations
 

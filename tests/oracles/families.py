@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.kernels.array import ArrayEngine
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.kernels.streams import COHORT
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
@@ -125,8 +125,8 @@ class Transformed(ArrayEngine):
         super().__init__(np, "array", "transformed")
         self.order, self.change = order, change
 
-    def uniform(self, lanes: Lanes, round_: int, clients: int, stream: int, step: int = 0) -> Any:
-        u = super().uniform(lanes, round_, clients, stream, step)
+    def uniform(self, replicates: Replicates, round_: int, clients: int, stream: int, step: int = 0) -> Any:
+        u = super().uniform(replicates, round_, clients, stream, step)
         if self.order is None or clients == 1:
             return u
         if clients == len(self.order):
@@ -137,18 +137,18 @@ class Transformed(ArrayEngine):
         return (place[drawn] + (u * len(place) - drawn)) / len(place)
 
     def normal(
-        self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
+        self, replicates: Replicates, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
     ) -> Any:
-        z = super().normal(lanes, round_, clients, d, stream, step, where)
+        z = super().normal(replicates, round_, clients, d, stream, step, where)
         z = z[self.order] if self.order is not None and clients == len(self.order) else z
         return self.change(z, stream)
 
-    def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
+    def normal_of(self, replicates: Replicates, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
         chosen = clients if self.order is None else self.order[clients]
-        return self.change(super().normal_of(lanes, round_, chosen, d, stream, step), stream)
+        return self.change(super().normal_of(replicates, round_, chosen, d, stream, step), stream)
 
-    def subsets(self, lanes: Lanes, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
+    def subsets(self, replicates: Replicates, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
         if self.order is None:
-            return super().subsets(lanes, round_, clients, sizes, counts, step)
+            return super().subsets(replicates, round_, clients, sizes, counts, step)
         place = np.argsort(self.order)
-        return super().subsets(lanes, round_, self.order[clients], sizes[place], counts[place], step)
+        return super().subsets(replicates, round_, self.order[clients], sizes[place], counts[place], step)

@@ -1,4 +1,4 @@
-"""das2022 Algorithms 1 and 2 in plain NumPy, one lane; the numbers in comments are the paper's lines."""
+"""das2022 Algorithms 1 and 2 in plain NumPy, one replicate; the numbers in comments are the paper's lines."""
 
 from __future__ import annotations
 

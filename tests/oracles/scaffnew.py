@@ -1,4 +1,5 @@
-"""hou2023 Algorithm 2 in plain NumPy, one lane, with zero initial control variates; comments give the paper's lines."""
+"""hou2023 Algorithm 2 in plain NumPy, one replicate, with zero initial control variates; comments give the paper's
+lines."""
 
 from __future__ import annotations
 

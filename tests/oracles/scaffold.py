@@ -1,5 +1,5 @@
-"""noble2022 Algorithm 1 in plain NumPy, one lane, with the warm start of Section 3.3; comments give the paper's lines,
-as far as they are clear from its layout (x^t and c^t are updated in line 21)."""
+"""noble2022 Algorithm 1 in plain NumPy, one replicate, with the warm start of Section 3.3; comments give the paper's
+lines, as far as they are clear from its layout (x^t and c^t are updated in line 21)."""
 
 from __future__ import annotations
 

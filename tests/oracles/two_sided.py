@@ -1,5 +1,5 @@
-"""zhang2021 Algorithms 1 to 3 in plain NumPy, one lane, and the model clipping of its Section 2.1; comments give the
-lines of Algorithm 3."""
+"""zhang2021 Algorithms 1 to 3 in plain NumPy, one replicate, and the model clipping of its Section 2.1; comments give
+the lines of Algorithm 3."""
 
 from __future__ import annotations
 

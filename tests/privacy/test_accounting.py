@@ -18,15 +18,23 @@ from dpfl_theory.privacy.events import Release, Repeated, WithProbability, gauss
 from dpfl_theory.privacy.gaussian import gaussian_delta
 from dpfl_theory.privacy.mechanisms import mechanisms
 from dpfl_theory.privacy.pld import delta_limits, epsilon_high, epsilon_limits, epsilon_low
-from dpfl_theory.privacy.tails import Absent, Line, Plain, Present, Replaced, Swapped, SwappedBack
+from dpfl_theory.privacy.tails import (
+    FullParticipation,
+    GaussianMixturePair,
+    Replaced,
+    SampledUnit,
+    SampledUnitReversed,
+    SubstitutedUnit,
+    SubstitutedUnitReversed,
+)
 
 PAIRS = {
-    "plain": (lambda q, z: Plain(z), lambda q: ([1.0], [1.0]), lambda q: ([1.0], [0.0])),
-    "present": (Present, lambda q: ([1 - q, q], [0.0, 1.0]), lambda q: ([1.0], [0.0])),
-    "absent": (Absent, lambda q: ([1.0], [0.0]), lambda q: ([1 - q, q], [0.0, 1.0])),
+    "plain": (lambda q, z: FullParticipation(z), lambda q: ([1.0], [1.0]), lambda q: ([1.0], [0.0])),
+    "present": (SampledUnit, lambda q: ([1 - q, q], [0.0, 1.0]), lambda q: ([1.0], [0.0])),
+    "absent": (SampledUnitReversed, lambda q: ([1.0], [0.0]), lambda q: ([1 - q, q], [0.0, 1.0])),
     "replaced": (Replaced, lambda q: ([1 - q, q], [0.0, 1.0]), lambda q: ([1 - q, q], [0.0, -1.0])),
-    "swapped": (Swapped, lambda q: ([1 - q, q], [0.0, 2.0]), lambda q: ([1 - q, q], [0.0, 1.0])),
-    "swapped back": (SwappedBack, lambda q: ([1 - q, q], [0.0, 1.0]), lambda q: ([1 - q, q], [0.0, 2.0])),
+    "swapped": (SubstitutedUnit, lambda q: ([1 - q, q], [0.0, 2.0]), lambda q: ([1 - q, q], [0.0, 1.0])),
+    "swapped back": (SubstitutedUnitReversed, lambda q: ([1 - q, q], [0.0, 1.0]), lambda q: ([1 - q, q], [0.0, 2.0])),
 }
 
 
@@ -61,14 +69,14 @@ def test_tails_are_those_of_the_mixtures(name: str, q: float, z: float) -> None:
 
 def test_line_is_the_general_case_of_present() -> None:
     epsilons = np.array([0.0, 0.01, 0.3, 1.0, 4.0])
-    line = Line((0.7, 0.3), (0.0, 1.0), (0.0, 0.0), 1.3)
-    for found, exact in zip(line(epsilons), Present(0.3, 1.3)(epsilons), strict=True):
+    line = GaussianMixturePair((0.7, 0.3), (0.0, 1.0), (0.0, 0.0), 1.3)
+    for found, exact in zip(line(epsilons), SampledUnit(0.3, 1.3)(epsilons), strict=True):
         np.testing.assert_allclose(found, exact, rtol=1e-6, atol=1e-14)
 
 
 def test_far_tails_keep_their_relative_accuracy() -> None:
     """At delta near 1e-60, where differences of probabilities near 1 would have lost everything."""
-    found = Present(0.01, 1.0)(np.array([12.0]))
+    found = SampledUnit(0.01, 1.0)(np.array([12.0]))
     with mpmath.workdps(40):
         odds = mpmath.log((mpmath.expm1(12) + mpmath.mpf("0.01")) / mpmath.mpf("0.01"))
         exact = mpmath.ncdf(-(odds + mpmath.mpf("0.5")))
@@ -149,7 +157,7 @@ def test_poisson_agrees_with_dp_accounting() -> None:
     from dp_accounting.pld import privacy_loss_distribution
 
     for q, z, rounds, delta in [(0.01, 1.0, 1000, 1e-5), (0.2, 5.0, 200, 1e-5), (0.5, 30.0, 100, 1e-10)]:
-        limits = epsilon_limits(Repeated(Release(Present(q, z), Absent(q, z)), rounds), delta)
+        limits = epsilon_limits(Repeated(Release(SampledUnit(q, z), SampledUnitReversed(q, z)), rounds), delta)
         other = privacy_loss_distribution.from_gaussian_mechanism(
             z, sampling_prob=q, value_discretization_interval=1e-4
         )
@@ -161,7 +169,7 @@ def test_poisson_agrees_with_dp_accounting() -> None:
 def test_two_releases_by_double_integration() -> None:
     """delta(epsilon) = E delta_1(epsilon - loss), over the first release's loss."""
     q, z, epsilon = 0.3, 1.5, 0.8
-    pair = Release(Present(q, z), Absent(q, z))
+    pair = Release(SampledUnit(q, z), SampledUnitReversed(q, z))
 
     def second(remaining: float) -> float:
         if remaining >= 0:
@@ -182,7 +190,7 @@ def test_two_releases_by_double_integration() -> None:
 
 
 def test_composition_laws() -> None:
-    event = Release(Present(0.1, 1.0), Absent(0.1, 1.0))
+    event = Release(SampledUnit(0.1, 1.0), SampledUnitReversed(0.1, 1.0))
     one, two = epsilon_high(Repeated(event, 10), 1e-6), epsilon_high(Repeated(event, 20), 1e-6)
     assert epsilon_high(Repeated(event, 30), 2e-6) <= one + two
     nested = Repeated(Repeated(event, 5), 4)

@@ -20,12 +20,12 @@ from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew
 from dpfl_theory.algorithms.bounding import Clip, bounding_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cpu import CpuEngine
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.kernels.streams import NOISE
 from dpfl_theory.privacy.audit import audit, canary, epsilon_lower_bound, mu_lower_bound, pair, run
 from dpfl_theory.privacy.audit.bounds import gaussian_epsilon
 from dpfl_theory.privacy.audit.rules import Rule, epsilon_from_counts, mu_from_counts
-from dpfl_theory.privacy.audit.view import fitted, named, scaffnew_messages
+from dpfl_theory.privacy.audit.view import fitted, fixed_scores, scaffnew_messages
 from dpfl_theory.privacy.gaussian import gaussian_delta
 
 # --- statistics ------------------------------------------------------------------------------------------------------
@@ -42,14 +42,14 @@ def tight(rng: np.random.Generator, size: Any, epsilon: float, delta: float, arm
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_the_limit_exceeds_the_truth_no_more_often_than_stated(delta: float) -> None:
     """4000 audits at 80% confidence: fails on a faultless limit with probability at most 1e-9."""
-    epsilon, lanes, repeats, alpha = 1.0, 5000, 4000, 0.2
+    epsilon, replicates, repeats, alpha = 1.0, 5000, 4000, 0.2
     right = delta + (1.0 - delta) / (1.0 + math.exp(-epsilon))
-    correct = np.random.default_rng(1).binomial(lanes, right, repeats)
+    correct = np.random.default_rng(1).binomial(replicates, right, repeats)
     most = stats.binom.isf(1e-9, repeats, alpha)
 
     def exceed(**change: float) -> int:
         used = {"delta": delta, "alpha": alpha, **change}
-        found = epsilon_from_counts(correct, lanes - correct, lanes, used["delta"], 2, used["alpha"])
+        found = epsilon_from_counts(correct, replicates - correct, replicates, used["delta"], 2, used["alpha"])
         return int(np.sum(found > epsilon))
 
     assert exceed() <= most
@@ -111,7 +111,7 @@ def test_thresholds_fixed_in_advance_share_the_error() -> None:
     one_sided = epsilon_lower_bound(one, zero, 1e-3, thresholds=[(-math.inf, 2.5)])
     assert alone.rule == shared.rule == Rule(-1.5, 2.5)
     assert 2.0 < one_sided.epsilon < shared.epsilon < alone.epsilon < 3.139
-    expected = epsilon_from_counts(alone.correct, alone.wrong, alone.lanes, 1e-3, 2, 1e-6 / 3)
+    expected = epsilon_from_counts(alone.correct, alone.wrong, alone.replicates, 1e-3, 2, 1e-6 / 3)
     assert shared.epsilon == pytest.approx(float(expected), rel=1e-9)
 
 
@@ -124,12 +124,12 @@ def test_the_rule_may_turn_the_score_round() -> None:
 
 
 def test_a_score_without_noise_is_seen_through() -> None:
-    """Atoms, and atoms blurred by rounding: every lane is distinguished."""
+    """Atoms, and atoms blurred by rounding: every replicate is distinguished."""
     blur = 1e-17 * np.random.default_rng(6).integers(-3, 4, (2, 50_000))
     for one, zero in ((np.full(50_000, 0.1), np.zeros(50_000)), (0.1 + blur[0], blur[1])):
         found = epsilon_lower_bound(one, zero, 1e-5)
         assert found.wrong == 0
-        assert found.correct == found.lanes
+        assert found.correct == found.replicates
         assert found.epsilon > 8.0
 
 
@@ -189,7 +189,7 @@ def test_a_pair_of_ones_own() -> None:
     c = canary()
     own = pair(c.present, c.absent, [3.0, -3.0, 3.0], "mine")
     assert own.direction == pytest.approx(c.direction)
-    found = audit(FedAvg(0.5, bounding=Clip(1.0), sigma=0.5), own, delta=1e-2, lanes=20_000)
+    found = audit(FedAvg(0.5, bounding=Clip(1.0), sigma=0.5), own, delta=1e-2, replicates=20_000)
     assert found.canary == "mine"
     assert found.epsilon_low > 0.5
 
@@ -207,7 +207,7 @@ def test_scaffnews_messages_are_recovered() -> None:
         communicated += int(moved.sum())
         assert np.all(sent[:, ~moved] == 0.0)
         assert sent.mean(axis=0) == pytest.approx(whole.servers[k] - whole.servers[k + 1], abs=1e-12)
-        clean = -sent - 0.3 * CpuEngine().normal(Lanes(9, 0, 5), k, 3, 3, NOISE)
+        clean = -sent - 0.3 * CpuEngine().normal(Replicates(9, 0, 5), k, 3, 3, NOISE)
         lengths = np.linalg.norm(clean[:, moved], axis=2)
         assert np.all(lengths <= 0.8 + 1e-9)
         assert lengths[0] == pytest.approx(0.8)
@@ -216,11 +216,11 @@ def test_scaffnews_messages_are_recovered() -> None:
 
 def test_the_scores_are_fixed_before_the_run() -> None:
     steady, late = canary(dimension=2), canary(dimension=2, timing="late")
-    assert list(named(steady, 1, 1)) == ["along the canary", "coordinate 0", "coordinate 1", "squared length"]
+    assert list(fixed_scores(steady, 1, 1)) == ["along the canary", "coordinate 0", "coordinate 1", "squared length"]
     both = ["round 0", "round 1", "round 1 less round 0"]
-    assert [name for name in named(steady, 2, 3) if name.startswith("round")] == both
-    assert [name for name in named(late, 2, 3) if name.startswith("less")] == ["less client 1", "less client 2"]
-    assert len(named(late, 3, 3)["round 1"].column) == (3 + 2) * 3 * 2 + 1
+    assert [name for name in fixed_scores(steady, 2, 3) if name.startswith("round")] == both
+    assert [name for name in fixed_scores(late, 2, 3) if name.startswith("less")] == ["less client 1", "less client 2"]
+    assert len(fixed_scores(late, 3, 3)["round 1"].column) == (3 + 2) * 3 * 2 + 1
 
 
 def test_the_discriminant_finds_noise_that_cancels() -> None:
@@ -244,7 +244,7 @@ def test_epsilon_1_at_delta_1e_5_is_reached_to_four_fifths_by_running_code() -> 
     assert float(gaussian_delta(1, z)[0]) == pytest.approx(1e-5, rel=1e-6)
     algorithm = dataclasses.replace(CLIPPED, sigma=z / 2.0)
     found = audit(
-        algorithm, canary(clients=2, dimension=2), delta=1e-5, lanes=16_000_000, claimed=1.0, claimed_mu=1.0 / z
+        algorithm, canary(clients=2, dimension=2), delta=1e-5, replicates=16_000_000, claimed=1.0, claimed_mu=1.0 / z
     )
     assert found.verdict == "consistent"
     assert 0.8 <= found.epsilon_low <= 1.0
@@ -253,23 +253,23 @@ def test_epsilon_1_at_delta_1e_5_is_reached_to_four_fifths_by_running_code() -> 
 
 
 def test_the_result_says_what_it_rests_on() -> None:
-    found = audit(CLIPPED, canary(clients=2), delta=1e-3, lanes=40_000, seed=5, claimed=3.2, claimed_mu=1.01)
-    tested = found.epsilon.lanes
+    found = audit(CLIPPED, canary(clients=2), delta=1e-3, replicates=40_000, seed=5, claimed=3.2, claimed_mu=1.01)
+    tested = found.epsilon.replicates
     assert tested == 32_000
-    assert found.mu.lanes_with + found.mu.lanes_without == tested
-    assert 0.45 * tested < found.mu.lanes_with < 0.55 * tested
+    assert found.mu.replicates_with + found.mu.replicates_without == tested
+    assert 0.45 * tested < found.mu.replicates_with < 0.55 * tested
     again = epsilon_from_counts(
         found.epsilon.correct, found.epsilon.wrong, tested, 1e-3, found.epsilon.rule.sides, 0.5 * (1 - found.confidence)
     )
     assert found.epsilon_low == float(again)
-    assert (found.verdict, found.lanes, found.seed, found.delta) == ("consistent", 40_000, 5, 1e-3)
+    assert (found.verdict, found.replicates, found.seed, found.delta) == ("consistent", 40_000, 5, 1e-3)
     assert "within the claimed 3.2" in found.reason
     assert "within the claimed 1.01" in found.reason
 
 
 def test_verdicts() -> None:
     def of(**claims: Any) -> run.AuditResult:
-        return audit(CLIPPED, canary(clients=2), delta=1e-3, lanes=40_000, **claims)
+        return audit(CLIPPED, canary(clients=2), delta=1e-3, replicates=40_000, **claims)
 
     free, low, low_mu = of(), of(claimed=1.0, claimed_mu=0.5), of(claimed=5.0, claimed_mu=0.5)
     assert (free.verdict, low.verdict, low_mu.verdict) == ("consistent", "violated", "violated")
@@ -281,7 +281,7 @@ def test_verdicts() -> None:
 def test_a_run_does_not_depend_on_its_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     def once() -> run.AuditResult:
         poisson = dataclasses.replace(CLIPPED, cohort=Cohort("poisson", 1.0))
-        found = audit(poisson, canary(clients=2), delta=1e-2, rounds=2, lanes=10_000, seed=2**40, rate=0.5)
+        found = audit(poisson, canary(clients=2), delta=1e-2, rounds=2, replicates=10_000, seed=2**40, rate=0.5)
         return dataclasses.replace(found, seconds=0.0)
 
     expected = once()
@@ -307,16 +307,16 @@ def test_a_run_does_not_depend_on_its_batches(monkeypatch: pytest.MonkeyPatch) -
         (lambda: canary(pull=-1.0), r"the pull is -1\.0"),
         (lambda: audit(CLIPPED, canary(), delta=2.0), r"delta is 2\.0: it must lie in \[0, 1\)"),
         (lambda: audit(CLIPPED, canary(), delta=0.1, confidence=1.0), r"the confidence is 1\.0"),
-        (lambda: audit(CLIPPED, canary(), delta=0.1, lanes=10), "the number of lanes is 10"),
+        (lambda: audit(CLIPPED, canary(), delta=0.1, replicates=10), "the number of replicates is 10"),
         (
-            lambda: audit(CLIPPED, canary(), delta=0.1, lanes=1500, pilot=0.1),
-            r"the pilot has a share 0\.1 of 1500 lanes",
+            lambda: audit(CLIPPED, canary(), delta=0.1, replicates=1500, pilot=0.1),
+            r"the pilot has a share 0\.1 of 1500 replicates",
         ),
         (lambda: audit(CLIPPED, canary(), delta=0.1, claimed=math.nan), "the claimed epsilon is nan: give a number"),
         (lambda: audit(CLIPPED, canary(), delta=0.1, claimed_mu=-1.0), r"the claimed mu is -1\.0: give a number"),
         (lambda: audit(CLIPPED, canary(), delta=0.1, rate=0.0), r"the rate is 0\.0: it must lie in \(0, 1\]"),
         (lambda: audit(CLIPPED, canary(), delta=0.1, rounds=0), "the number of rounds is 0"),
-        (lambda: audit(CLIPPED, canary(), delta=0.1, seed=2**64), "seed, lane or round is too large"),
+        (lambda: audit(CLIPPED, canary(), delta=0.1, seed=2**64), "seed, replicate or round is too large"),
         (
             lambda: audit(dataclasses.replace(CLIPPED, sigma=[1.0, 2.0]), canary(), delta=0.1),
             "sigma has 2 values for 1",

@@ -16,9 +16,9 @@ from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability
 from dpfl_theory.privacy.gaussian import gaussian_delta
 from dpfl_theory.privacy.gaussian_inverse import gaussian_epsilon
 from dpfl_theory.privacy.grid import LARGEST, Grid
-from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_high, epsilon_limits, epsilon_low
+from dpfl_theory.privacy.pld import CertifiedInterval, delta_limits, epsilon_high, epsilon_limits, epsilon_low
 from dpfl_theory.privacy.sampling import poisson
-from dpfl_theory.privacy.tails import Absent, Plain, Present
+from dpfl_theory.privacy.tails import FullParticipation, SampledUnit, SampledUnitReversed
 
 INF = math.inf
 
@@ -36,7 +36,7 @@ def profile(epsilon: float, z: float) -> float:
      (1.0, 1.0, 1.0 + 1.23e-11, 1.2e-11)],
 )  # fmt: skip
 def test_the_width_of_limits(low: float, estimate: float, high: float, width: float) -> None:
-    assert Limits(low, estimate, high).width == width
+    assert CertifiedInterval(low, estimate, high).width == width
 
 
 # Curves and their roots
@@ -320,7 +320,7 @@ def test_delta_of_one_release_is_its_profile(epsilon: float) -> None:
 
 def test_both_orders_of_a_pair_are_counted() -> None:
     """Forward and backward differ: the larger one decides, whichever it is."""
-    small, large = Plain(3.0), Plain(1.0)
+    small, large = FullParticipation(3.0), FullParticipation(1.0)
     for forward, backward in ((small, large), (large, small)):
         one = Release(forward, backward)
         assert delta_limits(one, 1.0).high == pytest.approx(profile(1.0, 1.0), rel=1e-9)
@@ -369,7 +369,7 @@ def orders(epsilon: float) -> tuple[float, float]:
     return found[0], found[1]
 
 
-PRESENT = (Present(0.3, 1.0), Absent(0.3, 1.0))
+PRESENT = (SampledUnit(0.3, 1.0), SampledUnitReversed(0.3, 1.0))
 ABSENT = PRESENT[::-1]
 
 
@@ -395,11 +395,11 @@ def test_the_worse_of_two_orders_decides(delta: float) -> None:
 
 def test_limits_are_never_below_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     quiet = Repeated(WithProbability(gaussian(50.0), 0.5), 5)
-    assert epsilon_limits(quiet, 0.3) == Limits(0.0, 0.0, 0.0)
+    assert epsilon_limits(quiet, 0.3) == CertifiedInterval(0.0, 0.0, 0.0)
     assert epsilon_low(quiet, 0.3) == 0.0
     monkeypatch.setattr(pld, "_upper", lambda *_: [pld._Curve(lambda epsilon: 1e-6)])
     monkeypatch.setattr(pld, "_lower", lambda *_: [pld._Curve(lambda epsilon: 1e-9, allowance=1e-8)])
-    assert delta_limits(quiet, 1.0) == Limits(0.0, 1e-9, 1e-6)
+    assert delta_limits(quiet, 1.0) == CertifiedInterval(0.0, 1e-9, 1e-6)
 
 
 @pytest.mark.exhaustive(keep=1)
@@ -416,7 +416,7 @@ def test_deltas_of_every_size(epsilon: float) -> None:
 
 def test_what_is_lost_in_either_order_counts() -> None:
     """Losses of the order whose tail is longer may leave the range, whichever order that is."""
-    short, long = Present(0.5, 1.0), Plain(0.0331)
+    short, long = SampledUnit(0.5, 1.0), FullParticipation(0.0331)
     lost = float(ndtr(0.5 / 0.0331 - 0.0331 * LARGEST))
     for pair in ((short, long), (long, short)):
         event = Repeated(WithProbability(Release(*pair), 0.5), 50)
@@ -504,7 +504,9 @@ def test_no_lower_limit_of_one_release_lies_above_its_exact_profile(chance: floa
     """Losses have the mean 500 and the deviation 32. Beyond 600 the other tail has no digits, and to leave it out would
     raise a curve from below: its root would exceed the truth. The lower limit is that of smaller losses."""
     z = 1 / math.sqrt(1000.0)
-    event = WithProbability(Release(Plain(z), Plain(z), ((Plain(z), Plain(z)),)), chance)
+    event = WithProbability(
+        Release(FullParticipation(z), FullParticipation(z), ((FullParticipation(z), FullParticipation(z)),)), chance
+    )
     assert pld.one_gaussian(event) is None  # a bound and what occurs, which here are the same
     delta = chance * float(gaussian_delta(epsilon, z)[0])
     for curve in pld._lower(event, delta):

@@ -9,7 +9,15 @@ import pytest
 from scipy.stats import binom
 
 from dpfl_theory.privacy import sampling
-from dpfl_theory.privacy.tails import Absent, Line, Mixture, Present, Replaced, Swapped, SwappedBack
+from dpfl_theory.privacy.tails import (
+    GaussianMixturePair,
+    Mixture,
+    Replaced,
+    SampledUnit,
+    SampledUnitReversed,
+    SubstitutedUnit,
+    SubstitutedUnitReversed,
+)
 
 
 def delta(tails: object, epsilon: float) -> float:
@@ -86,7 +94,10 @@ def test_own_noise_is_enclosed_by_the_sum_over_sizes(replace: bool) -> None:
             assert delta(release.attacks[0][order], epsilon) == pytest.approx(exact, rel=1e-9)
     if not replace:
         assert len(release.attacks) == 2
-        second = [(Absent(m / n, z * math.sqrt(m / r)), Present(m / n, z * math.sqrt(m / r))) for m in range(1, n)]
+        second = [
+            (SampledUnitReversed(m / n, z * math.sqrt(m / r)), SampledUnit(m / n, z * math.sqrt(m / r)))
+            for m in range(1, n)
+        ]
         for order in (0, 1):
             exact = sum(w * delta(pair[order], 0.2) for w, pair in zip(weights[1:-1], second))
             assert delta(release.attacks[1][order], 0.2) >= exact
@@ -110,7 +121,10 @@ def test_groups_enclose_the_sum_over_sizes(replace: bool) -> None:
             assert above <= delta(getattr(release, kind), epsilon) <= 1.1 * above
             assert 0.9 * below <= delta(release.attacks[0][order], epsilon) <= below
             if not replace:
-                second = [(Absent(m / n, z * math.sqrt(m / r)), Present(m / n, z * math.sqrt(m / r))) for _, m in kept]
+                second = [
+                    (SampledUnitReversed(m / n, z * math.sqrt(m / r)), SampledUnit(m / n, z * math.sqrt(m / r)))
+                    for _, m in kept
+                ]
                 below = sum(w * delta(pair[order], epsilon) for (w, _), pair in zip(kept, second))
                 assert 0.8 * below <= delta(release.attacks[1][order], epsilon) <= below
 
@@ -118,13 +132,13 @@ def test_groups_enclose_the_sum_over_sizes(replace: bool) -> None:
 def test_pairs_of_each_scheme() -> None:
     """Rate, noise and class, as the module's table has them."""
     replace = sampling.fixed_size(0.2, 3.0, True)
-    assert (replace.forward, replace.backward) == (Present(0.2, 1.5), Present(0.2, 1.5))
-    assert replace.attacks == ((Present(0.2, 1.5), Absent(0.2, 1.5)),)
+    assert (replace.forward, replace.backward) == (SampledUnit(0.2, 1.5), SampledUnit(0.2, 1.5))
+    assert replace.attacks == ((SampledUnit(0.2, 1.5), SampledUnitReversed(0.2, 1.5)),)
     zero = sampling.fixed_size(0.2, 3.0, False)
-    assert (zero.forward, zero.backward) == (Swapped(0.2, 3.0), Present(0.2, 3.0))
+    assert (zero.forward, zero.backward) == (SubstitutedUnit(0.2, 3.0), SampledUnit(0.2, 3.0))
     assert zero.attacks == (
-        (Swapped(0.2, 3.0), SwappedBack(0.2, 3.0)),
-        (Absent(0.2, 3.0), Present(0.2, 3.0)),
+        (SubstitutedUnit(0.2, 3.0), SubstitutedUnitReversed(0.2, 3.0)),
+        (SampledUnitReversed(0.2, 3.0), SampledUnit(0.2, 3.0)),
     )
     poisson = sampling.poisson(0.2, 3.0, True)
     assert (poisson.forward, poisson.backward, poisson.attacks) == (Replaced(0.2, 3.0), Replaced(0.2, 3.0), ())
@@ -161,8 +175,8 @@ def test_draws_with_replacement(clients: int, draws: int, replace: bool) -> None
             assert part.q == pytest.approx(one.q, rel=1e-12)  # type: ignore[attr-defined]
             assert part.z == pytest.approx(one.z, rel=1e-12)  # type: ignore[attr-defined]
     ((up, down),) = release.attacks
-    assert isinstance(up, Line)
-    assert isinstance(down, Line)
+    assert isinstance(up, GaussianMixturePair)
+    assert isinstance(down, GaussianMixturePair)
     np.testing.assert_allclose(up.weights, chances[: len(kept) + 1], rtol=1e-6, atol=1e-20)
     assert up.weights == down.weights
     assert up.z == down.z == z
@@ -183,7 +197,7 @@ def test_a_client_that_is_certainly_drawn() -> None:
     """The chance (1/2)^1100 of no draw is not a double: it is ignored, and the rate is 1."""
     release = sampling.with_replacement(2, 1100, 50.0, False)
     ((up, down),) = release.attacks
-    assert isinstance(up, Line)
+    assert isinstance(up, GaussianMixturePair)
     assert 0.0 not in up.weights
     assert min(up.p_means) > 0
     assert sum(up.weights) == pytest.approx(1.0, rel=1e-9)

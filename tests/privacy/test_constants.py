@@ -59,7 +59,7 @@ def test_zhang_and_das_mean_the_same_noise():
         q, v = (constant(s, epsilon=1.0, delta=1e-5, rounds=50, **parameters) for s in (DAS, ZHANG))
         assert q.value == pytest.approx(v.value, rel=1e-12)
         assert q.low == pytest.approx(v.low, rel=1e-12)
-        assert (q.letter, v.letter) == ("q", "v")
+        assert (q.symbol, v.symbol) == ("q", "v")
 
 
 @pytest.mark.exhaustive(keep=2)

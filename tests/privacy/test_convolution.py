@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld.common import compute_self_convolve_bounds, self_convolve
 
-from dpfl_theory.privacy.convolution import kept, self_convolved
+from dpfl_theory.privacy.convolution import retained_range, self_convolved
 
 
 @pytest.mark.parametrize("times", [1, 2, 3, 64, 541])
@@ -28,7 +28,7 @@ def test_dp_accounting_convolves_alike(n: int, times: int) -> None:
     rng = np.random.default_rng(n)
     masses = np.exp(-0.5 * ((np.arange(n) - 0.3 * n) / (n / 9 + 1)) ** 2) * rng.uniform(0.5, 1.0, n)
     masses /= masses.sum()
-    assert kept(masses, times, 1e-15) == compute_self_convolve_bounds(masses, times, 1e-15)  # type: ignore[arg-type]
+    assert retained_range(masses, times, 1e-15) == compute_self_convolve_bounds(masses, times, 1e-15)  # type: ignore[arg-type]
     (first, known), (low, found) = self_convolve(masses, times, 1e-15), self_convolved(masses, times, 1e-15)
     assert first == low
     assert np.abs(found - np.asarray(known)).max() < 1e-15

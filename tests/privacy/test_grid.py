@@ -10,14 +10,17 @@ import pytest
 from scipy.special import ndtr
 
 from dpfl_theory.privacy.grid import LARGEST, Grid, _split, cells, end
-from dpfl_theory.privacy.tails import Absent, Mixture, Plain, Present, Replaced
+from dpfl_theory.privacy.tails import FullParticipation, Mixture, Replaced, SampledUnit, SampledUnitReversed
 
 PAIRS: dict[str, tuple[Any, Any]] = {
-    "plain": (Plain(1.0), Plain(1.0)),
-    "present": (Present(0.3, 0.8), Absent(0.3, 0.8)),
-    "absent": (Absent(0.3, 0.8), Present(0.3, 0.8)),
+    "plain": (FullParticipation(1.0), FullParticipation(1.0)),
+    "present": (SampledUnit(0.3, 0.8), SampledUnitReversed(0.3, 0.8)),
+    "absent": (SampledUnitReversed(0.3, 0.8), SampledUnit(0.3, 0.8)),
     "replaced": (Replaced(0.2, 1.5), Replaced(0.2, 1.5)),
-    "mixture": (Mixture((0.4, 0.5), (Plain(1.0), Plain(3.0))), Mixture((0.4, 0.5), (Plain(1.0), Plain(3.0)))),
+    "mixture": (
+        Mixture((0.4, 0.5), (FullParticipation(1.0), FullParticipation(3.0))),
+        Mixture((0.4, 0.5), (FullParticipation(1.0), FullParticipation(3.0))),
+    ),
 }
 
 
@@ -87,7 +90,7 @@ def test_a_mixture_whose_release_is_sometimes_empty_keeps_the_rest_at_zero() -> 
 
 def test_the_ends_of_a_grid() -> None:
     """Three cells above 0 and two below: what lies beyond counts as infinite above, and as the least loss below."""
-    pair, h = (Plain(1.0), Plain(1.0)), 0.5
+    pair, h = (FullParticipation(1.0), FullParticipation(1.0)), 0.5
     grid = cells(pair, (1.4, 0.9), h, True)
     assert (grid.start, len(grid.masses)) == (-2, 6)
     assert grid.infinite == pytest.approx(float(ndtr(0.5 - 1.5)))
@@ -134,7 +137,7 @@ def test_a_cell_is_split_so_that_both_masses_are_kept() -> None:
 @pytest.mark.parametrize("negligible", [1e-3, 1e-12, 0.2])
 def test_where_a_tail_ends(z: float, negligible: float) -> None:
     """The mass above N(1/2z^2, 1/z^2)'s end is negligible, and above a slightly smaller loss it is not."""
-    tails, found = Plain(z), end(Plain(z), negligible)
+    tails, found = FullParticipation(z), end(FullParticipation(z), negligible)
     assert float(tails(np.array([found]))[0][0]) <= negligible
     if found > 1e-8:
         assert float(tails(np.array([found * (1 - 1e-3)]))[0][0]) > negligible
@@ -142,9 +145,9 @@ def test_where_a_tail_ends(z: float, negligible: float) -> None:
 
 def test_ends_at_the_ends_of_the_range() -> None:
     assert LARGEST == 600.0  # the sentence of an account without a finite epsilon names it
-    assert end(Plain(0.01), 1e-9) == LARGEST
-    assert 0.0 <= end(Plain(1.0), 1.0) <= 1e-9
-    assert end(Absent(0.5, 1.0), 1e-300) == pytest.approx(math.log(2), rel=1e-3)  # the loss is below log 2
-    barely = Plain(0.0375)
+    assert end(FullParticipation(0.01), 1e-9) == LARGEST
+    assert 0.0 <= end(FullParticipation(1.0), 1.0) <= 1e-9
+    assert end(SampledUnitReversed(0.5, 1.0), 1e-300) == pytest.approx(math.log(2), rel=1e-3)  # the loss is below log 2
+    barely = FullParticipation(0.0375)
     assert float(barely(np.array([LARGEST]))[0][0]) > 0.0
     assert end(barely, 1e-30) == LARGEST

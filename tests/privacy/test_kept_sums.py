@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpfl_theory.privacy.convolution import ORDERS, _power, kept, self_convolved
+from dpfl_theory.privacy.convolution import ORDERS, _power, retained_range, self_convolved
 
 SAMPLES = {
     "coin": [0.5, 0.5],
@@ -40,7 +40,7 @@ def test_the_bounds_are_chernoffs(name: str, times: int, lost: float) -> None:
             down = mpmath.fsum(mpmath.mpf(float(m)) * mpmath.exp(-s * i) for i, m in enumerate(masses))
             highest = min(highest, (times * mpmath.log(up) + mpmath.log(2 / mpmath.mpf(lost))) / s)
             lowest = max(lowest, -(times * mpmath.log(down) + mpmath.log(2 / mpmath.mpf(lost))) / s)
-        low, high = kept(masses, times, lost)
+        low, high = retained_range(masses, times, lost)
         assert high == min((n - 1) * times, int(mpmath.ceil(highest)))
         assert low == max(0, int(mpmath.floor(lowest)))
 
@@ -60,7 +60,7 @@ def test_the_distribution_of_a_sum(name: str, times: int) -> None:
 def test_what_is_left_out_is_rare_and_the_rest_is_short() -> None:
     masses = masses_of("bell")
     first, found = self_convolved(masses, 400, 1e-12)
-    low, high = kept(masses, 400, 1e-12)
+    low, high = retained_range(masses, 400, 1e-12)
     assert (first, len(found)) == (low, high - low + 1)
     assert len(found) < 0.1 * 400 * 99
     assert found.sum() == pytest.approx(1.0, abs=1e-11)

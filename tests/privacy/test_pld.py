@@ -16,7 +16,7 @@ from scipy.special import log_ndtr
 from scipy.stats import binom, norm
 
 from dpfl_theory.privacy import pld, sampling
-from dpfl_theory.privacy.events import Release, Repeated, WithProbability, gaussian, leaves, simplified
+from dpfl_theory.privacy.events import Release, Repeated, WithProbability, gaussian, release_count, simplified
 from dpfl_theory.privacy.gaussian import gaussian_delta
 from dpfl_theory.privacy.pld import delta_limits, epsilon_high, epsilon_limits
 
@@ -391,7 +391,7 @@ def test_simplified_events():
     nested = Repeated(WithProbability(Repeated(gaussian(4.0), 4), 0.1), 3)
     assert simplified(nested) == Repeated(WithProbability(gaussian(2.0), 0.1), 3)
     assert simplified(Repeated(WithProbability(poisson, 0.5), 2)) == Repeated(WithProbability(poisson, 0.5), 2)
-    assert leaves(nested) == 12
+    assert release_count(nested) == 12
 
 
 # The ends of double precision

@@ -17,7 +17,15 @@ from scipy.stats import binom, chi2, norm
 from dpfl_theory.privacy import sampling
 from dpfl_theory.privacy.events import Repeated
 from dpfl_theory.privacy.pld import delta_limits
-from dpfl_theory.privacy.tails import Absent, Mixture, Plain, Present, Replaced, Swapped, SwappedBack
+from dpfl_theory.privacy.tails import (
+    FullParticipation,
+    Mixture,
+    Replaced,
+    SampledUnit,
+    SampledUnitReversed,
+    SubstitutedUnit,
+    SubstitutedUnitReversed,
+)
 
 QUADRATURE = 4e-3
 """Relative error of the divergences in the plane, whose integrand has a kink."""
@@ -157,7 +165,7 @@ def test_simulation_refutes_the_textbook_pair():
     line, q, z, epsilon = np.array([2.0, 1.0, 2.0]) / 3, 0.5, 0.7, 0.5
     p, q_ = one_round((-line, line, 0 * line), q, z)
     found = simulated(p, q_, epsilon, np.random.default_rng(25))
-    assert claimed(Present(q, z), epsilon) < found < claimed(SCHEMES["fixed, zero-out"](q, z).forward, epsilon)
+    assert claimed(SampledUnit(q, z), epsilon) < found < claimed(SCHEMES["fixed, zero-out"](q, z).forward, epsilon)
 
 
 def test_the_textbook_pair_is_wrong_for_a_fixed_size_under_zero_out():
@@ -169,19 +177,19 @@ def test_the_textbook_pair_is_wrong_for_a_fixed_size_under_zero_out():
 
 
 def test_which_pairs_the_schemes_name():
-    assert sampling.full(4.0, replace=False).forward == Plain(4.0)
-    assert sampling.full(4.0, replace=True).forward == Plain(2.0)
+    assert sampling.full(4.0, replace=False).forward == FullParticipation(4.0)
+    assert sampling.full(4.0, replace=True).forward == FullParticipation(2.0)
     for scheme in (sampling.poisson, sampling.fixed_size):
         assert scheme(1.0, 4.0, True) == sampling.full(4.0, True)
         assert scheme(1.0, 4.0, False) == sampling.full(4.0, False)
     assert sampling.poisson(0.2, 3.0, False).pairs() == (
-        (Present(0.2, 3.0), Absent(0.2, 3.0)),
-        (Absent(0.2, 3.0), Present(0.2, 3.0)),
+        (SampledUnit(0.2, 3.0), SampledUnitReversed(0.2, 3.0)),
+        (SampledUnitReversed(0.2, 3.0), SampledUnit(0.2, 3.0)),
     )
     assert set(sampling.poisson(0.2, 3.0, True).pairs()) == {(Replaced(0.2, 3.0), Replaced(0.2, 3.0))}
     fixed = sampling.fixed_size(0.2, 3.0, False)
-    assert (fixed.forward, fixed.backward) == (Swapped(0.2, 3.0), Present(0.2, 3.0))
-    assert (Swapped(0.2, 3.0), SwappedBack(0.2, 3.0)) in fixed.pairs()
+    assert (fixed.forward, fixed.backward) == (SubstitutedUnit(0.2, 3.0), SampledUnit(0.2, 3.0))
+    assert (SubstitutedUnit(0.2, 3.0), SubstitutedUnitReversed(0.2, 3.0)) in fixed.pairs()
 
 
 # Every client enumerated: sampling with replacement, and clients that add their own noise

@@ -14,7 +14,7 @@ from dpfl_theory.privacy import pld
 from dpfl_theory.privacy.events import Repeated, WithProbability, gaussian
 from dpfl_theory.privacy.mechanisms import Mechanism, get
 from dpfl_theory.privacy.pld import delta_limits, epsilon_limits
-from dpfl_theory.privacy.tails import Present
+from dpfl_theory.privacy.tails import SampledUnit
 
 CLIP = 2.5
 
@@ -150,5 +150,5 @@ def test_both_limits_enclose_a_sampled_release() -> None:
     limits = epsilon_limits(WithProbability(gaussian(1.0), 0.5), 1e-3)
     assert 0.5 * gaussian_profile(limits.high, 1.0) <= 1e-3 * (1 + 1e-9)
     assert 0.5 * gaussian_profile(limits.low, 1.0) >= 1e-3 * (1 - 1e-9)
-    p, q = Present(0.3, 2.0)(np.array([0.7]))
+    p, q = SampledUnit(0.3, 2.0)(np.array([0.7]))
     assert float(p[0] - math.exp(0.7) * q[0]) == pytest.approx(sampled_profile(0.7, 0.3, 2.0), rel=1e-6)

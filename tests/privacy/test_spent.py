@@ -26,7 +26,7 @@ from dpfl_theory.privacy.events import Event, Repeated, gaussian
 from dpfl_theory.privacy.gaussian_inverse import gaussian_multiplier
 from dpfl_theory.privacy.mechanisms import Mechanism, get
 from dpfl_theory.privacy.mechanisms.base import LARGEST, SMALLEST
-from dpfl_theory.privacy.pld import Limits, epsilon_high
+from dpfl_theory.privacy.pld import CertifiedInterval, epsilon_high
 
 DELTA = 1e-5
 
@@ -147,10 +147,10 @@ def test_limits_of_an_account_come_from_attacks_below_and_the_event_above() -> N
     assert spent.low == pytest.approx(epsilon_of(2.0, DELTA), rel=1e-9)
     assert spent.low <= spent.estimate <= spent.high
     found = account(run, delta=DELTA)
-    assert (found.epsilon, found.delta) == (spent, Limits(DELTA, DELTA, DELTA))
+    assert (found.epsilon, found.delta) == (spent, CertifiedInterval(DELTA, DELTA, DELTA))
     assert (found.moments, found.warnings, found.mechanism) == (None, (), run)
     back = account(run, epsilon=1.0)
-    assert back.epsilon == Limits(1.0, 1.0, 1.0)
+    assert back.epsilon == CertifiedInterval(1.0, 1.0, 1.0)
     assert back.delta.high == pytest.approx(profile(1.0, 1.0), rel=1e-9)
     assert back.delta.low == pytest.approx(profile(1.0, 2.0), rel=1e-9)
     assert (back.moments, back.warnings) == (None, ())
@@ -174,7 +174,7 @@ def test_limits_of_an_account_come_from_attacks_below_and_the_event_above() -> N
     ],
 )
 def test_another_lower_limit(limits: Any, low: float, expected: Any) -> None:
-    assert accounting._with_low(Limits(*limits), low) == Limits(*expected)
+    assert accounting._with_low(CertifiedInterval(*limits), low) == CertifiedInterval(*expected)
 
 
 def test_a_document_of_an_account() -> None:
@@ -305,8 +305,8 @@ def test_noise_without_sampling_is_raised_only_where_it_is_not_enough(
 
 
 def test_from_which_epsilon_on_a_sentence_says_that_it_protects_nothing() -> None:
-    assert accounting.useless(50.0, "client") == ()
-    (said,) = accounting.useless(math.nextafter(50.0, math.inf), "client")
+    assert accounting.meaningless_epsilon(50.0, "client") == ()
+    (said,) = accounting.meaningless_epsilon(math.nextafter(50.0, math.inf), "client")
     assert said.startswith("An epsilon above 50 protects nothing in practice: it allows outcomes to be e^50 times")
     assert "one client's data" in said
     assert 10**21 < math.exp(50.0) < 10**22

@@ -11,23 +11,32 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpfl_theory.privacy.tails import Absent, Line, Mixture, Plain, Present, Replaced, Swapped, SwappedBack
+from dpfl_theory.privacy.tails import (
+    FullParticipation,
+    GaussianMixturePair,
+    Mixture,
+    Replaced,
+    SampledUnit,
+    SampledUnitReversed,
+    SubstitutedUnit,
+    SubstitutedUnitReversed,
+)
 
 DIGITS = 35
 RATES = (1e-6, 0.01, 0.5, 0.999)
 NOISES = (0.05, 0.4, 3.0, 500.0)
-KINDS = (Plain, Present, Absent, Replaced, Swapped, SwappedBack)
+KINDS = (FullParticipation, SampledUnit, SampledUnitReversed, Replaced, SubstitutedUnit, SubstitutedUnitReversed)
 
 
 def means(kind):
     """The means of (what P and Q share, P's own component, Q's own component)."""
     return {
-        Plain: (0, 1, 0),
-        Present: (0, 1, 0),
-        Absent: (0, 0, 1),
+        FullParticipation: (0, 1, 0),
+        SampledUnit: (0, 1, 0),
+        SampledUnitReversed: (0, 0, 1),
         Replaced: (0, 1, -1),
-        Swapped: (0, 2, 1),
-        SwappedBack: (0, 1, 2),
+        SubstitutedUnit: (0, 2, 1),
+        SubstitutedUnitReversed: (0, 1, 2),
     }[kind]
 
 
@@ -120,10 +129,12 @@ def gauss_legendre(f, a, b):
 def losses(exact, tails):
     """Losses that P exceeds often, seldom and with probability 1e-30; each a float, at which the pair is evaluated."""
     z = exact.z
-    if isinstance(tails, SwappedBack):
+    if isinstance(tails, SubstitutedUnitReversed):
         largest = exact.loss(exact.peak[1])
         return [float(share * largest) for share in (1e-3, 0.5, 0.99, 0.999999)]
-    if isinstance(tails, Absent):  # within a thousandth of the largest loss a float cannot say how near it is
+    if isinstance(
+        tails, SampledUnitReversed
+    ):  # within a thousandth of the largest loss a float cannot say how near it is
         found = [float(exact.loss(x)) for x in (z, -2 * z, -11.5 * z, (1 - 6 * z * z) / 2)]
         return [e for e in found if e > 0 and math.expm1(-e) / tails.q + 1 > 1e-3]
     found = [float(exact.loss(means(type(tails))[1] + k * z)) for k in (-1, 2, 11.5)]
@@ -135,12 +146,12 @@ def losses(exact, tails):
 @pytest.mark.parametrize("kind", KINDS)
 def test_tails_and_delta_are_the_integrals(kind, z):
     with mpmath.workdps(DIGITS):
-        for tails in [Plain(z)] if kind is Plain else [kind(q, z) for q in RATES]:
+        for tails in [FullParticipation(z)] if kind is FullParticipation else [kind(q, z) for q in RATES]:
             exact = Exact.of(tails)
             checked = losses(exact, tails)
             assert checked
             accuracy = (
-                1e-7 if kind is SwappedBack else 1e-10
+                1e-7 if kind is SubstitutedUnitReversed else 1e-10
             )  # at its peak the interval's width is a root of what is left
             for epsilon in checked:
                 p, q = (float(mass[0]) for mass in tails(np.array([epsilon])))
@@ -161,7 +172,7 @@ def test_tails_and_delta_are_the_integrals(kind, z):
 def test_delta_at_the_ends_of_the_range(kind, epsilon):
     with mpmath.workdps(DIGITS):
         for z, rate in ((0.05, 0.5), (0.4, 1e-6), (3.0, 1.0), (500.0, 0.999)):
-            tails = Plain(z) if kind is Plain else kind(rate, z)
+            tails = FullParticipation(z) if kind is FullParticipation else kind(rate, z)
             p, q = (float(mass[0]) for mass in tails(np.array([epsilon])))
             true_p, true_q = Exact.of(tails).masses(mpmath.mpf(epsilon))
             delta = true_p - mpmath.exp(epsilon) * true_q
@@ -170,11 +181,19 @@ def test_delta_at_the_ends_of_the_range(kind, epsilon):
 
 def test_a_delta_of_1e_30_is_right_to_nine_digits():
     """Such a delta is a difference of two tails; a difference of probabilities near 1 would be noise."""
-    for tails in (Plain(2.0), Present(0.01, 0.8), Replaced(0.1, 1.5), Swapped(0.01, 0.9), Absent(0.4, 9.0)):
+    for tails in (
+        FullParticipation(2.0),
+        SampledUnit(0.01, 0.8),
+        Replaced(0.1, 1.5),
+        SubstitutedUnit(0.01, 0.9),
+        SampledUnitReversed(0.4, 9.0),
+    ):
         with mpmath.workdps(DIGITS):
             exact = Exact.of(tails)
             epsilon = float(
-                exact.loss((-1 if isinstance(tails, Absent) else 1) * (means(type(tails))[1] + 11.1 * tails.z))
+                exact.loss(
+                    (-1 if isinstance(tails, SampledUnitReversed) else 1) * (means(type(tails))[1] + 11.1 * tails.z)
+                )
             )
             true_p, true_q = exact.masses(mpmath.mpf(epsilon))
             delta = true_p - mpmath.exp(epsilon) * true_q
@@ -185,7 +204,7 @@ def test_a_delta_of_1e_30_is_right_to_nine_digits():
 
 def test_the_swapped_pair_backwards_exceeds_a_loss_on_an_interval_only():
     """Both of its ends count: the mass is less than that of the half-line beyond the left one."""
-    tails = SwappedBack(0.3, 1.0)
+    tails = SubstitutedUnitReversed(0.3, 1.0)
     x = np.linspace(-12, 14, 2_000_001)
     p = 0.7 * np.exp(-(x**2) / 2) + 0.3 * np.exp(-((x - 1) ** 2) / 2)
     q = 0.7 * np.exp(-(x**2) / 2) + 0.3 * np.exp(-((x - 2) ** 2) / 2)
@@ -223,7 +242,7 @@ def binomial(count, rate):
 def test_lines_are_the_integrals(weights, steps, z):
     still, back = (0.0,) * len(steps), tuple(-s for s in steps)
     for p, q in ((steps, still), (still, back), (steps, back)):
-        line = Line(weights, p, q, z)
+        line = GaussianMixturePair(weights, p, q, z)
         x = np.linspace(min(q) - 45 * z, max(p) + 45 * z, 200_001)
         density_p, density_q = (
             sum(w * np.exp(-(((x - m) / z) ** 2) / 2) for w, m in zip(weights, c, strict=True)) for c in (p, q)
@@ -247,10 +266,10 @@ def test_lines_with_two_components_are_the_closed_forms():
     q, z = 0.15, 1.3
     epsilon = np.array([0.0, 1e-3, 0.05, 0.1, 0.16, 0.17, 1.0, 9.0])
     pairs = [
-        (Line((1 - q, q), (0.0, 1.0), (0.0, 0.0), z), Present(q, z)),
-        (Line((1 - q, q), (0.0, 0.0), (0.0, -1.0), z), Absent(q, z)),
-        (Line((1 - q, q), (0.0, 1.0), (0.0, -1.0), z), Replaced(q, z)),
-        (Line((1.0,), (1.0,), (0.0,), z), Plain(z)),
+        (GaussianMixturePair((1 - q, q), (0.0, 1.0), (0.0, 0.0), z), SampledUnit(q, z)),
+        (GaussianMixturePair((1 - q, q), (0.0, 0.0), (0.0, -1.0), z), SampledUnitReversed(q, z)),
+        (GaussianMixturePair((1 - q, q), (0.0, 1.0), (0.0, -1.0), z), Replaced(q, z)),
+        (GaussianMixturePair((1.0,), (1.0,), (0.0,), z), FullParticipation(z)),
     ]
     for line, closed in pairs:
         for found, true in zip(line(epsilon), closed(epsilon), strict=True):
@@ -261,10 +280,10 @@ def test_certain_participation_is_a_gaussian_mechanism():
     epsilon = np.array([0.0, 0.3, 2.0, 20.0])
     for z in (0.3, 2.0, 100.0):
         for one, other in (
-            (Present(1.0, z), Plain(z)),
-            (Swapped(1.0, z), Plain(z)),
-            (SwappedBack(1.0, z), Plain(z)),
-            (Replaced(1.0, z), Plain(z / 2)),
+            (SampledUnit(1.0, z), FullParticipation(z)),
+            (SubstitutedUnit(1.0, z), FullParticipation(z)),
+            (SubstitutedUnitReversed(1.0, z), FullParticipation(z)),
+            (Replaced(1.0, z), FullParticipation(z / 2)),
         ):
             np.testing.assert_allclose(one(epsilon), other(epsilon), rtol=1e-9, atol=1e-200, err_msg=str(one))
 
@@ -275,13 +294,13 @@ def test_laws_of_tails(kind):
     epsilon = np.concatenate([[0.0], np.geomspace(1e-6, 100, 300)])
     for q in RATES:
         for z in NOISES:
-            p, other = kind(z)(epsilon) if kind is Plain else kind(q, z)(epsilon)
+            p, other = kind(z)(epsilon) if kind is FullParticipation else kind(q, z)(epsilon)
             assert (np.diff(p) <= 1e-14).all()
             assert (np.diff(other) <= 1e-14).all()
             assert (p - np.exp(epsilon) * other >= -2e-13 * p).all(), (q, z)
             assert (p >= 0).all()
             assert (p <= 1 + 1e-15).all()
-    for one, back in ((Present, Absent), (Swapped, SwappedBack)):
+    for one, back in ((SampledUnit, SampledUnitReversed), (SubstitutedUnit, SubstitutedUnitReversed)):
         forward, backward = (np.subtract(*k(0.3, 1.7)(np.array([0.0])))[0] for k in (one, back))
         assert forward == pytest.approx(backward, rel=1e-12)
 
@@ -293,7 +312,7 @@ def test_delta_grows_with_the_rate_and_falls_with_the_noise():
         p, q = tails(epsilon)
         return p - np.exp(epsilon) * q
 
-    for kind in (Present, Absent, Replaced, Swapped):
+    for kind in (SampledUnit, SampledUnitReversed, Replaced, SubstitutedUnit):
         for q, z in ((1e-3, 0.5), (0.1, 1.0), (0.6, 3.0)):
             more_noise, more_often = delta(kind(q, 1.1 * z)), delta(kind(1.1 * q, z))
             there = delta(kind(q, z)) > 1e-12
@@ -304,16 +323,16 @@ def test_delta_grows_with_the_rate_and_falls_with_the_noise():
 
 def test_a_mixture_is_the_mean_of_its_parts():
     epsilon = np.array([0.0, 0.5, 3.0])
-    mixed = Mixture((0.25, 0.5), (Plain(2.0), Present(0.1, 1.0)))(epsilon)
+    mixed = Mixture((0.25, 0.5), (FullParticipation(2.0), SampledUnit(0.1, 1.0)))(epsilon)
     for k in (0, 1):
-        expected = 0.25 * Plain(2.0)(epsilon)[k] + 0.5 * Present(0.1, 1.0)(epsilon)[k]
+        expected = 0.25 * FullParticipation(2.0)(epsilon)[k] + 0.5 * SampledUnit(0.1, 1.0)(epsilon)[k]
         np.testing.assert_allclose(mixed[k], expected, rtol=1e-15)
 
 
 @pytest.mark.parametrize(("share", "z"), [(0.125, 0.01), (0.25, 0.025)])
 def test_losses_beyond_the_largest_exponential(share: float, z: float) -> None:
     """The curve of a message that is seen with some probability goes on where e^epsilon overflows, at 709.8."""
-    found = [float(Present(share, z)(np.array([e]))[0][0]) for e in (690.0, 709.0, 720.0, 900.0)]
+    found = [float(SampledUnit(share, z)(np.array([e]))[0][0]) for e in (690.0, 709.0, 720.0, 900.0)]
     assert all(0.0 < b <= a for a, b in itertools.pairwise(found))
     with mpmath.workdps(700):
         for epsilon, value in zip((690.0, 709.0, 720.0, 900.0), found):
@@ -326,7 +345,7 @@ def test_losses_beyond_the_largest_exponential(share: float, z: float) -> None:
 @pytest.mark.parametrize("z", [0.1, 12.0, 300.0])
 def test_lines_with_little_and_much_noise_are_the_closed_form(z):
     """Points between which a line's loss is interpolated reach 40 standard deviations, whatever these are."""
-    line, closed = Line((0.6, 0.4), (0.0, 1.0), (0.0, 0.0), z), Present(0.4, z)
+    line, closed = GaussianMixturePair((0.6, 0.4), (0.0, 1.0), (0.0, 0.0), z), SampledUnit(0.4, z)
     largest = float(line.log_ratio(np.array([1 + 4 * z]))[0])
     epsilons = np.array([0.0, 0.1, 0.5, 0.9]) * largest
     for found, exact in zip(line(epsilons), closed(epsilons), strict=True):
@@ -334,10 +353,13 @@ def test_lines_with_little_and_much_noise_are_the_closed_form(z):
 
 
 def test_weights_and_what_they_belong_to_are_as_many():
-    for broken in (Line((0.5, 0.5), (0.0,), (0.0, 0.0), 1.0), Line((0.5, 0.5), (0.0, 1.0), (0.0, 0.0, 0.0), 1.0)):
+    for broken in (
+        GaussianMixturePair((0.5, 0.5), (0.0,), (0.0, 0.0), 1.0),
+        GaussianMixturePair((0.5, 0.5), (0.0, 1.0), (0.0, 0.0, 0.0), 1.0),
+    ):
         with pytest.raises(ValueError, match="zip"):
             broken.log_ratio(np.zeros(1))
         with pytest.raises(ValueError, match="zip"):
             broken._tail((0.0,), np.zeros(1))
     with pytest.raises(ValueError, match="zip"):
-        Mixture((0.5, 0.5), (Plain(1.0),))(np.zeros(1))
+        Mixture((0.5, 0.5), (FullParticipation(1.0),))(np.zeros(1))

@@ -17,14 +17,14 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 7, 40])
+@pytest.mark.parametrize("replicates", [1, 2, 7, 40])
 @pytest.mark.parametrize("name", list(PROBLEMS))
-def test_all_clients_at_once_and_one_by_one(name: str, lanes: int) -> None:
+def test_all_clients_at_once_and_one_by_one(name: str, replicates: int) -> None:
     problem: Quadratic = PROBLEMS[name]
     kernels = problem.kernels(select("cpu"))
     assert isinstance(kernels, QuadraticKernels)
     assert kernels._blocks is not None
-    w = np.random.default_rng(lanes).standard_normal((problem.n, lanes, problem.d))
+    w = np.random.default_rng(replicates).standard_normal((problem.n, replicates, problem.d))
     together = kernels.client_gradients(w)
     kernels._blocks = None
     np.testing.assert_array_equal(together, kernels.client_gradients(w))

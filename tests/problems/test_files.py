@@ -18,7 +18,7 @@ from dpfl_theory.problems import files
 from dpfl_theory.problems.data import load
 from dpfl_theory.problems.preparation import prepared
 from dpfl_theory.problems.sparse import lengths
-from dpfl_theory.recommend.data import Source, report
+from dpfl_theory.recommend.data import DataSource, report
 
 TABLE = "x1,x2,label,client\n1,2,yes,berlin\n3,4,no,paris\n5,9,yes,berlin\n1,2,no,paris\n"
 
@@ -199,10 +199,10 @@ def test_sparse_and_dense_features_are_prepared_alike_but_for_the_shift() -> Non
 def test_a_column_that_never_varies_loses_nothing_and_is_told(tmp_path: Path) -> None:
     rows = "".join(f"{k},{0.1 + 1e17!r},{k % 2}\n" for k in range(40))
     (tmp_path / "same.csv").write_text("x1,x2,y\n" + rows)
-    source = Source(str(tmp_path / "same.csv"))
+    source = DataSource(str(tmp_path / "same.csv"))
     assert source.constant == ["x2"]
-    assert not source.found.x[:, 1].any()
+    assert not source.dataset.x[:, 1].any()
     told = report(source, source.problem(4))
     assert told["constant_features"] == ["x2"]
-    assert Source("breast-cancer").constant == []
-    assert len(Source("digits").constant) == 3
+    assert DataSource("breast-cancer").constant == []
+    assert len(DataSource("digits").constant) == 3

@@ -119,11 +119,11 @@ def test_high_is_never_exceeded_and_low_is_attained(sample: str, radius: float, 
     assert largest <= found.high * (1.0 + 1e-10) + 1e-12
     if math.isfinite(found.low):
         assert largest <= found.low * 1.05 + 1e-12, "a random point beats the search by a twentieth"
-        assert found.at is not None
-        assert value(problem, found.at) == pytest.approx(found.low, rel=1e-9, abs=1e-12)
+        assert found.maximizer is not None
+        assert value(problem, found.maximizer) == pytest.approx(found.low, rel=1e-9, abs=1e-12)
         w_star = problem.constants.w_star
         if math.isfinite(radius) and w_star is not None:
-            assert np.linalg.norm(found.at - w_star) <= radius * (1.0 + 1e-9)
+            assert np.linalg.norm(found.maximizer - w_star) <= radius * (1.0 + 1e-9)
 
 
 @pytest.mark.exhaustive(keep=5)
@@ -137,8 +137,8 @@ def test_dissimilarity_holds_everywhere_and_is_attained(sample: str, b: float) -
         scale = float(np.mean(np.sum(client_gradients(problem, w) ** 2, axis=1)))
         assert phi(problem, w, b) <= g.high**2 * (1.0 + 1e-10) + 1e-12 * b * b * (1.0 + scale)
     assert g.low <= g.high * (1.0 + 1e-12)
-    if g.at is not None:
-        assert phi(problem, g.at, b) == pytest.approx(g.low**2, rel=1e-7, abs=1e-10)
+    if g.maximizer is not None:
+        assert phi(problem, g.maximizer, b) == pytest.approx(g.low**2, rel=1e-7, abs=1e-10)
     if problem.constants.w_star is not None:
         assert zeta(problem).low <= g.high**2 * (1.0 + 1e-9), "G^2 is at least the mean square at w*, for every B"
 
@@ -155,7 +155,7 @@ def test_b_for_g_inverts_g_for_b(sample: str) -> None:
         return
     back = dissimilarity_b(problem, g.high * (1.0 + 1e-9))
     assert 1.0 <= back.low <= back.high <= b * (1.0 + 1e-6)
-    if g.how.startswith("exact"):
+    if g.justification.startswith("exact"):
         assert back.low == pytest.approx(b, rel=1e-5)
     for w in random_points(problem, 2.0, 60, 4):
         assert phi(problem, w, back.high) <= g.high**2 * (1.0 + 1e-7)
@@ -200,7 +200,7 @@ def test_equation_8_by_hand() -> None:
     on_ball = sigma_global(problem, 2.0)
     assert on_ball.low == pytest.approx(134.0 / 3.0 + 6.0, rel=1e-9)
     assert on_ball.high == pytest.approx(134.0 / 3.0 + 6.0, rel=1e-9)
-    assert on_ball.at == pytest.approx([2.0])
+    assert on_ball.maximizer == pytest.approx([2.0])
     # phi_B = (1313 x^2 + 408 x + 56)/3 - B^2 (41 x/3)^2, bounded above if and only if B^2 > 3939/1681.
     threshold = math.sqrt(3939.0 / 1681.0)
     assert math.isinf(dissimilarity_g(problem, threshold * 0.999).high)
@@ -356,8 +356,8 @@ def test_quadratics_on_balls_convex_concave_indefinite_and_hard() -> None:
             g = g - vectors[:, -1] * (vectors[:, -1] @ g)
         radius = 10.0 ** rng.uniform(-2, 2)
         found = largest_quadratic(h, g, 1.0, radius)
-        assert found.at is not None
-        assert np.linalg.norm(found.at) <= radius * (1.0 + 1e-12)
+        assert found.maximizer is not None
+        assert np.linalg.norm(found.maximizer) <= radius * (1.0 + 1e-12)
         assert found.high - found.low <= 1e-8 * max(1.0, abs(found.high))
         u = rng.standard_normal((200, d))
         u *= (radius * rng.random(200) ** 0.2 / np.linalg.norm(u, axis=1))[:, None]

@@ -1,4 +1,5 @@
-"""The linear-model kernels: agreement with a loop in NumPy, extreme margins, lane batches, the JIT switched off."""
+"""The linear-model kernels: agreement with a loop in NumPy, extreme margins, replicate batches, the JIT switched
+off."""
 
 from __future__ import annotations
 
@@ -53,13 +54,13 @@ def calls(module: ModuleType, data: LinearData, w: Any, step: Any, steps: int, o
 def test_kernels_agree_with_a_plain_loop(module: ModuleType, loss: str) -> None:
     model = ragged(loss)
     rng = np.random.default_rng(4)
-    lanes = 19
-    w = rng.standard_normal((lanes, model.d))
-    own = rng.standard_normal((model.n, lanes, model.d))
-    step = rng.uniform(0.01, 0.2, lanes)
-    updates = np.zeros((model.n, lanes, model.d))
+    replicates = 19
+    w = rng.standard_normal((replicates, model.d))
+    own = rng.standard_normal((model.n, replicates, model.d))
+    step = rng.uniform(0.01, 0.2, replicates)
+    updates = np.zeros((model.n, replicates, model.d))
     for i in range(model.n):
-        for s in range(lanes):
+        for s in range(replicates):
             at = w[s].copy()
             for _ in range(4):
                 updates[i, s] += model.client_gradient(i, at)
@@ -100,14 +101,14 @@ def test_extreme_margins_neither_overflow_nor_lose_the_loss(module: ModuleType) 
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
-def test_lanes_do_not_see_each_other(loss: str) -> None:
+def test_replicates_do_not_see_each_other(loss: str) -> None:
     model = ragged(loss)
     rng = np.random.default_rng(6)
     w, step = rng.standard_normal((200, model.d)), rng.uniform(0.01, 0.1, 200)
     whole = linear.linear_local_phase(model.data, w, step, 3)
-    for lane in (0, 8, 63, 64, 199):
-        alone = linear.linear_local_phase(model.data, w[lane : lane + 1], step[lane : lane + 1], 3)
-        np.testing.assert_allclose(whole[:, lane], alone[:, 0], rtol=1e-12, atol=1e-14)
+    for replicate in (0, 8, 63, 64, 199):
+        alone = linear.linear_local_phase(model.data, w[replicate : replicate + 1], step[replicate : replicate + 1], 3)
+        np.testing.assert_allclose(whole[:, replicate], alone[:, 0], rtol=1e-12, atol=1e-14)
 
 
 def test_the_array_module_splits_large_batches(monkeypatch: pytest.MonkeyPatch) -> None:

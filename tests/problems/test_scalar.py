@@ -199,7 +199,7 @@ def test_the_algorithms_take_the_same_rounds(clipping: str) -> None:
         algorithm = TwoSidedFedAvg(
             float(step), local_steps=steps, threshold=float(c) if clipping == "difference" else None
         )
-    run = simulate(algorithm, problem, rounds=3, lanes=13, start=start, observe=(), device="cpu")
+    run = simulate(algorithm, problem, rounds=3, replicates=13, start=start, observe=(), device="cpu")
     options = {} if clipping == "none" else {"threshold": c}
     one = clients.round_map(clipping, step=step, steps=steps, **options)
     exact = [float(one(one(one(F(float(v)))))) for v in start[:, 0]]

@@ -164,7 +164,7 @@ def test_heterogeneity_of_wide_least_squares_is_refused() -> None:
 def test_rounding_is_bounded_by_the_entries_of_a_record(loss: str) -> None:
     dense, thin = (p.data for p in pair(loss, 0.1))
     most = int((dense.x != 0.0).sum(axis=1).max())
-    assert Rounding.of(thin) == dataclasses.replace(Rounding.of(dense), features=most)
+    assert Rounding.from_records(thin) == dataclasses.replace(Rounding.from_records(dense), features=most)
 
 
 def test_values_and_gradients_on_the_host() -> None:

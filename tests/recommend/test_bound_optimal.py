@@ -351,7 +351,7 @@ PLANTED = {
         "dp-fedavg-two-sided",
         two_sided,
         "_limit",
-        lambda setting: two_sided._program(setting).without_rising("reach").at({"Q": 4.0, "T": 2000.0}),
+        lambda setting: two_sided._program(setting).without_rising("reach").substitute({"Q": 4.0, "T": 2000.0}),
     ),
     "many local steps where one is hidden": (
         "dp-fedavg-record, all free and certified",
@@ -478,8 +478,8 @@ def test_what_promises_nothing_says_so_first_and_what_would_help(case: str, monk
         back = -1 if value > given else 1
         just_less = value + back if isinstance(given, int) else value * (1 + 0.002 * back)
         enough, less = (setting.varied(name, v) for v in (value, just_less))
-        assert enough.infimum() < enough.trivial()[0], name
-        assert less.infimum() >= less.trivial()[0], name
+        assert enough.bound_infimum() < enough.trivial()[0], name
+        assert less.bound_infimum() >= less.trivial()[0], name
 
 
 def test_an_expectation_that_is_not_known_beforehand_leaves_no_bound() -> None:

@@ -26,7 +26,7 @@ from dpfl_theory.recommend.tuned import Budget, tuned
 
 EPSILON, DELTA = 3.0, 1e-5
 PROBLEM = make("logistic-synthetic", clients=8, dimension=3, records=40, seed=2)
-TINY = Plan(points=16, lanes=2, generations=2, finalists=3, second=6, last=16)
+TINY = Plan(points=16, replicates=2, generations=2, finalists=3, second=6, last=16)
 CLOSE = 2e-3
 """dp-accounting rounds losses up to its grid: its answer is above the truth by less than this share."""
 
@@ -93,8 +93,8 @@ def test_another_relation_or_view_is_noticed() -> None:
 def test_what_runs_is_what_was_accounted_for(name: str, sampling: str) -> None:
     one: Any = tuned()[name](PROBLEM, Budget(EPSILON, DELTA, rounds=8, cohort=4.0, sampling=sampling))
     values = one.values([0.6] * len(one.axes))
-    lanes = {k: np.full(2, v) if k in ("sigma", "C", "c") else v for k, v in one.certified(values).items()}
-    run, accounted = one.algorithm(lanes), one.mechanism(values).describe()
+    replicates = {k: np.full(2, v) if k in ("sigma", "C", "c") else v for k, v in one.certified(values).items()}
+    run, accounted = one.algorithm(replicates), one.mechanism(values).describe()
     assert (run.cohort.scheme, run.cohort.size) == (accounted["sampling"], accounted["cohort"]) == (sampling, 4.0)
     assert getattr(run, "noise", "per-client") == accounted["noise"]
 

@@ -14,13 +14,13 @@ from dpfl_theory.privacy import account
 from dpfl_theory.problems import make
 from dpfl_theory.recommend import search as search_module
 from dpfl_theory.recommend.compare import compare
-from dpfl_theory.recommend.search import Found, Plan, measure, search
+from dpfl_theory.recommend.search import Plan, Trial, measure, search
 from dpfl_theory.recommend.tuned import Axis, Budget, Tuned, tuned
 from dpfl_theory.recommend.tuned.base import rounds_up_to
 
 PROBLEM = make("logistic-synthetic", clients=8, dimension=3, records=40, seed=2)
 BUDGET = Budget(3.0, 1e-5, rounds=64)
-SMALL = Plan(points=48, lanes=2, generations=4, finalists=6, second=8, best=3, third=24, last=48)
+SMALL = Plan(points=48, replicates=2, generations=4, finalists=6, second=8, best=3, third=24, last=48)
 START = PROBLEM.value(np.zeros(PROBLEM.d)) - PROBLEM.constants.f_star
 
 every = pytest.mark.parametrize("name", sorted(tuned()))
@@ -90,7 +90,7 @@ def test_a_search_finds_what_a_grid_finds(name: str) -> None:
 
 
 def test_runs_are_those_of_the_hyperparameters() -> None:
-    """The same choice by itself and among others, without noise, which does not depend on the lane then."""
+    """The same choice by itself and among others, without noise, which does not depend on the replicate then."""
     one = tuned()["dp-fedavg"](PROBLEM, BUDGET)
     rng = np.random.default_rng(1)
     chosen = [one.values(p) for p in rng.random((12, len(one.axes)))]
@@ -115,15 +115,15 @@ def test_a_start_is_looked_at_again_whatever_a_few_runs_make_of_it(monkeypatch: 
     where the first look is planted to rank it last, too."""
     one = tuned()["dp-clip21"](PROBLEM, BUDGET)
     good = search(one, 0, SMALL)
-    few = Plan(points=4, lanes=2, generations=1, finalists=2, second=8, best=2, third=24, last=48)
+    few = Plan(points=4, replicates=2, generations=1, finalists=2, second=8, best=2, third=24, last=48)
     alone, started = search(one, 5, few), search(one, 5, few, [good.values])
     assert alone.mean > 1.5 * good.mean
     assert started.values == good.values
     honest = search_module.measure
 
-    def unlucky(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int, seed: int) -> list[Found]:
-        found = honest(tuned, chosen, lanes, seed)
-        if lanes == few.lanes:
+    def unlucky(tuned: Tuned, chosen: Sequence[dict[str, float]], replicates: int, seed: int) -> list[Trial]:
+        found = honest(tuned, chosen, replicates, seed)
+        if replicates == few.replicates:
             found = [replace(f, gaps=f.gaps + 1e6) if f.values == good.values else f for f in found]
         return found
 

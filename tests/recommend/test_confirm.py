@@ -17,14 +17,14 @@ from dpfl_theory.recommend import neighbourhood, recommend
 from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.confirm import confirm, of_comparison, stands_for
 from dpfl_theory.recommend.constants_from_data import measures_of
-from dpfl_theory.recommend.neighbourhood import Line
+from dpfl_theory.recommend.neighbourhood import ParameterScan
 from dpfl_theory.recommend.rule_runs import constants, ruled
 from dpfl_theory.recommend.translated import RULED
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 
 LOGISTIC = make("logistic-synthetic", clients=20, dimension=3, records=40, seed=2)
 RIDGE = make("logistic-synthetic", clients=20, dimension=3, records=40, seed=2, ridge=0.1)
-LANES = 16
+REPLICATES = 16
 
 
 def one(name: str, rounds: int = 24, epsilon: float = 4.0) -> Tuned:
@@ -37,7 +37,7 @@ def lines(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def planted(monkeypatch: pytest.MonkeyPatch, name: str, best: float) -> None:
     """A bound that is least at this value of the hyper-parameter, and vacuous nowhere."""
-    honest = neighbourhood._said
+    honest = neighbourhood._statement_at
 
     def said(run: Tuned, chosen: Any, known: Any) -> Any:
         found = honest(run, chosen, known)
@@ -78,12 +78,12 @@ def test_the_bound_is_the_statements_and_the_runs_are_the_algorithms() -> None:
     run = one("dp-norm-ec")
     found, chosen = ruled(run, "printed")
     known = constants(run.name, LOGISTIC)
-    told = confirm(run, chosen, known, lanes=LANES, seed=7)
+    told = confirm(run, chosen, known, replicates=REPLICATES, seed=7)
     for name, line in lines(told).items():
         for value, bound, mean in zip(line["values"], line["bound"], line["mean"], strict=True):
             values = run.placed({**chosen, name: value})
             hyper = run.certified(values)
-            gaps = simulate(run.algorithm(hyper), LOGISTIC, run.iterations(values), LANES, 7, device="cpu")
+            gaps = simulate(run.algorithm(hyper), LOGISTIC, run.iterations(values), REPLICATES, 7, device="cpu")
             assert mean == pytest.approx(float(gaps["suboptimality"].last.mean()), rel=1e-9)
             if bound is not None:
                 K, n, d = hyper["rounds"], LOGISTIC.n, LOGISTIC.d
@@ -105,7 +105,7 @@ def test_what_a_statement_ties_moves_along(name: str) -> None:
     run = one(name, rounds=2000, epsilon=1.0)
     known = constants(name, run.problem)
     _, chosen = ruled(run, "printed")
-    said = neighbourhood._said(run, chosen, known)
+    said = neighbourhood._statement_at(run, chosen, known)
     assert said.own == pytest.approx(chosen, rel=1e-6)
     known_beforehand = name != "dp-normfedavg"  # its bound holds an expectation where clients differ
     assert (said.bound is not None) == known_beforehand
@@ -126,12 +126,12 @@ def test_a_recommendation_without_the_ties_has_no_bound_and_the_bounds_own_optim
     values = run.values([0.5] * len(run.axes))
     chosen = run.certified({**values, "rounds": 8})
     known = constants(run.name, LOGISTIC)
-    line = lines(confirm(run, chosen, known, lanes=4))["eta"]
+    line = lines(confirm(run, chosen, known, replicates=4))["eta"]
     assert line["bound_least"] is None
     assert "das2022.theorem4a has " in line["why"]
     assert line["sentence"].startswith("The bound says nothing about eta: ")
     _, least = ruled(run, "bound-optimal")
-    line = lines(confirm(run, chosen, known, least, lanes=4))["eta"]
+    line = lines(confirm(run, chosen, known, least, replicates=4))["eta"]
     assert (line["bound_least"], line["bound_of"]) == (least["eta"], "bound-optimal")
     assert line["agree"] == (line["interval"][0] <= least["eta"] <= line["interval"][1])
 
@@ -141,8 +141,8 @@ def test_the_bound_of_scaffold_is_for_runs_with_its_warm_round_alone() -> None:
     _, chosen = ruled(run, "printed")
     known = constants(run.name, LOGISTIC)
     cold = {name: value for name, value in chosen.items() if name != "warm_start"}
-    assert neighbourhood._said(run, chosen, known).bound is not None
-    said = neighbourhood._said(run, cold, known)
+    assert neighbourhood._statement_at(run, chosen, known).bound is not None
+    said = neighbourhood._statement_at(run, cold, known)
     assert said.bound is None
     assert "first round of all users" in str(said.why)
 
@@ -150,15 +150,15 @@ def test_the_bound_of_scaffold_is_for_runs_with_its_warm_round_alone() -> None:
 def test_a_constant_that_is_lacking_is_named_in_every_line() -> None:
     run = one("dp-norm-ec")
     _, chosen = ruled(run, "printed")
-    found = confirm(run, chosen, "it has no smoothness", lanes=4)
+    found = confirm(run, chosen, "it has no smoothness", replicates=4)
     assert found["statement"] is None
     assert all("it has no smoothness" in line["sentence"] for line in found["lines"])
     assert found["cost"]["ratio"] > 0.0
 
 
-def line_of(gaps: Any) -> Line:
+def line_of(gaps: Any) -> ParameterScan:
     count = len(gaps)
-    return Line("eta", 1.0, 2.0 ** np.arange(count), np.ones(count), np.asarray(gaps), math.inf, None)
+    return ParameterScan("eta", 1.0, 2.0 ** np.arange(count), np.ones(count), np.asarray(gaps), math.inf, None)
 
 
 def test_the_false_alarm_rate_is_what_is_stated() -> None:
@@ -168,27 +168,28 @@ def test_the_false_alarm_rate_is_what_is_stated() -> None:
     from scipy.stats import t
 
     rng, rate, m = np.random.default_rng(0), 0.2, 13
-    z = float(t.isf(rate / (m - 1), LANES - 1))
-    excluded = sum(not line_of(rng.standard_normal((m, LANES))).indistinct(z)[0] for _ in range(2000))
+    z = float(t.isf(rate / (m - 1), REPLICATES - 1))
+    excluded = sum(not line_of(rng.standard_normal((m, REPLICATES))).indistinct(z)[0] for _ in range(2000))
     assert 0.02 * 2000 < excluded < rate * 2000
 
 
 def test_a_difference_is_seen_in_pairs_that_unpaired_runs_hide() -> None:
-    """Lanes differ by 1, values by 0.1: unpaired, 0.1 is a quarter of a standard error of 64 lanes' mean difference."""
+    """Replicates differ by 1, values by 0.1: unpaired, 0.1 is a quarter of a standard error of 64 replicates' mean
+    difference."""
     rng = np.random.default_rng(1)
-    lane, own = rng.standard_normal(64), 0.02 * rng.standard_normal((3, 64))
-    gaps = 5.0 + lane + own + np.array([[0.0], [0.1], [0.2]])
+    replicate, own = rng.standard_normal(64), 0.02 * rng.standard_normal((3, 64))
+    gaps = 5.0 + replicate + own + np.array([[0.0], [0.1], [0.2]])
     assert line_of(gaps).indistinct(3.7).tolist() == [True, False, False]
     gaps[0, 5] = math.inf
     assert line_of(gaps).indistinct(3.7).tolist() == [False, True, False]
 
 
-def test_all_values_share_the_lanes_noise() -> None:
-    """Neighbours' suboptimalities go together lane by lane; runs with other lanes do not."""
+def test_all_values_share_the_replicates_noise() -> None:
+    """Neighbours' suboptimalities go together replicate by replicate; runs with other replicates do not."""
     run = one("dp-fedavg")
     known = constants(run.name, LOGISTIC)
     _, chosen = ruled(run, "bound-optimal")
-    found = neighbourhood.explored(run, chosen, known, lanes=32)
+    found = neighbourhood.explored(run, chosen, known, replicates=32)
     (line,) = (line for line in found.lines if line.name == "eta")
     assert np.corrcoef(line.gaps[5], line.gaps[6])[0, 1] > 0.9
     assert abs(np.corrcoef(line.gaps[5], np.roll(line.gaps[6], 1))[0, 1]) < 0.7
@@ -198,7 +199,7 @@ def test_where_every_run_diverges_that_is_said(monkeypatch: pytest.MonkeyPatch) 
     quadratic = make("quadratic", clients=4, dimension=3, seed=1)
     run = tuned()["dp-clip21"](quadratic, Budget(4.0, 1e-5, rounds=64))
     monkeypatch.setattr(neighbourhood, "RULED", {**RULED, "dp-clip21": RULED["dp-norm-ec"]})
-    found = confirm(run, {"gamma": 1e150, "tau": 1e150, "rounds": 8}, "it is planted", lanes=4)
+    found = confirm(run, {"gamma": 1e150, "tau": 1e150, "rounds": 8}, "it is planted", replicates=4)
     assert lines(found)["gamma"]["sentence"] == "Some runs diverge at every gamma."
     assert found["cost"]["ratio"] is None
 

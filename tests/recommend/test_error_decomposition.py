@@ -7,7 +7,7 @@ import math
 import pytest
 
 from dpfl_theory.problems import make
-from dpfl_theory.recommend.error_decomposition import Cause, causes, told
+from dpfl_theory.recommend.error_decomposition import Cause, causes, describe_causes
 from dpfl_theory.recommend.search import measure
 from dpfl_theory.recommend.tuned import Budget, tuned
 
@@ -53,4 +53,4 @@ def test_what_helps_stays() -> None:
 def test_runs_that_diverge_have_no_causes() -> None:
     one = tuned()["dp-clip21"](PROBLEM, Budget(10.0, 1e-5, rounds=4))
     assert causes(one, one.values([0.5] * 3), math.inf, 0) == []
-    assert told([], math.inf) == "Some runs diverge."
+    assert describe_causes([], math.inf) == "Some runs diverge."

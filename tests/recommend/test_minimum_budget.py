@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from dpfl_theory.recommend import minimum_budget
-from dpfl_theory.recommend.data import Source
+from dpfl_theory.recommend.data import DataSource
 from dpfl_theory.recommend.tuned import Budget
 
-SOURCE = Source("breast-cancer", ridge=0.01, features=4)
+SOURCE = DataSource("breast-cancer", ridge=0.01, features=4)
 BUDGET = Budget(0.1, 1e-5, rounds=16)
 CLIENTS = 5
 

@@ -68,8 +68,8 @@ def _unit(text: str) -> tuple[int, int]:
     found = re.search(r"\[([FX^\d/]+)\]", text)
     powers = {"F": 0, "X": 0}
     for sign, part in zip((1, -1), found[1].split("/") if found else []):
-        letter, _, power = part.partition("^")
-        powers[letter] += sign * int(power or 1)
+        symbol, _, power = part.partition("^")
+        powers[symbol] += sign * int(power or 1)
     return powers["F"], powers["X"]
 
 

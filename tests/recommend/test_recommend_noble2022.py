@@ -21,7 +21,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import recommend
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.statements.model import Check
 from dpfl_theory.statements.noble2022 import _explicit_runs
 
@@ -144,7 +144,7 @@ def test_it_is_what_the_repaired_statement_says(i: dict[str, Any]) -> None:
     assert statement.prescription is not None
     values = {"M": 100, "l": 0.25, "R": 4000, "s": 0.2, "K": 10, "T": 500, "nu": 1.0, "mu": 0.5, "D0": 10.0}
     values |= {"varsigma": math.sqrt(2.0), "Sigma": math.sqrt(2 * 41) * found["noise"]["sigma_of_one_step"]}
-    symbols = letters_of(statement)
+    symbols = symbols_of(statement)
     at = {symbols[name]: value for name, value in values.items() if name in symbols}
     for name, expression in prescription_of(statement).items():
         assert found[name] == pytest.approx(float(expression.subs(at)), rel=1e-12)
@@ -230,16 +230,16 @@ def test_a_run_stays_below_the_bound_and_standing_still_does_not(name: str) -> N
     values = {"M": 8, "l": i["user_rate"], "R": 200, "s": 0.5, "K": 2, "T": i["rounds"], "nu": 1.0 + ridge, "mu": ridge,
               "D0": 1.0, "varsigma": 0.1, "Sigma": math.sqrt(2) * found["noise"]["sigma_of_one_step"],
               "eta_g": found["eta_g"], "eta_l": found["eta_l"]}  # fmt: skip
-    start, letters = problem.constants.w_star + 1.0, {symbol.name for symbol in statement.symbols}
+    start, symbols = problem.constants.w_star + 1.0, {symbol.name for symbol in statement.symbols}
 
-    def judged(algorithm: Scaffold, lanes: int) -> Evidence:
+    def judged(algorithm: Scaffold, replicates: int) -> Evidence:
         run = Experiment(
             problem,
             WeightedAverage(algorithm, found["weight_ratio"]),
             i["rounds"],
             start,
-            {letter: float(value) for letter, value in values.items() if letter in letters},
-            lanes=lanes,
+            {symbol: float(value) for symbol, value in values.items() if symbol in symbols},
+            replicates=replicates,
             reach=Reach.anywhere(problem),
         )
         return monte_carlo.run(statement, Check("monte-carlo", name, lambda *_: run), Settings(alpha=1e-6))

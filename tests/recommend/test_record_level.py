@@ -23,7 +23,7 @@ from dpfl_theory.recommend.tuned import Budget, record_level, tuned
 from dpfl_theory.recommend.tuned.record_level import DPFedAvgRecord, DPScaffold, DPSGDRecord
 
 ALIKE = make("logistic-synthetic", clients=8, dimension=3, records=40, seed=2)
-TINY = Plan(points=16, lanes=2, generations=2, finalists=3, second=6, last=16)
+TINY = Plan(points=16, replicates=2, generations=2, finalists=3, second=6, last=16)
 EPSILON, DELTA = 3.0, 1e-5
 
 
@@ -151,8 +151,8 @@ def test_the_noise_of_a_round_is_what_was_accounted_for(kind: Any, problem: str)
     standard error of sqrt(2/N) of it; six of them make one false alarm in 10^8."""
     one = kind(PROBLEMS[problem], Budget(EPSILON, DELTA, rounds=32))
     told = one.certified(chosen(one, 1, 1, 2))
-    lanes, n = 2000, one.problem.n
-    ends = simulate(one.algorithm(told), one.problem, 1, lanes, 5, (), device="cpu").final
+    replicates, n = 2000, one.problem.n
+    ends = simulate(one.algorithm(told), one.problem, 1, replicates, 5, (), device="cpu").final
     quiet = simulate(one.algorithm({**told, one.noise: 0.0}), one.problem, 1, 1, 5, (), device="cpu").final
     step = told.get("eta", told.get("eta_l", 0.0)) * told.get("eta_g", 1.0)
     sizes = np.diff(one.problem.data.offsets)

@@ -39,7 +39,7 @@ pairs = pytest.mark.parametrize(("name", "rule"), [(name, rule) for name in RULE
 def test_the_run_is_the_rules_with_noise_that_is_certified(name: str, rule: str) -> None:
     run = one(name, rounds=600)
     found, chosen = ruled(run, rule)
-    told = reached(run, rule, lanes=4, seed=3)
+    told = reached(run, rule, replicates=4, seed=3)
     assert told["why"] is None
     for key, value in chosen.items():
         assert told["hyperparameters"][key] == value
@@ -102,7 +102,7 @@ def written_out(run: Tuned, rule: str) -> tuple[float, dict[str, float]]:
 
 def agree(run: Tuned, rule: str) -> bool:
     mean, hyper = written_out(run, rule)
-    told = reached(run, rule, lanes=4, seed=3)
+    told = reached(run, rule, replicates=4, seed=3)
     assert told["why"] is None
     alike = all(told["hyperparameters"][name] == pytest.approx(value, rel=1e-6) for name, value in hyper.items())
     return alike and told["suboptimality"]["mean"] == pytest.approx(mean, rel=1e-6)
@@ -116,7 +116,7 @@ def test_the_run_is_the_recommendations_word_for_word(name: str, cohort: float |
     problem = RIDGE if name == "dp-scaffold" else LOGISTIC  # with the ridge bound-optimal takes several local steps
     run = tuned()[name](problem, Budget(4.0, 1e-5, rounds=200, cohort=cohort))
     assert agree(run, rule)
-    departs = reached(run, rule, lanes=1)["departs"]
+    departs = reached(run, rule, replicates=1)["departs"]
     assert ("first round of all users" in departs) == (name == "dp-scaffold" and cohort is not None)
 
 
@@ -138,7 +138,7 @@ def test_a_rule_put_over_wrongly_is_noticed(fault: str, monkeypatch: pytest.Monk
     wrong = replace(right, hyperparameters=lambda *a: FAULTS[fault](right.hyperparameters(*a)))
     mean, _ = written_out(run, "printed")
     monkeypatch.setattr(module, "RULED", {"dp-scaffold": wrong})
-    told = reached(run, "printed", lanes=4, seed=3)
+    told = reached(run, "printed", replicates=4, seed=3)
     assert told["suboptimality"]["mean"] != pytest.approx(mean, rel=1e-3)
 
 
@@ -180,8 +180,8 @@ def test_the_noise_of_hou2023_is_the_certified_one_at_its_own_p_and_t() -> None:
     _, chosen = ruled(run, "printed")
     values = run.placed(chosen)
     asked = RULED["dp-scaffnew"].asks(run, chosen)
-    letters = {"v": asked["constant"], "p": chosen["p"], "T": chosen["iterations"], "C": chosen["C"], "N": 40}
-    variance = prescribed(get("hou2023.lemma1"), {**letters, "epsilon": 4.0, "delta": 1e-5})["noise_variance"]
+    symbols = {"v": asked["constant"], "p": chosen["p"], "T": chosen["iterations"], "C": chosen["C"], "N": 40}
+    variance = prescribed(get("hou2023.lemma1"), {**symbols, "epsilon": 4.0, "delta": 1e-5})["noise_variance"]
     assert math.sqrt(variance) == pytest.approx(run.certified(values)["sigma"])
 
 
@@ -203,7 +203,7 @@ def test_a_run_that_sends_more_than_the_budget_allows_is_not_made() -> None:
 
 def test_a_bound_above_the_start_promises_nothing() -> None:
     run = one("dp-fedavg", epsilon=1.0)
-    told = reached(run, "bound-optimal", lanes=2)
+    told = reached(run, "bound-optimal", replicates=2)
     assert told["bound"] >= run.problem.value(np.zeros(run.problem.d)) - run.problem.constants.f_star
     assert told["vacuous"]
 

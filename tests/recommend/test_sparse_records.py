@@ -16,7 +16,7 @@ from dpfl_theory.recommend.search import Plan, _together, usual
 from dpfl_theory.recommend.tuned import Budget, tuned
 
 SIZES = (10, 13, 17)
-SMALL = Plan(points=8, lanes=2, generations=2, finalists=2, second=4, best=1, third=8, last=8)
+SMALL = Plan(points=8, replicates=2, generations=2, finalists=2, second=4, best=1, third=8, last=8)
 
 
 def table(problem: LinearModel) -> list[tuple[Any, ...]]:
@@ -39,14 +39,14 @@ def test_the_table_is_that_of_dense_records_and_a_lost_bias_changes_it() -> None
     assert any(not np.allclose(a[1:], b[1:], rtol=1e-3) for a, b in zip(sorted(wrong), sorted(expected)))
 
 
-@pytest.mark.parametrize(("features", "lanes"), [(9, 1024), (10**6, 44)])
-def test_wide_problems_run_fewer_lanes_at_once(features: int, lanes: int) -> None:
+@pytest.mark.parametrize(("features", "replicates"), [(9, 1024), (10**6, 44)])
+def test_wide_problems_run_fewer_replicates_at_once(features: int, replicates: int) -> None:
     """2^30 bytes over 8 n d, and never more than 1024."""
     problem = type("Wide", (), {"n": 3, "d": features, "sparse": True})()
     one = tuned()["dp-fedavg"](problem, Budget(1.0, 1e-5, rounds=4))
     one.__dict__["axes"] = ()
     groups = list(_together(one, [{"rounds": 4}] * 3000, 1))
-    assert max(map(len, groups)) == lanes
+    assert max(map(len, groups)) == replicates
     assert sum(map(len, groups)) == 3000
 
 

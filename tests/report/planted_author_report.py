@@ -60,7 +60,7 @@ CATALOGUE = {
             **erratum(LONG, "constant", 0.25, why="Here L is L_max.", survives={f"{PAPER}.s": SURVIVES}),
         ),
         statement("a.steps", reading=READINGS[1], reading_of=f"{PAPER}.a"),
-        statement("b", slips=("A dot is missing after <K>.",), **erratum(LONG, "unit", 3.0)),
+        statement("b", typos=("A dot is missing after <K>.",), **erratum(LONG, "unit", 3.0)),
         statement("c", **erratum(FALSE, "false", 1.0, repaired=f"{PAPER}.c.repaired")),
         statement("c.repaired", uses=(f"{PAPER}.a",)),
         statement(
@@ -70,7 +70,7 @@ CATALOGUE = {
         statement("s", uses=(f"{PAPER}.a",)),
         statement("t", uses=(f"{PAPER}.s",)),
         statement("u", uses=(f"{PAPER}.a",)),
-        statement("v", uses=(f"{PAPER}.u", f"{PAPER}.t"), slips=("A dot is missing after <K>.",)),
+        statement("v", uses=(f"{PAPER}.u", f"{PAPER}.t"), typos=("A dot is missing after <K>.",)),
         statement("v.sharpened", uses=(f"{PAPER}.u",)),
         statement("x", "derived"),
     )

@@ -18,12 +18,12 @@ from dpfl_theory.report.ascii_prose import pieces, prose
 def sentences() -> Iterator[str]:
     """Everything that the catalogue says."""
     for s in statements.all_statements():
-        yield from (s.title, s.text, s.reading, s.source.note, s.source.restoration, *s.slips)
+        yield from (s.title, s.text, s.reading, s.source.note, s.source.restoration, *s.typos)
         yield from (a.text for a in s.assumptions)
-        yield from (letter.meaning for letter in s.letters)
+        yield from (symbol.meaning for symbol in s.quantities)
         if s.erratum is not None:
             e = s.erratum
-            yield from (e.printed, e.true, e.counterexample, e.why, e.effect.text, *e.survives.values())
+            yield from (e.printed, e.corrected, e.counterexample, e.why, e.effect.text, *e.survives.values())
             yield from (e.cause.title, e.cause.text, e.cause.example, e.cause.reply, e.cause.answer)
         if s.remark is not None:
             yield s.remark.text

@@ -16,7 +16,7 @@ from planted_author_report import CATALOGUE, FALSE, LONG, PAPER, READINGS, SCRIP
 
 from dpfl_theory.checks.evidence import document
 from dpfl_theory.report import errata, templates
-from dpfl_theory.report.author_report import affected, causes_of, counted, letter, provenances, script_path
+from dpfl_theory.report.author_report import affected, author_report, causes_of, counted, provenances, script_path
 from dpfl_theory.report.build import build
 from dpfl_theory.report.entries import Entry, copy_read, printed_id, readings_of, siblings
 from dpfl_theory.report.proof_map import proof_graph, proof_map
@@ -45,7 +45,7 @@ def page(*names: str, **verdicts: str) -> str:
     graph = proof_graph(shown)
     place = Path(tempfile.mkdtemp())
     site = Site(place, file_names(e.id for e in shown), {}, frozenset([PAPER]))
-    errata.write_letter(site, errata.collect(PAPER, shown, graph), proof_map(PAPER, graph, site.href("../")), [])
+    errata.write_author_report(site, errata.collect(PAPER, shown, graph), proof_map(PAPER, graph, site.href("../")), [])
     text = (place / "errata" / f"{PAPER}.html").read_text(encoding="utf-8")
     shutil.rmtree(place)
     return text
@@ -69,7 +69,7 @@ def test_a_shared_cause_is_told_once_and_counted_once() -> None:
         (FALSE, [f"{PAPER}.c"]),
     ]
     assert [c.script for c in causes] == [SCRIPT.strip("\n"), ""]
-    written = letter(PAPER)
+    written = author_report(PAPER)
     assert {c["id"]: c["errata"] for c in written["causes"]} == {c.cause.id: [s.id for s in c.errata] for c in causes}
     assert "3 statements do not hold as read, for 2 causes." in " ".join(written["opening"])
     assert {grade: g["errata"] for grade, g in written["grades"].items()} == {

@@ -16,7 +16,7 @@ from planted_author_report import FALSE, LONG, PAPER, READINGS, SCRIPT, SURVIVES
 
 from dpfl_theory import statements
 from dpfl_theory.cli import main
-from dpfl_theory.report.author_report import letter, script_path, script_text
+from dpfl_theory.report.author_report import author_report, script_path, script_text
 from dpfl_theory.report.author_report_text import as_markdown, escaped
 from dpfl_theory.statements.errata import GRADES, Typo
 
@@ -62,7 +62,7 @@ def test_markdown_shows_a_text_as_it_is(text: str) -> None:
 
 @pytest.mark.usefixtures("planted")
 def test_the_markdown_is_the_whole_letter() -> None:
-    written = letter(PAPER)
+    written = author_report(PAPER)
     text = as_markdown(written)
     shown = rendered(text)
     assert re.findall(r"<h2>(.*?)</h2>", shown) == [
@@ -101,20 +101,20 @@ def test_the_markdown_is_the_whole_letter() -> None:
 
 @pytest.mark.usefixtures("planted")
 def test_the_opening_counts_errata_that_depend_on_a_reading() -> None:
-    told = " ".join(letter(PAPER)["opening"])
+    told = " ".join(author_report(PAPER)["opening"])
     assert "1 of 3 depends on how the paper's words are read: under another reading" in told
     assert "misprint" not in told
 
 
 def test_the_opening_of_das2022_counts_readings_and_misprints() -> None:
-    told = " ".join(letter("das2022")["opening"])
+    told = " ".join(author_report("das2022")["opening"])
     assert "11 statements do not hold as read, for 5 causes. 6 of 11 depend on how the paper's words are read" in told
     assert "2 of 11 come from 1 misprint of what the paper has right elsewhere." in told
 
 
 @pytest.mark.usefixtures("planted")
 def test_a_proof_is_told_step_by_step() -> None:
-    written = letter(PAPER)
+    written = author_report(PAPER)
     assert written["causes"][0]["proof"] == []
     assert "step by step" not in as_markdown(written)
     written["causes"][0]["proof"] = ["It survives.", "First a <= b.", "Then b <= c."]
@@ -125,7 +125,7 @@ def test_a_proof_is_told_step_by_step() -> None:
 
 @pytest.mark.usefixtures("planted")
 def test_a_script_with_fences_stays_in_its_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = letter(PAPER)
+    written = author_report(PAPER)
     written["causes"][0]["script"]["text"] = 'print("""\n```\n# no heading\n""")'
     shown = rendered(as_markdown(written))
     assert "no heading</h1>" not in shown
@@ -136,7 +136,7 @@ def test_a_script_with_fences_stays_in_its_block(monkeypatch: pytest.MonkeyPatch
 def test_the_json_can_be_read_back(capsys: Output) -> None:
     assert main(["errata", PAPER, "--format", "json"]) == 0
     written = json.loads(capsys.readouterr().out)
-    assert written == letter(PAPER)
+    assert written == author_report(PAPER)
     cause, _ = written["causes"]
     assert set(cause) == {"id", "title", "text", "example", "script", "reply", "answer", "proof", "errata"}
     assert cause["script"] == {"path": HERE, "text": SCRIPT.strip("\n")}
@@ -261,7 +261,7 @@ def test_check_names_the_reading_beside_the_verdict(capsys: Output, monkeypatch:
 @pytest.mark.parametrize("paper", statements.papers())
 def test_every_letter_can_be_written(paper: str) -> None:
     own = statements.select((), paper)
-    written = letter(paper)
+    written = author_report(paper)
     assert written["copy"], "the package's docstring says which copy was read"
     assert [e["id"] for c in written["causes"] for e in written["errata"] if e["cause"] == c["id"]] == [
         id_ for c in written["causes"] for id_ in c["errata"]
@@ -282,12 +282,12 @@ def test_every_letter_can_be_written(paper: str) -> None:
 
 def test_a_letter_on_restored_formulas_alone_says_so() -> None:
     """It claims to have read none, and finds none wrong as it was read."""
-    told = " ".join(letter("shulgin2025")["opening"])
+    told = " ".join(author_report("shulgin2025")["opening"])
     assert "no statements read in the paper, " in told
     assert "We restored the formulas from the words around them" in told
     assert "no statement was found to fail as it was restored." in told
     assert "as it was read" not in told
-    assert "put your own formulas" not in " ".join(letter("das2022")["opening"])
+    assert "put your own formulas" not in " ".join(author_report("das2022")["opening"])
 
 
 def test_only_what_stands_in_a_paper_is_a_slip() -> None:
@@ -295,9 +295,9 @@ def test_only_what_stands_in_a_paper_is_a_slip() -> None:
     there is one of words or numbers that can be read: it says where they stand."""
     for s in statements.all_statements():
         if s.provenance == "derived":
-            assert not s.slips, s.id
+            assert not s.typos, s.id
         elif s.paper == "shulgin2025":
-            for slip in s.slips:
+            for slip in s.typos:
                 assert isinstance(slip, Typo)
                 assert re.match(r"Abstract|(Section|Appendix) [0-9A-Z.]+", slip.where)
                 assert re.search(r"'.*'|[0-9]", slip), "words or numbers of the paper"

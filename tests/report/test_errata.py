@@ -19,7 +19,7 @@ from dpfl_theory.checks.evidence import Evidence, Interval, document
 from dpfl_theory.report.ascii_prose import prose
 from dpfl_theory.report.build import build
 from dpfl_theory.report.entries import Entry
-from dpfl_theory.report.errata import PaperErrata, collect, write_letter
+from dpfl_theory.report.errata import PaperErrata, collect, write_author_report
 from dpfl_theory.report.proof_map import proof_graph, proof_map
 from dpfl_theory.report.site import Site, file_names
 from dpfl_theory.report.templates import anchor
@@ -54,7 +54,7 @@ def finding(text: str, id_: str) -> str:
 def letter_of(place: Path, found: PaperErrata, entries: list[Entry]) -> str:
     """Only the report to the authors, as it is written."""
     site = Site(place, file_names(e.id for e in entries), {}, frozenset([found.paper]))
-    write_letter(site, found, proof_map(found.paper, proof_graph(entries), site.href("../")), [1e-6])
+    write_author_report(site, found, proof_map(found.paper, proof_graph(entries), site.href("../")), [1e-6])
     return (place / "errata" / f"{found.paper}.html").read_text(encoding="utf-8")
 
 
@@ -76,8 +76,8 @@ def test_the_letter_and_the_map_lead_to_each_other_and_to_statements(output: Pat
     build(output)
     pages = pages_of(output)
     assert broken_links(output, pages) == []
-    letter = {str(a["href"]) for a in pages["errata/das2022.html"].all("a")}
-    assert {"../maps/das2022.html", "../index.html?paper=das2022#statements"} <= letter
+    author_report = {str(a["href"]) for a in pages["errata/das2022.html"].all("a")}
+    assert {"../maps/das2022.html", "../index.html?paper=das2022#statements"} <= author_report
     assert "../errata/das2022.html" in {str(a["href"]) for a in pages["maps/das2022.html"].all("a")}
 
 
@@ -164,11 +164,11 @@ def test_the_summary_counts_and_names_the_methods(output: Path) -> None:
 
 def test_slips_and_sharpened_forms_have_their_places(tmp_path: Path) -> None:
     base = statements.get(HOLDS)
-    slipped = replace(base, slips=("a dot is missing after <K>",))
+    slipped = replace(base, typos=("a dot is missing after <K>",))
     sharper = replace(slipped, id=f"{HOLDS}.sharpened", title="sharper", text="half the constant is enough")
     entries = [Entry(s.id, s) for s in (slipped, sharper)]
     found = collect("das2022", entries, proof_graph(entries))
-    assert [(e.id, slip) for e, slip in found.slips] == [(HOLDS, "a dot is missing after <K>")]
+    assert [(e.id, slip) for e, slip in found.typos] == [(HOLDS, "a dot is missing after <K>")]
     assert [(p.id, s.id) for p, s in found.sharpened] == [(HOLDS, f"{HOLDS}.sharpened")]
     assert found.findings == ()
     text = letter_of(tmp_path, found, entries)
@@ -179,10 +179,10 @@ def test_slips_and_sharpened_forms_have_their_places(tmp_path: Path) -> None:
 
 def test_a_slip_of_several_statements_is_told_once(tmp_path: Path) -> None:
     slip = "The output is over x^1, ..., x^T."
-    family = [replace(statements.get(i), slips=(slip, f"only of {i}.")) for i in (HOLDS, "das2022.lemma8")]
+    family = [replace(statements.get(i), typos=(slip, f"only of {i}.")) for i in (HOLDS, "das2022.lemma8")]
     entries = [Entry(s.id, s) for s in family]
     found = collect("das2022", entries, proof_graph(entries))
-    assert {text: [e.id for e in beside] for text, beside in found.slips_once.items()} == {
+    assert {text: [e.id for e in beside] for text, beside in found.distinct_typos.items()} == {
         slip: [s.id for s in family],
         **{f"only of {s.id}.": [s.id] for s in family},
     }
@@ -267,5 +267,5 @@ def test_every_paper_has_a_page(paper: str, tmp_path: Path) -> None:
         assert unknown == ("not known from the paper" in finding(text, e.id))
     assert "0 errata are shown by this evidence" in told
     for e in entries:
-        for slip in () if e.statement is None else e.statement.slips:
+        for slip in () if e.statement is None else e.statement.typos:
             assert prose(slip) in text

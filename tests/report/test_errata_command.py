@@ -10,7 +10,7 @@ from dpfl_theory import statements
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.cli import main
 from dpfl_theory.report.entries import Entry, natural
-from dpfl_theory.report.proof_map import harmed, proof_graph
+from dpfl_theory.report.proof_map import proof_graph, undermined
 
 
 @pytest.mark.parametrize("paper", statements.papers())
@@ -26,12 +26,12 @@ def test_everything_on_record_is_there(paper: str, capsys: pytest.CaptureFixture
     for e in found["errata"]:
         erratum = statements.get(e["id"]).erratum
         assert erratum is not None
-        assert (e["printed"], e["true"], e["cause"]) == (erratum.printed, erratum.true, erratum.cause.id)
+        assert (e["printed"], e["true"], e["cause"]) == (erratum.printed, erratum.corrected, erratum.cause.id)
         assert (e["grade"], e["effect"]["text"], e["why"] or "") == (erratum.grade, erratum.effect.text, erratum.why)
         assert (e["counterexample"], e["repaired"] or "") == (erratum.counterexample, erratum.repaired)
         assert e["where"] == statements.get(e["id"]).source.where
     assert found["statements"]["read"] == sum(s.printed for s in own)
-    slips = [(s.id, slip) for s in sorted(own, key=lambda s: natural(s.id)) for slip in s.slips]
+    slips = [(s.id, slip) for s in sorted(own, key=lambda s: natural(s.id)) for slip in s.typos]
     assert [(s["id"], s["slip"]) for s in found["slips"]] == slips
     assert [r["id"] for r in found["remarks"]] == sorted((s.id for s in own if s.remark is not None), key=natural)
     assert main(["errata", paper]) == 0
@@ -57,7 +57,7 @@ def test_what_rests_on_an_erratum_is_what_its_users_say(paper: str, capsys: pyte
         erratum = statements.get(e["id"]).erratum
         assert erratum is not None
         known = {s.id: s for s in statements.all_statements()}
-        reached = {*harmed(graph, e["id"]), *erratum.affects}
+        reached = {*undermined(graph, e["id"]), *erratum.affects}
         beside = {i for i, s in known.items() if s.provenance == "derived" or s.reading_of}
         assert set(e["affects"]) == reached - beside
         assert not reached & set(erratum.survives)

@@ -15,7 +15,7 @@ from dpfl_theory import statements
 from dpfl_theory.report import proof_map as module
 from dpfl_theory.report.entries import Entry, natural
 from dpfl_theory.report.graph_layout import ROW, Block, draw
-from dpfl_theory.report.proof_map import ProofMap, harmed, proof_graph, proof_map, resting_on, rests_of
+from dpfl_theory.report.proof_map import ProofMap, dependents, proof_graph, proof_map, refuted_premises, undermined
 from dpfl_theory.statements.model import Cause, Effect, Erratum, Remark, Source, Statement
 
 CAUSE = Cause("p.cause", "a cause", "text", "1 > 0", "reply", "answer")
@@ -58,7 +58,7 @@ def test_a_refuted_step_two_links_down_marks_the_theorem() -> None:
     found = nodes(drawn)
     assert {name for name, node in found.items() if node.rests} == {"lemma", "theorem"}
     assert found["theorem"].line == "✓ holds · on ✗"
-    assert "depends on a refuted step" in found["theorem"].told
+    assert "depends on a refuted step" in found["theorem"].description
     assert found["step"].line == "✗ violated"
     assert found["corollary"].line == "✓ holds"
     assert [(r.id, r.refuted, r.through) for r in drawn.rests] == [
@@ -78,9 +78,9 @@ def test_a_refuted_statement_is_told_of_by_the_nearest_only() -> None:
             made("d", ["c", "a"]),
         ]
     )
-    assert [r.refuted for r in rests_of(graph, "p.c")] == ["p.b"]
-    assert [(r.refuted, r.through) for r in rests_of(graph, "p.d")] == [("p.a", ()), ("p.b", ("p.c",))]
-    (own,) = rests_of(graph, "p.b")
+    assert [r.refuted for r in refuted_premises(graph, "p.c")] == ["p.b"]
+    assert [(r.refuted, r.through) for r in refuted_premises(graph, "p.d")] == [("p.a", ()), ("p.b", ("p.c",))]
+    (own,) = refuted_premises(graph, "p.b")
     assert (own.state, own.refuted) == ("violated", "p.a")
     assert not nodes(mapped(made("a", verdict="violated"), made("b", ["a"], verdict="violated")))["b"].rests
 
@@ -97,14 +97,14 @@ def test_a_long_way_round_a_refuted_step_is_seen_too() -> None:
             made("theorem", ["short", "longer"]),
         ]
     )
-    found = {r.refuted: r.through for r in rests_of(graph, "p.theorem")}
+    found = {r.refuted: r.through for r in refuted_premises(graph, "p.theorem")}
     assert found == {"p.short": (), "p.root": ("p.longer", "p.long", "p.middle")}
 
 
 def test_what_rests_on_a_statement() -> None:
     graph = proof_graph([made("a"), made("b", ["a"]), made("c", ["b"]), made("d")])
-    assert resting_on(graph, "p.a") == ("p.b", "p.c")
-    assert resting_on(graph, "p.unknown") == ()
+    assert dependents(graph, "p.a") == ("p.b", "p.c")
+    assert dependents(graph, "p.unknown") == ()
 
 
 def on(
@@ -121,11 +121,11 @@ def on(
 def test_what_survives_is_not_harmed_nor_what_is_reached_through_it_alone() -> None:
     entries = [on("a", survives=["s"]), made("s", ["a"]), made("t", ["s"]), made("u", ["a"]), made("v", ["t", "u"])]
     graph = proof_graph(entries)
-    assert resting_on(graph, "p.a") == ("p.s", "p.t", "p.u", "p.v")
-    assert harmed(graph, "p.a") == ("p.u", "p.v")
-    assert harmed(graph, "p.unknown") == ()
-    assert [rests_of(graph, f"p.{name}") for name in "st"] == [(), ()]
-    assert [(r.refuted, r.through) for r in rests_of(graph, "p.v")] == [("p.a", ("p.u",))]
+    assert dependents(graph, "p.a") == ("p.s", "p.t", "p.u", "p.v")
+    assert undermined(graph, "p.a") == ("p.u", "p.v")
+    assert undermined(graph, "p.unknown") == ()
+    assert [refuted_premises(graph, f"p.{name}") for name in "st"] == [(), ()]
+    assert [(r.refuted, r.through) for r in refuted_premises(graph, "p.v")] == [("p.a", ("p.u",))]
     drawn = mapped(*entries)
     assert {name for name, node in nodes(drawn).items() if node.rests} == {"u", "v"}
     assert sum(link.classes == "doubtful" for link in drawn.links) == 2  # a to u, u to v
@@ -137,10 +137,14 @@ def test_what_survives_is_not_harmed_nor_what_is_reached_through_it_alone() -> N
 def test_a_survivor_further_down_ends_the_way_too() -> None:
     """From a through its user b, which is refuted itself, to what survives b; another way to it counts."""
     below = [on("b", ["a"], survives=["s"]), made("s", ["b"]), made("t", ["s"])]
-    assert harmed(proof_graph([on("a"), *below]), "p.a") == ("p.b",)
-    assert harmed(proof_graph([on("a"), *below[:1], made("s", ["b", "a"]), below[2]]), "p.a") == ("p.b", "p.s", "p.t")
+    assert undermined(proof_graph([on("a"), *below]), "p.a") == ("p.b",)
+    assert undermined(proof_graph([on("a"), *below[:1], made("s", ["b", "a"]), below[2]]), "p.a") == (
+        "p.b",
+        "p.s",
+        "p.t",
+    )
     far = [on("a", survives=["t"]), made("m", ["a"]), made("t", ["m"]), made("z", ["t"])]
-    assert harmed(proof_graph(far), "p.a") == ("p.m",)
+    assert undermined(proof_graph(far), "p.a") == ("p.m",)
     drawn = mapped(*far)
     assert [link.classes for link in drawn.links].count("doubtful") == 1  # a to m, and not m to t
 
@@ -164,7 +168,7 @@ def test_a_second_reading_stands_below_and_a_remark_is_no_refutation() -> None:
     assert found["r"].line == "✓ holds · restored · ※"
     assert found["r.all"].state == "remarked"
     assert found["r.all"].line == "※ remarked · restored"
-    assert "fails, which shows a remark, restored, another reading. Read: All do." in found["r.all"].told
+    assert "fails, which shows a remark, restored, another reading. Read: All do." in found["r.all"].description
     assert found["ours"].line == "✓ holds · derived"
     assert not found["user"].rests
     assert drawn.states == {"holds": 5, "remarked": 1}
@@ -286,12 +290,12 @@ def test_conclusions_stand_right_of_what_they_rest_on_and_links_pass_between_box
     drawing = draw(blocks, links, 500.0)
     assert set(drawing.links) == set(links)
     for (u, v), points in drawing.links.items():
-        left, top, width = drawing.at[u]
+        left, top, width = drawing.positions[u]
         assert points[0] == (left + width, top + ROW / 2)
-        assert points[-1] == (drawing.at[v][0], drawing.at[v][1] + ROW / 2)
-        assert left + width < drawing.at[v][0]
+        assert points[-1] == (drawing.positions[v][0], drawing.positions[v][1] + ROW / 2)
+        assert left + width < drawing.positions[v][0]
         for (x, y), (x2, _) in zip(points[1:-1:2], points[2:-1:2]):
-            for other, (box, box_top, box_width) in drawing.at.items():
+            for other, (box, box_top, box_width) in drawing.positions.items():
                 inside = box < x2 and x < box + box_width and box_top < y < box_top + ROW
                 assert not inside, (u, v, other)
 
@@ -300,7 +304,7 @@ def test_links_that_need_not_cross_do_not() -> None:
     """Three chains whose ends are listed in reverse: an order without crossings exists and is found."""
     blocks = [Block((name,), 50.0) for name in ("a1", "a2", "a3", "b3", "b2", "b1", "end")]
     links = [("a1", "b1"), ("a2", "b2"), ("a3", "b3"), ("b1", "end"), ("b2", "end"), ("b3", "end")]
-    at = draw(blocks, links, 500.0).at
+    at = draw(blocks, links, 500.0).positions
     order = sorted(("a1", "a2", "a3"), key=lambda n: at[n][1])
     assert [n[1] for n in order] == [n[1] for n in sorted(("b1", "b2", "b3"), key=lambda n: at[n][1])]
     assert at["a1"][1] == pytest.approx(at["b1"][1], abs=1e-6)

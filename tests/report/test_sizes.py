@@ -15,7 +15,8 @@ from dpfl_theory.checks.runner import plan
 from dpfl_theory.report.build import build
 
 REASON = (
-    "the upper confidence limit 0.0163 is at most the bound 0.0251 (asymptotic), after 4096 lanes of the largest kind"
+    "the upper confidence limit 0.0163 is at most the bound 0.0251 (asymptotic), after 4096 replicates of the "
+    "largest kind"
 )
 LIMITS, TERMS = Interval(0.0151234, 0.0141234, 0.0163456), {"A (initialisation)": 0.02, "B (heterogeneity)": 0.0051234}
 NOTES = {f"what is said of it, number {i}": [0.123456789 + i, 2.0, "a sentence of usual length"] for i in range(8)}

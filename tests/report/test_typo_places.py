@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pickle
 
-from dpfl_theory.report.author_report import letter
+from dpfl_theory.report.author_report import author_report
 from dpfl_theory.report.author_report_text import as_text
 from dpfl_theory.statements.errata import Typo
 
 
 def test_the_letter_has_the_slip_s_own_place() -> None:
-    found = letter("shulgin2025")
+    found = author_report("shulgin2025")
     (slip,) = (s for s in found["slips"] if "Khirirat et al. (2019)" in s["slip"])
     assert (slip["id"], slip["where"], slip["equation"]) == ("shulgin2025.eq12", "Section 4, Comparison", None)
     assert "shulgin2025.eq12 (Section 4, Comparison): Theorem 5.6 is cited" in " ".join(as_text(found).split())
 
 
 def test_other_slips_have_their_statement_s_place() -> None:
-    (slip,) = (s for s in letter("zhang2021")["slips"] if s["id"] == "zhang2021.eq22")
+    (slip,) = (s for s in author_report("zhang2021")["slips"] if s["id"] == "zhang2021.eq22")
     assert slip["where"].startswith("Appendix A.1")
     assert slip["equation"] == "22"
 

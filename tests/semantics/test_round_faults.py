@@ -10,7 +10,7 @@ import pytest
 
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.semantics.base import Run, Vector, World, average
+from dpfl_theory.semantics.base import RunIndex, Vector, World, average
 from dpfl_theory.semantics.rounds import error_feedback, fedavg, scaffold
 from dpfl_theory.semantics.rounds.error_feedback import normalised_step, updated
 from dpfl_theory.semantics.rounds.fedavg import local_steps
@@ -82,9 +82,9 @@ def different(world: World, size: int, replacement: bool = False) -> tuple[int, 
     return COHORT(world, size)
 
 
-def one_run(cohort: Sequence[int]) -> tuple[tuple[int, Run], ...]:
+def one_run(cohort: Sequence[int]) -> tuple[tuple[int, RunIndex], ...]:
     """A client that is drawn twice runs once."""
-    return tuple((i, Run(0)) for i in cohort)
+    return tuple((i, RunIndex(0)) for i in cohort)
 
 
 ZHANG = ("zhang2021.eq21.repaired", "worst-case")

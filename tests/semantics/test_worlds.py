@@ -18,8 +18,8 @@ from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.scaffold import Scaffold as AlgorithmScaffold
 from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.problems.quadratic import from_matrices
-from dpfl_theory.semantics.base import SKEWED, Run, Vector, World, average, expected, law
-from dpfl_theory.semantics.drawn import Drawn
+from dpfl_theory.semantics.base import SKEWED, RunIndex, Vector, World, average, expected, law
+from dpfl_theory.semantics.drawn import SampledWorld
 from dpfl_theory.semantics.moments import Moments
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.semantics.rational import Quadratics
@@ -114,7 +114,7 @@ def test_draws_have_the_exact_moments() -> None:
 
     gradients = [lambda x, a=float(a), b=float(b): a * x - b for a, b in zip(CURVATURES, OFFSETS)]
     begin = ScaffNew(number(start.x), tuple(map(number, start.x_i)), tuple(map(number, start.h_i)))
-    drawn = Drawn(gradients, 1, {"noise": 0.2}, seed=5)
+    drawn = SampledWorld(gradients, 1, {"noise": 0.2}, seed=5)
     found = [expected(drawn, lambda: iterations(drawn, begin, 0.5, 1 / 3, T, number(star))) for _ in range(4000)]
     for name, value in exact.items():
         samples = np.array([f[name] for f in found])
@@ -256,7 +256,7 @@ def test_repeated_rounds_have_the_moments_of_their_enumeration() -> None:
         after = scaffold(world, state, eta, eta_g, K, size)
         return Scaffold(after.x, after.c, after.c_i)
 
-    found = Moments.of(world, first).after(round_, 2)
+    found = Moments.from_state(world, first).after(round_, 2)
     assert found.square(found.state.x - world.minimiser) == enumerated["distance"]
     noisy = found.state.x + world.error("error")
     assert found.square(noisy) == found.square(found.state.x) + F(1, 3)
@@ -272,11 +272,11 @@ CENTRES = np.array([[2.0, -1.0], [0.0, 3.0], [-4.0, 1.0]])
 MATRICES = np.array([[[1.0, 0.2], [0.2, 0.5]], [[0.25, 0.0], [0.0, 1.0]], [[0.6, -0.3], [-0.3, 0.4]]])
 
 
-def plain() -> tuple[Any, Drawn]:
+def plain() -> tuple[Any, SampledWorld]:
     """The problem f_i(w) = ||A_i (w - c_i)||^2/2, and its world."""
     problem = from_matrices(MATRICES, CENTRES)
     gradients = [lambda x, i=i: problem.client_gradient(i, x) for i in range(3)]
-    return problem, Drawn(gradients, 2, {}, seed=1)
+    return problem, SampledWorld(gradients, 2, {}, seed=1)
 
 
 def simulated(algorithm: Any, problem: Any, rounds: int) -> Any:
@@ -369,7 +369,7 @@ def test_a_length_that_was_told_bounds_a_message() -> None:
     v = Vector(Point())
     with pytest.raises(TypeError, match="declare its length"):
         world.bounded(v, 1)
-    world.tell(v, 4)
+    world.set_length(v, 4)
     found = [
         w.known.decomposition_dict[v.known] for w in (world.bounded(v, 1), world.bounded(v, 5), world.normalised(v, 4))
     ]
@@ -388,7 +388,7 @@ def test_clients_that_join_independently_are_the_mean_and_errors(n: int) -> None
         return {"after": world.square(sum(heard, x))}
 
     errors = average([m + world.error("noise", i) for i, m in enumerate(messages)])
-    world.begin([])
+    world.restart([])
     assert expected(world, counted)["after"] == world.square(x + errors)
 
 
@@ -398,7 +398,7 @@ def test_errors_that_are_looked_at_fall_on_two_values() -> None:
 
     def run() -> Mapping[str, Any]:
         sent = world.bounded(Vector(F(2)) + world.error("error"), F(3, 2))
-        again = world.settled(Vector(F(0)) + world.error("error"))
+        again = world.substitute_known(Vector(F(0)) + world.error("error"))
         return {"mean": sent.known, "square": world.square(sent), "same": sent.known * again.known}
 
     assert expected(world, run) == {"mean": F(5, 4), "square": (F(9, 4) + 1) / 2, "same": (F(3, 2) - 1) / 2}
@@ -431,7 +431,7 @@ def test_a_cohort_with_replacement_draws_every_tuple_equally_often() -> None:
     assert expected(world, run) == {"distinct": 2 * F(6, 9) + F(3, 9)}
     assert set(seen.values()) == {F(1, 9)}
     assert len(seen) == 9
-    drawn = Drawn([lambda x: x] * 3, 1, {}, seed=2)
+    drawn = SampledWorld([lambda x: x] * 3, 1, {}, seed=2)
     found = [drawn.cohort(2, replacement=True) for _ in range(9000)]  # 1000 each, within five deviations of 30
     assert all(abs(found.count(members) - 1000) < 150 for members in seen)
 
@@ -447,7 +447,7 @@ def test_draws_of_a_client_are_runs_of_their_own_or_the_same_run() -> None:
             return {"square": world.square(mean)}
 
         assert expected(world, run)["square"] == due
-    assert law(("error", 0, Run(1))) == ("error", 0)
+    assert law(("error", 0, RunIndex(1))) == ("error", 0)
     assert law(("error", 0, 1)) == ("error", 0, 1)
     with pytest.raises(ValueError, match="is not one of"):
         draws(world, 1, "twice")
@@ -465,7 +465,7 @@ def test_a_round_with_replacement_has_the_moments_of_its_enumeration(sampling: s
 
     def run() -> Mapping[str, Any]:
         after = fedavg(world, Vector(x), eta, eta_g, 2, 2, errors=True, threshold=threshold, sampling=sampling)
-        return {"first": world.settled(after.x).known, "second": world.square(after.x)}
+        return {"first": world.substitute_known(after.x).known, "second": world.square(after.x)}
 
     def message(i: int, noise: tuple[Fraction, ...]) -> Fraction:
         y = x

@@ -23,7 +23,7 @@ from dpfl_theory.statements.das2022 import (
     theorem4,
     theorem7,
 )
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.formula import sides_of, symbols_of
 from dpfl_theory.statements.model import Statement
 
 _CLIPPED_FORM = "is das2022.eq22 with C = C_hat E"
@@ -75,22 +75,22 @@ def test_a_term_that_is_a_hundredth_too_large_is_noticed(
 ) -> None:
     statement: Statement = getattr(module, name)
     found = next(c for c in statement.checks if c.method == "algebra" and c.name == check)
-    assert found.made(statement).true
-    assert found.made(altered(statement, side, term)).true is False
+    assert found.make(statement).true
+    assert found.make(altered(statement, side, term)).true is False
 
 
 def test_another_bound_of_eq_5_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     check = next(c for c in comparison.SECTION.checks if c.method == "algebra")
-    assert check.made(comparison.SECTION).true
+    assert check.make(comparison.SECTION).true
     monkeypatch.setattr(eq4_and_5, "EQ5", altered(eq4_and_5.EQ5, "rhs", "initialisation"))
-    assert check.made(comparison.SECTION).true is False
+    assert check.make(comparison.SECTION).true is False
 
 
 def test_the_excess_of_independent_sampling_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The repaired recursion takes kappa from das2022.eq12.repaired as entered."""
     check = next(c for c in theorem7.GENERAL_REPAIRED.checks if c.name.startswith("from (46)"))
     monkeypatch.setattr(eq12, "REPAIRED", altered(eq12.REPAIRED, "rhs", "cohort size"))
-    assert check.made(theorem7.GENERAL_REPAIRED).true is False
+    assert check.make(theorem7.GENERAL_REPAIRED).true is False
 
 
 def test_the_kappa_term_vanishes_as_alpha_grows() -> None:
@@ -100,7 +100,7 @@ def test_the_kappa_term_vanishes_as_alpha_grows() -> None:
     )
     assert repaired.uses == ("das2022.theorem4b.repaired",)
     check = next(c for c in repaired.checks if c.name == "limit of das2022.theorem4b.repaired as alpha grows")
-    assert check.made(repaired).true
+    assert check.make(repaired).true
     assert sides_of(printed).rhs == sides_of(repaired).rhs
 
 
@@ -142,7 +142,7 @@ def test_without_any_of_its_terms_a_bound_no_longer_follows(statement: Statement
 @pytest.mark.parametrize("id_", ["das2022.theorem6", "das2022.theorem7.fixed-size"])
 def test_one_round_less_is_noticed_though_it_weakens_the_bound(id_: str) -> None:
     statement = statements.get(id_)
-    made, K = sides_of(statement), letters_of(statement).K
+    made, K = sides_of(statement), symbols_of(statement).K
     fewer = replace(made, rhs={name: term.subs(K, K - 1) for name, term in made.rhs.items()})
     changed = replace(statement, sides=lambda _: fewer)
     assert "violated" in verdicts_by_algebra(changed).values()

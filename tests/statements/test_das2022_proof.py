@@ -147,7 +147,7 @@ def test_normalised_signals_can_cancel() -> None:
         shorter += np.linalg.norm(clip.sum(axis=0)) > np.linalg.norm(norm.sum(axis=0))
     assert shorter > 20
     (found,) = snr.signals(snr.ANY_COHORT, {"C": "10", "updates": [[["10"], ["-1"]]]})
-    assert sides_at(snr.ANY_COHORT, found.letters) == (9, 0)
+    assert sides_at(snr.ANY_COHORT, found.symbol_values) == (9, 0)
 
 
 def test_clipping_beats_normalisation_on_the_conflicting_clients() -> None:
@@ -204,9 +204,9 @@ def test_the_summed_recursion_needs_its_noise_term() -> None:
     eq36 = statements.get("das2022.eq36")
     made = sides_of(eq36)
     check: Check = next(c for c in eq36.checks if c.name == "(34) over the rounds")
-    assert check.made(eq36).true
+    assert check.make(eq36).true
     rhs = {k: v for k, v in made.rhs.items() if k != "noise"}
-    assert not check.made(replace(eq36, sides=lambda s: Sides(made.lhs, rhs))).true
+    assert not check.make(replace(eq36, sides=lambda s: Sides(made.lhs, rhs))).true
 
 
 def test_appendix_f_does_not_meet_the_hypothesis_on_the_threshold() -> None:
@@ -245,7 +245,7 @@ def test_eq35_fails_below_and_at_a_local_phase_of_two(eta: str, ratio: str, told
     (found,) = _sampling_moments.equal_clients(
         eq35_to_39.EQ35, {**_sampling_moments.EQUAL, "eta": eta, "C/||u||": ratio, "E": [4], "sampling": "independent"}
     )
-    left, right = sides_at(eq35_to_39.EQ35, found.letters)
+    left, right = sides_at(eq35_to_39.EQ35, found.symbol_values)
     assert left > right
     assert f"{float(left):.3f}" == told
     erratum = eq35_to_39.EQ35.erratum

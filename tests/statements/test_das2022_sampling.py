@@ -16,7 +16,7 @@ from dpfl_theory.checks import monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022 import _corner_instances as corners
-from dpfl_theory.statements.das2022 import _independent, _letters, _one_round, fixed_size
+from dpfl_theory.statements.das2022 import _independent, _one_round, _symbols, fixed_size
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
 from dpfl_theory.statements.formula import sides_of
@@ -45,7 +45,7 @@ def test_the_counterexample_within_theorem_3_s_range_is_of_the_sampling_alone(se
     (instance,) = corners.IN_RANGE.values()
     exactly = {**instance, "cohort": {"scheme": "fixed", "size": 3}}
     statement, other = get("das2022.theorem4b"), get("das2022.theorem4b.fixed-size")
-    lifted = replace(other, assumptions=tuple(a for a in other.assumptions if a is not _letters.EXACT_COHORT))
+    lifted = replace(other, assumptions=tuple(a for a in other.assumptions if a is not _symbols.EXACT_COHORT))
     found = {}
     for name, of, run in (
         ("literal", statement, instance),
@@ -67,7 +67,7 @@ def test_the_counterexample_within_theorem_3_s_range_is_of_the_sampling_alone(se
 
 def room(h: str, counted: bool, least_E: int = 1) -> bool | None:
     check = _independent.checks(h, counted, least_E)[-1]
-    return check.made(get("das2022.eq35.repaired")).true  # type: ignore[no-any-return]
+    return check.make(get("das2022.eq35.repaired")).true  # type: ignore[no-any-return]
 
 
 def test_the_proof_for_independent_clients_needs_each_of_its_parts() -> None:

@@ -15,7 +15,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
-from dpfl_theory.statements.formula import letters_of, prescription_of
+from dpfl_theory.statements.formula import prescription_of, symbols_of
 from dpfl_theory.statements.model import Check, Statement
 
 VALUES = {
@@ -105,7 +105,7 @@ def test_formula_against_a_second_transcription(id_: str) -> None:
 def test_prescription_against_a_second_transcription(id_: str, expected: Mapping[str, float]) -> None:
     statement = get(id_)
     assert statement.prescription is not None
-    symbols = letters_of(statement)
+    symbols = symbols_of(statement)
     numbers = {symbols[k]: v for k, v in VALUES.items() if k in symbols}
     prescribed = {k: float(e.subs(numbers)) for k, e in prescription_of(statement).items()}
     assert {k: prescribed[k] for k in expected} == pytest.approx(dict(expected), rel=1e-12)
@@ -154,11 +154,11 @@ def test_theorem_4a_needs_a_cohort_of_one_client() -> None:
     """Below r = 0.295 two groups of clients with different minimisers break (2): the left side grows like 1/r."""
     from dataclasses import replace
 
-    from dpfl_theory.statements.das2022 import _letters
+    from dpfl_theory.statements.das2022 import _symbols
 
     instance = instances.BELOW_ONE["two groups of clients, independent r = 0.1"]
     printed = get("das2022.theorem4a")
-    lifted = replace(printed, assumptions=tuple(a for a in printed.assumptions if a is not _letters.COHORT))
+    lifted = replace(printed, assumptions=tuple(a for a in printed.assumptions if a is not _symbols.COHORT))
     assert _verdict(printed, instance, "clip", 5).verdict == "not-applicable"
     assert _verdict(lifted, instance, "clip", 5).verdict == "violated"
     assert _verdict(printed, {**instance, "cohort": instances.independent(1)}, "clip", 5).verdict == "holds"

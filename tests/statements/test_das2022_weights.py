@@ -111,13 +111,13 @@ def test_weights_of_a_run_have_the_tail_of_an_infinite_mean() -> None:
         assert above[1] / above[0] == pytest.approx(share, abs=5.0 * math.sqrt(share / above[0]) + 0.01)
 
 
-def test_a_single_lane_dwarfs_the_others() -> None:
+def test_a_single_replicate_dwarfs_the_others() -> None:
     """Theorem 4b's own run: its largest replicate is a larger multiple of a typical one than a finite mean would
     allow."""
     run = run_of()
     done = simulate(run.algorithm, run.problem, run.rounds, 4096, 0, ["weighted-heterogeneity"], start=run.start)
-    lanes = done["weighted-heterogeneity"].mean
-    assert lanes.max() > 30.0 * np.median(lanes)
+    replicates = done["weighted-heterogeneity"].mean
+    assert replicates.max() > 30.0 * np.median(replicates)
 
 
 @pytest.mark.parametrize("id_", ["das2022.theorem4b", "das2022.theorem4b.repaired", "das2022.eq5.repaired"])

@@ -12,7 +12,16 @@ import pytest
 import sympy as sp
 
 from dpfl_theory.statements import all_statements, get
-from dpfl_theory.statements.formula import Symbols, at, evaluate, letters_of, prescription_of, sides_of, terms_at, total
+from dpfl_theory.statements.formula import (
+    Symbols,
+    evaluate,
+    evaluate_side,
+    prescription_of,
+    sides_of,
+    symbols_of,
+    terms_at,
+    total,
+)
 from dpfl_theory.statements.model import Sides, Source, Statement, Symbol
 
 X, Y = sp.symbols("x y", positive=True)
@@ -65,15 +74,15 @@ def test_a_letter_without_a_value_is_named() -> None:
 
 
 def _statement(sides: Any = None) -> Statement:
-    letters = (Symbol("x", "a number"), Symbol("y", "another"))
-    return Statement("my.one", "lemma", "t", Source("my", "here"), "text", symbols=letters, sides=sides)
+    symbols = (Symbol("x", "a number"), Symbol("y", "another"))
+    return Statement("my.one", "lemma", "t", Source("my", "here"), "text", symbols=symbols, sides=sides)
 
 
 def test_letters_are_attributes_and_a_wrong_one_is_named() -> None:
     statement = _statement(lambda s: Sides({"l": s.x}, {"a": s.y, "b": 2 * s["x"]}))
     assert total(statement) == Y + 2 * X
     assert terms_at(statement, "rhs", {"x": 1, "y": Fraction(1, 2), "z": 7}) == {"a": Fraction(1, 2), "b": 2}
-    assert at(statement, "rhs", {"x": 1, "y": Fraction(1, 2)}) == Fraction(5, 2)
+    assert evaluate_side(statement, "rhs", {"x": 1, "y": Fraction(1, 2)}) == Fraction(5, 2)
     with pytest.raises(KeyError, match=r"my\.one has no symbol 'rho'; it has x, y"):
         sides_of(replace(statement, sides=lambda s: Sides({"l": s.rho}, {})))
     assert dict(Symbols({"x": 1}, "it")) == {"x": 1}
@@ -90,11 +99,11 @@ def test_other_sides_are_evaluated_as_they_are() -> None:
     """Values cached for a statement are never used for one with other sides."""
     statement = get("das2022.eq57")
     values = {"gap_start": Fraction(1), "eta_k": Fraction(1, 2), "sum_gradients_squared": Fraction(1)}
-    assert at(statement, "rhs", values) == Fraction(3, 4)
+    assert evaluate_side(statement, "rhs", values) == Fraction(3, 4)
     made = sides_of(statement)
     halved = replace(statement, sides=lambda s: Sides(made.lhs, {k: v / 2 for k, v in made.rhs.items()}))
-    assert at(halved, "rhs", values) == Fraction(3, 8)
-    assert at(statement, "rhs", values) == Fraction(3, 4)
+    assert evaluate_side(halved, "rhs", values) == Fraction(3, 8)
+    assert evaluate_side(statement, "rhs", values) == Fraction(3, 4)
 
 
 @pytest.mark.exhaustive(keep=24)
@@ -103,7 +112,7 @@ def test_other_sides_are_evaluated_as_they_are() -> None:
 def test_the_catalogues_formulas_have_the_same_value_in_every_arithmetic(statement: Statement) -> None:
     """At one point in the symbols' domains, drawn with a fixed seed, if a side is real there."""
     draw = random.Random(statement.id)
-    names = sorted(letters_of(statement))
+    names = sorted(symbols_of(statement))
     whole = {s.name for s in statement.symbols if s.domain == "integer"}
     small = {s.name for s in statement.symbols if s.domain == "probability"}
     values = {

@@ -27,7 +27,7 @@ from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Case
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.statements.hou2023 import corollary1, theorem1
 from dpfl_theory.statements.hou2023._runs import expected_psi, experiment, psi_start
 from dpfl_theory.statements.model import Sides, Statement
@@ -74,7 +74,7 @@ def test_corollary_1_against_a_second_transcription() -> None:
     eta, p = 1 / v["L"], math.sqrt(v["mu"] / v["L"])
     rate = math.log(1 / (1 - v["mu"] / v["L"]))
     T = math.log((v["D"] ** 2 + (eta / p * v["H"]) ** 2) * rate / noise) / rate
-    symbols = letters_of(statement)
+    symbols = symbols_of(statement)
     numbers = {symbols[k]: x for k, x in v.items() if k in symbols}
     found = {k: float(e.subs(numbers)) for k, e in prescription_of(statement).items()}
     assert found == pytest.approx({"eta": eta, "p": p, "T": T}, rel=1e-12)
@@ -88,7 +88,7 @@ def test_corollary_1_against_a_second_transcription() -> None:
 
 @pytest.mark.parametrize(("p", "T", "sigma"), [("1", 4, 0.3), ("1/2", 5, 0.5), ("1/5", 6, 1.0)])
 def test_exact_moments_agree_with_the_running_algorithm(p: str, T: int, sigma: float) -> None:
-    """Six standard errors of 40000 lanes: a false alarm has probability 2e-9 in each case."""
+    """Six standard errors of 40000 replicates: a false alarm has probability 2e-9 in each case."""
     q, shifts, start = (
         [["1", "1/10"], ["1/10", "1"], ["1/2", "1/3"]],
         [["1", "0"], ["1", "2"], ["-2", "-2"]],
@@ -132,8 +132,8 @@ def test_exact_moments_agree_with_the_running_algorithm(p: str, T: int, sigma: f
     ],
 )
 def test_the_bound_holds_where_the_algorithm_runs(family: str, parameters: dict[str, Any], p: float) -> None:
-    """Mean plus six standard errors of 2000 lanes (false alarms: none possible while the bound is true; a violation by
-    more than the printed margin is seen)."""
+    """Mean plus six standard errors of 2000 replicates (false alarms: none possible while the bound is true; a
+    violation by more than the printed margin is seen)."""
     problem = make(family, **parameters)
     c = problem.constants
     eta, T, unit = 1.0 / c.L_max, 40, 0.02
@@ -289,7 +289,7 @@ def test_every_check_of_a_planted_t_star_ends_in_a_verdict(fault: str, name: str
     """Stationarity refutes each of them, and no check ends in an exception."""
     given: Statement = getattr(corollary1, name)
     chosen = prescription_of(given)
-    wrong = {**chosen, "T": ITERATIONS[fault](letters_of(given), chosen["T"])}
+    wrong = {**chosen, "T": ITERATIONS[fault](symbols_of(given), chosen["T"])}
     sides = partial(corollary1._sides, prescription=lambda s: wrong)
     planted = replace(given, prescription=lambda s: wrong, sides=sides)
     runs = fault == "the logarithm squared"  # one fault by simulation too
@@ -309,8 +309,8 @@ def test_a_step_or_a_probability_that_is_not_the_best_is_noticed() -> None:
     (check,) = (c for c in corollary1.REPAIRED.checks if c.name == "both terms are least at eta*, p*")
     assert algebra.run(corollary1.REPAIRED, check, Settings()).verdict == "holds"
     chosen = prescription_of(corollary1.REPAIRED)
-    for letter in ("eta", "p"):
-        planted = replace(corollary1.REPAIRED, prescription=lambda s, k=letter: {**chosen, k: chosen[k] / 2})
+    for symbol in ("eta", "p"):
+        planted = replace(corollary1.REPAIRED, prescription=lambda s, k=symbol: {**chosen, k: chosen[k] / 2})
         assert algebra.run(planted, check, Settings()).verdict == "violated"
 
 
@@ -348,7 +348,7 @@ def test_the_noise_of_the_runs_is_lemma_1s() -> None:
     theorem = get("hou2023.theorem1")
     for check in theorem.checks:
         if check.method == "monte-carlo":
-            e = check.made(theorem)
+            e = check.make(theorem)
             v = e.values
             printed = v["p"] * v["T"] * v["v"] * v["C"] ** 2 * math.log(1 / v["delta"]) / v["epsilon"] ** 2
             assert e.algorithm.sigma**2 == pytest.approx(printed, rel=1e-12)
@@ -367,7 +367,7 @@ def best_iterations(epsilon: float, d: int, condition: float, share: float = 1.0
 
 def test_the_iterations_at_section_3s_budgets() -> None:
     """The erratum's numbers, typed a second time from the display."""
-    true = get("hou2023.corollary1").erratum.true  # type: ignore[union-attr]
+    true = get("hou2023.corollary1").erratum.corrected  # type: ignore[union-attr]
     assert f"T* = {best_iterations(3.3, 31, 25.0):.0f} at epsilon = 3.3" in true
     (least,) = re.findall(r"T\* >= 1 takes epsilon >= ([\d.]+)\.$", true)
     # The needed epsilon is rounded down.
@@ -388,7 +388,7 @@ def test_a_wrong_number_of_iterations_is_noticed(name: str) -> None:
     statement = get("hou2023.corollary1")
     (check,) = (c for c in statement.checks if c.name == name)
     assert algebra.run(statement, check, Settings()).verdict == "holds"
-    chosen, epsilon = prescription_of(statement), letters_of(statement)["epsilon"]
+    chosen, epsilon = prescription_of(statement), symbols_of(statement)["epsilon"]
     swap = sp.sqrt(epsilon) if "least" in name else 100 * epsilon
     wrong = replace(statement, prescription=lambda s: {**chosen, "T": chosen["T"].subs(epsilon, swap)})
     assert algebra.run(wrong, check, Settings()).verdict == "violated"

@@ -133,7 +133,7 @@ def test_control_variates_that_forget_p_break_the_contraction() -> None:
 def test_a_lost_mean_breaks_equation_3() -> None:
     cases = eq3_nonexpansive._eq3_cases(eq3_nonexpansive.EQ3, eq3_nonexpansive._CLIPPED)
     assert len(cases) == 5
-    assert all(c.letters["mean_shift"] == 0 for c in cases)
+    assert all(c.symbol_values["mean_shift"] == 0 for c in cases)
     with pytest.raises(ValueError, match="add up to 1, not to 0"):
         eq3_nonexpansive._eq3_cases(eq3_nonexpansive.EQ3, {**eq3_nonexpansive._CLIPPED, "h_0": ["1", "2", "-2"]})
 
@@ -141,8 +141,8 @@ def test_a_lost_mean_breaks_equation_3() -> None:
 @pytest.mark.parametrize("algorithm", [*observations.ALGORITHMS, CLIENTS])
 @pytest.mark.parametrize("tau", [1, 3, 6])
 def test_exact_gaps_are_those_of_simulation(algorithm: str, tau: int) -> None:
-    """Mean of 4000 lanes within 5 standard errors: false-alarm rate 9 x 6e-7."""
-    unit, T, lanes = Fraction(1, 10), 12, 4000
+    """Mean of 4000 replicates within 5 standard errors: false-alarm rate 9 x 6e-7."""
+    unit, T, replicates = Fraction(1, 10), 12, 4000
     q, c, x_0 = read(PROBLEM)
     problem = from_matrices(np.array([[[float(v)]] for v in q]), np.array([[float(v)] for v in c]))
     expected = float(gap(algorithm, (q, c, x_0), tau, T, unit))
@@ -151,7 +151,13 @@ def test_exact_gaps_are_those_of_simulation(algorithm: str, tau: int) -> None:
     if algorithm == "dp-fedavg":
         sigma = math.sqrt(float(unit) * T / tau)
         run = simulate(
-            TwoSidedFedAvg(1.0, local_steps=tau, sigma=sigma), problem, T // tau, lanes, 3, start=start, device="cpu"
+            TwoSidedFedAvg(1.0, local_steps=tau, sigma=sigma),
+            problem,
+            T // tau,
+            replicates,
+            3,
+            start=start,
+            device="cpu",
         )
         values = curvature / 2 * (run.final[:, 0] - star) ** 2
     else:
@@ -168,11 +174,11 @@ def test_exact_gaps_are_those_of_simulation(algorithm: str, tau: int) -> None:
         )
         assert get(mean_client) is mean_client
         run = simulate(
-            ScaffNew(1.0, 1.0 / tau, None, sigma), problem, T, lanes, 3, [mean_client], start=start, device="cpu"
+            ScaffNew(1.0, 1.0 / tau, None, sigma), problem, T, replicates, 3, [mean_client], start=start, device="cpu"
         )
         server = (run.final[:, 0] - star) ** 2
         values = curvature / 2 * (run["mean-client"].last if algorithm == CLIENTS else server)
-    error = values.std(ddof=1) / math.sqrt(lanes)
+    error = values.std(ddof=1) / math.sqrt(replicates)
     assert abs(values.mean() - expected) < 5.0 * error + 1e-12
 
 
@@ -209,15 +215,22 @@ def test_best_choices_by_brute_force() -> None:
 
 def test_a_rival_runs_over_its_own_iterations() -> None:
     """Both errors of a comparison are those of separate simulations with their own rounds and noise."""
-    instance = {"algorithm": "dp-fedavg", "choice": (3, 24), "against": (3, 96), "C": 0.25, "unit": 0.3, "lanes": 256}
+    instance = {
+        "algorithm": "dp-fedavg",
+        "choice": (3, 24),
+        "against": (3, 96),
+        "C": 0.25,
+        "unit": 0.3,
+        "replicates": 256,
+    }
     evidence = monte_carlo.run(observations.OBSERVATION2, _duel(instance), Settings(device="cpu"))
     experiment = _observation_runs.duel(observations.OBSERVATION2, instance)
     assert experiment.rival is not None
     assert (experiment.rounds, experiment.rival.rounds) == (8, 32)
-    lanes = evidence.replicates
+    replicates = evidence.replicates
     columns = [e.column(e.parts[0][0]) for e in _observation_runs.ERRORS]
     for run, name in zip((experiment, experiment.rival), columns, strict=True):
-        alone = simulate(run.algorithm, run.problem, run.rounds, lanes, 0, ["suboptimality"], start=run.start)
+        alone = simulate(run.algorithm, run.problem, run.rounds, replicates, 0, ["suboptimality"], start=run.start)
         assert evidence.notes["means"][name] == pytest.approx(float(alone["suboptimality"].last.mean()), rel=1e-12)
 
 
@@ -239,17 +252,17 @@ def test_no_comparison_of_the_observations_holds_the_other_way_round(number: int
 def test_dp_scaffnew_ends_farther_from_x_star_than_dp_fedavg_with_the_same_coins() -> None:
     """The recursion's 1.907 in plain NumPy, 40000 runs in two batches of paired noise: within 4 standard errors
     (false alarms: about 1e-4)."""
-    q, p, T, lanes = np.array([1.0, 0.25]), 0.2, 40, 40000
+    q, p, T, replicates = np.array([1.0, 0.25]), 0.2, 40, 40000
     rng = np.random.default_rng(5)
     found = {}
     for gain in (p, 0.0):
-        x, h = np.ones((lanes, 2)), np.zeros((lanes, 2))
-        server = np.ones((lanes, 1))
+        x, h = np.ones((replicates, 2)), np.zeros((replicates, 2))
+        server = np.ones((replicates, 1))
         for _ in range(T):
             moved = x - (q * x - h)
-            sent = moved - server + math.sqrt(p * T) * rng.standard_normal((lanes, 2))
+            sent = moved - server + math.sqrt(p * T) * rng.standard_normal((replicates, 2))
             mean = sent.mean(axis=1, keepdims=True)
-            coin = rng.random((lanes, 1)) < p
+            coin = rng.random((replicates, 1)) < p
             h = np.where(coin, h + gain * (mean - sent), h)
             server = np.where(coin, server + mean, server)
             x = np.where(coin, server, moved)
@@ -257,7 +270,7 @@ def test_dp_scaffnew_ends_farther_from_x_star_than_dp_fedavg_with_the_same_coins
     exact_values = overparameterised._against_fedavg(overparameterised.PRINTED, {"q": ["1", "1/4"], "x_0": "1"})[-1]
     assert float(exact_values.lhs / exact_values.rhs) == pytest.approx(1.907, abs=1e-3)
     for gain, value in ((p, exact_values.lhs), (0.0, exact_values.rhs)):
-        error = found[gain].std(ddof=1) / math.sqrt(lanes)
+        error = found[gain].std(ddof=1) / math.sqrt(replicates)
         assert abs(found[gain].mean() - float(value)) < 4 * error
 
 
@@ -289,7 +302,7 @@ def test_noise_keeps_clipping_active_to_the_end_of_a_run() -> None:
     """The last of a hundred messages has a mean square of 100 C^2; with a hundredth of the noise, of C^2."""
     instance = {"q": ["1"], "d": 1, "T": 100, "v ln(1/delta)/epsilon^2": ["1", "1/100"]}
     cases = clip_inactive._second_messages(clip_inactive.INACTIVE, instance)
-    assert [case.letters["E_messages"] for case in cases] == [100, 100, 1, 1]
+    assert [case.symbol_values["E_messages"] for case in cases] == [100, 100, 1, 1]
 
 
 def test_theorem_1s_bound_for_dp_fedavg_notices_a_lost_noise_term() -> None:

@@ -16,13 +16,13 @@ from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector, average
-from dpfl_theory.semantics.lanes import Iterated
 from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.semantics.replicates import Iterated
 from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
 
-LETTERS = (
+SYMBOLS = (
     Symbol("K", "rounds", domain="integer"),
     Symbol("L", "smoothness", (1, -2)),
     Symbol("mu", "strong convexity", (1, -2), "nonnegative"),
@@ -44,7 +44,7 @@ def stated(checks: tuple[Check, ...], when: str = "end", observable: str = "dist
         title="t",
         source=Source("mine", "here"),
         text="text",
-        symbols=LETTERS,
+        symbols=SYMBOLS,
         expectations=(Expected("left", ((observable, 1),), unit, "E", "left", when),),
         sides=lambda s: Sides({"left": s.left}, {"right": s.D**2 * (s.L if observable == "suboptimality" else 1)}),
         checks=checks,
@@ -54,7 +54,7 @@ def stated(checks: tuple[Check, ...], when: str = "end", observable: str = "dist
 def checked(iteration: Iteration, method: str, when: str = "end", **changes: Any) -> Any:
     """The object that a check of an iteration builds."""
     statement = stated(iteration.checks({"one": {**GIVEN, **changes}}, by=(method,)), when)
-    return statement.checks[0].made(statement)
+    return statement.checks[0].make(statement)
 
 
 def noisy(o: Oracle, x: Vector, s: Symbols) -> Any:
@@ -62,7 +62,7 @@ def noisy(o: Oracle, x: Vector, s: Symbols) -> Any:
 
 
 def test_runs_are_those_of_plain_numpy() -> None:
-    """Local steps, clipping and momentum on a state of vectors, lane by lane, without noise."""
+    """Local steps, clipping and momentum on a state of vectors, replicate by replicate, without noise."""
 
     @dataclass(frozen=True)
     class State:
@@ -83,7 +83,7 @@ def test_runs_are_those_of_plain_numpy() -> None:
     )
     assert not experiment.random
     problem, eta = experiment.problem, experiment.values["eta"]
-    found = simulate(experiment.algorithm, problem, 60, lanes=3, start=experiment.start)
+    found = simulate(experiment.algorithm, problem, 60, replicates=3, start=experiment.start)
     x, clients = np.zeros(problem.d), [np.zeros(problem.d)] * 3
     for k in range(60):
         moved = []
@@ -102,13 +102,13 @@ def test_noise_has_the_stated_size() -> None:
         return Iterated(lambda o: o.start, lambda o, x: x + getattr(o, ask)(3.0), lambda x: x)
 
     for ask, square in (("noise", 4 * 9.0), ("error", 9.0)):
-        run = simulate(only(ask), problem, 1, lanes=20_000, seed=3)
+        run = simulate(only(ask), problem, 1, replicates=20_000, seed=3)
         squares = (run.final**2).sum(axis=1)
         assert abs(squares.mean() - square) < 5 * squares.std() / np.sqrt(20_000)
         assert abs((run.final[:, 0] * run.final[:, 1]).mean()) < 5 * square / 4 / np.sqrt(20_000)
 
 
-def test_lanes_choose_for_themselves() -> None:
+def test_replicates_choose_for_themselves() -> None:
     """Coins of probability 1/4 in two rounds, and cohorts: shares within 5 standard errors (false alarms: 1e-5)."""
     problem = make("quadratic", clients=3, dimension=2, heterogeneity=0.0)
 
@@ -118,14 +118,14 @@ def test_lanes_choose_for_themselves() -> None:
         return kept, state[1] + one * 10.0 ** o.cohort(1)[0]
 
     algorithm = Iterated(lambda o: (o.zero, o.zero), step, lambda state: state[0] + 100.0 * state[1])
-    values = simulate(algorithm, problem, 2, lanes=8000, seed=1).final[:, 0]
+    values = simulate(algorithm, problem, 2, replicates=8000, seed=1).final[:, 0]
     for heads, share in enumerate((9 / 16, 6 / 16, 1 / 16)):
         assert abs((values % 10 == heads).mean() - share) < 5 * np.sqrt(share * (1 - share) / 8000)
     for who in range(3):
         share = np.mean([((values // 10 ** (2 + who)) % 10 == 2).mean()])
         assert abs(share - 1 / 9) < 5 * np.sqrt(1 / 9 * 8 / 9 / 8000)
-    again = simulate(algorithm, problem, 2, lanes=5, seed=1, first_lane=20).final[:, 0]
-    assert (again == values[20:25]).all()  # a lane's choices do not depend on its neighbours
+    again = simulate(algorithm, problem, 2, replicates=5, seed=1, first_replicate=20).final[:, 0]
+    assert (again == values[20:25]).all()  # a replicate's choices do not depend on its neighbours
 
 
 @pytest.mark.parametrize("average_", ["before", "after", ""])
@@ -153,7 +153,7 @@ def test_exact_values_are_those_of_the_recursion(average_: str, when: str) -> No
             )
         squares = [sum(x * x) for x in seen]
         wanted = {"mean": sum(squares[:3]) / 3, "end": squares[3], "least": min(squares[:3])}[when]
-        assert v.letters["left"] == wanted
+        assert v.symbols["left"] == wanted
 
 
 def test_the_three_methods_agree_where_the_worst_function_is_a_quadratic() -> None:
@@ -217,7 +217,7 @@ def test_proximal_steps_are_where_they_should_be() -> None:
     slope = experiment.problem.gradient(y)
     np.testing.assert_allclose(y + experiment.values["eta"] * slope, experiment.start, atol=1e-12)
     for v in checked(Iteration(proximal, CONSTANTS, "strongly convex"), "exact", n=1, K=1):
-        assert v.letters["left"] == 1 / (1 + v.at["curvature"] / 2) ** 2
+        assert v.symbols["left"] == 1 / (1 + v.at["curvature"] / 2) ** 2
 
 
 @pytest.mark.parametrize(
@@ -248,10 +248,10 @@ def test_what_a_description_cannot_do_is_told() -> None:
     statement = stated(Iteration(noisy, CONSTANTS).checks({"one": {**GIVEN}}, by=("exact",)))
     odd = replace(statement, expectations=(Expected("left", (("snr", 1),), (0, 0), "E", "x"),))
     with pytest.raises(InputError, match="the observable 'snr' of left is known for runs only"):
-        odd.checks[0].made(odd)
+        odd.checks[0].make(odd)
 
 
 def test_sides_are_compared_at_the_letters_of_the_instance() -> None:
     statement = stated(Iteration(noisy, CONSTANTS, "strongly convex").checks({"one": GIVEN}, by=("exact",)))
-    cases = [compared(statement, v) for v in statement.checks[0].made(statement)]
+    cases = [compared(statement, v) for v in statement.checks[0].make(statement)]
     assert {case.rhs for case in cases} == {Fraction(1)}

@@ -14,7 +14,7 @@ from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import letters_of, prescription_of
+from dpfl_theory.statements.formula import prescription_of, symbols_of
 from dpfl_theory.statements.model import Assumption
 from dpfl_theory.statements.noble2022 import _explicit_runs, _utility
 
@@ -73,7 +73,7 @@ def test_formula_against_a_second_transcription(name: str) -> None:
     statement = get(f"noble2022.theorem{name}")
     assert linearise(statement, V)[1].total()[0] == pytest.approx(transcription()[name], rel=1e-12)
     assert statement.prescription is not None
-    symbols = letters_of(statement)
+    symbols = symbols_of(statement)
     numbers = {symbols[k]: x for k, x in V.items() if k in symbols}
     found = {k: float(e.subs(numbers)) for k, e in prescription_of(statement).items()}
     local = 1 / (8 * (1 + 1.4**2) * 1.9 * 7 * 5)
@@ -97,10 +97,10 @@ def test_the_start_at_the_minimiser_by_simulation(name: str) -> None:
     square = (x**2).sum(axis=1)
     values = nu**2 * square if "non-convex" in name else nu / 2 * square
     check = next(c for c in statement.checks if c.method == "algebra")
-    outcome = check.made(statement)
+    outcome = check.make(statement)
     import sympy as sp
 
-    s = letters_of(statement)
+    s = symbols_of(statement)
     claimed = float(sp.sympify(outcome.notes["left"], locals=dict(s)).subs({s["nu"]: nu, s["M"]: M, s["Sigma"]: 1}))
     assert abs(values.mean() - claimed) <= 6 * values.std() / math.sqrt(len(values))
     assert outcome.notes["right"] == "0"
@@ -114,7 +114,7 @@ def test_the_floor_of_a_constant_step_by_simulation(name: str, eta: float) -> No
     iterates has less excess than the claimed floor. 4000 runs; six standard errors."""
     statement = get(f"noble2022.theorem{name}.strongly-convex")
     check = next(c for c in statement.checks if c.method == "algebra")
-    outcome = check.made(statement)
+    outcome = check.make(statement)
     floor, start = outcome.notes["floor"], outcome.notes["start"]
     a = math.sqrt(2 * floor)
     rng = np.random.default_rng(5)
@@ -140,7 +140,7 @@ def test_the_floor_with_bounded_gradients_by_simulation() -> None:
     errors."""
     statement = get("noble2022.theoremC.1.strongly-convex")
     check = next(c for c in statement.checks if c.name == "the same with bounded gradients")
-    outcome = check.made(statement)
+    outcome = check.make(statement)
     eta, floor, x = 1 / 240, outcome.notes["floor"], np.full(4000, outcome.notes["start"])
     assert outcome.true is False
     assert outcome.notes["start"] == pytest.approx(-eta / 2, rel=1e-12)
@@ -156,7 +156,7 @@ def test_the_floor_with_bounded_gradients_by_simulation() -> None:
                 assert found.mean() + 6 * found.std() / math.sqrt(4000) < -math.sqrt(2 * floor)
     assert longest <= 11
     with pytest.raises(ValueError, match="either Gaussian"):
-        check.made(statement, {**check.instance, "Sigma": "1"})
+        check.make(statement, {**check.instance, "Sigma": "1"})
 
 
 @pytest.mark.parametrize(("name", "eta", "floor"), [("C.1", 1 / 24, 1 / 1152), ("C.2", 1 / 16, 1 / 512)])
@@ -165,7 +165,7 @@ def test_noise_that_no_weights_remove_by_simulation(name: str, eta: float, floor
     is below the floor by more than six standard errors, at x^0 it is the floor."""
     statement = get(f"noble2022.theorem{name}.non-convex")
     check = next(c for c in statement.checks if c.name == "noise that no weights remove")
-    outcome = check.made(statement)
+    outcome = check.make(statement)
     assert outcome.true is False
     assert outcome.notes["floor"] == f"Sigma**2/{round(1 / floor)}"
     rng = np.random.default_rng(6)
@@ -183,7 +183,7 @@ def test_the_convex_parts_have_the_floor_of_the_strongly_convex_one(name: str) -
         statement = get(f"noble2022.theorem{name}.{part}")
         check = next(c for c in statement.checks if c.name == "a step that does not shrink with T")
         assert algebra.run(statement, check, Settings()).verdict == "violated"
-        found: dict[str, object] = check.made(statement).notes
+        found: dict[str, object] = check.make(statement).notes
         return found
 
     convex, strongly = notes("convex"), notes("strongly-convex")
@@ -246,7 +246,7 @@ def test_a_run_outside_the_hypotheses_is_not_applicable(name: str, change: dict[
     check = next(c for c in statement.checks if c.method == "monte-carlo")
 
     def build(_: Any, instance: Any) -> Experiment:
-        found: Experiment = check.made(statement, instance)
+        found: Experiment = check.make(statement, instance)
         return replace(found, values={**found.values, **change})
 
     assert monte_carlo.run(statement, replace(check, build=build), Settings()).verdict == "not-applicable"

@@ -20,7 +20,7 @@ from dpfl_theory.kernels.streams import NOISE
 from dpfl_theory.semantics.rounds import scaffold
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs
 from dpfl_theory.statements.noble2022.fedavg import _step_size, theoremC_2_repaired
@@ -40,8 +40,8 @@ class OneNoiseForAll(Gradient):
 
     inner: RecordGradient
 
-    def at(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
-        quiet = RecordGradient(self.inner.share, self.inner.threshold).at(context, w, clients, k, step)
+    def evaluate(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
+        quiet = RecordGradient(self.inner.share, self.inner.threshold).evaluate(context, w, clients, k, step)
         threshold: Any = self.inner.threshold
         noise: Any = self.inner.noise_multiplier
         deviation = 2 * threshold * noise / self.inner.share
@@ -50,7 +50,7 @@ class OneNoiseForAll(Gradient):
     def describe(self) -> dict[str, Any]:
         return {"gradient": "one noise for all"}
 
-    def validate(self, problem: Any, lanes: int) -> None:
+    def validate(self, problem: Any, replicates: int) -> None:
         return None
 
 
@@ -66,13 +66,15 @@ def noise_not_averaged(algorithm: Any) -> Any:
     return replace(algorithm, gradient=OneNoiseForAll(algorithm.gradient))
 
 
-def verdict(statement: Statement, name: str, fault: Callable[[Any], Any] | None, lanes: int | None = None) -> str:
+def verdict(statement: Statement, name: str, fault: Callable[[Any], Any] | None, replicates: int | None = None) -> str:
     check = next(c for c in statement.checks if (c.method, c.name) == ("monte-carlo", name))
 
     def build(_: Any, instance: Any) -> Experiment:
-        found: Experiment = check.made(statement, instance)
+        found: Experiment = check.make(statement, instance)
         return replace(
-            found, algorithm=fault(found.algorithm) if fault else found.algorithm, lanes=lanes or found.lanes
+            found,
+            algorithm=fault(found.algorithm) if fault else found.algorithm,
+            replicates=replicates or found.replicates,
         )
 
     return monte_carlo.run(statement, replace(check, build=build), Settings()).verdict
@@ -86,13 +88,13 @@ EVERY = ("theoremC.1.explicit", "theoremC.1.explicit.sharpened", "lemmaC.8.repai
 @pytest.mark.parametrize("id_", EVERY)
 def test_a_lost_global_step_is_refuted(id_: str) -> None:
     """The lower limit is 1.22 times the right side at least."""
-    assert verdict(get(f"noble2022.{id_}"), LONG, without_the_global_step, lanes=48) == "violated"
+    assert verdict(get(f"noble2022.{id_}"), LONG, without_the_global_step, replicates=48) == "violated"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id_", EVERY)
 def test_noise_that_is_not_averaged_is_refuted(id_: str) -> None:
-    assert verdict(get(f"noble2022.{id_}"), NOISY, noise_not_averaged, lanes=64) == "violated"
+    assert verdict(get(f"noble2022.{id_}"), NOISY, noise_not_averaged, replicates=64) == "violated"
 
 
 @pytest.mark.slow
@@ -114,7 +116,7 @@ def test_each_repaired_statement_has_a_run_below_the_longest_step(id_: str) -> N
     """All users, nu = 1 (2 with the ridge), so that the limit is a number."""
     statement = get(f"noble2022.{id_}")
     (check,) = (c for c in statement.checks if "below the limit" in c.name)
-    found = check.made(statement)
+    found = check.make(statement)
     algorithm: Any = getattr(found.algorithm, "algorithm", found.algorithm)
     eta = algorithm.local_step * algorithm.local_steps * algorithm.global_step
     assert eta < 0.9 * min(REPAIRED[id_], 1 / (24 * found.values["nu"]) if "C.2" not in id_ else 1.0)
@@ -124,8 +126,8 @@ def test_each_repaired_statement_has_a_run_below_the_longest_step(id_: str) -> N
 def test_the_repaired_theorems_of_dp_fedavg_notice_faults() -> None:
     for part in ("convex", "non-convex"):
         fedavg = get(f"noble2022.theoremC.2.{part}.repaired")
-        assert verdict(fedavg, NOISY, noise_not_averaged, lanes=64) == "violated"
-        assert verdict(fedavg, LONG, without_the_global_step, lanes=48) == "violated"
+        assert verdict(fedavg, NOISY, noise_not_averaged, replicates=64) == "violated"
+        assert verdict(fedavg, LONG, without_the_global_step, replicates=48) == "violated"
 
 
 @pytest.mark.exhaustive
@@ -172,7 +174,7 @@ def test_a_user_without_dissimilarity_divides_by_nothing() -> None:
     for kind, part in (("convex", "CONVEX"), ("non-convex", "NON_CONVEX")):
         assert _step_size.step(kind, v) == 1 / 32
         statement = getattr(theoremC_2_repaired, part)
-        symbols = letters_of(statement)
+        symbols = symbols_of(statement)
         eta_l = prescription_of(statement)["eta_l"].subs({symbols[k]: x for k, x in v.items() if k in symbols})
         assert float(eta_l) == pytest.approx(1 / 32 / math.sqrt(3))
     assert _step_size.strong_step({**v, "mu": 0.1}) == 1 / 32
@@ -194,7 +196,7 @@ def test_prescriptions_of_the_repaired_theorems_are_those_of_the_runs() -> None:
         for name, step in steps.items():
             statement = get(f"noble2022.{name}.repaired")
             assert statement.prescription is not None
-            symbols = letters_of(statement)
+            symbols = symbols_of(statement)
             at = {symbols[k]: sympy.Float(x, 17) for k, x in v.items() if k in symbols}
             prescribed = prescription_of(statement)["eta_l"].xreplace(at).evalf()
             eta = step(v) if "C.2" in name else min(step(v), 0.125 ** (2 / 3) / (24 * 1.9))
@@ -228,7 +230,7 @@ def test_right_sides_of_the_repaired_theorems_a_second_time() -> None:
     for name, value in wanted.items():
         statement = get(f"noble2022.{name}.repaired")
         assert statement.sides is not None
-        symbols = letters_of(statement)
+        symbols = symbols_of(statement)
         right = sum(sides_of(statement).rhs.values()).subs({symbols[k]: x for k, x in v.items() if k in symbols})
         assert float(right) == pytest.approx(value, rel=1e-12), name
 
@@ -301,7 +303,7 @@ def test_the_worst_case_of_the_descent_notices_wrong_constants(gain: Fraction, n
 def test_the_combination_of_the_descent_notices_a_wrong_share_of_z() -> None:
     """z = lM/eta_g^2 has no upper end: 5/2 + z/5 exceeds 19/8 + z/4 only up to z = 5/2."""
     lemma = lemmaC_9.REPAIRED
-    assert _smooth_descent.kept(lemma) == (Fraction(5, 12), Fraction(5, 2), Fraction(5, 12))
+    assert _smooth_descent.round_constants(lemma) == (Fraction(5, 12), Fraction(5, 2), Fraction(5, 12))
     assert _smooth_descent.combination(lemma, {}).true
     assert _smooth_descent.combination(lemma, {"alone": "19/8", "shared": "1/4"}).true
     assert _smooth_descent.combination(lemma, {"alone": "5/2", "shared": "1/5"}).true is None
@@ -394,7 +396,7 @@ def test_the_strongly_convex_cases_by_simulation() -> None:
     """V = 1/10, nu = 5, T = 240: the weighted mean excess of 20000 runs within six standard errors."""
     given = {"nu": ["5"], "T": [240], "V": ["1/10"]}
     case = _strongly_convex.one_step(theoremC_1_repaired.STRONGLY_CONVEX, given)[0]
-    eta, a = float(case.named["eta~"]), 5.0
+    eta, a = float(case.evidence_instance["eta~"]), 5.0
     rng = np.random.default_rng(3)
     x, total, weights = np.ones(20000), np.zeros(20000), 0.0
     for t in range(1, 241):
@@ -402,7 +404,7 @@ def test_the_strongly_convex_cases_by_simulation() -> None:
         total, weights = total + weight * a / 2 * x**2, weights + weight
         x = (1 - eta * a) * x + eta * rng.normal(0, math.sqrt(0.1), x.shape)
     mean = total / weights
-    assert abs(mean.mean() - float(case.letters["excess"])) < 6 * mean.std() / math.sqrt(len(mean))
+    assert abs(mean.mean() - float(case.symbol_values["excess"])) < 6 * mean.std() / math.sqrt(len(mean))
 
 
 def changed(statement: Statement, term: str, factor: Fraction) -> Statement:

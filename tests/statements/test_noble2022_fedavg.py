@@ -150,14 +150,14 @@ def test_one_round_keeps_what_the_bound_needs(kind: str) -> None:
     """The coefficients of `ROUNDS`, read from the entered terms; a tenth off a term of the bound changes one of them by
     a tenth or more, and a quarter of the bound is refuted by the worst case of a round."""
     statement, known = theorem(kind), ROUNDS[kind]
-    assert _step_size.kept(statement, kind) == known
+    assert _step_size.round_constants(statement, kind) == known
     for name, field in {
         "start": "gain",
         "noise": "noise",
         "sampling of users": "users",
         "heterogeneity": "drift",
     }.items():
-        found = _step_size.kept(weaker(statement, Fraction(9, 10), name), kind)
+        found = _step_size.round_constants(weaker(statement, Fraction(9, 10), name), kind)
         factor = getattr(found, field) / getattr(known, field)
         assert factor >= Fraction(10, 9) if name == "start" else factor <= Fraction(9, 10)
     one = {"class": kind, "M": 1, "size": 1, "K": 1, "B": 1, "step": "1", **_round._MORE[kind]}
@@ -187,4 +187,4 @@ def test_the_logarithm_is_that_of_the_weight_it_needs(monkeypatch: pytest.Monkey
 def test_a_cohort_without_a_rational_root_is_refused() -> None:
     (check, *_) = (c for c in theorem("convex").checks if c.method == "exact")
     with pytest.raises(ValueError, match="is no square"):
-        check.made(theorem("convex"), {**check.instance, "size": 2})
+        check.make(theorem("convex"), {**check.instance, "size": 2})

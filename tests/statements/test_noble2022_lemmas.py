@@ -20,7 +20,7 @@ from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds.scaffold import Scaffold
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Values, WorstCase
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.formula import sides_of, symbols_of
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022._moments import Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import (
@@ -88,20 +88,20 @@ def transcription() -> dict[str, float]:
 def test_formula_against_a_second_transcription(name: str) -> None:
     statement = get(f"noble2022.{name}")
     assert statement.sides is not None
-    symbols = letters_of(statement)
+    symbols = symbols_of(statement)
     numbers = {symbols[k]: v for k, v in VALUES.items() if k in symbols}
     right = float(sum(sides_of(statement).rhs.values()).subs(numbers))
     assert right == pytest.approx(transcription()[name], rel=1e-12)
 
 
-def simulated(users: Users, count: int, lanes: int, seed: int) -> list[dict[str, np.ndarray]]:
+def simulated(users: Users, count: int, replicates: int, seed: int) -> list[dict[str, np.ndarray]]:
     """Algorithm 1 with a warm start, line by line, in NumPy: the terms of each round, one number for each replicate."""
     rng = np.random.default_rng(seed)
     a, b = (np.array([float(v) for v in values])[:, None] for values in (users.curvatures, users.offsets))
     M, K, eta_l, eta_g = len(a), users.local_steps, float(users.eta_l), float(users.eta_g)
     spread, star = math.sqrt(users.variance), float(users.minimiser)
-    x = np.full(lanes, float(users.start))
-    c_i = (a * x - b) + spread * rng.standard_normal((K, M, lanes)).mean(axis=0)
+    x = np.full(replicates, float(users.start))
+    c_i = (a * x - b) + spread * rng.standard_normal((K, M, replicates)).mean(axis=0)
     alpha = np.tile(x, (K, M, 1))
     mean = float(users.mean_curvature)
     out = []
@@ -111,10 +111,10 @@ def simulated(users: Users, count: int, lanes: int, seed: int) -> list[dict[str,
         row["gap"] = mean / 2 * (x - star) ** 2
         path = [np.tile(x, (M, 1))]
         for _ in range(K):
-            noisy = a * path[-1] - b + spread * rng.standard_normal((M, lanes))
+            noisy = a * path[-1] - b + spread * rng.standard_normal((M, replicates))
             path.append(path[-1] - eta_l * (noisy - c_i + c))
         row["drift"] = np.mean([(y - x) ** 2 for y in path[1:]], axis=(0, 1))
-        member = np.argsort(rng.random((M, lanes)), axis=0) < users.size
+        member = np.argsort(rng.random((M, replicates)), axis=0) < users.size
         after = x + eta_g * (member * (path[K] - x)).sum(axis=0) / users.size
         c_i = np.where(member, c_i - c + (x - path[K]) / (K * eta_l), c_i)
         alpha = np.where(member[None], np.array(path[:K]), alpha)
@@ -131,10 +131,10 @@ def test_the_exact_moments_are_those_of_algorithm_1() -> None:
     third = Fraction(1, 3)
     users = Users((Fraction(1), third, -third), (Fraction(2), Fraction(-1), Fraction(0)), 2, Fraction(1, 5),
                   Fraction(3, 2), 1, Fraction(2), Fraction(1, 2))  # fmt: skip
-    lanes = 200_000
-    for exact, drawn in zip(rounds(users, 3), simulated(users, 3, lanes, 5)):
+    replicates = 200_000
+    for exact, drawn in zip(rounds(users, 3), simulated(users, 3, replicates, 5)):
         for name, values in drawn.items():
-            error = values.std() / math.sqrt(lanes)
+            error = values.std() / math.sqrt(replicates)
             assert abs(values.mean() - float(getattr(exact, name))) < 5 * error + 1e-12, name
 
 
@@ -294,7 +294,7 @@ def test_an_irrational_right_side_of_lemma_c7_is_enclosed() -> None:
     """The right side times an irrational number just below, or above, what the tightest round needs."""
     given = lemmaC_7.LEMMA
     (check,) = (c for c in given.checks if c.name.startswith("four users, one at a time, eta_g = 4"))
-    worst = rational.worst(rational.compared(given, values) for values in check.made(given))
+    worst = rational.worst(rational.compared(given, values) for values in check.make(given))
     sides = sides_of(given)
     for more, verdict in ((-1, "violated"), (1, "holds")):
         factor = sp.Rational(str(worst.lhs / worst.rhs)) * (1 + more * sp.sqrt(2) / 10**20)
@@ -331,7 +331,7 @@ def test_constants_that_do_not_follow_from_the_lemmas_are_not_proved() -> None:
 
 
 def test_the_descent_of_lemma_c9_notices_a_missing_noise_term() -> None:
-    given = _smooth_descent.kept(lemmaC_9.REPAIRED)
+    given = _smooth_descent.round_constants(lemmaC_9.REPAIRED)
 
     def fall(instance: dict[str, Any], noise: int) -> bool:
         users = users_of({**instance, "eta~ nu": "1/60", "start": "0", "V": "10000"})

@@ -126,7 +126,7 @@ def test_a_huber_user_with_long_steps_spreads_its_control_variate_more_than_stat
 
 def test_errors_of_the_past_spread_a_control_variate_more_than_stated() -> None:
     """Convex, eta_l nu = 2, given C^1 = {1} and x^0 = 0: errors of +-1 alone by enumeration, with normal noise by
-    200 000 lanes of the warm start and the first round (relative standard error 0.3%)."""
+    200 000 replicates of the warm start and the first round (relative standard error 0.3%)."""
     case = compared(_displays.past_errors, {"M": 2, "eta_l nu": "2", "tau": "1/100"})
     found = []
     for a, b, c, d, e, f in product((1, -1), repeat=6):
@@ -135,10 +135,10 @@ def test_errors_of_the_past_spread_a_control_variate_more_than_stated() -> None:
         found.append(Fraction(e + f + max(-6, min(6, y)), 2))
     assert sum(found) == 0
     assert sum(v * v for v in found) / len(found) == Fraction(3, 4)  # V/K = 1/2
-    rng, lanes = np.random.default_rng(9), 200_000
-    error = lambda: rng.choice([-1.0, 1.0], lanes) + 0.01 * rng.standard_normal(lanes)  # noqa: E731
+    rng, replicates = np.random.default_rng(9), 200_000
+    error = lambda: rng.choice([-1.0, 1.0], replicates) + 0.01 * rng.standard_normal(replicates)  # noqa: E731
     own = [(error() + error()) / 2 for _ in range(2)]
-    y, total = np.zeros(lanes), np.zeros(lanes)
+    y, total = np.zeros(replicates), np.zeros(replicates)
     for _ in range(2):
         H = np.clip(y, -6, 6) + error()
         y, total = y - 2 * (H - own[0] + (own[0] + own[1]) / 2), total + H
@@ -150,16 +150,16 @@ def test_errors_of_the_past_spread_a_control_variate_more_than_stated() -> None:
 
 
 def test_cohorts_spread_the_server_variate_without_errors_of_note() -> None:
-    """M = 2, lM = 1, K = 2, Algorithm 1 line by line with Gaussian errors of variance V: 400 000 lanes (relative
+    """M = 2, lM = 1, K = 2, Algorithm 1 line by line with Gaussian errors of variance V: 400 000 replicates (relative
     standard error 0.2%)."""
     case = compared(_displays.between_cohorts, {"eta_l nu": "1/48", "V": "1/1000000"})
-    rng, lanes, eta, V = np.random.default_rng(4), 400_000, 1 / 48, 1e-6
-    error = lambda: math.sqrt(V) * rng.standard_normal(lanes)  # noqa: E731
+    rng, replicates, eta, V = np.random.default_rng(4), 400_000, 1 / 48, 1e-6
+    error = lambda: math.sqrt(V) * rng.standard_normal(replicates)  # noqa: E731
     own = np.array([1.0 + (error() + error()) / 2, (error() + error()) / 2])
-    c, who = own.mean(axis=0), rng.integers(0, 2, lanes)
+    c, who = own.mean(axis=0), rng.integers(0, 2, replicates)
     new = []
     for i in (0, 1):
-        y, total = np.ones(lanes), np.zeros(lanes)
+        y, total = np.ones(replicates), np.zeros(replicates)
         for _ in range(2):
             H = (np.clip(y, -2, 2) if i == 0 else 0.0) + error()
             y, total = y - eta * (H - own[i] + c), total + H

@@ -79,9 +79,9 @@ def test_observables_of_gradients_have_the_exact_moments() -> None:
         "scaffold-gradient-sum": rounds(users, 1)[0].move / eta**2,
     }
 
-    def run(noise: float, lanes: int, *observed: str) -> Run:
+    def run(noise: float, replicates: int, *observed: str) -> Run:
         algorithm = Scaffold(0.2, 1.0, K, gradient=NoisyGradient(noise), warm_start=1)
-        return simulate(algorithm, problem, 2, lanes, 6, observed, start=[2.0], device="cpu")
+        return simulate(algorithm, problem, 2, replicates, 6, observed, start=[2.0], device="cpu")
 
     noisy = run(float(deviation), 40_000, *seen)
     for observable, truth in seen.items():
@@ -154,8 +154,8 @@ class LostStep(Scaffold):
 class Repeating(NoisyGradient):
     """The first step's error in every step."""
 
-    def at(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
-        return super().at(context, w, clients, k, 0)
+    def evaluate(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
+        return super().evaluate(context, w, clients, k, 0)
 
 
 def faulty(experiment: Experiment, change: Callable[[Any], Any]) -> Experiment:
@@ -199,7 +199,7 @@ def test_a_fault_is_noticed(case: tuple[str, Statement, str, dict[str, Any], Cal
     instance = {**check.instance, **changes}
     good = monte_carlo.run(statement, replace(check, instance=instance), SETTINGS)
     assert good.verdict == "holds"
-    broken = Check("monte-carlo", "planted", lambda s, i: faulty(check.made(s, i), fault), instance)
+    broken = Check("monte-carlo", "planted", lambda s, i: faulty(check.make(s, i), fault), instance)
     found = monte_carlo.run(statement, broken, SETTINGS)
     assert found.verdict in ("violated", "inconclusive")
     assert found.lhs is not None
@@ -217,7 +217,7 @@ def test_only_long_steps_refute_the_corollary_by_simulation() -> None:
 
     def short(statement: Statement, instance: Any) -> Experiment:
         found = _lemma_runs.experiment(instance, lambda v: v["K"] * v["eta_g"])
-        return replace(found, values=check.made(statement, instance).values)
+        return replace(found, values=check.make(statement, instance).values)
 
     found = monte_carlo.run(corollaryC_1.COROLLARY, replace(check, build=short), SETTINGS)
     assert found.verdict == "holds"

@@ -25,7 +25,7 @@ from dpfl_theory.privacy import largest_rounds, noble2022
 from dpfl_theory.privacy.mechanisms import get as mechanism
 from dpfl_theory.privacy.pld import delta_limits, epsilon_limits
 from dpfl_theory.statements import all_statements, get
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.statements.model import Sides
 from dpfl_theory.statements.noble2022.privacy import _attacks as attacks
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
@@ -33,7 +33,7 @@ from dpfl_theory.statements.noble2022.privacy import _views as views
 from dpfl_theory.statements.noble2022.privacy import cgf as cgf_module
 from dpfl_theory.statements.noble2022.privacy import subsampled, theorem4_1_repaired, theorem4_1_server
 from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
-from dpfl_theory.statements.noble2022.privacy._linear import Run, cohort_sequences, squared_distance
+from dpfl_theory.statements.noble2022.privacy._linear import LinearRun, cohort_sequences, squared_distance
 from dpfl_theory.statements.noble2022.privacy.composition import composed_delta
 from dpfl_theory.statements.noble2022.privacy.conversion import worst_delta
 
@@ -62,7 +62,7 @@ def the_check(id_, name):
 
 def the_points(id_, name, **instance):
     statement, check = the_check(id_, name)
-    return check.made(statement, {**check.instance, **instance}).points()
+    return check.make(statement, {**check.instance, **instance}).points()
 
 
 def the_verdict(id_, name, **instance):
@@ -176,14 +176,14 @@ def test_wrong_terms_of_the_repaired_theorem_are_noticed_by_the_algebra(module, 
     check = next(c for c in statement.checks if c.method == "algebra")
     assert algebra.run(statement, check, Settings()).verdict == "holds"
     given = sides_of(statement)
-    wrong = Sides(given.lhs, {**given.rhs, term: given.rhs[term] * factor(letters_of(statement))})
+    wrong = Sides(given.lhs, {**given.rhs, term: given.rhs[term] * factor(symbols_of(statement))})
     planted = replace(statement, sides=lambda _: wrong)
     assert algebra.run(planted, check, Settings()).verdict == "inconclusive"
 
 
 def test_a_second_mechanism_that_repeats_the_first_ones_noise_breaks_composition():
     """Lemma B.5 needs M_2's budget given M_1's output: x + n and then n reveal x, though n is Gaussian both times."""
-    run = Run(1, ((0,), (0,)), signs=(1, 0))
+    run = LinearRun(1, ((0,), (0,)), signs=(1, 0))
     seen = run.views(False)[0]
     repeated = [seen[0], [Fraction(0), *seen[0][1:]]]  # the same noise, without the record
     with pytest.raises(ValueError, match="nothing is private"):
@@ -352,7 +352,7 @@ def scaffold(rng, cohorts, runs, gradient, sigma, dimension, steps=1, eta=1.0, w
 def test_the_exact_forms_are_those_of_the_algorithm(with_variates):
     """Means and covariances of 2e5 runs, each within six standard errors."""
     cohorts, bent, runs = ((0, 1), (0, 2), (1, 2)), (Fraction(1, 2), Fraction(2), Fraction(3, 4)), 200_000
-    run = Run(3, cohorts, 2, (1, -1, 1), bent, Fraction(1, 2))
+    run = LinearRun(3, cohorts, 2, (1, -1, 1), bent, Fraction(1, 2))
     forms = np.array([[float(v) for v in form] for form in run.views(with_variates)[1]])
 
     def gradient(i, y, t, k):
@@ -376,7 +376,7 @@ def test_the_nine_pairs_of_cohorts():
         moved = np.array([float(0 in first), -float(0 in second) - float(0 in first and 0 in second)])
         found.append(moved @ np.linalg.solve(covariance, moved))
         fedavg.append(((0 in first) + (0 in second)) / 2)
-        run = Run(3, (first, second), signs=(1, -1))
+        run = LinearRun(3, (first, second), signs=(1, -1))
         assert float(squared_distance(run.views(True)[2])) == pytest.approx(found[-1])
         assert squared_distance(run.views(False)[1]) == Fraction(fedavg[-1])
     assert np.round(found, 12).tolist() == [1, 1.4, 0.6, 1.4, 1, 0.6, 0.4, 0.4, 0]
@@ -414,7 +414,7 @@ def test_a_returning_user_in_closed_form(size, overlap):
     """mu^2 = (5m - 3o)/(m^2 + m o - o^2) for cohorts of m that share o users: up to 2.5 times DP-FedAvg's 2/m."""
     first = tuple(range(size))
     second = (*range(overlap), *range(size, 2 * size - overlap))
-    run = Run(2 * size, (first, second), signs=(1, -1))
+    run = LinearRun(2 * size, (first, second), signs=(1, -1))
     expected = Fraction(5 * size - 3 * overlap, size**2 + size * overlap - overlap**2)
     assert squared_distance(run.views(True)[2]) == expected
     assert float(expected) / (2 / size) <= 2.5
@@ -423,7 +423,7 @@ def test_a_returning_user_in_closed_form(size, overlap):
 @pytest.mark.slow
 def test_a_third_party_that_sees_fedavg_is_not_accused(monkeypatch):
     """The check with DP-FedAvg's view in place of DP-SCAFFOLD's: nothing is refuted."""
-    monkeypatch.setattr(Run, "views", lambda self, scaffold, views=Run.views: views(self, False))
+    monkeypatch.setattr(LinearRun, "views", lambda self, scaffold, views=LinearRun.views: views(self, False))
     for name in ("a user that returns in another cohort, s = 1", "a user that returns in another cohort, s < 1"):
         assert the_verdict("claim4.1.third-party", name).verdict == "inconclusive"
 
@@ -489,7 +489,7 @@ def test_the_claim_about_third_parties_meets_the_algorithm(rate, sigma, claimed,
         forms, weights = [], []
         for drawn in product((0, 1), repeat=len(mine)):
             signs = tuple((1 - 2 * t) * drawn[mine.index(t)] if t in mine else 0 for t in (0, 1))
-            view = Run(3, cohorts, signs=signs).views(True)[2]
+            view = LinearRun(3, cohorts, signs=signs).views(True)[2]
             forms.append(np.array([[float(v) for v in row] for row in view]))
             weights.append(math.prod(rate if x else 1 - rate for x in drawn))
         noise = forms[-1][:, 1:]
@@ -687,7 +687,7 @@ def test_the_constant_that_is_needed_is_that_of_each_view():
     would ask for 0.480, 0.463 and 0.499."""
     for view, told in (("third-party", (0.325, 0.349, 0.417)), ("server", (0.274, 0.296, 0.375))):
         statement, check = the_check(f"theorem4.1.{view}", "no constants")
-        claim = check.made(statement, {**check.instance, "needed": [4, 16, 64]})
+        claim = check.make(statement, {**check.instance, "needed": [4, 16, 64]})
         for point, most in zip(claim.needed(), told):
             assert point.high == pytest.approx(most, abs=6e-4)
             assert 0.95 * point.high < point.low <= point.high

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.formula import sides_of, symbols_of
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022.scaffold import _displays as displays
 from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
@@ -54,7 +54,7 @@ def test_the_proofs_prove_what_is_stated_and_nothing_less(name: str) -> None:
 
 
 def test_a_faster_forgetting_of_the_lag_is_not_proved() -> None:
-    s = letters_of(lemmaC_5.C5_SHARPENED)
+    s = symbols_of(lemmaC_5.C5_SHARPENED)
     sides = sides_of(lemmaC_5.C5_SHARPENED)
     faster = {**sides.rhs, "lag before": (1 - sp.Rational(11, 20) * s["l"]) * s["lag"]}
     claim = replace(lemmaC_5.C5_SHARPENED, sides=lambda _: Sides(sides.lhs, faster))
@@ -132,8 +132,8 @@ def test_the_drift_of_users_never_leaves_the_growth_that_the_proof_allows() -> N
 )
 def test_algebra_is_connected_with_the_entered_formula(lemma: Statement, check: str, term: str) -> None:
     (found,) = (c for c in lemma.checks if c.name == check)
-    assert found.made(lemma).true
-    assert found.made(scaled(lemma, term, 0.9)).true is not True
+    assert found.make(lemma).true
+    assert found.make(scaled(lemma, term, 0.9)).true is not True
 
 
 def test_a_smaller_factor_in_lemma_c2_does_not_follow_from_smoothness() -> None:
@@ -172,6 +172,6 @@ def test_the_sharpened_forms_against_a_second_transcription() -> None:
         * (48 / 529 * 1.9 * 0.011 * 0.33 + 1.9 / (529 * 1.9**2) + 72 / 529 * 0.011 * V / (1.9 * 7)),
     }  # fmt: skip
     for statement, value in typed.items():
-        symbols = letters_of(statement)
+        symbols = symbols_of(statement)
         right = sum(sides_of(statement).rhs.values()).subs({symbols[k]: v for k, v in at.items() if k in symbols})
         assert float(right) == pytest.approx(value, rel=1e-12), statement.id

@@ -19,7 +19,7 @@ from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import Symbols, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides
 from dpfl_theory.statements.noble2022 import _private_runs
 from dpfl_theory.statements.noble2022.rates import (
@@ -43,9 +43,11 @@ def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -
 
     def build(_: Any, instance: Any) -> Experiment:
         if fault is None:
-            built: Experiment = check.made(STATEMENT[regime["method"]], instance)
+            built: Experiment = check.make(STATEMENT[regime["method"]], instance)
             return built
-        found = _private_runs.experiment(_rates.at(instance, instance["grid"][-1]), STATEMENT[regime["method"]])
+        found = _private_runs.experiment(
+            _rates.with_symbol(instance, instance["grid"][-1]), STATEMENT[regime["method"]]
+        )
         return replace(found, algorithm=fault(found.algorithm))
 
     return monte_carlo.run(STATEMENT[regime["method"]], replace(check, build=build), Settings())
@@ -71,7 +73,7 @@ def complaints(found: dict[str, Any], regime: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("regime", [r for r in _rates.REGIMES if r["letter"] == "epsilon"], ids=lambda r: r["method"])
+@pytest.mark.parametrize("regime", [r for r in _rates.REGIMES if r["symbol"] == "epsilon"], ids=lambda r: r["method"])
 def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
     """The other symbols' slopes are checks of Theorem 4.2; this test also requires the record of the fit."""
     evidence = decided(regime)
@@ -87,7 +89,9 @@ PRIVATE = [r for r in _rates.REGIMES if r["term"] == "privacy"]
 def sound_runs(at: int) -> list[Experiment]:
     """The runs of a regime, for both faults."""
     regime = PRIVATE[at]
-    return [_private_runs.experiment(_rates.at(regime, v), STATEMENT[regime["method"]]) for v in regime["grid"]]
+    return [
+        _private_runs.experiment(_rates.with_symbol(regime, v), STATEMENT[regime["method"]]) for v in regime["grid"]
+    ]
 
 
 @pytest.mark.slow
@@ -100,7 +104,7 @@ def test_the_fit_notices_noise_that_is_absent_or_not_averaged(regime: dict[str, 
         known: Any = run.algorithm
         factor = 0.0 if fault == "absent" else math.sqrt(run.values["l"] * run.values["M"])
         gradient = replace(known.gradient, noise_multiplier=factor * known.gradient.noise_multiplier)
-        faulty.append(replace(run, algorithm=replace(known, gradient=gradient), lanes=32))
+        faulty.append(replace(run, algorithm=replace(known, gradient=gradient), replicates=32))
     wrong = complaints(_rates.fitted(regime, faulty, statement), regime)
     assert {"room", "interval", "slope", "constants", "share of the excess"} & set(wrong)
     if fault == "absent":
@@ -110,7 +114,7 @@ def test_the_fit_notices_noise_that_is_absent_or_not_averaged(regime: dict[str, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", [k for k, r in enumerate(_rates.REGIMES) if r["letter"] == "T" and r["claimed"] != "0"])
+@pytest.mark.parametrize("at", [k for k, r in enumerate(_rates.REGIMES) if r["symbol"] == "T" and r["claimed"] != "0"])
 def test_a_step_of_a_wrong_power_of_t_is_noticed(at: int) -> None:
     """At the far end, where the grid has grown by four: a step four times too short loses a power of T where the start
     leads; one four times too long, which has not shrunk with T, gains one where noise or drift lead."""
@@ -122,17 +126,17 @@ def test_a_step_of_a_wrong_power_of_t_is_noticed(at: int) -> None:
 def test_noise_that_does_not_fall_with_epsilon_is_noticed() -> None:
     """The noise of the smallest epsilon and its step size at the largest, where both should have fallen by four."""
     regime = next(r for r in _rates.REGIMES if (r["method"], r["letter"]) == ("scaffold", "epsilon"))
-    near = _private_runs.experiment(_rates.at(regime, regime["grid"][0]), STATEMENT["scaffold"])
+    near = _private_runs.experiment(_rates.with_symbol(regime, regime["grid"][0]), STATEMENT["scaffold"])
     assert decided(regime, lambda _: near.algorithm).verdict == "violated"
 
 
 def test_the_fit_and_its_interval() -> None:
     """100 fits of a known slope: the interval at 1e-6 contains it each time, and its width is that of the noise."""
     rng = np.random.default_rng(4)
-    letters = [1.0, 2.0, 4.0, 8.0]
+    symbols = [1.0, 2.0, 4.0, 8.0]
     for _ in range(100):
-        samples = [rng.exponential(3.0 * x**-0.5, 400) for x in letters]
-        slope, low, high = rates.slope_of(letters, samples)
+        samples = [rng.exponential(3.0 * x**-0.5, 400) for x in symbols]
+        slope, low, high = rates.slope_of(symbols, samples)
         assert low < -0.5 < high
         assert 0.1 < high - low < 0.45
         assert low < slope < high
@@ -187,7 +191,7 @@ def test_the_hypothesis_on_delta_is_needed(method: str) -> None:
     than 0.45, and the proof's floor on the Huber loss is 0.245; the bound is below 0.2."""
     T, epsilon, rest, c = 1000, 1e-3, 1e-13, 102
     values = {"T": T, "l": 1.0, "delta": 1 - rest, "D0": 1.0}
-    s = letters_of(LITERAL[method])
+    s = symbols_of(LITERAL[method])
     at = {"c": c, "nu": 1, "varsigma": 0, "s": 1, "R": 1, "K": 1, "M": 1, "C": 1, "d": 1, "epsilon": epsilon}
     at |= values | {"G": 0, "B": 1}
     bound = float(total(LITERAL[method]).subs({s[name]: v for name, v in at.items() if name in s}))
@@ -221,25 +225,25 @@ def test_the_floor_by_simulation(users: int) -> None:
     """DP-SCAFFOLD-warm with one of the users at a time, line by line: for steps from far too short to far too long,
     the last iterate, the mean and a weighted mean of x^1, ..., x^T lie above the floor. 20 000 runs; the false alarm is
     below 1e-8 (six standard errors; F is truncated at 10, which only lowers it)."""
-    T, lanes = 5, 20_000
+    T, replicates = 5, 20_000
     tau = 3 * T / (1 - 1 / users if users > 1 else 1.0) * 10.0
     floor = (0.5 - 3 * T / ((1 - 1 / users if users > 1 else 1.0) * tau * math.sqrt(2 * math.pi))) / 2
     assert floor > 0.2
     rng = np.random.default_rng(11)
     for eta in (1e-6, 1e-3, 0.03, 0.3, 2.0):
-        x, lane = np.ones(lanes), np.arange(lanes)
-        own = 1.0 + tau * rng.standard_normal((users, lanes))
+        x, replicate = np.ones(replicates), np.arange(replicates)
+        own = 1.0 + tau * rng.standard_normal((users, replicates))
         path = []
         for _ in range(T):
-            i = rng.integers(users, size=lanes)
-            noisy = np.clip(x, -1, 1) + tau * rng.standard_normal(lanes)
-            x = x - eta * (noisy - own[i, lane] + own.mean(axis=0))
-            own[i, lane] = noisy
+            i = rng.integers(users, size=replicates)
+            noisy = np.clip(x, -1, 1) + tau * rng.standard_normal(replicates)
+            x = x - eta * (noisy - own[i, replicate] + own.mean(axis=0))
+            own[i, replicate] = noisy
             path.append(x)
         for weights in (np.eye(T)[-1], np.full(T, 1 / T), np.arange(1, T + 1) / 15):
             mean = abs(np.tensordot(weights, np.array(path), axes=1))
             excess = np.minimum(np.where(mean <= 1, mean**2 / 2, mean - 0.5), 10.0)
-            assert excess.mean() - 6 * excess.std() / math.sqrt(lanes) > floor
+            assert excess.mean() - 6 * excess.std() / math.sqrt(replicates) > floor
 
 
 def test_the_constants_are_derived() -> None:

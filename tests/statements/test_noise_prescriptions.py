@@ -17,7 +17,7 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements import repaired_noise as repair
 from dpfl_theory.statements.das2022 import theorem3
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.statements.hou2023 import lemma1
 from dpfl_theory.statements.model import Check, Sides
 from dpfl_theory.statements.shulgin2025 import noise as alpha_norm_ec
@@ -106,8 +106,8 @@ def test_the_counterexample_of_37_rounds(id_, at, multiplier):
         "hou2023.lemma1": lambda: 4 * 3**2 * 37 * log / epsilon**2,
         "shulgin2025.noise": lambda: 4 * 37 * log / epsilon**2,
     }[id_]()
-    letters = {**at, "delta": mpmath.mpf(10) ** -5}
-    assert float(noise.evaluate(statement, noise.noise_of(statement), letters)) == pytest.approx(float(variance))
+    symbols = {**at, "delta": mpmath.mpf(10) ** -5}
+    assert float(noise.evaluate(statement, noise.noise_of(statement), symbols)) == pytest.approx(float(variance))
     sigma = mpmath.sqrt(variance)
     z = {
         "n sigma / C": 60 * sigma / 3,
@@ -183,7 +183,7 @@ def test_the_random_number_of_rounds_breaks_a_constant_that_is_enough_for_one_ro
 def test_the_escape_with_one_expected_round_by_the_whole_mixture(u, v):
     """The full mixture, of which the escape uses a single term, exceeds delta as well, and epsilon <= min(u, 1)."""
     statement, check = the_check("hou2023.lemma1", "no constants, one round")
-    at = check.made(statement).escape(u, v)
+    at = check.make(statement).escape(u, v)
     T, p, epsilon, delta = (at.at[k] for k in ("T", "p", "epsilon", "delta"))
     assert p * T == 1
     assert epsilon == min(u, 1)
@@ -198,7 +198,7 @@ def test_needed_constants():
         ("das2022.theorem3", "no constants, when all"),
     ):
         found, check = the_check(statement, name)
-        points = check.made(found).needed()
+        points = check.make(found).needed()
         zero_out = [p for p in points if p.at["relation"] == "zero-out"]
         for p in zero_out:
             epsilon, delta = p.at["epsilon"], p.at["delta"]
@@ -216,12 +216,12 @@ def test_needed_constants():
     setting = points[0]
     assert (float(setting.at["epsilon"]), float(setting.at["delta"])) == (5.0, 1e-6)
     assert float(setting.low) == pytest.approx(1.738, abs=5e-4)  # Appendix F: epsilon = 5, delta = 1e-6
-    assert "1.738" in theorem3.THEOREM3.erratum.true
+    assert "1.738" in theorem3.THEOREM3.erratum.corrected
 
 
 def test_the_constant_needed_for_one_expected_round_grows_as_delta_falls():
     statement, check = the_check("hou2023.lemma1", "no constants, one round")
-    points = check.made(statement, {**check.instance, "needed": ["1e-3", "1e-7", "1e-12"], "T": 6}).needed()
+    points = check.make(statement, {**check.instance, "needed": ["1e-3", "1e-7", "1e-12"], "T": 6}).needed()
     for p in points:
         log = -LN(p.at["delta"])
         chance = mpmath.mpf(1) / 6
@@ -283,7 +283,7 @@ MODULES = [
 def changed(statement, name, change):
     """The statement with another prescription, also in its right side if that is the prescription."""
     old = prescription_of(statement)[name]
-    new = change(letters_of(statement), old)
+    new = change(symbols_of(statement), old)
     planted = replace(statement, prescription=lambda _: {name: new})
     if statement.sides is None:
         return planted
@@ -354,7 +354,7 @@ def test_a_repaired_constant_that_is_too_small_is_found(module, which, monkeypat
 
 def test_beyond_the_repaired_range_the_constant_four_fails():
     check = next(c for c in theorem3.REPAIRED.checks if c.name.startswith("0 <"))
-    claim = check.made(theorem3.REPAIRED, {**check.instance, "delta": ["1e-1000"], "share": ["2.4"]})
+    claim = check.make(theorem3.REPAIRED, {**check.instance, "delta": ["1e-1000"], "share": ["2.4"]})
     (point,) = claim.points()
     assert point.low > point.claimed  # 4 is enough up to 8 (1 - sqrt(1/2)) = 2.343 times ln(1/delta)
     outside = Check("privacy", "outside", lambda *_: claim)
@@ -390,10 +390,10 @@ def test_hypotheses_name_what_fails():
         ("zhang2021.theorem3.2.repaired", {"P": 8, "N": 80, "T": 922, "epsilon": 5}, {"epsilon": 5.8}, "exceeds min"),
         ("zhang2021.theorem3.2.repaired", {"P": 8, "N": 80, "T": 922, "epsilon": 5}, {"P": 5}, "exceeds min"),
     ):
-        letters = {"delta": 1e-5, **good}
+        symbols = {"delta": 1e-5, **good}
         tests = [a.test for a in get(id_).assumptions]
-        assert [t(None, letters) for t in tests] == [None] * len(tests)
-        said = [t(None, {**letters, **bad}) for t in tests]
+        assert [t(None, symbols) for t in tests] == [None] * len(tests)
+        said = [t(None, {**symbols, **bad}) for t in tests]
         assert any(s is not None and told in s for s in said), said
 
 

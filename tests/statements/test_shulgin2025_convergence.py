@@ -13,7 +13,7 @@ from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.statements.model import Sides
 
 VALUES = {
@@ -45,7 +45,7 @@ def test_formulas_against_a_second_transcription() -> None:
     assert linearise(get("shulgin2025.theorem1"), v)[1].total()[0] == pytest.approx(theorem2(v, noise=False), rel=1e-12)
     assert linearise(get("shulgin2025.theorem2"), v)[1].total()[0] == pytest.approx(theorem2(v), rel=1e-12)
     corollary = get("shulgin2025.corollary2")
-    symbols = letters_of(corollary)
+    symbols = symbols_of(corollary)
     numbers = {symbols[k]: x for k, x in v.items() if k in symbols}
     found = {k: float(e.subs(numbers)) for k, e in prescription_of(corollary).items()}
     chosen = {
@@ -190,7 +190,7 @@ def test_the_runs_see_a_term_that_is_missing(id_: str, term: str) -> None:
 def test_the_runs_are_algorithm_1(name: str) -> None:
     """A noise-free run of the engine against the plain one above, on the same clients (quadratics), and its R."""
     (check,) = (c for c in get("shulgin2025.theorem1").checks if c.name == name)
-    e = check.made(get("shulgin2025.theorem1"))
+    e = check.make(get("shulgin2025.theorem1"))
     v, problem = e.values, e.problem
     gradients = np.array([problem.client_gradient(i, e.start) for i in range(problem.n)])
     memories = check.instance["share"] * gradients
@@ -210,7 +210,7 @@ def test_the_runs_are_algorithm_1(name: str) -> None:
 
 def test_constants_below_the_problems_are_refused() -> None:
     (check, *_) = (c for c in get("shulgin2025.theorem1").checks if c.method == "monte-carlo")
-    e = check.made(get("shulgin2025.theorem1"))
+    e = check.make(get("shulgin2025.theorem1"))
     (smooth, *_) = get("shulgin2025.theorem1").assumptions
     assert smooth.test(e.problem, e.values) is None
     for name in ("L", "L_max"):

@@ -43,14 +43,14 @@ def run(id_: str, name: str, method: Any = exact, planted: Callable[[Statement],
 
 
 def plain(clients: Any, text: Any, rounds: int, noise: Any = None) -> np.ndarray:
-    """|f'(x^k)| of Algorithm 1 on the line, (lanes, rounds); noise (lanes, rounds) on the mean message."""
+    """|f'(x^k)| of Algorithm 1 on the line, (replicates, rounds); noise (replicates, rounds) on the mean message."""
     q, c = (np.array([float(Fraction(t)) for t in row]) for row in clients)
     x0, a, b, step = (float(Fraction(t)) for t in text[:4])
     alpha, beta = a * a, b * b
     gamma = step * beta / ((alpha + 1) * q.max())
     off = np.array([float(Fraction(text[4][i % len(text[4])])) for i in range(len(q))])
-    lanes = 1 if noise is None else len(noise)
-    x, v = np.full(lanes, x0), np.repeat((q * (x0 - c) - off)[None], lanes, axis=0)
+    replicates = 1 if noise is None else len(noise)
+    x, v = np.full(replicates, x0), np.repeat((q * (x0 - c) - off)[None], replicates, axis=0)
     server, found = v.mean(axis=1), []
     for k in range(rounds):
         g = q * (x[:, None] - c)
@@ -72,8 +72,8 @@ def test_rational_runs_are_algorithm_1() -> None:
 
 
 def test_the_limits_with_noise_enclose_a_simulation() -> None:
-    """min_k E|f'(x^k)| of 20000 lanes, whose standard error is at most that of the spread of the last slope; and for
-    more noise, which changes signs, the limits are wide but still right."""
+    """min_k E|f'(x^k)| of 20000 replicates, whose standard error is at most that of the spread of the last slope; and
+    for more noise, which changes signs, the limits are wide but still right."""
     rng = np.random.default_rng(5)
     instance = theorem1.LONG
     for sigma in (Fraction(1, 20), Fraction(1, 2)):
@@ -81,7 +81,7 @@ def test_the_limits_with_noise_enclose_a_simulation() -> None:
         for clients in instance["clients"]:
             for text in instance["runs"]:
                 found, n, K = next(runs), len(clients[0]), 9
-                moments = [lemma3.second_moment(k, n, 1, sigma, found.letters["beta"]) for k in range(K + 1)]
+                moments = [lemma3.second_moment(k, n, 1, sigma, found.symbols["beta"]) for k in range(K + 1)]
                 low, high = line.least_with_noise(found, K, moments)
                 noise = float(sigma) / n**0.5 * rng.normal(size=(20_000, K + 1))
                 slopes = plain(clients, text, K + 1, noise)
@@ -127,9 +127,9 @@ def test_noise_plays_a_part_in_the_whole_runs() -> None:
     sigma = Fraction(check.instance["sigma"])
     rows = []
     for found in line.runs_on_the_line(check.instance):
-        n, beta, K = int(found.letters["n"]), found.letters["beta"], len(found.rounds) - 1
+        n, beta, K = int(found.symbols["n"]), found.symbols["beta"], len(found.rounds) - 1
         moments = [lemma3.second_moment(k, n, 1, sigma, beta) for k in range(K + 1)]
-        terms = terms_at(statement, "rhs", {**found.letters, "K": K, "d": 1, "sigma": sigma})
+        terms = terms_at(statement, "rhs", {**found.symbols, "K": K, "d": 1, "sigma": sigma})
         bound = sum(terms.values())
         share = terms["privacy noise"] / bound
         _, high = line.least_with_noise(found, K, moments)
@@ -164,18 +164,18 @@ def test_noise_terms_need_clean_memories(id_: str, name: str, monkeypatch: pytes
 
 
 def test_the_second_moment_is_that_of_simulated_messages() -> None:
-    """n = 3, d = 2, K = 4, messages that depend on each other: 40000 lanes, six standard errors."""
+    """n = 3, d = 2, K = 4, messages that depend on each other: 40000 replicates, six standard errors."""
     rng = np.random.default_rng(8)
-    n, d, K, sigma, beta, lanes = 3, 2, 4, 0.7, 0.3, 40_000
-    server, memories = np.zeros((lanes, d)), np.zeros((lanes, n, d))
+    n, d, K, sigma, beta, replicates = 3, 2, 4, 0.7, 0.3, 40_000
+    server, memories = np.zeros((replicates, d)), np.zeros((replicates, n, d))
     for _ in range(K + 1):
-        messages = rng.normal(size=(lanes, 1, d)) + server[:, None] + rng.normal(size=(lanes, n, d))
-        noise = sigma * rng.normal(size=(lanes, n, d))
+        messages = rng.normal(size=(replicates, 1, d)) + server[:, None] + rng.normal(size=(replicates, n, d))
+        noise = sigma * rng.normal(size=(replicates, n, d))
         server = server + beta * (messages + noise).mean(axis=1)
         memories = memories + beta * messages
     squares = ((server - memories.mean(axis=1)) ** 2).sum(axis=1)
     found = float(lemma3.second_moment(K, n, d, Fraction(7, 10), Fraction(3, 10), message=Fraction(5)))
-    assert squares.mean() == pytest.approx(found, abs=6 * squares.std() / lanes**0.5)
+    assert squares.mean() == pytest.approx(found, abs=6 * squares.std() / replicates**0.5)
 
 
 ENTERED = {
@@ -239,7 +239,7 @@ def test_algebra_is_about_the_restored_form_that_it_is_compared_with(
 
 @pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
-    ("id_", "letter", "name"),
+    ("id_", "symbol", "name"),
     [
         ("eq12.any-D", "gamma", "D is arbitrary"),
         ("eq12.any-D", "R", "D is arbitrary"),
@@ -250,12 +250,12 @@ def test_algebra_is_about_the_restored_form_that_it_is_compared_with(
         ("corollary2", "gamma", "Theorem 2 with the prescription"),
     ],
 )
-def test_algebra_is_about_the_prescription(id_: str, letter: str, name: str) -> None:
+def test_algebra_is_about_the_prescription(id_: str, symbol: str, name: str) -> None:
     """A third of one prescribed symbol: the true verdict is not found again."""
 
     def planted(statement: Statement) -> Statement:
         chosen = prescription_of(statement)
-        return replace(statement, prescription=lambda s: {**chosen, letter: chosen[letter] / 3})
+        return replace(statement, prescription=lambda s: {**chosen, symbol: chosen[symbol] / 3})
 
     assert run(id_, name, algebra).verdict == ("violated" if id_ == "eq12.any-D" else "holds")
     assert run(id_, name, algebra, planted).verdict == ("inconclusive" if id_ == "eq12.any-D" else "violated")
@@ -264,8 +264,8 @@ def test_algebra_is_about_the_prescription(id_: str, letter: str, name: str) -> 
 @pytest.mark.parametrize(("roots", "residual"), [(("1/4", "1"), "3/16"), (("0", "1/2"), "1"), (("2", "2"), "1")])
 def test_what_an_update_leaves_is_attained(roots: tuple[str, str], residual: str) -> None:
     """A is the result of a residual of sqrt(alpha beta) - alpha, or of R itself."""
-    from dpfl_theory.statements.shulgin2025._line import left_over, residual_after_update
+    from dpfl_theory.statements.shulgin2025._line import largest_residual, residual_after_update
 
     alpha, beta = (Fraction(t) ** 2 for t in roots)
-    most = left_over(Fraction(1), alpha, beta)
+    most = largest_residual(Fraction(1), alpha, beta)
     assert residual_after_update(Fraction(residual), alpha, beta) == most < 1

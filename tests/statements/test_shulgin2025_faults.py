@@ -197,7 +197,7 @@ def test_runs_that_an_algorithm_which_stands_still_breaks(id_: str, name: str) -
     """With the symbols of the true run, and steps of nearly no length."""
     statement = get(f"shulgin2025.{id_}")
     (check,) = (c for c in statement.checks if (c.method, c.name) == ("monte-carlo", name))
-    e = check.made(statement)
+    e = check.make(statement)
     still = replace(e, algorithm=replace(e.algorithm, step=1e-9 * e.values["gamma"]))
     assert monte_carlo.run(statement, check, SETTINGS).verdict == "holds"
     evidence = monte_carlo.run(statement, replace(check, build=lambda s, i: still), SETTINGS)

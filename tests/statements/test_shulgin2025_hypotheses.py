@@ -14,7 +14,7 @@ from dpfl_theory.statements import all_statements, get
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.shulgin2025._experiments import measured
-from dpfl_theory.statements.shulgin2025._letters import tracked_radius
+from dpfl_theory.statements.shulgin2025._symbols import tracked_radius
 
 SETTINGS = Settings(alpha=1e-9, device="cpu")
 CLIP21 = {"clip21.descent", "clip21.residual", "clip21.inactive"}
@@ -23,7 +23,7 @@ CLIP21 = {"clip21.descent", "clip21.residual", "clip21.inactive"}
 def first_run(id_: str) -> tuple[Statement, Any, Experiment]:
     statement = get(f"shulgin2025.{id_}")
     (check, *_) = (c for c in statement.checks if c.method == "monte-carlo")
-    return statement, check, check.made(statement)
+    return statement, check, check.make(statement)
 
 
 def verdict(statement: Statement, check: Any, experiment: Experiment) -> Any:
@@ -130,13 +130,13 @@ def test_other_numbers_of_clients_or_coordinates(id_: str) -> None:
         assert f"{name} = " in told.reason
 
 
-@pytest.mark.parametrize(("field", "letter"), [("sigma", "sigma"), ("beta", "beta"), ("step", "gamma")])
-def test_corollary_2_needs_its_prescription(field: str, letter: str) -> None:
+@pytest.mark.parametrize(("field", "symbol"), [("sigma", "sigma"), ("beta", "beta"), ("step", "gamma")])
+def test_corollary_2_needs_its_prescription(field: str, symbol: str) -> None:
     statement, check, e = first_run("corollary2")
-    planted = another_algorithm(e, **{field: 0.8 * e.values[letter]})
+    planted = another_algorithm(e, **{field: 0.8 * e.values[symbol]})
     found = verdict(statement, check, planted)
     assert found.verdict == "not-applicable"
-    assert letter in found.reason
+    assert symbol in found.reason
 
 
 def test_corollary_1_needs_its_constant() -> None:
@@ -172,7 +172,7 @@ def test_every_run_says_how_far_off_its_memories_are() -> None:
         for check in statement.checks:
             if check.method != "monte-carlo" or "stated" in check.instance:
                 continue
-            e = check.made(statement)
+            e = check.make(statement)
             own = e.algorithm.describe()
             assert e.values["residual_0"] >= 0, check.name
             assert e.values["gamma"] == own["step"]

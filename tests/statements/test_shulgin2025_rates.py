@@ -40,7 +40,7 @@ def decided(id_: str, regime: dict[str, Any], fault: Callable[[Any], Any] | None
         if fault is None:
             built: Experiment = check.build(statement, instance)
             return built
-        found = _rates.build_one(statement, _rates.at(instance, instance["grid"][-1]))
+        found = _rates.build_one(statement, _rates.with_symbol(instance, instance["grid"][-1]))
         return replace(found, algorithm=fault(found.algorithm))
 
     return monte_carlo.run(statement, replace(check, build=build), Settings(device="cpu"))
@@ -73,16 +73,16 @@ def test_runs_fall_no_slower_than_claimed(id_: str, regime: dict[str, Any]) -> N
 
 
 def faulty(regime: dict[str, Any], fault: Callable[[Any, Experiment], Any]) -> dict[str, Any]:
-    found = [_rates.build_one(COROLLARY2, _rates.at(regime, v)) for v in regime["grid"]]
+    found = [_rates.build_one(COROLLARY2, _rates.with_symbol(regime, v)) for v in regime["grid"]]
     wrong = [replace(run, algorithm=fault(run.algorithm, run)) for run in found]
     return _rates.fitted(regime, wrong, COROLLARY2)
 
 
 @pytest.mark.exhaustive(keep=1)
-@pytest.mark.parametrize("regime", PRIVATE[:3], ids=[r["letter"] for r in PRIVATE[:3]])
+@pytest.mark.parametrize("regime", PRIVATE[:3], ids=[r["symbol"] for r in PRIVATE[:3]])
 def test_the_fit_notices_noise_of_a_wrong_power(regime: dict[str, Any]) -> None:
     """Noise that does not fall with epsilon, is never averaged over the clients, or does not get shorter with d."""
-    last = _rates.build_one(COROLLARY2, _rates.at(regime, regime["grid"][0])).values
+    last = _rates.build_one(COROLLARY2, _rates.with_symbol(regime, regime["grid"][0])).values
     faults: dict[str, Callable[[Any, Experiment], Any]] = {
         "epsilon": lambda a, run: replace(a, sigma=last["sigma"]),
         "n": lambda a, run: replace(a, sigma=a.sigma * math.sqrt(run.values["n"])),
@@ -95,7 +95,7 @@ def test_the_fit_notices_noise_that_is_absent() -> None:
     assert faulty(PRIVATE[1], lambda a, run: replace(a, sigma=0.0))["share_of_the_excess"] < 0.1
 
 
-@pytest.mark.parametrize("regime", PRIVATE, ids=[r["letter"] for r in PRIVATE])
+@pytest.mark.parametrize("regime", PRIVATE, ids=[r["symbol"] for r in PRIVATE])
 def test_standing_still_fails_at_the_far_end(regime: dict[str, Any]) -> None:
     assert decided("corollary2", regime, lambda a: replace(a, step=1e-300)).verdict == "violated"
 
@@ -107,7 +107,7 @@ def test_memories_that_never_move_lose_the_rate() -> None:
 
 
 def test_the_order_is_attained_on_slopes_that_last() -> None:
-    """min_k E||grad f(x^k)|| is t in every lane, with noise: each exponent is exactly the claimed one."""
+    """min_k E||grad f(x^k)|| is t in every replicate, with noise: each exponent is exactly the claimed one."""
     for name, instance in FLAT.items():
         e = experiments.flat(COROLLARY2, instance)
         v = e.values

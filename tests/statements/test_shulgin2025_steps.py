@@ -84,8 +84,8 @@ def test_the_repaired_lemma_2_and_the_sharpened_theorem_1_survive_a_search() -> 
             gained = gap[0] / (v["gamma"] * (K + 1)) + found["L"] * v["gamma"] / 2
             most = math.hypot(left, gained)
             if trial < 5:
-                letters = {**v, "gap": float(gap[0]), "K": K, "L": found["L"]}
-                assert linearise(theorem, letters)[1].total()[0] == pytest.approx(most, rel=1e-12)
+                symbols = {**v, "gap": float(gap[0]), "K": K, "L": found["L"]}
+                assert linearise(theorem, symbols)[1].total()[0] == pytest.approx(most, rel=1e-12)
             tightest = max(tightest, float(lengths[: K + 1].min()) / most)
     assert beyond >= 20
     assert attained >= 20

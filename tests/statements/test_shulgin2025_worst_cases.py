@@ -13,11 +13,11 @@ import pytest
 from dpfl_theory.checks import worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.formula import sides_of, symbols_of
 from dpfl_theory.statements.model import Sides
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._line import most_left_over
+from dpfl_theory.statements.shulgin2025._line import largest_residual_symbolic
 
 SETTINGS = Settings(device="cpu")
 
@@ -84,7 +84,7 @@ def test_the_sharpened_bound_needs_its_leg() -> None:
     assert solved("theorem1.sharpened", many.by_angles, found).proved
     with_half = get("shulgin2025.theorem1.sharpened")
     made = sides_of(with_half)
-    A = most_left_over(letters_of(with_half))
+    A = largest_residual_symbolic(symbols_of(with_half))
     halved = Sides(made.lhs, {k: v.subs(A, A / 2) for k, v in made.rhs.items()})
     planted = replace(with_half, sides=lambda s: halved)
     assert worst_case.solve(worst_case.inequality(planted, many.by_angles(planted, found))).refuted is not None

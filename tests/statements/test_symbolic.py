@@ -10,15 +10,15 @@ import pytest
 import sympy as sp
 
 from dpfl_theory.statements import all_statements, get, symbolic
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import symbols_of
 from dpfl_theory.statements.model import DOMAINS, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import as_fractions, enclosure, equal, sides_at
 
 
-def letter(domain: str, name: str = "a") -> Any:
+def symbol(domain: str, name: str = "a") -> Any:
     """A symbol of a statement, as in its formulas."""
     symbols = (Symbol(name, "a symbol", (0, 0), domain),)
-    return letters_of(Statement("test.letters", "fact", "", Source("test", ""), "", symbols))[name]
+    return symbols_of(Statement("test.letters", "fact", "", Source("test", ""), "", symbols))[name]
 
 
 def within(domain: str, value: Fraction) -> bool:
@@ -47,8 +47,8 @@ FALSE = [
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("planted", FALSE)
 def test_a_false_identity_is_refuted_at_a_point_of_the_domain(domain: str, planted: Any) -> None:
-    letters = letter(domain), letter(domain, "b")
-    found = equal(*planted(*letters), "planted")
+    symbols = symbol(domain), symbol(domain, "b")
+    found = equal(*planted(*symbols), "planted")
     assert found.true is False
     assert all(within(domain, value) for value in point(found.reason).values()), found.reason
 
@@ -64,25 +64,25 @@ ONLY_THERE: dict[str, Any] = {  # true on the domain, false outside it, and beyo
 @pytest.mark.parametrize("domain", ONLY_THERE)
 def test_a_point_outside_the_domain_is_no_counterexample(domain: str) -> None:
     """Not refuted where it is true, and refuted by the same code for a real symbol."""
-    assert equal(*ONLY_THERE[domain](letter(domain)), "planted").true is not False
-    assert equal(*ONLY_THERE[domain](letter("real")), "planted").true is False
+    assert equal(*ONLY_THERE[domain](symbol(domain)), "planted").true is not False
+    assert equal(*ONLY_THERE[domain](symbol("real")), "planted").true is False
 
 
 def test_a_difference_on_negative_numbers_alone_is_found_for_real_letters() -> None:
-    found = equal(sp.Abs(letter("real")), letter("real"), "planted")
+    found = equal(sp.Abs(symbol("real")), symbol("real"), "planted")
     assert found.true is False
     assert point(found.reason)["a"] < 0
 
 
 def test_every_domain_has_points_and_no_point_leaves_it() -> None:
-    letters = {domain: letter(domain, f"a_{domain}") for domain in DOMAINS}
-    points = list(symbolic._points(list(letters.values())))
+    symbols = {domain: symbol(domain, f"a_{domain}") for domain in DOMAINS}
+    points = list(symbolic._points(list(symbols.values())))
     assert len(points) == symbolic.POINTS
-    for domain, symbol in letters.items():
+    for domain, symbol in symbols.items():
         values = {Fraction(str(p[symbol])) for p in points}
         assert len(values) >= 3, domain
         assert all(within(domain, value) for value in values), domain
-    assert any(p[letters["real"]] < 0 for p in points)
+    assert any(p[symbols["real"]] < 0 for p in points)
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def test_the_catalogues_counterexamples_lie_in_the_letters_domains() -> None:
         )
         for check in statement.checks:
             if (check.method, check.expected) == ("algebra", "violated"):
-                reason = check.made(statement).reason
+                reason = check.make(statement).reason
                 found = point(reason) if "the sides differ" in reason else {}
                 assert all(within(domains.get(name, "real"), value) for name, value in found.items()), reason
                 seen += [domains[name] for name in found if name in domains]
@@ -103,7 +103,7 @@ def test_the_catalogues_counterexamples_lie_in_the_letters_domains() -> None:
 
 def test_complex_and_infinite_values_refute_nothing() -> None:
     """log(-a) = log(a) is false where it is complex only, and 1/(a - a) nowhere defined."""
-    a = letter("positive")
+    a = symbol("positive")
     assert equal(sp.log(-a), sp.log(a), "planted").true is None
     assert equal(sp.sqrt(-a), sp.sqrt(a), "planted").true is None
     found = equal(sp.log(1 - a), sp.log(1 - a) + sp.Rational(1, 10**6), "planted")
@@ -116,12 +116,12 @@ def test_what_differs_is_told_before_it_is_simplified(monkeypatch: pytest.Monkey
         raise TimeoutError("this would take forever")
 
     monkeypatch.setattr(sp, "simplify", endless)
-    a, b = letter("positive"), letter("positive", "b")
+    a, b = symbol("positive"), symbol("positive", "b")
     assert equal(sp.exp(sp.log(a / b) ** 2 / b), a / b, "planted").true is False
 
 
 def test_floats_are_compared_to_as_many_digits_as_they_have() -> None:
-    a = letter("positive")
+    a = symbol("positive")
     assert equal(0.1 * a, a / 10, "rounded").true is not False
     assert equal(0.1001 * a, a / 10, "planted").true is False
 

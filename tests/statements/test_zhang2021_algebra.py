@@ -13,7 +13,7 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.zhang2021 import claim2_2a, theorem3_1_sharpened
-from dpfl_theory.statements.zhang2021._letters import StepLimits
+from dpfl_theory.statements.zhang2021._symbols import StepLimits
 
 
 def test_the_bookkeeping_notices_a_lost_factor() -> None:

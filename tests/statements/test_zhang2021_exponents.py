@@ -26,7 +26,7 @@ def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -
 
     def build(statement: Statement, instance: Any) -> Experiment:
         if fault is None:
-            built: Experiment = check.made(statement, instance)
+            built: Experiment = check.make(statement, instance)
             return built
         (found,) = _rate.runs_of({**instance, "grid": instance["grid"][-1:]}, STATEMENT)
         return replace(found, algorithm=fault(found.algorithm))
@@ -35,14 +35,14 @@ def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -
 
 
 def fitted(regime: dict[str, Any], fault: Callable[[Any, Experiment, Experiment], Any]) -> dict[str, Any]:
-    """The fit of faulty runs, of fewer lanes; fault(algorithm, run, first run of the grid)."""
+    """The fit of faulty runs, of fewer replicates; fault(algorithm, run, first run of the grid)."""
     found = _rate.runs_of(regime, STATEMENT)
-    wrong = [replace(run, algorithm=fault(run.algorithm, run, found[0]), lanes=40) for run in found]
+    wrong = [replace(run, algorithm=fault(run.algorithm, run, found[0]), replicates=40) for run in found]
     return _rate.fitted(regime, wrong, STATEMENT)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("regime", _rate.REGIMES[:1], ids=lambda r: r["letter"])
+@pytest.mark.parametrize("regime", _rate.REGIMES[:1], ids=lambda r: r["symbol"])
 def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
     """Both terms of the bound are attained up to one constant, so that the interval contains the claimed exponent; the
     step's length relative to 1/L, which changes with the symbol, moves it by at most 0.02."""
@@ -70,12 +70,12 @@ FAULTS: dict[str, Callable[[Any, Experiment, Experiment], Any]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("letter", FAULTS)
-def test_the_fit_notices_noise_of_a_wrong_power(letter: str) -> None:
+@pytest.mark.parametrize("symbol", FAULTS)
+def test_the_fit_notices_noise_of_a_wrong_power(symbol: str) -> None:
     """Noise that does not fall with epsilon, falls only with sqrt(N), or grows with d: intervals from 0.36 in place of
     -1, from -0.24 in place of -1, and from 0.97 in place of 1/2."""
-    (regime,) = (r for r in _rate.REGIMES if r["letter"] == letter)
-    assert fitted(regime, FAULTS[letter])["refuted"] is True
+    (regime,) = (r for r in _rate.REGIMES if r["letter"] == symbol)
+    assert fitted(regime, FAULTS[symbol])["refuted"] is True
 
 
 def test_the_fit_notices_noise_that_is_absent() -> None:

@@ -103,7 +103,7 @@ def test_a_wrong_algorithm_is_noticed(id_: str, name: str, fault: str) -> None:
     """Thirty clients send five times the noise if it is not averaged."""
     statement = get(id_)
     check = check_of(statement, name)
-    experiment = check.made(statement)
+    experiment = check.make(statement)
     algorithm: Any = experiment.algorithm
     change = {"global_step": 1e-12} if fault == "never moves" else {"sigma": 5 * algorithm.sigma}
     faulty = replace(experiment, algorithm=replace(algorithm, **change))
@@ -152,13 +152,13 @@ CLIPPED_STEPS = ("zhang2021.eq13", "zhang2021.eq16")
 def test_an_equality_by_simulation_notices_a_round_that_hardly_moves_or_overshoots(name: str, field: str) -> None:
     statement = get(name)
     checks = [c for c in statement.checks if c.method == "monte-carlo"]
-    concerned = [c for c in checks if getattr(c.made(statement).algorithm, field) is not None]
+    concerned = [c for c in checks if getattr(c.make(statement).algorithm, field) is not None]
     assert len(concerned) == 2
     for check in concerned:
         for factor in (1e-3, 1.5):
 
             def faulty(of: Statement, instance: Any, check: Check = check, factor: float = factor) -> Any:
-                found = check.made(of, instance)
+                found = check.make(of, instance)
                 wrong = replace(found.algorithm, **{field: factor * getattr(found.algorithm, field)})
                 return replace(found, algorithm=wrong)
 
@@ -196,20 +196,20 @@ def instances_of(statement: Statement, check: Check) -> list[tuple[Mapping[str, 
     if check.method == "privacy":
         names = ("N", "P", "T", "epsilon")
         return [(dict(zip(names, p), c=1, delta=1e-5), None) for p in check.instance["N, P, T, epsilon"]]
-    built = check.made(statement)
+    built = check.make(statement)
     if isinstance(built, Experiment):
         return [(built.values, built.problem)]
-    return [(values.letters, None) for values in built]
+    return [(values.symbols, None) for values in built]
 
 
 @pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize(("statement", "check"), OUTSIDE, ids=[f"{s.id} {c.name}" for s, c in OUTSIDE])
 def test_a_hypothesis_that_is_relaxed_by_a_twentieth_turns_a_verdict(statement: Statement, check: Check) -> None:
     """The instance just outside is within the relaxed hypotheses, and so would be decided."""
-    ((letter, factor),) = (found for words, found in RELAXED.items() if words in check.name)
+    ((symbol, factor),) = (found for words, found in RELAXED.items() if words in check.name)
     for values, problem in instances_of(statement, check):
         assert unmet(statement, values, problem) is not None
-        assert unmet(statement, {**values, letter: float(values[letter]) * factor}, problem) is None
+        assert unmet(statement, {**values, symbol: float(values[symbol]) * factor}, problem) is None
 
 
 def test_the_middle_line_measures_the_middle_line() -> None:
@@ -219,7 +219,7 @@ def test_the_middle_line_measures_the_middle_line() -> None:
     check = check_of(statement, "the middle line, local steps in two dimensions, clients far apart")
     planted = wrong(statement, **less(10, "noise", "gradient"))
     assert monte_carlo.run(planted, check, CPU).verdict == "violated"
-    first = replace(check, build=lambda *_: replace(check.made(statement), instead={}))
+    first = replace(check, build=lambda *_: replace(check.make(statement), instead={}))
     evidence = monte_carlo.run(planted, first, CPU)
     assert evidence.verdict == "holds"
     assert evidence.ratio is not None

@@ -24,8 +24,8 @@ from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _runs, eq15, eq19
 from dpfl_theory.statements.zhang2021._instances import CLIPPED, PLAIN
-from dpfl_theory.statements.zhang2021._letters import StepLimits, repaired_limits, sharpened_limits
 from dpfl_theory.statements.zhang2021._round import ScalarRound, rounds
+from dpfl_theory.statements.zhang2021._symbols import StepLimits, repaired_limits, sharpened_limits
 from dpfl_theory.statements.zhang2021._worst_cases import at_limit, one_round
 
 F = Fraction
@@ -81,8 +81,8 @@ def test_a_round_is_what_enumeration_says(name: str, sampling: str) -> None:
         "sampling": sampling,
     }
     found, values = plain(instance), ScalarRound(instance).values()
-    for letter, value in found.items():
-        assert float(values[letter]) == pytest.approx(value, rel=1e-9, abs=1e-15), letter
+    for symbol, value in found.items():
+        assert float(values[symbol]) == pytest.approx(value, rel=1e-9, abs=1e-15), symbol
 
 
 @pytest.mark.parametrize("sampling", ["without", "anew", "shared"])
@@ -98,11 +98,11 @@ def test_equation_19_fails_from_32_local_steps_on() -> None:
         left = (Q - 1) * Q * (2 * Q - 1) / 6  # of eta^4 sigma_l^2, as eta -> 0
         assert (left <= 10 * Q**2) == holds
     rng = np.random.default_rng(3)
-    Q, eta, lanes = 64, 1e-5, 20_000
-    x, total = np.zeros(lanes), np.zeros(lanes)
+    Q, eta, replicates = 64, 1e-5, 20_000
+    x, total = np.zeros(replicates), np.zeros(replicates)
     for _ in range(Q):
         total += x
-        x = x - eta * (x + rng.choice([-1.0, 1.0], lanes))
+        x = x - eta * (x + rng.choice([-1.0, 1.0], replicates))
     assert np.mean((eta * total) ** 2) > 1.5 * 10 * eta**4 * Q**2
 
 
@@ -280,7 +280,7 @@ def test_clipping_in_the_simulated_runs() -> None:
     statement = get("zhang2021.theorem3.1.repaired")
     name = "Huber, two of six clients, clipped to the median"
     (check,) = (c for c in statement.checks if c.name == name)
-    evidence = monte_carlo.run(statement, replace(check, instance={**check.instance, "lanes": 128}), Settings())
+    evidence = monte_carlo.run(statement, replace(check, instance={**check.instance, "replicates": 128}), Settings())
     assert evidence.verdict == "holds"
     assert evidence.notes["means"]["clipping-factor"] < 0.95
     assert evidence.terms["clipping bias"] > 0

@@ -40,7 +40,7 @@ def check_of(statement: Statement, name: str, method: str = "monte-carlo") -> Ch
 
 def test_the_terms_of_9_vanish_faster_than_the_gradient() -> None:
     """For v, delta, epsilon and rounds of any size, at numbers: escape's two sides, times Q, as Q grows."""
-    s = _rate.letters()
+    s = _rate.symbols()
     for v, delta, epsilon, rounds in ((4, "1e-5", 1, 1), (1000, "1e-30", "1/2", 500)):
         at = {s["v"]: v, s["delta"]: sp.Rational(delta), s["epsilon"]: sp.Rational(epsilon), s["rounds"]: rounds}
         sums = []
@@ -68,21 +68,22 @@ def test_with_q_in_its_third_term_9_is_not_refuted(monkeypatch: pytest.MonkeyPat
 @pytest.mark.slow
 def test_the_counterexample_stays_where_all_losses_are_quadratic() -> None:
     """Huber losses with threshold 3, half of N = Q^2 around -1, half around 1, P = Q = 32, T = Q^2, v = 4, epsilon = u
-    = 1, delta = 1e-5, in 400 lanes of plain NumPy.
+    = 1, delta = 1e-5, in 400 replicates of plain NumPy.
 
-    No lane leaves [-2, 2], no gradient exceeds G = 3, and the mean squared gradient is at least the bound of `escape`.
+    No replicate leaves [-2, 2], no gradient exceeds G = 3, and the mean squared gradient is at least the bound of
+    `escape`.
     """
-    Q, lanes, rng = 32, 400, np.random.default_rng(11)
+    Q, replicates, rng = 32, 400, np.random.default_rng(11)
     N, P, T, G, delta, epsilon = Q**2, Q, Q**2, 3.0, 1e-5, 1.0
     eta, eta_g = 1 / Q**2, Q / 48
     c = eta * Q * G
     sigma = math.sqrt(4 * c**2 * P * T * math.log(1 / delta) / (N**2 * epsilon**2))
-    x, farthest, longest, total = np.zeros(lanes), 0.0, 0.0, np.zeros(lanes)
+    x, farthest, longest, total = np.zeros(replicates), 0.0, 0.0, np.zeros(replicates)
     for _ in range(T):
         slopes = [np.clip(x + 1, -3, 3), np.clip(x - 1, -3, 3)]
         total += (np.mean(slopes, axis=0) ** 2) / T
-        share = rng.hypergeometric(N // 2, N // 2, P, lanes) / P  # of the cohort around 1
-        sent = np.zeros(lanes)
+        share = rng.hypergeometric(N // 2, N // 2, P, replicates) / P  # of the cohort around 1
+        sent = np.zeros(replicates)
         for centre, of in ((-1.0, 1 - share), (1.0, share)):
             y = x.copy()
             for _ in range(Q):
@@ -91,14 +92,14 @@ def test_the_counterexample_stays_where_all_losses_are_quadratic() -> None:
                 y -= eta * g
             assert np.abs(y - x).max() <= c  # nothing is clipped
             sent += of * (y - x)
-        x = x + eta_g * (sent + sigma / math.sqrt(P) * rng.standard_normal(lanes))
+        x = x + eta_g * (sent + sigma / math.sqrt(P) * rng.standard_normal(replicates))
         farthest = max(farthest, float(np.abs(x).max()))
     assert farthest < 2
     assert longest <= G
-    s = _rate.letters()
+    s = _rate.symbols()
     at = {s["v"]: 4, s["delta"]: sp.Rational(1, 10**5), s["epsilon"]: 1, s["rounds"]: 1, s["Q"]: Q}
     reached = float(_rate.escape(s)[1].subs(at).evalf(30)) / Q
-    mean, error = total.mean(), total.std() / math.sqrt(lanes)
+    mean, error = total.mean(), total.std() / math.sqrt(replicates)
     assert 0 < reached <= mean + 5 * error  # false alarm 3e-7 if the mean is the bound
     a = eta_g * (1 - (1 - eta) ** Q)
     variance = (N - P) / (P * (N - 1)) * a / (2 - a) + (eta_g * sigma) ** 2 / (P * a * (2 - a))
@@ -157,7 +158,7 @@ def test_the_constants_of_a_run_are_right(id_: str, name: str) -> None:
     """
     statement = get(id_)
     check = check_of(statement, name)
-    experiment = check.made(statement)
+    experiment = check.make(statement)
     values, problem, algorithm = experiment.values, experiment.problem, experiment.algorithm
     gradients, f = plain_problem(check.instance["problem"], experiment)
     n, d, G = problem.n, problem.d, problem.constants.G_max
@@ -274,7 +275,7 @@ def test_letters_of_a_round_are_those_of_rational_arithmetic(P: int, c: str, noi
         np.array([float(Fraction(v)) for v in q])[:, None, None], np.array([float(Fraction(v)) for v in m])[:, None]
     )
     threshold = math.inf if not clipping else float(Fraction(c))
-    found = _round_runs.letters_of(
+    found = _round_runs.symbols_of(
         problem, np.array([5 / 3]), 0.1 / 6, 3, threshold, P, float(Fraction(noise)), sampling
     )
     exact = once.values()
@@ -288,12 +289,12 @@ def test_letters_of_a_round_are_those_of_rational_arithmetic(P: int, c: str, noi
 
 def test_a_simulated_round_has_the_moments_of_its_letters() -> None:
     """Equalities that a limit from simulation cannot decide, in two dimensions with clipping and privacy noise: (13)'s
-    first product and (16)'s left side, from the states after a round in 4096 lanes; false alarm 1e-8 each."""
+    first product and (16)'s left side, from the states after a round in 4096 replicates; false alarm 1e-8 each."""
     name = "one round in two dimensions, clipped, privacy noise"
     instance = {**_round_runs.DESCENTS[name], "sigma": 0.3, "c": 0.1, "distance": 3.0}
     experiment = _round_runs.one_round(get("zhang2021.eq20.repaired"), instance)
-    v, problem, lanes = experiment.values, experiment.problem, 4096
-    run = simulate(experiment.algorithm, problem, 1, lanes, 5, [], start=experiment.start, device="cpu")
+    v, problem, replicates = experiment.values, experiment.problem, 4096
+    run = simulate(experiment.algorithm, problem, 1, replicates, 5, [], start=experiment.start, device="cpu")
     moved = (run.final - experiment.start) / v["eta_g"]
     slope = problem.gradient(experiment.start)
     # (13) and (14): eta_g <grad f, E mean> is the bias plus the product of the updates times alpha-bar
@@ -305,19 +306,20 @@ def test_a_simulated_round_has_the_moments_of_its_letters() -> None:
         sums.append(y - experiment.start)
     common = v["alpha"] * float(slope @ np.mean(sums, axis=0))
     products = moved @ slope
-    error = products.std() / math.sqrt(lanes)
+    error = products.std() / math.sqrt(replicates)
     assert abs(products.mean() - (v["first_bias"] + v["second_bias"] + common)) < 5.8 * error
     assert abs(v["second_bias"]) > 20 * error  # a lost bias would be detected
     # (12): the mean square of the cohort's update and of the privacy noise over P
     squares = (moved**2).sum(axis=1)
     due = v["cohort_clipped"] + v["noise_variance"] * v["d"] / v["P"]
-    assert abs(squares.mean() - due) < 5.8 * squares.std() / math.sqrt(lanes)
-    assert v["noise_variance"] * v["d"] / v["P"] > 20 * squares.std() / math.sqrt(lanes)
+    assert abs(squares.mean() - due) < 5.8 * squares.std() / math.sqrt(replicates)
+    assert v["noise_variance"] * v["d"] / v["P"] > 20 * squares.std() / math.sqrt(replicates)
 
 
 def test_the_local_steps_have_the_moments_of_rational_arithmetic() -> None:
-    """One dimension, different curvatures, 8192 lanes: A_1, the middle line of (15) and the sum of the clients' squared
-    updates; false alarm 1e-8 each by the central limit theorem. One of three clients takes part, all are measured."""
+    """One dimension, different curvatures, 8192 replicates: A_1, the middle line of (15) and the sum of the clients'
+    squared updates; false alarm 1e-8 each by the central limit theorem. One of three clients takes part, all are
+    measured."""
     q, m = ["2", "1", "1/2"], ["1", "4", "-3"]
     once = ScalarRound({"q": q, "m": m, "x": "5/3", "Q": 6, "P": 1, "eta Q L": "1/10", "noise": "20"})
     exact = once.values()
@@ -325,18 +327,18 @@ def test_the_local_steps_have_the_moments_of_rational_arithmetic() -> None:
         np.array([float(Fraction(v)) for v in q])[:, None, None], np.array([float(Fraction(v)) for v in m])[:, None]
     )
     algorithm = TwoSidedFedAvg(0.1 / 12, local_steps=6, gradient=NoisyGradient(20.0), cohort=Cohort("fixed", 1))
-    letters = {
+    symbols = {
         "local-mean-drift": "drift_square",
         "local-drifts": "drift_mean",
         "local-updates-squared": "local_squares",
     }
-    start, lanes = np.array([5 / 3]), 8192
-    run = simulate(algorithm, problem, 1, lanes, 3, list(letters), start=start, device="cpu")
-    for observable, letter in letters.items():
+    start, replicates = np.array([5 / 3]), 8192
+    run = simulate(algorithm, problem, 1, replicates, 3, list(symbols), start=start, device="cpu")
+    for observable, symbol in symbols.items():
         values = run[observable].mean
-        error = values.std() / math.sqrt(lanes)
-        assert abs(values.mean() - float(exact[letter])) < 5.8 * error
-        assert error < 0.03 * float(exact[letter])
+        error = values.std() / math.sqrt(replicates)
+        assert abs(values.mean() - float(exact[symbol])) < 5.8 * error
+        assert error < 0.03 * float(exact[symbol])
     quiet = ScalarRound({"q": q, "m": m, "x": "5/3", "Q": 6, "P": 1, "eta Q L": "1/10"}).values()
     assert float(exact["drift_square"]) > 1.5 * float(quiet["drift_square"])  # the noise has an effect
     for other in (replace(algorithm, threshold=1.0), ScaffNew(0.1, 0.5)):

@@ -81,7 +81,7 @@ def test_the_paper_s_larger_budget_is_outside() -> None:
     check = the_check("cohorts of fixed size")
     instance = {**check.instance, "N, P, T, epsilon": [[1920, 80, 1000, 5.0]]}
     assert privacy.run(get(ID), replace(check, instance=instance), Settings()).verdict == "not-applicable"
-    (point,) = check.made(get(ID), instance).points()
+    (point,) = check.make(get(ID), instance).points()
     assert point.low > 6.75
 
 
@@ -92,7 +92,7 @@ def test_where_a_data_set_is_replaced_four_is_not_enough(name: str) -> None:
     check = the_check(f"4 times the noise where a client's data set is replaced, {name}")
     assert privacy.run(get(ID), check, Settings()).verdict == "holds"
     one = {**check.instance, "N, P, T, epsilon": [[1920, 80, 1000, 1.5]]}
-    (point,) = check.made(get(ID), {**one, "times": 1}).points()
+    (point,) = check.make(get(ID), {**one, "times": 1}).points()
     assert point.low > 1.73
     assert privacy.run(get(ID), replace(check, instance={**one, "times": 1}), Settings()).verdict == "violated"
 

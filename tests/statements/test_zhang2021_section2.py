@@ -16,7 +16,7 @@ from dpfl_theory.checks import algebra, exact, monte_carlo
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.problems.scalar import equation_8
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import at, letters_of, sides_of
+from dpfl_theory.statements.formula import evaluate_side, sides_of, symbols_of
 from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.zhang2021 import claim2_1, claim2_2a, claim2_2b, table1
 
@@ -186,7 +186,7 @@ def test_the_derivative_of_the_huberised_loss_is_the_clipped_gradient(name: str,
     weight = claim2_2b.reweighting(a, eta, Q)
 
     def loss(x: Fraction) -> Any:
-        return at(get(name), "lhs", {"a": a, "b": b, "weight": weight, "c": c, "residual": a * x - b})
+        return evaluate_side(get(name), "lhs", {"a": a, "b": b, "weight": weight, "c": c, "residual": a * x - b})
 
     y = x = F(5)
     for _ in range(Q):
@@ -199,7 +199,7 @@ def test_the_derivative_of_the_huberised_loss_is_the_clipped_gradient(name: str,
 def test_a_wrong_offset_of_the_huberised_loss_is_noticed() -> None:
     repaired: Statement = get("zhang2021.eq7.repaired")
     (check,) = (c for c in repaired.checks if c.name == "clipped part")
-    sides, s = sides_of(repaired), letters_of(repaired)
+    sides, s = sides_of(repaired), symbols_of(repaired)
     offset = -(s.c**2) / (2 * s.weight)
     wrong = replace(repaired, sides=lambda s: Sides({**sides.lhs, "offset": offset}, sides.rhs))
     assert exact.run(repaired, check, Settings()).verdict == "holds"
@@ -265,7 +265,7 @@ def test_a_run_that_stands_still_is_noticed(name: str) -> None:
     """Also one whose rate is half of the required one; and the runs that start beyond R do clip."""
     statement = get("zhang2021.claim2.2a")
     (check,) = (c for c in statement.checks if c.name == name)
-    experiment = check.made(statement)
+    experiment = check.make(statement)
     clipped = experiment.notes["clients clipped at the start"]
     assert (clipped > 0) == (check.instance["distance"] > 1)
     still = replace(experiment, algorithm=TwoSidedFedAvg(1e-12, threshold=float(check.instance["c"])))
@@ -277,6 +277,6 @@ def test_a_step_beyond_the_prescribed_one_is_not_covered() -> None:
     """With ten times the step the radius falls below 2 G*/mu, and the statement's own hypothesis rejects the run."""
     statement = get("zhang2021.claim2.2a")
     (check,) = (c for c in statement.checks if c.name == "six quadratics in four dimensions")
-    experiment = check.made(statement)
+    experiment = check.make(statement)
     long = replace(experiment, values={**experiment.values, "eta_l": 10 * experiment.values["eta_l"]})
     assert monte_carlo.run(statement, replace(check, build=lambda *_: long), Settings()).verdict == "not-applicable"

@@ -61,7 +61,7 @@ def document(store: Store | None, pairs: Any = PAIRS, **options: Any) -> dict[st
     del made["summary"]["seconds"]
     for e in made["evidence"]:
         del e["seconds"]
-        e["notes"].pop("lane_seconds", None)
+        e["notes"].pop("replicate_seconds", None)
     return made
 
 
@@ -101,7 +101,7 @@ def test_other_versions_are_another_result(store: Store, ran: list[str], monkeyp
 
 
 def test_other_instances_are_another_result(store: Store) -> None:
-    """This includes lanes and all other values of an instance, the method, the name, and the device."""
+    """This includes replicates and all other values of an instance, the method, the name, and the device."""
     statement = statements.get("das2022.theorem4a")
     check = next(c for c in statement.checks if c.method == "monte-carlo")
 
@@ -114,7 +114,7 @@ def test_other_instances_are_another_result(store: Store) -> None:
 
     keys = [
         key_of(),
-        key_of(replace(check, instance={**check.instance, "lanes": 17})),
+        key_of(replace(check, instance={**check.instance, "replicates": 17})),
         key_of(replace(check, name="another")),
         key_of(replace(check, method="exact")),
         key_of(settings=replace(SETTINGS, seed=4)),
@@ -223,7 +223,7 @@ def test_what_a_budget_cut_is_not_kept(store: Store, ran: list[str]) -> None:
     assert list(store.entries()) == []
     (place, *_) = cache.places(PAIRS, SETTINGS, store)
     over = replace(SETTINGS, deadline=time.monotonic() - 1.0)
-    assert cache.kept(place, drawn("holds", 1e-7), over).trouble == ""
+    assert cache.store_evidence(place, drawn("holds", 1e-7), over).trouble == ""
     assert list(store.entries()) == [], "the time was over before it ended: it may have been cut short"
     document(store, budget=600.0)
     assert len(list(store.entries())) == len(PAIRS)

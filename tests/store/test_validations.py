@@ -21,7 +21,7 @@ from dpfl_theory.recommend.tuned import Budget
 from dpfl_theory.reproduce import reproduce
 from dpfl_theory.store import Store
 from dpfl_theory.validation import Context, load
-from dpfl_theory.validation.run_record import Run
+from dpfl_theory.validation.run_record import RunOptions
 
 Output = pytest.CaptureFixture[str]
 
@@ -169,7 +169,7 @@ def test_the_second_reproduce_computes_nothing(
     found = []
     with Store(tmp_path / "kept.sqlite") as store:
         for name in ("first", "second"):
-            how = Run(Context("full", device="cpu"), tmp_path / name, store)
+            how = RunOptions(Context("full", device="cpu"), tmp_path / name, store)
             own = [load(scripts / f"{script}.py", scripts) for script in ("one", "two")]
             assert reproduce(pairs, own, how, alpha=1e-6, jobs=2) == 0
             made = files(tmp_path / name)
@@ -194,7 +194,7 @@ def test_a_validation_does_not_rest_on_statements_that_it_does_not_name() -> Non
 def test_searches_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison is the same to the last digit; another budget, seed, plan or problem is another search."""
     problem = make("logistic-synthetic", clients=5, dimension=2, records=20)
-    small = Plan(points=8, lanes=1, generations=2, finalists=2, second=2, best=1, third=2, last=4)
+    small = Plan(points=8, replicates=1, generations=2, finalists=2, second=2, best=1, third=2, last=4)
     row, searched = comparing._row, []
 
     def told(one: Any, *rest: Any) -> Any:
@@ -216,7 +216,7 @@ def test_searches_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert found(reuse) == computed
         assert (searched, reuse.taken) == (["dp-clip21"], 0)
         assert found(reuse) == computed
-        assert (searched, reuse.taken, reuse.asked) == ([], 1, 2)
+        assert (searched, reuse.taken, reuse.requested) == ([], 1, 2)
         assert found(Reuse(store, fresh=True)) == computed
         assert searched == ["dp-clip21"]
         other = make("logistic-synthetic", clients=5, dimension=2, records=20, ridge=0.1)

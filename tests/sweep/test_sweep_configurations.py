@@ -16,7 +16,7 @@ from dpfl_theory.problems import families
 from dpfl_theory.recommend.tuned import tuned
 from dpfl_theory.store import key as made_of
 from dpfl_theory.sweep.algorithms import algorithms
-from dpfl_theory.sweep.config import inside, read, schema, settled
+from dpfl_theory.sweep.config import inside, read, schema, with_assignments
 from dpfl_theory.sweep.design import designed
 from dpfl_theory.sweep.problems import problems
 from dpfl_theory.sweep.run import parts_of, planned
@@ -44,11 +44,11 @@ def test_a_grid_a_list_and_several_tables_are_combined() -> None:
         "problem": [{"name": "quadratic"}, {"name": "huber", "clients": 3}],
         "algorithm": [{"name": "dp-fedavg"}, {"name": "scaffold"}],
         "grid": {"eta": [0.1, 0.2], "seed": [3, 4]},
-        "list": [{"rounds": 5, "lanes": 2}, {"rounds": 7, "lanes": 3}],
+        "list": [{"rounds": 5, "replicates": 2}, {"rounds": 7, "replicates": 3}],
     }
     cells = designed(config).cells
     assert len(cells) == 2 * (2 * 2 * 2 + 2 * 2)  # scaffold has no eta: its cells do not differ by it
-    assert {(c.common.rounds, c.common.lanes) for c in cells} == {(5, 2), (7, 3)}
+    assert {(c.common.rounds, c.common.replicates) for c in cells} == {(5, 2), (7, 3)}
     assert {c.common.seed for c in cells} == {3, 4}
     assert designed({**config, "grid": {"problem": {"heterogeneity": [0, 1]}}}).axes[0] == "problem.heterogeneity"
 
@@ -125,7 +125,7 @@ def test_all_faults_are_told_at_once() -> None:
         ({**BASE, "problem": {"data": "nowhere.csv"}}, "problem.data is 'nowhere.csv': there is no such file"),
         ({**BASE, "grid": {"gama": [1.0]}}, "grid.gama is 1.0: no algorithm of this sweep has such a key"),
         ({**BASE, "grid": {"eta": [1.0]}, "list": [{"eta": 2.0}]}, "eta is varied twice"),
-        ({**BASE, "lanes": 0}, "lanes is 0: it must be at least 1; give a larger number"),
+        ({**BASE, "replicates": 0}, "replicates is 0: it must be at least 1; give a larger number"),
         ({**BASE, "algorithm": {"name": "dp-fedavg", "eta": math.nan}}, "algorithm.eta is nan"),
         ({**BASE, "algorithm": {"name": "dp-fedavg", "eta": True}}, "algorithm.eta is True: it is not a number"),
         ({**BASE, "statements": ["das2022.theorem4"]}, "did you mean 'das2022.theorem4"),
@@ -149,12 +149,14 @@ def test_a_design_is_for_sweeps() -> None:
 
 
 def test_the_command_line_goes_before_the_file() -> None:
-    found = settled({"rounds": 3, "problem": {"name": "huber"}}, ["rounds=5", "problem.clients=4", "output=a b.csv"])
+    found = with_assignments(
+        {"rounds": 3, "problem": {"name": "huber"}}, ["rounds=5", "problem.clients=4", "output=a b.csv"]
+    )
     assert found == {"rounds": 5, "problem": {"name": "huber", "clients": 4}, "output": "a b.csv"}
     with pytest.raises(InputError, match="is not an assignment"):
-        settled({}, ["rounds"])
+        with_assignments({}, ["rounds"])
     with pytest.raises(InputError, match="is not a table"):
-        settled({"rounds": 3}, ["rounds.x=1"])
+        with_assignments({"rounds": 3}, ["rounds.x=1"])
 
 
 @pytest.mark.parametrize("content", [b"a = ", b"\xff\xfe", b"a = 1\na = 2", b"[[" * 2000])
@@ -198,7 +200,7 @@ def test_a_key_changes_with_all_that_its_numbers_rest_on(tmp_path: Path) -> None
 
     first = key(base)
     assert key(json.loads(json.dumps(base))) == first
-    changed = [{**base, "seed": 1}, {**base, "lanes": 3}, {**base, "algorithm": {"name": "fedavg", "eta": 0.2}}]
+    changed = [{**base, "seed": 1}, {**base, "replicates": 3}, {**base, "algorithm": {"name": "fedavg", "eta": 0.2}}]
     keys = {first, *map(key, changed)}
     data.write_text("a,label\n1,0\n2,1\n3,0\n5,1\n")
     keys.add(key(base))

@@ -27,7 +27,7 @@ BASE: dict[str, Any] = {
     "problem": {"name": "quadratic"},
     "algorithm": {"name": "dp-fedavg", "sigma": 0.01},
     "rounds": 5,
-    "lanes": 2,
+    "replicates": 2,
 }
 
 
@@ -77,9 +77,9 @@ def test_a_cell_that_raises_is_a_row_and_the_others_are_there(capsys: pytest.Cap
 
 
 def test_a_cell_that_asks_for_too_much_is_a_row() -> None:
-    rows = run(designed({**BASE, "list": [{"lanes": 2}, {"lanes": 10**12}, {"lanes": 3}]})).rows
+    rows = run(designed({**BASE, "list": [{"replicates": 2}, {"replicates": 10**12}, {"replicates": 3}]})).rows
     assert [row["status"] for row in rows] == ["done", "failed", "done"]
-    assert rows[1]["cause"].startswith("lanes is 1000000000000: a cell has at most 1000000")
+    assert rows[1]["cause"].startswith("replicates is 1000000000000: a cell has at most 1000000")
     rows = run(designed({**BASE, "series": True, "list": [{"rounds": 10**9}, {"rounds": 3}]})).rows
     assert [row["cause"].partition(":")[0] for row in rows] == ["series has 2000000000 numbers", ""]
 
@@ -170,7 +170,7 @@ def test_without_resume_everything_is_run_again(store: Kept) -> None:
     assert store.put_again == 3
 
 
-@pytest.mark.parametrize("change", [{"rounds": 6}, {"lanes": 3}, {"problem": {"name": "huber"}}])
+@pytest.mark.parametrize("change", [{"rounds": 6}, {"replicates": 3}, {"problem": {"name": "huber"}}])
 def test_a_cell_that_rests_on_something_else_is_run(store: Kept, change: dict[str, Any]) -> None:
     by_seed(BASE, 2, store=store)
     assert by_seed({**BASE, **change}, 2, store=store, resume=True) == by_seed({**BASE, **change}, 2)
@@ -205,7 +205,7 @@ sys.exit(main(sys.argv[1:]))
 @pytest.mark.slow
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--set=problem.name=quadratic", "--set=algorithm.name=dp-fedavg", "--set=algorithm.sigma=0.1"]
-    words += ["--set=rounds=300", "--set=lanes=8", f"--set=grid.seed={list(range(9))}", "--pack=1", "--jobs=1"]
+    words += ["--set=rounds=300", "--set=replicates=8", f"--set=grid.seed={list(range(9))}", "--pack=1", "--jobs=1"]
     killed, whole, kept = tmp_path / "killed.csv", tmp_path / "whole.csv", tmp_path / "kept.sqlite"
     command = [sys.executable, "-c", KILLED, "sweep", *words, "--output", str(killed), "--store", str(kept)]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=HANGS, check=False)

@@ -14,7 +14,7 @@ import pytest
 import dpfl_theory as dpfl
 from dpfl_theory.algorithms import Clip, Cohort, FedAvg, RecordGradient, ScaffNew, Scaffold, TwoSidedFedAvg, simulate
 from dpfl_theory.kernels.cpu import CpuEngine
-from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems import make
 from dpfl_theory.sweep import pack
 from dpfl_theory.sweep.design import designed
@@ -31,7 +31,7 @@ CONFIG: dict[str, Any] = {
         {"name": "dp-sgd-record", "C": 1.0, "s": 0.5},
     ],
     "rounds": 55,  # enough for a tape
-    "lanes": 3,
+    "replicates": 3,
     "grid": {"eta": [0.05, 0.2], "seed": [0, 5]},
 }
 
@@ -95,14 +95,14 @@ def test_a_cell_does_not_depend_on_the_sweep_that_it_is_in(undisturbed: list[str
     assert {**found, "cell": 0} == {**row, "cell": 0}
 
 
-def _by_place(block: Sequence[tuple[int, int, int]]) -> Lanes:
-    """A planted fault: a lane's noise depends on its place in the block."""
-    return Lanes(block[0][1], 0, len(block))
+def _by_place(block: Sequence[tuple[int, int, int]]) -> Replicates:
+    """A planted fault: a replicate's noise depends on its place in the block."""
+    return Replicates(block[0][1], 0, len(block))
 
 
-def _by_cell(block: Sequence[tuple[int, int, int]]) -> Lanes:
+def _by_cell(block: Sequence[tuple[int, int, int]]) -> Replicates:
     """Another fault: it depends on its cell's number in the pack."""
-    return Lanes.of([Lanes(seed + cell, number, 1) for cell, seed, number in block])
+    return Replicates.concatenate([Replicates(seed + cell, number, 1) for cell, seed, number in block])
 
 
 @pytest.mark.parametrize("fault", [_by_place, _by_cell])
@@ -114,9 +114,9 @@ def test_noise_that_depends_on_the_packing_is_noticed(monkeypatch: pytest.Monkey
     assert sum(a != b for a, b in zip(one, three)) >= 4
 
 
-def _not_filled_up(cells: Sequence[Any], width: int) -> tuple[list[Lanes], list[int]]:
-    """A planted fault: the last block has only the remaining lanes."""
-    every = [(i, c.common.seed, k) for i, c in enumerate(cells) for k in range(c.common.lanes)]
+def _not_filled_up(cells: Sequence[Any], width: int) -> tuple[list[Replicates], list[int]]:
+    """A planted fault: the last block has only the remaining replicates."""
+    every = [(i, c.common.seed, k) for i, c in enumerate(cells) for k in range(c.common.replicates)]
     blocks = [every[first : first + width] for first in range(0, len(every), width)]
     return [pack._batch(block) for block in blocks], [i for block in blocks for i, _, _ in block]
 
@@ -124,7 +124,12 @@ def _not_filled_up(cells: Sequence[Any], width: int) -> tuple[list[Lanes], list[
 def test_blocks_of_other_widths_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A product of one row is summed in another order than one of many."""
     grid = {"eta": [0.1 * k for k in range(1, 8)]}
-    wide = {**CONFIG, "problem": {"name": "quadratic", "dimension": 9}, "algorithm": CONFIG["algorithm"][0], "lanes": 1}
+    wide = {
+        **CONFIG,
+        "problem": {"name": "quadratic", "dimension": 9},
+        "algorithm": CONFIG["algorithm"][0],
+        "replicates": 1,
+    }
     config = {**wide, "grid": grid}
     assert texts(config, pack=1) == texts(config)
     monkeypatch.setattr(pack, "blocks_of", _not_filled_up)
@@ -132,7 +137,7 @@ def test_blocks_of_other_widths_are_noticed(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_neighbour_that_diverges_changes_nothing() -> None:
-    base = {"problem": {"name": "quadratic"}, "algorithm": {"name": "fedavg-two-sided"}, "rounds": 400, "lanes": 2}
+    base = {"problem": {"name": "quadratic"}, "algorithm": {"name": "fedavg-two-sided"}, "rounds": 400, "replicates": 2}
     alone = run(designed({**base, "grid": {"eta_l": [0.1, 0.2]}})).rows
     beside = run(designed({**base, "grid": {"eta_l": [0.1, 50.0, 0.2]}})).rows
     assert [row["status"] for row in beside] == ["done", "failed", "done"]
@@ -141,11 +146,11 @@ def test_a_neighbour_that_diverges_changes_nothing() -> None:
 
 
 def test_a_row_of_a_block_does_not_depend_on_its_place() -> None:
-    """Equal lanes have equal bits at any place: the BLAS of this machine must have this property."""
+    """Equal replicates have equal bits at any place: the BLAS of this machine must have this property."""
     for family in ("quadratic", "huber", "logistic-synthetic", "softmax-synthetic", "least-squares"):
         problem = make(family, clients=5, dimension=7)
         for algorithm in (FedAvg(0.1, 2, bounding=Clip(0.5), sigma=0.2), ScaffNew(0.1, 0.5, 0.5, 0.1), Scaffold(0.1)):
-            block = Lanes.of([Lanes(3, 8, 1)] * pack.width_of(problem))
+            block = Replicates.concatenate([Replicates(3, 8, 1)] * pack.width_of(problem))
             run_ = simulate(algorithm, problem, 60, [block], device="cpu", series=True)
             assert (run_.final == run_.final[:1]).all(), (family, algorithm)
             series = run_["suboptimality"].every_round
@@ -153,8 +158,8 @@ def test_a_row_of_a_block_does_not_depend_on_its_place() -> None:
 
 
 def test_parts_of_a_batch_draw_what_they_draw_alone() -> None:
-    engine, parts = CpuEngine(), [Lanes(7, 3, 2), Lanes(2**63, 0, 1), Lanes(7, 3, 3)]
-    batch = Lanes.of(parts)
+    engine, parts = CpuEngine(), [Replicates(7, 3, 2), Replicates(2**63, 0, 1), Replicates(7, 3, 3)]
+    batch = Replicates.concatenate(parts)
     where = np.array([1, 0, 1, 1, 0, 1], dtype=bool)
     who = np.array([[0, 1, 2, 0, 1, 2], [2, 2, 1, 1, 0, 0]])
     sizes, counts = np.array([4, 5, 6]), np.array([2, 3, 6])
@@ -203,9 +208,13 @@ def test_the_numbers_are_those_of_simulate(rounds: int) -> None:
         ),
         "fedavg": ({"eta": 0.5, "E": 2}, FedAvg(0.5, 2)),
     }
-    for name, (letters, algorithm) in direct.items():
-        config = {"problem": {"name": "logistic-synthetic", "clients": 5, "ridge": 0.1}, "rounds": rounds, "lanes": 4}
-        (row,) = dpfl.sweep({**config, "algorithm": {"name": name, **letters}, "seed": 9}).rows
+    for name, (parameters, algorithm) in direct.items():
+        config = {
+            "problem": {"name": "logistic-synthetic", "clients": 5, "ridge": 0.1},
+            "rounds": rounds,
+            "replicates": 4,
+        }
+        (row,) = dpfl.sweep({**config, "algorithm": {"name": name, **parameters}, "seed": 9}).rows
         run_ = simulate(algorithm, problem, rounds, 4, 9, device="cpu")
         last, mean = run_["suboptimality"].last, run_["suboptimality"].mean
         assert row["suboptimality"] == pytest.approx(last.mean(), rel=1e-9), name

@@ -21,14 +21,14 @@ from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.report.style import render
 from dpfl_theory.sweep.bounds import spoken_of
-from dpfl_theory.sweep.plot import assigned, drawn
+from dpfl_theory.sweep.plot import assigned, draw
 from dpfl_theory.sweep.table import Table, load
 
 HUBER = {"name": "huber", "clients": 20, "dimension": 3, "heterogeneity": 0.3}
 
 
 def row_of(problem: dict[str, Any], algorithm: dict[str, Any], **more: Any) -> dict[str, Any]:
-    config = {"problem": problem, "algorithm": algorithm, "lanes": 4, "rounds": 50, **more}
+    config = {"problem": problem, "algorithm": algorithm, "replicates": 4, "rounds": 50, **more}
     (row,) = dpfl.sweep(config).rows
     assert row["status"] == "done", row["cause"]
     return row
@@ -94,11 +94,11 @@ def test_theorem_1_of_hou2023_is_evaluated_as_it_stands() -> None:
 
 
 def test_theorem_2_of_shulgin2025_is_evaluated_as_it_stands() -> None:
-    letters = {"gamma": 0.02, "beta": 0.05, "alpha": 0.4, "sigma": 0.3}
+    parameters = {"gamma": 0.02, "beta": 0.05, "alpha": 0.4, "sigma": 0.3}
     table = {"name": "quadratic", "clients": 4, "dimension": 3}
     row = row_of(
         table,
-        {"name": "dp-norm-ec", **letters},
+        {"name": "dp-norm-ec", **parameters},
         statements=["shulgin2025.theorem2"],
         series=True,
         observe=["gradient-norm"],
@@ -114,7 +114,7 @@ def test_theorem_2_of_shulgin2025_is_evaluated_as_it_stands() -> None:
 
 
 def test_every_statement_that_is_offered_can_be_evaluated() -> None:
-    for name, letters in {
+    for name, parameters in {
         "dp-fedavg": {"C": 3.0, "sigma": 0.1},
         "dp-normfedavg": {"C": 3.0, "sigma": 0.1},
         "dp-scaffnew": {"sigma": 0.1},
@@ -122,7 +122,7 @@ def test_every_statement_that_is_offered_can_be_evaluated() -> None:
     }.items():
         ids = spoken_of(name)
         assert ids
-        row = row_of({**HUBER, "ridge": 0.1}, {"name": name, **letters}, statements=ids)
+        row = row_of({**HUBER, "ridge": 0.1}, {"name": name, **parameters}, statements=ids)
         assert all(math.isfinite(row[f"{id_}:bound"]) for id_ in ids)
         assert all(row[f"{id_}:hypotheses"] for id_ in ids)
 
@@ -148,7 +148,7 @@ def results() -> Table:
             "problem": HUBER,
             "algorithm": algorithms,
             "rounds": 8,
-            "lanes": 3,
+            "replicates": 3,
             "every": 1,
             "series": True,
             "statements": ["das2022.theorem4a"],
@@ -190,7 +190,7 @@ def test_whole_numbers_that_are_no_counts_are_read_as_floats(results: Table, tmp
         csv.writer(file).writerows([names, list(values.values()), *others])
     found = load(place).rows[0]
     assert (found["seed"], found["suboptimality"]) == (2**64 - 1, math.inf)
-    assert drawn(load(place), "eta", "suboptimality").axes
+    assert draw(load(place), "eta", "suboptimality").axes
 
 
 def test_files_that_hold_no_results_are_refused(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_files_that_hold_no_results_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_figure_shows_means_errors_and_bounds_inside_the_hypotheses(results: Table) -> None:
-    figure = drawn(results, "eta", "das2022.theorem4a:measured", "algorithm")
+    figure = draw(results, "eta", "das2022.theorem4a:measured", "algorithm")
     (ax,) = figure.axes
     solid, dashed = (
         [line for line in ax.lines if line.get_linestyle() == style and len(line.get_xdata()) > 1]
@@ -216,11 +216,11 @@ def test_a_figure_shows_means_errors_and_bounds_inside_the_hypotheses(results: T
     inside = [row for row in results.rows[:3] if row["das2022.theorem4a:met"]]
     assert [row["eta"] for row in inside] == [0.002, 0.004]  # at 0.1 alpha is below 1
     assert list(bound.get_ydata()) == [row["das2022.theorem4a:bound"] for row in inside]
-    averages = drawn(results, "eta", "suboptimality_average", "algorithm").axes[0]
+    averages = draw(results, "eta", "suboptimality_average", "algorithm").axes[0]
     limits = [row["das2022.theorem4a:limit"] for row in inside]
     assert [list(line.get_ydata()) for line in averages.lines if line.get_linestyle() == "--"] == [limits]
     assert set(render(figure)) == {"png", "svg"}
-    assert drawn(results, "eta", "suboptimality", None, ["logx"]).axes[0].get_xscale() == "log"
+    assert draw(results, "eta", "suboptimality", None, ["logx"]).axes[0].get_xscale() == "log"
 
 
 def test_a_figure_of_what_is_not_there_is_refused(results: Table) -> None:
@@ -231,9 +231,9 @@ def test_a_figure_of_what_is_not_there_is_refused(results: Table) -> None:
         with pytest.raises(InputError, match=told):
             assigned(words)
     with pytest.raises(InputError, match="did you mean 'suboptimality'"):
-        drawn(results, "eta", "suboptimallity")
+        draw(results, "eta", "suboptimallity")
     with pytest.raises(InputError, match="no finished cell has a number"):
-        drawn(results, "eta", "algorithm")
+        draw(results, "eta", "algorithm")
 
 
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

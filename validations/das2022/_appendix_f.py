@@ -41,13 +41,14 @@ STEPS = {
     "I1": (0.001, 0.002, 0.003),
     "I2": (0.0003, 0.001, 0.003),
 }  # the legend of the paper's Figure 2 is lost; I2 starts 5 times closer
-# A difference at C = 50 and 100 is nearly three times as many standard errors as the claims require with the lanes of
+# A difference at C = 50 and 100 is nearly three times as many standard errors as the claims require with the replicates
+# of
 # the full profile, and twice as many with those of the standard one. The claim of no difference at C = 40 needs more
-# lanes.
-STANDARD_LANES = {100.0: 8, 50.0: 12, 40.0: 12}
-QUICK_LANES = {100.0: 24, 50.0: 24, 40.0: 64}
-FULL_LANES = dict.fromkeys(THRESHOLDS, 256)
-LANES = "24 in the full profile, 64 where C = 40; 12 in the standard one, 8 where C = 100"
+# replicates.
+STANDARD_REPLICATES = {100.0: 8, 50.0: 12, 40.0: 12}
+QUICK_REPLICATES = {100.0: 24, 50.0: 24, 40.0: 64}
+FULL_REPLICATES = dict.fromkeys(THRESHOLDS, 256)
+REPLICATES = "24 in the full profile, 64 where C = 40; 12 in the standard one, 8 where C = 100"
 
 CONFIGURATION = {
     "clients": CLIENTS,
@@ -83,7 +84,7 @@ def run(
     step: float | Sequence[float],
     method: str,
     observe: Sequence[str | Observable],
-    lanes: int,
+    replicates: int,
     seed: int,
     device: str,
     progress: Callable[[float], None] | None = None,
@@ -101,7 +102,7 @@ def run(
         algorithm,
         problem,
         ROUNDS,
-        lanes,
+        replicates,
         seed=1000 * seed + instance,
         observe=observe,
         start=start,
@@ -111,22 +112,22 @@ def run(
     )
 
 
-def lanes_at(context: Context, threshold: float) -> int:
-    """The number of noise lanes on the first instance."""
-    return context.pick(full=QUICK_LANES, paper=FULL_LANES, standard=STANDARD_LANES)[threshold]
+def replicates_at(context: Context, threshold: float) -> int:
+    """The number of noise replicates on the first instance."""
+    return context.pick(full=QUICK_REPLICATES, paper=FULL_REPLICATES, standard=STANDARD_REPLICATES)[threshold]
 
 
 def series(context: Context, initialisation: str, threshold: float, method: str) -> dict[str, Any]:
     """The data of Figures 1 to 3 for a method, with all of the initialisation's step sizes, in every round.
 
-    "suboptimality" (rounds + 1, steps, lanes) and "snr" (rounds, steps, lanes) on the first instance; "three
+    "suboptimality" (rounds + 1, steps, replicates) and "snr" (rounds, steps, replicates) on the first instance; "three
     suboptimality" and "three snr" (rounds, steps): the mean of one run on each instance; and for I1 "along", "across"
-    and "distance-squared" (rounds + 1, steps, lanes), the coordinates of `plane`.
+    and "distance-squared" (rounds + 1, steps, replicates), the coordinates of `plane`.
     """
     one = (threshold,)
     together = context.pick(full=one, paper=one, standard=THRESHOLDS)  # nearly as fast for all C as for one
-    lanes = lanes_at(context, threshold)
-    return _series(initialisation, threshold, together, method, lanes, context.seed, context.device)
+    replicates = replicates_at(context, threshold)
+    return _series(initialisation, threshold, together, method, replicates, context.seed, context.device)
 
 
 @functools.cache
@@ -135,21 +136,21 @@ def _series(
     threshold: float,
     together: tuple[float, ...],
     method: str,
-    lanes: int,
+    replicates: int,
     seed: int,
     device: str,
 ) -> dict[str, Any]:
     more: tuple[str | Observable, ...] = (*_plane(seed), "distance-squared") if initialisation == "I1" else ()
-    found = _lanes(initialisation, (threshold,), method, 0, lanes, seed, device, more)[threshold]
+    found = _replicates(initialisation, (threshold,), method, 0, replicates, seed, device, more)[threshold]
     runs = [found]
     for instance in range(1, INSTANCES):
-        runs.append(_lanes(initialisation, together, method, instance, 1, seed, device)[threshold])
+        runs.append(_replicates(initialisation, together, method, instance, 1, seed, device)[threshold])
     three = {f"three {name}": sum(run[name][:, :, 0] / INSTANCES for run in runs) for name in BOTH}
     return found | three
 
 
 @functools.cache
-def _lanes(
+def _replicates(
     initialisation: str,
     thresholds: tuple[float, ...],
     method: str,
@@ -159,8 +160,8 @@ def _lanes(
     device: str,
     more: tuple[str | Observable, ...] = (),
 ) -> dict[float, dict[str, Any]]:
-    """Series (rounds, steps, lanes) on one instance for each of these C, which are one batch with all step sizes: lane
-    s of step j is row j * lanes + s of its C, so that steps do not share their noise."""
+    """Series (rounds, steps, replicates) on one instance for each of these C, which are one batch with all step sizes:
+    replicate s of step j is row j * replicates + s of its C, so that steps do not share their noise."""
     cells = [(c, step) for c in thresholds for step in STEPS[initialisation] for _ in range(each)]
     done = run(
         problems(seed)[instance],
@@ -170,7 +171,7 @@ def _lanes(
         step=[step for _, step in cells],
         method=method,
         observe=(*BOTH, *more),
-        lanes=len(cells),
+        replicates=len(cells),
         seed=seed,
         device=device,
     )

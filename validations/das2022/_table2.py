@@ -106,8 +106,8 @@ def run(
     every_round: bool,
     progress: Callable[[float], None] | None = None,
 ) -> Run:
-    """All cells of one method, ``runs`` lanes each (cell by cell), with test and validation accuracy of every round or
-    of the last ones only. Lanes of the same number have the same cohorts and, scaled, the same noise."""
+    """All cells of one method, ``runs`` replicates each (cell by cell), with test and validation accuracy of every
+    round or of the last ones only. Replicates of the same number have the same cohorts and, scaled, the same noise."""
     flat = [cell for cell in cells for _ in range(runs)]
     step = [c.step for c in flat]
     private: dict[str, Any] = {}

@@ -14,10 +14,11 @@ from . import _appendix_f as setting
 TITLE = "Suboptimality and trajectories: clipping against normalisation"
 CAPTION = (
     "Left: suboptimality on Appendix F quadratics with C = 100, step 0.001, start I1. Lines: median, bands: 10% to 90% "
-    "quantiles, both of the same noise lanes on the first instance, 24 in the full profile and 8 in the standard one; "
+    "quantiles, both of the same noise replicates on the first instance, 24 in the full profile and 8 in the "
+    "standard one; "
     "the mean of one run on each of three instances, which the paper draws, is in the data. Right: the first run, "
     "projected onto the plane of w_0 - w* and the part of grad f(w_0) orthogonal to it, smoothed by a moving mean over "
-    "25 rounds; the optimum is at the origin. The claims compare the noise lanes of the first instance. "
+    "25 rounds; the optimum is at the origin. The claims compare the noise replicates of the first instance. "
     f"{setting.NOISE}"
 )
 SOURCE = {"paper": "das2022", "where": "Figure 1, Section 1 (setting of Appendix F)"}
@@ -34,7 +35,7 @@ def _smooth(x: Any) -> Any:
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes = setting.lanes_at(context, THRESHOLD)
+    replicates = setting.replicates_at(context, THRESHOLD)
     step = setting.STEPS[INITIALISATION].index(STEP)
     curves, paths, final = {}, {}, {}
     for part, method in enumerate(setting.METHODS):
@@ -50,7 +51,7 @@ def compute(context: Context) -> dict[str, Any]:
         }
         final[method] = {"suboptimality": band[-1], "distance": np.sqrt(found["distance-squared"][-1, step])}
     difference = {what: final["clip"][what] - final["normalise"][what] for what in ("suboptimality", "distance")}
-    z = {what: float(d.mean() / (d.std(ddof=1) / np.sqrt(lanes))) for what, d in difference.items()}
+    z = {what: float(d.mean() / (d.std(ddof=1) / np.sqrt(replicates))) for what, d in difference.items()}
     means = {what: {m: float(final[m][what].mean()) for m in final} for what in difference}
     return {
         "configuration": {
@@ -58,7 +59,7 @@ def compute(context: Context) -> dict[str, Any]:
             "threshold": THRESHOLD,
             "step": STEP,
             "initialisation": INITIALISATION,
-            "lanes": lanes,
+            "replicates": replicates,
         },
         "rounds": list(range(0, setting.ROUNDS + 1, EVERY)),
         "curves": curves,
@@ -71,7 +72,7 @@ def compute(context: Context) -> dict[str, Any]:
                 "expected": "reproduced",
                 "paper": "Figure 1, caption",
                 "measured": f"{means[what]['normalise']:.4f} against {means[what]['clip']:.4f}, "
-                f"paired z = {z[what]:.0f}, {lanes} lanes",
+                f"paired z = {z[what]:.0f}, {replicates} replicates",
             }
             for what, claim in (
                 ("suboptimality", "attains a smaller suboptimality"),

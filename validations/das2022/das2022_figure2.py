@@ -14,8 +14,9 @@ from . import _appendix_f as setting
 TITLE = "Suboptimality over rounds: DP-FedAvg with clipping against DP-NormFedAvg"
 CAPTION = (
     "Suboptimality f(w_k) - f(w*) on the quadratics of Appendix F for initialisations I1 (top) and I2 (bottom) "
-    "and three thresholds C. Lines: median, bands: 10% to 90% quantiles, both of the same noise lanes on the first "
-    f"instance ({setting.LANES}); the mean of one run on each of three instances, which the paper draws, is "
+    "and three thresholds C. Lines: median, bands: 10% to 90% quantiles, both of the same noise replicates on the "
+    "first "
+    f"instance ({setting.REPLICATES}); the mean of one run on each of three instances, which the paper draws, is "
     f"in the data. Both methods see the same noise. {setting.NOISE}"
 )
 SOURCE = {"paper": "das2022", "where": "Figure 2, Appendix F"}
@@ -30,7 +31,7 @@ def compute(context: Context) -> dict[str, Any]:
     cases = [(i, c) for i in setting.INITIALISATIONS for c in setting.THRESHOLDS]
     curves, finals = [], []
     for number, (initialisation, threshold) in enumerate(cases):
-        lanes = setting.lanes_at(context, threshold)
+        replicates = setting.replicates_at(context, threshold)
         many, paper = {}, {}
         for part, method in enumerate(setting.METHODS):
             found = setting.series(context, initialisation, threshold, method)
@@ -54,7 +55,7 @@ def compute(context: Context) -> dict[str, Any]:
                 )
             clip, norm = many["clip"][:, j], many["normalise"][:, j]
             difference = clip - norm
-            error = difference.std(axis=1, ddof=1) / np.sqrt(lanes)
+            error = difference.std(axis=1, ddof=1) / np.sqrt(replicates)
             with np.errstate(divide="ignore", invalid="ignore"):
                 worst = np.nanmin(np.where(error > 0, difference.mean(axis=1) / error, np.nan))
             finals.append(
@@ -76,7 +77,7 @@ def compute(context: Context) -> dict[str, Any]:
         "configuration": {
             **setting.CONFIGURATION,
             "instances": setting.INSTANCES,
-            "lanes": {f"C = {c:g}": setting.lanes_at(context, c) for c in setting.THRESHOLDS},
+            "replicates": {f"C = {c:g}": setting.replicates_at(context, c) for c in setting.THRESHOLDS},
             "steps": {k: list(v) for k, v in setting.STEPS.items()},
             "thresholds": list(setting.THRESHOLDS),
         },

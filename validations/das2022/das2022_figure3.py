@@ -14,9 +14,10 @@ from . import _appendix_f as setting
 TITLE = "Signal-to-noise ratio over rounds: clipping against normalisation"
 CAPTION = (
     "The ratio of two lengths: the average of the bounded updates over the average noise. The setting is that of "
-    "Figure 2 with one step size for each C. Lines: median, bands: 10% to 90% quantiles, both of the same noise lanes "
-    f"on the first instance ({setting.LANES}); the mean of one run on each of three instances, which the paper draws, "
-    f"is in the data. Both methods see the same noise. {setting.NOISE}"
+    "Figure 2 with one step size for each C. Lines: median, bands: 10% to 90% quantiles, both of the same noise "
+    "replicates "
+    f"on the first instance ({setting.REPLICATES}); the mean of one run on each of three instances, which the paper "
+    f"draws, is in the data. Both methods see the same noise. {setting.NOISE}"
 )
 SOURCE = {"paper": "das2022", "where": "Figure 3, Appendix F"}
 BUDGET_SECONDS = {"full": 55.0, "paper": 300.0}
@@ -66,7 +67,7 @@ def compute(context: Context) -> dict[str, Any]:
         "configuration": {
             **setting.CONFIGURATION,
             "instances": setting.INSTANCES,
-            "lanes": {f"C = {c:g}": setting.lanes_at(context, c) for c in setting.THRESHOLDS},
+            "replicates": {f"C = {c:g}": setting.replicates_at(context, c) for c in setting.THRESHOLDS},
         },
         "rounds": list(range(0, setting.ROUNDS, EVERY)),
         "curves": curves,
@@ -78,7 +79,7 @@ def compute(context: Context) -> dict[str, Any]:
 def _claims(comparison: list[dict[str, Any]]) -> list[dict[str, Any]]:
     plotted = sum(c["lower_in_plotted_rounds"] for c in comparison)
     worst = min(comparison, key=lambda c: c["smallest_ratio"])
-    lanes = max(c["lower_share"] for c in comparison)
+    replicates = max(c["lower_share"] for c in comparison)
     least_large = min(c["improvement"] for c in comparison if c["threshold"] in (50.0, 100.0))
     most_small = max(c["improvement"] for c in comparison if c["threshold"] == 40.0)
     rounds = setting.ROUNDS * len(comparison)
@@ -92,10 +93,10 @@ def _claims(comparison: list[dict[str, Any]]) -> list[dict[str, Any]]:
         },
         {
             "claim": "in no single run is it lower in any round (the literal 'never lower')",
-            "verdict": "reproduced" if lanes == 0.0 else "not-reproduced",
+            "verdict": "reproduced" if replicates == 0.0 else "not-reproduced",
             "expected": "reproduced",
             "paper": "Figure 3, caption, read literally",
-            "measured": f"lower in {lanes:.2%} of rounds and lanes at most; "
+            "measured": f"lower in {replicates:.2%} of rounds and replicates at most; "
             f"the smallest ratio norm/clip is {worst['smallest_ratio']:.4f} ({worst['label']})",
         },
         {

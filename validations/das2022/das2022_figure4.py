@@ -22,8 +22,8 @@ CAPTION = (
     "through w* that holds most of both methods' trajectories (the two leading right singular vectors of all w_k - "
     "w*, not centred; the paper does not state its projection). The first coordinate of w_0 - w* is made positive. "
     "Bottom: the distance ||w_k - w*|| in all 200 dimensions; lines are means and bands 10% to 90% quantiles over "
-    "noise lanes of the first instance. Both methods see the same noise. The claims compare the last round on each of "
-    f"three instances. The caption's initialisation reads 'II'; Appendix F says I1. {setting.NOISE}"
+    "noise replicates of the first instance. Both methods see the same noise. The claims compare the last round on "
+    f"each of three instances. The caption's initialisation reads 'II'; Appendix F says I1. {setting.NOISE}"
 )
 SOURCE = {"paper": "das2022", "where": "Figure 4, Appendix F"}
 BUDGET_SECONDS = {"full": 12.0, "paper": 150.0}
@@ -50,7 +50,7 @@ def _coordinates(d: int, origin: Any) -> list[Observable]:
 
 
 def _trajectory(run: Any, d: int) -> Any:
-    """w_k - w* of the only lane, (rounds + 1, d)."""
+    """w_k - w* of the only replicate, (rounds + 1, d)."""
     return np.stack([run[f"coordinate {j}"].every_round[:, 0] for j in range(d)], axis=1)
 
 
@@ -68,7 +68,7 @@ def _plane(trajectories: list[Any]) -> tuple[Any, float]:
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes = context.pick(full=16, paper=256, standard=6)
+    replicates = context.pick(full=16, paper=256, standard=6)
     problems = setting.problems(context.seed)
     jobs = [(case, index, method) for case in CASES for index in range(len(problems)) for method in setting.METHODS]
     paths, curves, comparison = [], [], []
@@ -76,7 +76,7 @@ def compute(context: Context) -> dict[str, Any]:
     for number, (case, index, method) in enumerate(jobs):
         measure = _runner(context, problems[index], index, case, method)
         progress = context.part(number, len(jobs))
-        run = measure(observe=["suboptimality", "distance-squared"], lanes=lanes, progress=progress)
+        run = measure(observe=["suboptimality", "distance-squared"], replicates=replicates, progress=progress)
         distance = np.sqrt(run["distance-squared"].every_round)
         measured[case, index, method] = {
             "distance": distance[-1],
@@ -99,7 +99,7 @@ def compute(context: Context) -> dict[str, Any]:
         d = problems[0].d
         walked = {
             method: _trajectory(
-                _runner(context, problems[0], 0, case, method, "cpu")(observe=_coordinates(d, w_star), lanes=1), d
+                _runner(context, problems[0], 0, case, method, "cpu")(observe=_coordinates(d, w_star), replicates=1), d
             )
             for method in setting.METHODS
         }
@@ -130,7 +130,7 @@ def compute(context: Context) -> dict[str, Any]:
             "initialisation": INITIALISATION,
             "cases": [{"threshold": c, "step": eta} for c, eta in CASES],
             "instances": len(problems),
-            "lanes": lanes,
+            "replicates": replicates,
             "projection": "plane through w* of the two leading right singular vectors of both trajectories",
             "smoothing": f"moving mean over {SMOOTH} rounds",
         },
@@ -138,7 +138,7 @@ def compute(context: Context) -> dict[str, Any]:
         "paths": paths,
         "curves": curves,
         "comparison": comparison,
-        "claims": _claims(comparison, lanes),
+        "claims": _claims(comparison, replicates),
     }
 
 
@@ -159,7 +159,7 @@ def _runner(
 
 
 def _paired(clip: Any, norm: Any) -> dict[str, float]:
-    """Means of both methods, and the mean of their difference in the same lanes with its standard error."""
+    """Means of both methods, and the mean of their difference in the same replicates with its standard error."""
     difference = clip - norm
     error = float(difference.std(ddof=1) / np.sqrt(len(difference)))
     return {
@@ -171,7 +171,7 @@ def _paired(clip: Any, norm: Any) -> dict[str, float]:
     }
 
 
-def _claims(comparison: list[dict[str, Any]], lanes: int) -> list[dict[str, Any]]:
+def _claims(comparison: list[dict[str, Any]], replicates: int) -> list[dict[str, Any]]:
     claims = []
     for what, claim in (
         ("distance", "normalisation ends closer to the optimum than clipping"),
@@ -191,8 +191,8 @@ def _claims(comparison: list[dict[str, Any]], lanes: int) -> list[dict[str, Any]
                 "verdict": verdict,
                 "expected": "reproduced",
                 "paper": "Figure 4 and Appendix F: 'DP-NormFedAvg reaches closer to the optimum'",
-                "measured": f"smallest paired z = {min(z):.0f} of {len(values)} comparisons of {lanes} lanes; mean of "
-                f"normalisation over mean of clipping is {min(ratios):.3f} to {max(ratios):.3f}",
+                "measured": f"smallest paired z = {min(z):.0f} of {len(values)} comparisons of {replicates} "
+                f"replicates; mean of normalisation over mean of clipping is {min(ratios):.3f} to {max(ratios):.3f}",
             }
         )
     return claims

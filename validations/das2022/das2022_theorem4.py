@@ -94,7 +94,7 @@ def _base(context: Context, family: str, sweep: str) -> dict[str, float]:
     return {**BASE[family], "rho": STANDARD_RHO} if fewer else BASE[family]
 
 
-def _instance(family: str, setting: Mapping[str, float], lanes: int, more: int = 8) -> dict[str, Any]:
+def _instance(family: str, setting: Mapping[str, float], replicates: int, more: int = 8) -> dict[str, Any]:
     problem = _problem(family, setting["heterogeneity"])
     c = make(problem["family"], **problem["parameters"]).constants
     rho, alpha, E = setting["rho"], setting["alpha"], int(setting["E"])
@@ -112,12 +112,12 @@ def _instance(family: str, setting: Mapping[str, float], lanes: int, more: int =
         "E": E,
         "rounds": rounds,
         "cohort": {"scheme": "full"},
-        "lanes": lanes if rounds > 600 else more * lanes,  # short runs vary more, and cost less
+        "replicates": replicates if rounds > 600 else more * replicates,  # short runs vary more, and cost less
     }
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes, more = context.pick(full=32, paper=1024, standard=24), context.pick(full=8, paper=8, standard=3)
+    replicates, more = context.pick(full=32, paper=1024, standard=24), context.pick(full=8, paper=8, standard=3)
     sweeps = context.pick(full=SWEEPS, paper=SWEEPS, standard=STANDARD_SWEEPS)
     cases = [
         (family, name, value) for family in PROBLEMS for name, values in sweeps[family].items() for value in values
@@ -130,7 +130,7 @@ def compute(context: Context) -> dict[str, Any]:
             continue  # Theorem 4 needs E <= alpha/(2 rho)
         key = f"{family} {sorted(setting.items())}"
         if key not in known:
-            known[key] = _measure(_instance(family, setting, lanes, more), context)
+            known[key] = _measure(_instance(family, setting, replicates, more), context)
         points.append({"problem": family, "sweep": name, "value": value, **known[key]})
         context.progress((number + 1) / len(cases))
     verdicts = [p[part]["verdict"] for p in points for part in METHODS]
@@ -139,7 +139,7 @@ def compute(context: Context) -> dict[str, Any]:
             "base": {family: {name: _base(context, family, name) for name in sweeps[family]} for family in PROBLEMS},
             "clients": 10,
             "sampling": "full participation",
-            "lanes": lanes,
+            "replicates": replicates,
             "rounds": [min(p["rounds"] for p in points), max(p["rounds"] for p in points)],
         },
         "points": points,
@@ -147,7 +147,8 @@ def compute(context: Context) -> dict[str, Any]:
             {
                 "claim": f"the bound of Theorem 4 ({part}) holds in every run shown (full participation)",
                 "verdict": _settled([p[part]["verdict"] for p in points]),
-                # (b) stays open where all records are sorted: the weights 1/||u|| are too heavy-tailed for these lanes.
+                # (b) stays open where all records are sorted: the weights 1/||u|| are too heavy-tailed for these
+                # replicates.
                 "expected": {"a": "reproduced", "b": "inconclusive"}[part],
                 "paper": f"Theorem 4 ({part})",
                 "measured": _ratios(points, part),
@@ -179,7 +180,7 @@ def _measure(instance: dict[str, Any], context: Context) -> dict[str, Any]:
             "asymptotic": evidence.asymptotic,
             "vacuous": evidence.vacuous,
             "trivial": evidence.notes["trivial"],
-            "lanes": evidence.replicates,
+            "replicates": evidence.replicates,
             "delta": evidence.notes["problem"]["mean_delta_star"],
         }
     return out

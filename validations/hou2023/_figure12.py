@@ -21,8 +21,9 @@ CHANGE = 0.1  # the largest change by clipping for 'minimal effect'
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """All measurements: gap = (f(x_T) - f*)/(f(x_0) - f*) and psi [X^2], each (steps, iterations, epsilons, lanes);
-    at_best is the position of 1/p* among the expected steps, fixed the T at which epsilons are compared."""
+    """All measurements: gap = (f(x_T) - f*)/(f(x_0) - f*) and psi [X^2], each (steps, iterations, epsilons,
+    replicates); at_best is the position of 1/p* among the expected steps, fixed the T at which epsilons are
+    compared."""
 
     steps: tuple[float, ...]
     iterations: tuple[int, ...]

@@ -1,9 +1,9 @@
-"""Statistics of samples over lanes in the validations of hou2023: the place of an optimum, and ratios of smallest
+"""Statistics of samples over replicates in the validations of hou2023: the place of an optimum, and ratios of smallest
 means.
 
-Lanes are paired: compared runs have the same noise and the same coins. Samples are positive and skewed, so that means
-are compared by the logarithm of their ratio (delta method). All limits are Student's with Bonferroni's correction,
-asymptotic in the lanes: in one claim they leave out a true value with a probability of at most 1%.
+Replicates are paired: compared runs have the same noise and the same coins. Samples are positive and skewed, so that
+means are compared by the logarithm of their ratio (delta method). All limits are Student's with Bonferroni's
+correction, asymptotic in the replicates: in one claim they leave out a true value with a probability of at most 1%.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Optimum:
 
     ``best``: the grid's value with the smallest mean; ``tied``: the confidence set of the truly best, that is all
     values whose means are not significantly larger, from ``low`` to ``high``; ``trivial``: whether it is an end of the
-    grid and every value between the ends is worse in these tests, or better in no lane; ``non_trivial``: whether it is
-    better than both ends in tests with 1% on each grid. That is enough, since the claim that all optima of several
-    grids are so is wrong only if it is wrong for a certain one of them; ``value`` and ``error``: its mean and standard
-    error.
+    grid and every value between the ends is worse in these tests, or better in no replicate; ``non_trivial``: whether
+    it is better than both ends in tests with 1% on each grid. That is enough, since the claim that all optima of
+    several grids are so is wrong only if it is wrong for a certain one of them; ``value`` and ``error``: its mean and
+    standard error.
     """
 
     best: float
@@ -45,19 +45,20 @@ class Optimum:
 
 
 def _log_ratios(upper: Array, lower: Array) -> tuple[Array, Array]:
-    """Logarithms of the means of ``upper`` (k, lanes) over those of ``lower`` (m, lanes), and their standard errors."""
+    """Logarithms of the means of ``upper`` (k, replicates) over those of ``lower`` (m, replicates), and their standard
+    errors."""
     a, b = upper.mean(axis=1), lower.mean(axis=1)
     influence = (upper / a[:, None])[:, None] - (lower / b[:, None])[None]
     return np.log(a)[:, None] - np.log(b), influence.std(axis=2, ddof=1) / math.sqrt(upper.shape[1])
 
 
-def _critical(lanes: int, probability: float) -> float:
+def _critical(replicates: int, probability: float) -> float:
     """The value that Student's t exceeds with this probability."""
-    return float(stats.t.isf(probability, lanes - 1))
+    return float(stats.t.isf(probability, replicates - 1))
 
 
 def worse(samples: Array, sets: int) -> Any:
-    """Which rows of samples (k, lanes) have a mean above the smallest, in one-sided tests of all against the best.
+    """Which rows of samples (k, replicates) have a mean above the smallest, in one-sided tests of all against the best.
 
     The row with the truly smallest mean is among them with a probability of at most 1%/sets: only if some other of the
     k - 1 looks better in its test, each of which has the probability 1%/(sets (k - 1)).
@@ -70,7 +71,7 @@ def worse(samples: Array, sets: int) -> Any:
 
 
 def optimum(grid: Sequence[float], samples: Array, grids: int = 1) -> Optimum:
-    """The optimum of samples (len(grid), lanes), where one claim concerns this number of grids."""
+    """The optimum of samples (len(grid), replicates), where one claim concerns this number of grids."""
     means, out, alone = samples.mean(axis=1), worse(samples, grids), worse(samples, 1)
     best = int(np.argmin(means))
     tied = tuple(g for g, beaten in zip(grid, out) if not beaten)
@@ -88,9 +89,9 @@ def optimum(grid: Sequence[float], samples: Array, grids: int = 1) -> Optimum:
 
 
 def resampled_best(grid: Sequence[float], samples: Array, count: int) -> Array:
-    """The best value in this number of bootstrap resamples of the lanes, always the same resamples."""
-    lanes = samples.shape[1]
-    weights = np.random.default_rng(0).multinomial(lanes, np.full(lanes, 1.0 / lanes), size=count)
+    """The best value in this number of bootstrap resamples of the replicates, always the same resamples."""
+    replicates = samples.shape[1]
+    weights = np.random.default_rng(0).multinomial(replicates, np.full(replicates, 1.0 / replicates), size=count)
     values: Array = np.asarray(grid, dtype=np.float64)[np.argmin(weights @ samples.T, axis=1)]
     return values
 
@@ -118,15 +119,15 @@ def largest(found: Sequence[Limits]) -> Limits:
 
 
 def mean(samples: Array, cases: int) -> Limits:
-    """The mean of samples (lanes,), one of this number of cases of one claim."""
+    """The mean of samples (replicates,), one of this number of cases of one claim."""
     critical = _critical(len(samples), FALSE_ALARM / (2 * cases))
     estimate, half = float(samples.mean()), critical * float(samples.std(ddof=1)) / math.sqrt(len(samples))
     return Limits(estimate, estimate - half, estimate + half)
 
 
 def ratio(upper: Array, lower: Array, cases: int) -> Limits:
-    """The smallest mean of ``upper`` (k, lanes) over the smallest of ``lower`` (m, lanes), for this number of cases of
-    a claim.
+    """The smallest mean of ``upper`` (k, replicates) over the smallest of ``lower`` (m, replicates), for this number of
+    cases of a claim.
 
     Whichever row i of ``upper`` is the smallest, the ratio is at least mean_i/mean_j for every j, and i is one of those
     not `worse`: the lower limit is the smallest over such i of the largest lower limit over j, of m ratios at once. The
@@ -146,15 +147,16 @@ def ratio(upper: Array, lower: Array, cases: int) -> Limits:
 def difference_at_best(first: tuple[Array, Array], second: tuple[Array, Array], cases: int) -> Limits:
     """A second quantity where the mean of a first is smallest: its mean in ``first`` less that in ``second``.
 
-    Both are (samples of the first, samples of the second), each (k, lanes). Limits are the outermost of those of all
-    pairs of rows that are not `worse`: half of the probability goes to leaving the true pair out, half to its limits.
+    Both are (samples of the first, samples of the second), each (k, replicates). Limits are the outermost of those of
+    all pairs of rows that are not `worse`: half of the probability goes to leaving the true pair out, half to its
+    limits.
     """
     (a, at_a), (b, at_b) = (
         (~worse(samples, 4 * cases), samples.mean(axis=1).argmin()) for samples, _ in (first, second)
     )
     pairs = first[1][a][:, None] - second[1][b][None]
-    means, lanes = pairs.mean(axis=2), pairs.shape[2]
-    half = _critical(lanes, FALSE_ALARM / (4 * cases)) * pairs.std(axis=2, ddof=1) / math.sqrt(lanes)
+    means, replicates = pairs.mean(axis=2), pairs.shape[2]
+    half = _critical(replicates, FALSE_ALARM / (4 * cases)) * pairs.std(axis=2, ddof=1) / math.sqrt(replicates)
     estimate = float(first[1][at_a].mean() - second[1][at_b].mean())
     return Limits(estimate, float((means - half).min()), float((means + half).max()))
 

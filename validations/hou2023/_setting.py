@@ -128,12 +128,12 @@ def printed_sigma(threshold: float, rounds: float, epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class Grid:
-    """Runs of one algorithm: ``lanes`` replicates for each epsilon, all of them in one batch."""
+    """Runs of one algorithm: ``replicates`` replicates for each epsilon, all of them in one batch."""
 
     setting: Setting
     algorithm: str
     threshold: float | None
-    lanes: int
+    replicates: int
     seed: int
     device: str
 
@@ -145,13 +145,13 @@ class Grid:
     def run(
         self, tau: float, iterations: int, sigmas: Sequence[float], observe: Sequence[Any] = ("suboptimality",)
     ) -> Run:
-        """T = iterations with (expected) tau local steps; lanes in order of sigmas [X]. Only the start and the end are
-        observed: a value of the objective costs as much as a step.
+        """T = iterations with (expected) tau local steps; replicates in order of sigmas [X]. Only the start and the end
+        are observed: a value of the objective costs as much as a step.
 
-        Each sigma has its own lanes; runs with the same number of sigmas share their noise and their coins.
+        Each sigma has its own replicates; runs with the same number of sigmas share their noise and their coins.
         """
-        s, lanes = self.setting, self.lanes * len(sigmas)
-        sigma = np.repeat(np.asarray(sigmas, dtype=np.float64), self.lanes).tolist()
+        s, replicates = self.setting, self.replicates * len(sigmas)
+        sigma = np.repeat(np.asarray(sigmas, dtype=np.float64), self.replicates).tolist()
         algorithm: Algorithm
         if self.algorithm == "fedavg":
             algorithm = TwoSidedFedAvg(s.step, local_steps=int(tau), threshold=self.threshold, sigma=sigma)
@@ -160,13 +160,21 @@ class Grid:
             algorithm = ScaffNew(step=s.step, probability=1.0 / tau, threshold=self.threshold, sigma=sigma)
             rounds = iterations
         return simulate(
-            algorithm, s.problem, rounds, lanes, self.seed, observe, start=s.start, every=rounds, device=self.device
+            algorithm,
+            s.problem,
+            rounds,
+            replicates,
+            self.seed,
+            observe,
+            start=s.start,
+            every=rounds,
+            device=self.device,
         )
 
     def final(self, tau: float, iterations: int, sigmas: Sequence[float]) -> tuple[Array, Array | None]:
-        """f(x_T) - f* and the test error, each (sigmas, lanes)."""
+        """f(x_T) - f* and the test error, each (sigmas, replicates)."""
         done = self.run(tau, iterations, sigmas)
-        shape = (len(sigmas), self.lanes)
+        shape = (len(sigmas), self.replicates)
         error = None if self.setting.held_out is None else self.setting.test_error(done.final).reshape(shape)
         return done["suboptimality"].last.reshape(shape), error
 

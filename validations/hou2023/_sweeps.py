@@ -31,7 +31,8 @@ def sweep(
     """Runs at (tau, T) points, all epsilons in one batch, and the optimum along the axis for each epsilon.
 
     Suboptimality is relative to f(x_0) - f*; below 1e-12 of that it counts as 1e-12: rounding errors are not compared.
-    ``grids``: the number of optima that one claim concerns. ``samples`` and ``tests`` (test errors) are (axis, lanes).
+    ``grids``: the number of optima that one claim concerns. ``samples`` and ``tests`` (test errors) are (axis,
+    replicates).
     """
     gaps, errors = [], []
     for tau, T in points:
@@ -49,7 +50,7 @@ def sweep(
             "axis": list(axis),
             "tau": [tau for tau, _ in points],
             "mean": significant(samples.mean(axis=1)),
-            "half": significant(1.96 * samples.std(axis=1, ddof=1) / math.sqrt(grid.lanes)),
+            "half": significant(1.96 * samples.std(axis=1, ddof=1) / math.sqrt(grid.replicates)),
             "optimum": vars(found),
             "samples": samples,
         }
@@ -58,14 +59,14 @@ def sweep(
             at = list(axis).index(found.best)  # type: ignore[arg-type]
             entry["test_error"] = significant(test.mean(axis=1))
             entry["test_error_at_best"] = float(test[at].mean())
-            entry["test_error_half"] = float(1.96 * test[at].std(ddof=1) / math.sqrt(grid.lanes))
+            entry["test_error_half"] = float(1.96 * test[at].std(ddof=1) / math.sqrt(grid.replicates))
             entry["tests"] = test
         made.append(entry)
     return made
 
 
 def stored(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The entries in the form of data files, without the single lanes."""
+    """The entries in the form of data files, without the single replicates."""
     return [{k: v for k, v in entry.items() if k not in ("samples", "tests")} for entry in entries]
 
 

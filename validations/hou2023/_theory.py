@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dpfl_theory import statements
-from dpfl_theory.statements.formula import at, evaluate, prescription_of
+from dpfl_theory.statements.formula import evaluate, evaluate_side, prescription_of
 
 from ._setting import DELTA, Setting, V
 
@@ -33,9 +33,9 @@ class Theory:
         self.theorem = statements.get("hou2023.theorem1")
         self.prescription = prescription_of(self.corollary)
 
-    def prescribed(self, letter: str, epsilon: float) -> float:
+    def prescribed(self, symbol: str, epsilon: float) -> float:
         """eta*, p* or T* (a real number)."""
-        return float(evaluate(self.prescription[letter], {**self.values, "epsilon": epsilon}, self.corollary.id))
+        return float(evaluate(self.prescription[symbol], {**self.values, "epsilon": epsilon}, self.corollary.id))
 
     def psi_0(self, p: float) -> float:
         """psi at the start [X^2]."""
@@ -44,7 +44,7 @@ class Theory:
     def bound(self, p: float, T: float, epsilon: float) -> float:
         """Theorem 1's right side [X^2]."""
         values = {**self.values, "epsilon": epsilon, "p": p, "T": T, "psi_0": self.psi_0(p)}
-        return float(at(self.theorem, "rhs", values))
+        return float(evaluate_side(self.theorem, "rhs", values))
 
     def worthwhile(self) -> float:
         """The smallest epsilon with T* >= 1: T* is a constant plus 2 ln(epsilon)/rate."""

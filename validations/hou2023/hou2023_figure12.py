@@ -12,7 +12,7 @@ from dpfl_theory.problems.data import load
 from dpfl_theory.problems.logistic import from_data
 from dpfl_theory.problems.partition import iid
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, elsewhere, main, ours
+from dpfl_theory.validation import Context, as_question, elsewhere, main
 
 from . import _figure12 as figure12
 from . import _limits as limits
@@ -28,7 +28,8 @@ CAPTION = (
     "otherwise. The paper prints no N, ridge, C, v or range of epsilon: they are chosen here so that T* is positive, "
     "which requires epsilon of hundreds. There v = 4 is not enough for privacy (it is enough up to epsilon = 23, for a "
     "fixed number of rounds). Theory: dashed lines, Corollary 1's 1/p* and T* and Theorem 1's bound. Measurement: "
-    "solid lines, means over lanes; bands are 95% confidence intervals; vertical bars span the grid values that paired "
+    "solid lines, means over replicates; bands are 95% confidence intervals; vertical bars span the grid values that "
+    "paired "
     "t tests cannot distinguish from the best (1% false alarms in all, asymptotic). A failure here does not refute "
     "Figure 12, whose data and range differ."
 )
@@ -57,7 +58,7 @@ def _setting(context: Context) -> hou.Setting:
 
 
 def _row(grid: hou.Grid, steps: float, iterations: Sequence[int]) -> Any:
-    """gap and psi at one number of expected local steps, each (iterations, epsilons, lanes)."""
+    """gap and psi at one number of expected local steps, each (iterations, epsilons, replicates)."""
     gap, psi = [], []
     for T in iterations:
         sigmas = [hou.printed_sigma(grid.setting.distance, T / steps, e) for e in EPSILONS]
@@ -70,9 +71,9 @@ def _row(grid: hou.Grid, steps: float, iterations: Sequence[int]) -> Any:
 def compute(context: Context) -> dict[str, Any]:
     setting = _setting(context)
     theory = Theory(setting)
-    lanes = context.pick(full=80, paper=512, standard=24)
+    replicates = context.pick(full=80, paper=512, standard=24)
     expected_steps, iterations = context.pick(**EXPECTED_STEPS), context.pick(**ITERATIONS)
-    grid = hou.Grid(setting, "scaffnew", setting.distance, lanes, context.seed, context.device)
+    grid = hou.Grid(setting, "scaffnew", setting.distance, replicates, context.seed, context.device)
     work = [partial(_row, grid, steps, iterations) for steps in expected_steps]
     rows = np.asarray(context.each(work, [f"{grid}, 1/p = {steps:g}" for steps in expected_steps]))
     gap, psi = rows[:, 0], rows[:, 1]
@@ -89,7 +90,7 @@ def compute(context: Context) -> dict[str, Any]:
             "delta": hou.DELTA,
             "v": hou.V,
             "epsilons": list(EPSILONS),
-            "lanes": lanes,
+            "replicates": replicates,
             "clipping": "on",
             "partition": "equal parts at random",
             "condition": CONDITION,
@@ -123,7 +124,7 @@ def _claims(made: list[dict[str, Any]], found: str, known: bool) -> list[dict[st
     told = [{**claim, "expected": KNOWN[i]} if known and i in KNOWN else claim for i, claim in enumerate(made)]
     data = f"{found} for the mushroom data; {RANGE}" if known else RANGE
     differs = {THEOREM: "clipping is active, and Theorem 1 assumes that it never acts"}
-    return [ours(c) if i in OURS else elsewhere(c, differs.get(i, data)) for i, c in enumerate(told)]
+    return [as_question(c) if i in OURS else elsewhere(c, differs.get(i, data)) for i, c in enumerate(told)]
 
 
 def draw(data: dict[str, Any]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def _runs(
 
 def compute(context: Context) -> dict[str, Any]:
     taus = context.pick(**TAUS)
-    lanes = context.pick(full=32, paper=256)
+    replicates = context.pick(full=32, paper=256)
     settings = hou.settings(context.seed)
     certified_taus = context.pick(full=CERTIFIED_TAUS, paper=CERTIFIED_TAUS, standard=STANDARD_CERTIFIED_TAUS)
     factors = {
@@ -66,7 +66,7 @@ def compute(context: Context) -> dict[str, Any]:
         for algorithm in hou.ALGORITHMS
     }
     grids = [
-        hou.Grid(setting, algorithm, SHARE * setting.distance, lanes, context.seed, context.device)
+        hou.Grid(setting, algorithm, SHARE * setting.distance, replicates, context.seed, context.device)
         for setting in settings
         for algorithm in hou.ALGORITHMS
     ]
@@ -84,7 +84,7 @@ def compute(context: Context) -> dict[str, Any]:
             "epsilons": [hou.label(e) for e in EPSILONS],
             "delta": hou.DELTA,
             "v": hou.V,
-            "lanes": lanes,
+            "replicates": replicates,
         },
         "printed": sweeps.stored(printed),
         "certified": sweeps.stored(certified),

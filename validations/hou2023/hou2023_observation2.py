@@ -52,10 +52,10 @@ def _runs(grid: hou.Grid, clipping: bool, taus: Sequence[int], most: int, counts
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes = context.pick(full=32, paper=256)
+    replicates = context.pick(full=32, paper=256)
     settings = hou.settings(context.seed)
     grids = [
-        hou.Grid(setting, algorithm, SHARE * setting.distance, lanes, context.seed, context.device)
+        hou.Grid(setting, algorithm, SHARE * setting.distance, replicates, context.seed, context.device)
         for setting in settings
         for algorithm in hou.ALGORITHMS
     ]
@@ -86,7 +86,7 @@ def compute(context: Context) -> dict[str, Any]:
             "epsilons without clipping": [hou.label(e) for e in UNCLIPPED],
             "delta": hou.DELTA,
             "v": hou.V,
-            "lanes": lanes,
+            "replicates": replicates,
         },
         "iterations": sweeps.stored(found["on"]),
         "iterations_unclipped": sweeps.stored(found["off"]),

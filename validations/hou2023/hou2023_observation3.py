@@ -51,11 +51,11 @@ def _runs(grid: hou.Grid, taus: Sequence[int], most: int, counts: Sequence[int])
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes = context.pick(full=32, paper=256, standard=16)
+    replicates = context.pick(full=32, paper=256, standard=16)
     taus, most = context.pick(**TAUS), context.pick(**MOST)
     counts, settings = sweeps.counts(context), hou.settings(context.seed)
     grids = [
-        hou.Grid(setting, algorithm, SHARE * setting.distance, lanes, context.seed, context.device)
+        hou.Grid(setting, algorithm, SHARE * setting.distance, replicates, context.seed, context.device)
         for setting in settings
         for algorithm in hou.ALGORITHMS
     ]
@@ -70,7 +70,7 @@ def compute(context: Context) -> dict[str, Any]:
             "epsilons": [hou.label(e) for e in EPSILONS],
             "delta": hou.DELTA,
             "v": hou.V,
-            "lanes": lanes,
+            "replicates": replicates,
         },
         "epsilons": list(EPSILONS),
         "prescribed_steps": hou.CONDITION**0.5,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, elsewhere, main, ours
+from dpfl_theory.validation import Context, as_question, elsewhere, main
 
 from . import _limits as limits
 from . import _setting as hou
@@ -57,7 +57,7 @@ def _runs(grid: hou.Grid, taus: Sequence[int], share: float) -> Any:
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes = context.pick(full=40, paper=256, standard=16)
+    replicates = context.pick(full=40, paper=256, standard=16)
     taus = context.pick(**TAUS)
     settings = hou.settings(context.seed)
     work = {}
@@ -65,7 +65,7 @@ def compute(context: Context) -> dict[str, Any]:
         for algorithm in hou.ALGORITHMS:
             for share in SHARES:
                 threshold = share * setting.distance
-                grid = hou.Grid(setting, algorithm, threshold, lanes, context.seed, context.device)
+                grid = hou.Grid(setting, algorithm, threshold, replicates, context.seed, context.device)
                 work[str(grid)] = partial(_runs, grid, taus, share)
     runs = sweeps.each(context, work)
     found, unclipped = ([entry for own in runs for entry in own[k]] for k in (0, 1))
@@ -79,7 +79,7 @@ def compute(context: Context) -> dict[str, Any]:
             "thresholds over the initial distance": list(SHARES),
             "delta": hou.DELTA,
             "v": hou.V,
-            "lanes": lanes,
+            "replicates": replicates,
         },
         "prescribed_steps": hou.CONDITION**0.5,
         "clipped": sweeps.stored(found),
@@ -131,7 +131,7 @@ def _claims(
     return [
         *(elsewhere(claim, f"{hou.DIFFERS}; {_RANGE}") for claim in (_depends(cases), _grows(cases), *powers)),
         *(elsewhere(claim, f"{hou.PROBLEMS}; {_RANGE}") for claim in (tested, *off)),
-        ours(cost),
+        as_question(cost),
     ]
 
 
@@ -232,7 +232,7 @@ def _power(slopes: list[dict[str, Any]], algorithm: str) -> dict[str, Any]:
     power = POWERS[algorithm]
     return {
         "claim": f"the best number of local steps of {hou.ALGORITHMS[algorithm]} grows like C^{power:g}: the exponent "
-        f"is within {NEAR:g} of it on both problems (bootstrap over lanes)",
+        f"is within {NEAR:g} of it on both problems (bootstrap over replicates)",
         "verdict": limits.all_within(list(own.values()), power - NEAR, power + NEAR),
         **({"expected": "not-reproduced"} if algorithm == "fedavg" else {}),
         "paper": "Section 3.1: 'linearly depend on the clipping threshold for DP-ScaffNew, and on the square root' for "

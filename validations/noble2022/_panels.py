@@ -67,7 +67,7 @@ def compute(
     base = {
         **BASE,
         "rounds": context.pick(full=40, paper=400, standard=24),
-        "lanes": context.pick(full=4, paper=5, standard=6 if cases[0].source == "synthetic" else 4),
+        "replicates": context.pick(full=4, paper=5, standard=6 if cases[0].source == "synthetic" else 4),
         "every": context.pick(full=2, paper=8, standard=4),
     }
     found = []
@@ -143,11 +143,13 @@ def _panels(
     runs = {}
     for setting, first in settings.items():
         for name in noble.ALGORITHMS:
-            lanes = (
-                context.pick(full=2, paper=setting.lanes, standard=1) if name in noble.SHOWN_ALONE else setting.lanes
+            replicates = (
+                context.pick(full=2, paper=setting.replicates, standard=1)
+                if name in noble.SHOWN_ALONE
+                else setting.replicates
             )
             eta_0 = tuned[f"eta_0 of {name}", first]["eta_0"]
-            own = replace(setting, lanes=lanes)
+            own = replace(setting, replicates=replicates)
             runs[name, setting] = partial(noble.measured, name, own, eta_0, context.seed, context.device)
     series = noble.points(context, runs, 1, 2)
     found: list[dict[str, Any]] = []

@@ -106,7 +106,7 @@ class Setting:
     local_steps: int
     rounds: int
     noise_multiplier: float
-    lanes: int
+    replicates: int
     every: int
 
     def __str__(self) -> str:
@@ -254,8 +254,9 @@ def tuned(
     most: int = TUNING_ROUNDS,
     tried: range | None = None,
 ) -> dict[str, Any]:
-    """eta_0 by cross-validation on the training records (D.1): the grid's values are the lanes of one run, which ends
-    after ``most`` rounds. ``tried``: the values that are tried, by default all; each has the same noise in both cases.
+    """eta_0 by cross-validation on the training records (D.1): the grid's values are the replicates of one run, which
+    ends after ``most`` rounds. ``tried``: the values that are tried, by default all; each has the same noise in both
+    cases.
 
     The best mean accuracy on held-out folds over the last tenth of the rounds; in a tie the smallest step.
     """
@@ -275,7 +276,7 @@ def tuned(
             len(steps),
             seed + 1,
             observe=[measure],
-            first_lane=own.start,
+            first_replicate=own.start,
             series=True,
             every=every,
             device=device,
@@ -290,7 +291,7 @@ def tuned(
 def measured(
     name: str, setting: Setting, eta_0: float, seed: int, device: str, warm: int | None = None
 ) -> dict[str, np.ndarray]:
-    """Series (observed rounds, lanes): log10 train loss gap, test accuracy and gradient dissimilarity."""
+    """Series (observed rounds, replicates): log10 train loss gap, test accuracy and gradient dissimilarity."""
     found = _series(name, setting, eta_0, seed, device, warm, ("suboptimality", "gradient-dissimilarity"))
     return {**found, "loss": np.log10(np.maximum(found["suboptimality"], 1e-300))}
 
@@ -299,7 +300,7 @@ def measured(
 def accuracies(
     name: str, setting: Setting, eta_0: float, seed: int, device: str, warm: int | None = None
 ) -> np.ndarray:
-    """Only the test accuracy (observed rounds, lanes), which needs neither the minimum nor clients' gradients."""
+    """Only the test accuracy (observed rounds, replicates), which needs neither the minimum nor clients' gradients."""
     return _series(name, setting, eta_0, seed, device, warm, ())["test-accuracy"]
 
 
@@ -312,7 +313,7 @@ def _series(
         algorithm(name, setting, eta_0, warm=warm),
         split.train,
         setting.rounds,
-        setting.lanes,
+        setting.replicates,
         seed,
         observe=[measure, *others],
         series=True,
@@ -330,7 +331,7 @@ def observed_rounds(setting: Setting) -> list[int]:
 def privacy(setting: Setting, training: float) -> dict[str, Any]:
     """Epsilon towards a third party at delta = 1/(MR): the paper's recipe, and certified."""
     # Heterogeneity costs no privacy: data that differ only in it share one accounting.
-    return _spent(replace(setting, data=replace(setting.data, heterogeneity=()), lanes=1, every=1), int(training))
+    return _spent(replace(setting, data=replace(setting.data, heterogeneity=()), replicates=1, every=1), int(training))
 
 
 @functools.cache
@@ -396,7 +397,7 @@ def on_record(expected: str | None) -> dict[str, str]:
 
 
 def at_end(series: np.ndarray) -> np.ndarray:
-    """Each lane's mean over the last tenth of the observed rounds, as D.3.2 reports it."""
+    """Each replicate's mean over the last tenth of the observed rounds, as D.3.2 reports it."""
     return np.asarray(series[-max(1, len(series) // 10) :].mean(axis=0))
 
 

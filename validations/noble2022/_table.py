@@ -36,7 +36,7 @@ def compute(
     delta = 1.0 / (USERS * RECORDS * 0.8)
     scale = noble.noise_multiplier(1.0, RECORDS, records)
     first = noble.Setting(
-        lowest, **RATES, local_steps=10, rounds=100, noise_multiplier=scale * NOISE[0], lanes=RUNS, every=4
+        lowest, **RATES, local_steps=10, rounds=100, noise_multiplier=scale * NOISE[0], replicates=RUNS, every=4
     )
     noise = context.pick(full=NOISE[::2], paper=NOISE, standard=(NOISE[0], NOISE[-1]))
     steps = context.pick(full=STEPS, paper=STEPS, standard=QUICK_STEPS)

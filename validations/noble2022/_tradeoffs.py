@@ -117,13 +117,13 @@ class _Panel:
             LOCAL_STEPS,
             rounds,
             noble.noise_multiplier(*noise, noble.records_of(data, context.seed)),
-            lanes=context.pick(full=4, paper=5),
+            replicates=context.pick(full=4, paper=5),
             every=max(1, rounds // 40),
         )
         # Each rate has its own step size, so that none is favoured; as in D.1 it is kept for higher heterogeneity.
         # Tuning runs all rounds or half: in the first 100 the warm start takes a larger share, which favours larger
         # steps.
-        self.first = replace(self.setting, data=lowest, lanes=1, every=1)
+        self.first = replace(self.setting, data=lowest, replicates=1, every=1)
 
     def tuning(self) -> dict[tuple[str, noble.Setting], partial[Any]]:
         """The choice of each algorithm's step size."""

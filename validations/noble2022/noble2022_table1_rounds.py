@@ -136,7 +136,7 @@ def _claims(rows: list[dict[str, Any]], captions: list[dict[str, Any]]) -> list[
 
 
 def draw(data: Mapping[str, Any]) -> dict[str, Any]:
-    with style.look():
+    with style.figure_style():
         figure, axes = style.figure(columns=3, width=11.5, height=3.9)
         _rounds(axes[0], [r for r in data["rows"] if r["sigma_g"] == 10])
         _spent(axes[1], data["rows"])

@@ -50,14 +50,14 @@ def terms(task: setting.Task, case: Case, noise: float) -> dict[str, float]:
     """The terms of the right side [F/X] from the statements: Theorem 1's, and with noise Theorem 2's. Every hypothesis
     of the theorem is tested."""
     theorem = get("shulgin2025.theorem2" if noise else "shulgin2025.theorem1")
-    values = _letters(task, case, noise)
+    values = _symbols(task, case, noise)
     for assumption in theorem.assumptions:
         failed = assumption.test(task.problem, values)
         assert failed is None, f"{theorem.id}: {failed}"
     return {name: float(term) for name, term in terms_at(theorem, "rhs", values).items()}
 
 
-def _letters(task: setting.Task, case: Case, noise: float) -> Mapping[str, Any]:
+def _symbols(task: setting.Task, case: Case, noise: float) -> Mapping[str, Any]:
     c, problem = task.problem.constants, task.problem
     return {
         "gap": task.gap,
@@ -87,15 +87,15 @@ def compare(
     context: Context,
     task: setting.Task,
     cases: Sequence[Case],
-    lanes: int,
+    replicates: int,
     noise: float = 0.0,
     progress: Callable[[float], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """min_k E||grad f(x^k)||, with its standard error over lanes, against the bound, for every case. The memories start
-    at the share of the first gradients that leaves the residual R; that exchange is not private."""
+    """min_k E||grad f(x^k)||, with its standard error over replicates, against the bound, for every case. The memories
+    start at the share of the first gradients that leaves the residual R; that exchange is not private."""
     most = largest_residual(task)
     start = task.starts(1, 0)[0]
-    flat = [case for case in cases for _ in range(lanes)]
+    flat = [case for case in cases for _ in range(replicates)]
     run = simulate(
         alpha_norm_ec(
             [step(task, case) for case in flat],
@@ -115,7 +115,7 @@ def compare(
         progress=progress,
     )
     lengths = np.sqrt(run["gradient-norm-squared"].every_round[: setting.ROUNDS]).reshape(
-        setting.ROUNDS, len(cases), lanes
+        setting.ROUNDS, len(cases), replicates
     )
     at_start = float(np.linalg.norm(task.problem.gradient(start)))
     found = []
@@ -130,7 +130,7 @@ def compare(
                 "terms": parts,
                 "bound": sum(parts.values()),
                 "measured": float(mean[k]),
-                "error": runs.standard_error(lengths[k, i]) if lanes > 1 else 0.0,
+                "error": runs.standard_error(lengths[k, i]) if replicates > 1 else 0.0,
                 "start": at_start,
             }
         )

@@ -25,8 +25,8 @@ ASSUMED = "the budget (8, 1e-5) and 100 clients are assumed, the paper's budget 
 
 
 def counts(context: Context) -> tuple[int, int]:
-    """The numbers of lanes that measure a configuration and that tune its step, the same in all figures: they share
-    runs."""
+    """The numbers of replicates that measure a configuration and that tune its step, the same in all figures: they
+    share runs."""
     return context.pick(full=12, paper=64), context.pick(full=2, paper=4)
 
 
@@ -65,7 +65,7 @@ def describe(context: Context, problems: Sequence[setting.Task], **more: Any) ->
         "step grid": runs.steps(context),
         "unit of beta, tau and alpha": "G_0, the mean length of the clients' gradients at the start",
         "unit of the step": "1/L_f, or G_0/L_f with server normalisation; chosen by the final training "
-        "loss on separate lanes",
+        "loss on separate replicates",
         "problems": {task.key: task.describe() for task in problems},
         "standard errors for a verdict": runs.SURE,
         **more,

@@ -1,4 +1,4 @@
-"""Runs of shulgin2025's methods: steps tuned on a grid, measurements on fresh lanes, and statistics of them."""
+"""Runs of shulgin2025's methods: steps tuned on a grid, measurements on fresh replicates, and statistics of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVERY = 5
 FLOOR = -6.0
 """log10 of the relative suboptimality below which a problem counts as solved: values below it are set to it."""
 SURE = 5.0
-"""The least distance of a paired mean from 0, in standard errors: one false alarm in about 10^4 with 16 lanes."""
+"""The least distance of a paired mean from 0, in standard errors: one false alarm in about 10^4 with 16 replicates."""
 
 
 def steps(context: Context) -> list[float]:
@@ -43,7 +43,7 @@ class Config:
 class Tuning:
     """Scores of one configuration over the grid of steps: ``final`` after the last round, ``average`` over the rounds.
 
-    A score is a mean over lanes of log10 of f(x_k) - f* over f(x_0) - f*, no lower than FLOOR, +inf where a run
+    A score is a mean over replicates of log10 of f(x_k) - f* over f(x_0) - f*, no lower than FLOOR, +inf where a run
     overflows."""
 
     config: Config
@@ -67,16 +67,16 @@ def tune(
     task: setting.Task,
     configs: Sequence[Config],
     grid: Sequence[float],
-    lanes: int,
+    replicates: int,
     noise: float = 0.0,
     progress: Callable[[float], None] | None = None,
 ) -> list[Tuning]:
-    """Every configuration with every step, on lanes that no measurement uses."""
+    """Every configuration with every step, on replicates that no measurement uses."""
     found: dict[Config, Tuning] = {}
     names = sorted({c.method for c in configs})
     for part, method in enumerate(names):
         own = tuple(c for c in configs if c.method == method)
-        for tuning in _tuned(task, own, tuple(grid), lanes, noise, context.seed, context.device):
+        for tuning in _tuned(task, own, tuple(grid), replicates, noise, context.seed, context.device):
             found[tuning.config] = tuning
         if progress is not None:
             progress((part + 1) / len(names))
@@ -88,12 +88,12 @@ def _tuned(
     task: setting.Task,
     own: tuple[Config, ...],
     grid: tuple[float, ...],
-    lanes: int,
+    replicates: int,
     noise: float,
     seed: int,
     device: str,
 ) -> list[Tuning]:
-    cells = [(c.beta, c.alpha, s) for c in own for s in grid for _ in range(lanes)]
+    cells = [(c.beta, c.alpha, s) for c in own for s in grid for _ in range(replicates)]
     beta, alpha, step = (np.array(column) for column in zip(*cells))
     with np.errstate(over="ignore", invalid="ignore"):
         run = simulate(
@@ -102,13 +102,13 @@ def _tuned(
             setting.ROUNDS,
             len(cells),
             seed=2 * seed,
-            start=np.tile(task.starts(lanes, 0), (len(own) * len(grid), 1)),
+            start=np.tile(task.starts(replicates, 0), (len(own) * len(grid), 1)),
             series=True,
             every=4 * EVERY,
             device=device,
         )
         series = run["suboptimality"].every_round
-        logs = _logs(series, series[0]).reshape(len(series), len(own), len(grid), lanes).mean(axis=3)
+        logs = _logs(series, series[0]).reshape(len(series), len(own), len(grid), replicates).mean(axis=3)
     return [Tuning(c, grid, logs[-1, i].tolist(), logs[:, i].mean(axis=0).tolist()) for i, c in enumerate(own)]
 
 
@@ -119,16 +119,23 @@ def _logs(values: Array, first: Array) -> Array:
 
 
 def measure(
-    context: Context, task: setting.Task, config: Config, step: float, lanes: int, noise: float = 0.0, first: int = 1000
+    context: Context,
+    task: setting.Task,
+    config: Config,
+    step: float,
+    replicates: int,
+    noise: float = 0.0,
+    first: int = 1000,
 ) -> dict[str, Any]:
-    """A configuration at one step on fresh lanes: log10 of the relative suboptimality by observed round and lane, and
-    the final test accuracy of each lane. All configurations of a task share start, batches and noise lane by lane."""
-    return _measured(task, config, step, lanes, noise, first, context.seed, context.device)
+    """A configuration at one step on fresh replicates: log10 of the relative suboptimality by observed round and
+    replicate, and the final test accuracy of each replicate. All configurations of a task share start, batches and
+    noise replicate by replicate."""
+    return _measured(task, config, step, replicates, noise, first, context.seed, context.device)
 
 
 @functools.cache  # the figures show some configurations more than once
 def _measured(
-    task: setting.Task, config: Config, step: float, lanes: int, noise: float, first: int, seed: int, device: str
+    task: setting.Task, config: Config, step: float, replicates: int, noise: float, first: int, seed: int, device: str
 ) -> dict[str, Any]:
     observe: list[str | Observable] = ["suboptimality"]
     if task.test is not None:
@@ -138,10 +145,10 @@ def _measured(
             setting.algorithm(task, config.method, config.beta, config.alpha, step, noise),
             task.problem,
             setting.ROUNDS,
-            lanes,
+            replicates,
             seed=2 * seed + 1,
             observe=observe,
-            start=task.starts(lanes, first),
+            start=task.starts(replicates, first),
             series=True,
             every=EVERY,
             device=device,
@@ -174,15 +181,15 @@ OBSERVED = [*range(0, setting.ROUNDS, EVERY), setting.ROUNDS]
 
 
 def standard_error(x: Array) -> float:
-    """The standard error of the mean over lanes."""
+    """The standard error of the mean over replicates."""
     return float(np.std(x, ddof=1) / len(x) ** 0.5)
 
 
 def paired(lower: Array, higher: Array) -> float:
-    """The mean over lanes of ``higher - lower``, in standard errors."""
+    """The mean over replicates of ``higher - lower``, in standard errors."""
     with np.errstate(invalid="ignore"):
         difference = np.asarray(higher) - np.asarray(lower)
-    if not np.isfinite(difference).all():  # a run overflowed: the method that overflows in more lanes is worse
+    if not np.isfinite(difference).all():  # a run overflowed: the method that overflows in more replicates is worse
         ahead = float(np.sign(difference[np.isinf(difference)]).sum())
         return math.copysign(math.inf, ahead) if ahead else 0.0
     spread = standard_error(difference)

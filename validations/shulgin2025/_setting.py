@@ -25,7 +25,7 @@ from dpfl_theory.algorithms import (
     alpha_norm_ec,
     clip21,
 )
-from dpfl_theory.algorithms.hyperparameters import plain
+from dpfl_theory.algorithms.hyperparameters import to_json
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Array, Problem
@@ -61,7 +61,7 @@ COLOURS = {
 class Task:
     """A problem with its start and the clients' computation in a round.
 
-    radius: a lane starts at this distance from w*, in its own direction; None for the origin in every lane.
+    radius: a replicate starts at this distance from w*, in its own direction; None for the origin in every replicate.
     """
 
     key: str
@@ -72,23 +72,25 @@ class Task:
     seed: int
     radius: float | None = None
 
-    def starts(self, lanes: int, first: int) -> Array:
-        """The starting points of lanes first, first + 1, ..., (lanes, d)."""
+    def starts(self, replicates: int, first: int) -> Array:
+        """The starting points of replicates first, first + 1, ..., (replicates, d)."""
         if self.radius is None:
-            return np.zeros((lanes, self.problem.d))
+            return np.zeros((replicates, self.problem.d))
         w_star = self.problem.constants.w_star
         assert w_star is not None
-        found = [np.random.default_rng([self.seed, 7, first + i]).standard_normal(self.problem.d) for i in range(lanes)]
+        found = [
+            np.random.default_rng([self.seed, 7, first + i]).standard_normal(self.problem.d) for i in range(replicates)
+        ]
         return np.stack([w_star + self.radius * v / np.linalg.norm(v) for v in found])
 
     @cached_property
     def scale(self) -> float:
-        """G_0: the mean length of the clients' gradients at the start of lane 0 [F/X]."""
+        """G_0: the mean length of the clients' gradients at the start of replicate 0 [F/X]."""
         return float(np.mean([np.linalg.norm(g) for g in self.gradients(self.starts(1, 0)[0])]))
 
     @cached_property
     def gap(self) -> float:
-        """f(x^0) - f* at the start of lane 0 [F]."""
+        """f(x^0) - f* at the start of replicate 0 [F]."""
         return self.problem.value(self.starts(1, 0)[0]) - self.problem.constants.f_star
 
     def gradients(self, w: Array) -> Array:
@@ -107,7 +109,7 @@ class Task:
             "L_max": c.L_max,
             "start": "origin"
             if self.radius is None
-            else f"{self.radius:g} from w*, in a random direction in each lane",
+            else f"{self.radius:g} from w*, in a random direction in each replicate",
             **self.gradient.describe(),
         }
 
@@ -126,15 +128,15 @@ def tasks(seed: int) -> list[Task]:
 
 def algorithm(task: Task, method: str, beta: Any, alpha: Any, step: Any, noise: float = 0.0) -> Algorithm:
     """The method with beta (or tau) and alpha in units of G_0, and the step in its natural unit. The noise is in units
-    of the message's largest length; numbers, or one for each lane."""
+    of the message's largest length; numbers, or one for each replicate."""
     scale, L = task.scale, task.problem.constants.L_f
     beta, alpha, gamma = (np.asarray(x, dtype=float) for x in (beta, alpha, step))
-    tau, smoothing = plain(beta * scale), plain(alpha * scale)
+    tau, smoothing = to_json(beta * scale), to_json(alpha * scale)
     if method == "clip21":
-        return clip21(plain(gamma / L), tau, sigma=plain(noise * beta * scale), gradient=task.gradient)
+        return clip21(to_json(gamma / L), tau, sigma=to_json(noise * beta * scale), gradient=task.gradient)
     if method == "dp-sgd":  # beta times the normalised gradient: beta only scales the step
         spread = noise / task.problem.n**0.5
-        return DPSGD(plain(gamma * beta * scale / L), SmoothedNormalise(smoothing), spread, gradient=task.gradient)
+        return DPSGD(to_json(gamma * beta * scale / L), SmoothedNormalise(smoothing), spread, gradient=task.gradient)
     server = method == "ec-server"
     natural = scale if server else 1.0
-    return alpha_norm_ec(plain(gamma * natural / L), smoothing, tau, server, sigma=noise, gradient=task.gradient)
+    return alpha_norm_ec(to_json(gamma * natural / L), smoothing, tau, server, sigma=noise, gradient=task.gradient)

@@ -41,8 +41,8 @@ MODERATE = tuple(a for a in setting.ALPHAS if a <= 1.0)
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes, trials = context.pick(full=16, paper=64, standard=12), context.pick(full=1, paper=3)
-    at_best = max(lanes, 16)  # the claims on the best beta need more
+    replicates, trials = context.pick(full=16, paper=64, standard=12), context.pick(full=1, paper=3)
+    at_best = max(replicates, 16)  # the claims on the best beta need more
     tasks = setting.tasks(context.seed)
     configs = [Config(m, b, a) for m in METHODS for b in setting.BETAS for a in setting.ALPHAS]
     kept, claims = [], []
@@ -54,7 +54,7 @@ def compute(context: Context) -> dict[str, Any]:
         tuned = runs.tune(context, task, configs, runs.steps(context), trials, progress=lambda s: tell(0.5 * s))
         measured = {}
         for number, t in enumerate(tuned):
-            own = at_best if t.config.beta == BEST and t.config.alpha in MODERATE else lanes
+            own = at_best if t.config.beta == BEST and t.config.alpha in MODERATE else replicates
             measured[t.config] = runs.measure(context, task, t.config, t.step, own)
             tell(0.5 + 0.4 * (number + 1) / len(tuned))
         points = bounds.compare(context, task, _cases(task, context.pick(full=7, paper=13, standard=5)), 1)
@@ -74,9 +74,9 @@ def compute(context: Context) -> dict[str, Any]:
             "step grid": runs.steps(context),
             "unit of beta and alpha": "G_0, the mean length of the clients' gradients at the start",
             "unit of the step": "1/L_f, or G_0/L_f with server normalisation; chosen by the final training "
-            "loss on separate lanes",
-            "lanes": lanes,
-            "tuning lanes": trials,
+            "loss on separate replicates",
+            "replicates": replicates,
+            "tuning replicates": trials,
             "problems": {task.key: task.describe() for task in tasks},
             "standard errors for a verdict": runs.SURE,
         },
@@ -96,15 +96,15 @@ def _cases(task: setting.Task, count: int) -> list[bounds.Case]:
 
 def _claims(context: Context, task: setting.Task, method: str, measured: dict[Config, Any]) -> list[dict[str, Any]]:
     final = {(b, a): measured[Config(method, b, a)]["logs"][-1] for b in setting.BETAS for a in setting.ALPHAS}
-    # The same lanes of all cells, of some of which more were run: (beta, alpha, lanes).
-    lanes = min(map(len, final.values()))
-    table = np.array([[final[b, a][:lanes] for a in setting.ALPHAS] for b in setting.BETAS])
+    # The same replicates of all cells, of some of which more were run: (beta, alpha, replicates).
+    replicates = min(map(len, final.values()))
+    table = np.array([[final[b, a][:replicates] for a in setting.ALPHAS] for b in setting.BETAS])
     by_beta, by_alpha = table.mean(axis=1).std(axis=0), table.mean(axis=0).std(axis=0)
     stable = [runs.paired(final[BEST, a], final[BEST, b] + FACTOR) for a in MODERATE for b in MODERATE if a != b]
     means = table.mean(axis=2)[setting.BETAS.index(BEST)]
     a = setting.ALPHA
     order = [
-        runs.paired(final[BEST, a][:lanes], final[SMALLEST, a]),
+        runs.paired(final[BEST, a][:replicates], final[SMALLEST, a]),
         runs.paired(final[SMALLEST, a], final[LARGEST, a]),
     ]
     title = f"{task.title}, {'with' if method == 'ec-server' else 'without'} server normalisation"

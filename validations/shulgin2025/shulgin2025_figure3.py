@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, elsewhere, main, ours
+from dpfl_theory.validation import Context, as_question, elsewhere, main
 
 from . import _runs as runs
 from . import _setting as setting
@@ -21,7 +21,8 @@ CAPTION = (
     "mean length of the clients' gradients at the start. The step size is tuned for each method, beta and alpha on one "
     "grid. It ends about one decade above the best steps of alpha-NormEC, as the paper's does. Left: suboptimality for "
     "each beta at alpha = 0.01, where dashed lines coincide if the grid has the same product of beta and step; bands: "
-    "10% to 90% quantiles over lanes. Middle: after 300 rounds, against beta; dotted: DP-SGD when its grid is wide "
+    "10% to 90% quantiles over replicates. Middle: after 300 rounds, against beta; dotted: DP-SGD when its grid is "
+    "wide "
     "enough, which is the same for every beta, since only the product of beta and step enters. Right: after 300 rounds "
     "with beta = 0.1, against alpha. Bars: two standard errors. Values below 1e-6 of the start count as 1e-6. The "
     "paper has no bound for either method as they are run here."
@@ -36,10 +37,10 @@ MIDDLE = 0.1
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes, trials = context.pick(full=16, paper=64, standard=12), context.pick(full=1, paper=4)
+    replicates, trials = context.pick(full=16, paper=64, standard=12), context.pick(full=1, paper=4)
     grid = runs.steps(context)
     tasks = setting.tasks(context.seed)
-    data = [_task(context, task, grid, lanes, trials, part / len(tasks)) for part, task in enumerate(tasks)]
+    data = [_task(context, task, grid, replicates, trials, part / len(tasks)) for part, task in enumerate(tasks)]
     return {
         "configuration": {
             "rounds": setting.ROUNDS,
@@ -47,9 +48,9 @@ def compute(context: Context) -> dict[str, Any]:
             "alpha": setting.ALPHAS,
             "step grid": grid,
             "unit of beta and alpha": "G_0, the mean length of the clients' gradients at the start",
-            "unit of the step": "1/L_f; the step is chosen by the final training loss on separate lanes",
-            "lanes": lanes,
-            "tuning lanes": trials,
+            "unit of the step": "1/L_f; the step is chosen by the final training loss on separate replicates",
+            "replicates": replicates,
+            "tuning replicates": trials,
             "problems": {task.key: task.describe() for task in tasks},
             "standard errors for a verdict": runs.SURE,
         },
@@ -60,7 +61,7 @@ def compute(context: Context) -> dict[str, Any]:
 
 
 def _task(
-    context: Context, task: setting.Task, grid: list[float], lanes: int, trials: int, before: float
+    context: Context, task: setting.Task, grid: list[float], replicates: int, trials: int, before: float
 ) -> dict[str, Any]:
     over_beta = [Config(m, b, setting.ALPHA) for m in PAIR for b in setting.BETAS]
     over_alpha = [Config(m, MIDDLE, a) for m in PAIR for a in setting.ALPHAS if a != setting.ALPHA]
@@ -72,13 +73,13 @@ def _task(
     measured: dict[Config, Any] = {}
     fast: dict[Config, Any] = {}
     for number, t in enumerate(tuned):
-        measured[t.config] = runs.measure(context, task, t.config, t.step, lanes)
+        measured[t.config] = runs.measure(context, task, t.config, t.step, replicates)
         if t.config in over_beta:
             fast[t.config] = measured[t.config]
             if t.fast != t.step:
-                fast[t.config] = runs.measure(context, task, t.config, t.fast, lanes)
+                fast[t.config] = runs.measure(context, task, t.config, t.fast, replicates)
         context.progress(before + 0.25 + 0.25 * (number + 1) / len(configs))
-    freely = runs.measure(context, task, wide.config, wide.step, lanes)
+    freely = runs.measure(context, task, wide.config, wide.step, replicates)
     kept = {
         "key": task.key,
         "title": task.title,
@@ -149,7 +150,7 @@ def _claims(context: Context, d: dict[str, Any]) -> list[dict[str, Any]]:
         "measured": f"DP-SGD reaches {free.mean():.2f} decades for every beta; error compensation "
         f"{_list([ec[b][-1].mean() for b in small])} at beta = {_list(small)} (by {_list(wide)} standard errors)",
     }
-    return [*(elsewhere(claim, setting.DIFFERS) for claim in found), ours(wider)]
+    return [*(elsewhere(claim, setting.DIFFERS) for claim in found), as_question(wider)]
 
 
 EXPECTED = {

@@ -23,7 +23,8 @@ CAPTION = (
     "copy lost the paper's budget, and its experiments have 10 workers. The noise of one message is certified to give "
     "the assumed budget to a client (zero-out) against those who see sums. beta is in units of G_0, the mean length of "
     "the clients' gradients at the start; steps are tuned on one grid. Left and middle: measured; left, suboptimality "
-    "over rounds (bands: 10% to 90% quantiles over lanes), middle, after the last round (bars: two standard errors). "
+    "over rounds (bands: 10% to 90% quantiles over replicates), middle, after the last round (bars: two standard "
+    "errors). "
     "Right: Theorem 2 for server normalisation with the largest step it allows and the memories' R that makes its "
     "bound smallest: points are measured, lines are theory. The runs of the right panels start with memories that hold "
     "a share of the true first gradients, as large as R requires; no noise hides it, so that these runs are not "
@@ -42,8 +43,10 @@ BOUND_ALPHA = 0.01
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes, trials = private.counts(context)
-    at_bound = context.pick(full=lanes, paper=lanes, standard=6)  # the bounds are far above the measured values
+    replicates, trials = private.counts(context)
+    at_bound = context.pick(
+        full=replicates, paper=replicates, standard=6
+    )  # the bounds are far above the measured values
     tasks = private.tasks(context.seed)
     noise = private.sigma(tasks[0].problem.n)
     configs = [Config(m, b, setting.ALPHA) for m in PAIR for b in private.BETAS]
@@ -57,10 +60,10 @@ def compute(context: Context) -> dict[str, Any]:
         tuned = runs.tune(context, task, configs, runs.steps(context), trials, noise, lambda s: tell(0.4 * s))
         measured = {}
         for number, t in enumerate(tuned):
-            measured[t.config] = runs.measure(context, task, t.config, t.step, lanes, noise)
+            measured[t.config] = runs.measure(context, task, t.config, t.step, replicates, noise)
             tell(0.4 + 0.4 * (number + 1) / len(tuned))
         cases = [bounds.best_residual(task, beta, BOUND_ALPHA, noise) for beta in betas]
-        points = bounds.compare(context, task, cases, min(lanes, at_bound), noise, lambda s: tell(0.8 + 0.2 * s))
+        points = bounds.compare(context, task, cases, min(replicates, at_bound), noise, lambda s: tell(0.8 + 0.2 * s))
         kept.append(
             {
                 "key": task.key,
@@ -71,7 +74,7 @@ def compute(context: Context) -> dict[str, Any]:
         )
         claims += [*_claims(context, task, measured), bounds.claim("Theorem 2", task.title, points)]
     return {
-        "configuration": private.describe(context, tasks, **{"lanes": lanes, "tuning lanes": trials}),
+        "configuration": private.describe(context, tasks, **{"replicates": replicates, "tuning replicates": trials}),
         "rounds": runs.OBSERVED,
         "tasks": kept,
         "claims": claims,

@@ -23,7 +23,7 @@ CAPTION = (
     "compares private alpha-NormEC with and without server normalisation and DP-Clip21. With tau = beta, messages are "
     "equally long, and noise and guarantee are the same. Top: softmax regression on digits; bottom: heterogeneous "
     "quadratics. Steps are tuned on one grid. Left: suboptimality over rounds of alpha-NormEC without server "
-    "normalisation (solid) and DP-Clip21 (dashed); bands: 10% to 90% quantiles over lanes. Middle: after the last "
+    "normalisation (solid) and DP-Clip21 (dashed); bands: 10% to 90% quantiles over replicates. Middle: after the last "
     "round. Right: the decades of f - f* by which alpha-NormEC without server normalisation is below DP-Clip21, after "
     "the last round and in the mean over rounds. Each has the steps that are best for it, with common noise. Bars: two "
     "standard errors. The paper has no bound for DP-Clip21; that of alpha-NormEC is in Figure 4."
@@ -39,7 +39,7 @@ MARGIN = 0.05
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes, trials = private.counts(context)
+    replicates, trials = private.counts(context)
     tasks = private.tasks(context.seed)
     noise = private.sigma(tasks[0].problem.n)
     configs = [Config(m, b, setting.ALPHA) for m in METHODS for b in private.BETAS]
@@ -52,9 +52,9 @@ def compute(context: Context) -> dict[str, Any]:
         tuned = runs.tune(context, task, configs, runs.steps(context), trials, noise, lambda s: tell(0.5 * s))
         last, fast = {}, {}
         for number, t in enumerate(tuned):
-            last[t.config] = fast[t.config] = runs.measure(context, task, t.config, t.step, lanes, noise)
+            last[t.config] = fast[t.config] = runs.measure(context, task, t.config, t.step, replicates, noise)
             if t.fast != t.step and t.config.method != "ec-server":
-                fast[t.config] = runs.measure(context, task, t.config, t.fast, lanes, noise)
+                fast[t.config] = runs.measure(context, task, t.config, t.fast, replicates, noise)
             tell(0.5 + 0.5 * (number + 1) / len(tuned))
         gain = {b: _gain(last, fast, b) for b in private.BETAS}
         kept.append(
@@ -75,7 +75,7 @@ def compute(context: Context) -> dict[str, Any]:
         claims += _claims(context, task, {c: m["logs"][-1] for c, m in last.items()}, gain)
     return {
         "configuration": private.describe(
-            context, tasks, **{"lanes": lanes, "tuning lanes": trials, "margin in decades": MARGIN}
+            context, tasks, **{"replicates": replicates, "tuning replicates": trials, "margin in decades": MARGIN}
         ),
         "rounds": runs.OBSERVED,
         "tasks": kept,
@@ -84,7 +84,7 @@ def compute(context: Context) -> dict[str, Any]:
 
 
 def _gain(last: dict[Config, Any], fast: dict[Config, Any], beta: float) -> dict[str, Any]:
-    """Decades by which alpha-NormEC without server normalisation is below DP-Clip21, by lane."""
+    """Decades by which alpha-NormEC without server normalisation is below DP-Clip21, by replicate."""
     ec, clip = (Config(m, beta, setting.ALPHA) for m in ("ec", "clip21"))
     return {
         "final": last[clip]["logs"][-1] - last[ec]["logs"][-1],

@@ -57,7 +57,7 @@ def ends(
             algorithm(clipping, step, steps, threshold),
             problem,
             rounds,
-            lanes=len(begin),
+            replicates=len(begin),
             observe=(),
             start=begin,
             device=device,

@@ -84,7 +84,7 @@ def _draw(key: str, found: Dataset, seed: int) -> Draw:
 class Updates:
     """Keeps the data of Figure 1: lengths and angles of the local updates in round SHOWN, and those of their average.
 
-    lengths, angles: (cohort, lanes);  average: (2, lanes), length and angle; angles in degrees.
+    lengths, angles: (cohort, replicates);  average: (2, replicates), length and angle; angles in degrees.
     """
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class Updates:
         )
 
     def _angles(self, h: Round, vectors: Any) -> Array:
-        """Angles in degrees of vectors (A, lanes, d) to the last global update."""
+        """Angles in degrees of vectors (A, replicates, d) to the last global update."""
         xp = h.context.engine.xp
         inner = (vectors * self.before[None]).sum(axis=2)
         lengths = xp.sqrt((vectors * vectors).sum(axis=2) * (self.before * self.before).sum(axis=1)[None])

@@ -11,7 +11,7 @@ import numpy as np
 from dpfl_theory.problems.scalar import ScalarQuadratics, claim_2_1
 from dpfl_theory.report import style
 from dpfl_theory.statements.zhang2021.claim2_1 import stationary_point
-from dpfl_theory.validation import Context, main, ours
+from dpfl_theory.validation import Context, as_question, main
 
 from . import _setting as shared
 
@@ -162,7 +162,7 @@ def _claims(grid: list[dict[str, Any]], runs: list[dict[str, Any]], meets: list[
             "measured": f"all stationary points lie within [-c, c], below the optimum, in {len(grid)} settings; in the "
             f"proof's range they reach at most {max(e['share'] for e in inside):.1%} of it",
         },
-        ours(
+        as_question(
             {
                 "claim": "does the proof's range lambda in (0, 1) cover any fixed Q >= 1 and eta > 0?",
                 "verdict": verdict(not outside),
@@ -180,7 +180,7 @@ def _claims(grid: list[dict[str, Any]], runs: list[dict[str, Any]], meets: list[
             "paper": "Claim 2.1",
             "measured": f"largest distance {worst:.1e} over {len(runs)} settings with k = 5 and k = 2",
         },
-        ours(
+        as_question(
             {
                 "claim": "is k > 4 needed: has model clipping with k = 2, eta = 2/5, Q = 1 the optimum c/3 as its "
                 "stationary point?",

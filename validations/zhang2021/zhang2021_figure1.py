@@ -107,7 +107,8 @@ def _measure(context: Context, drawn: Draw, kind: str, number: int) -> tuple[dic
 def _run(
     context: Context, drawn: Draw, problem: LinearModel, threshold: float | None, number: int, observe: list[Observable]
 ) -> Run:
-    """One lane; the partition's number is the lane's, so that partitions do not share cohorts and mini-batches."""
+    """One replicate; the partition's number is the replicate's, so that partitions do not share cohorts and
+    mini-batches."""
     algorithm = TwoSidedFedAvg(
         STEP,
         1.0,
@@ -122,7 +123,7 @@ def _run(
         ROUNDS,
         seed=context.seed,
         observe=[accuracy(drawn.test), *observe],
-        first_lane=number,
+        first_replicate=number,
         series=True,
         device=context.device,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.problems.scalar import ScalarQuadratics, equation_8
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, main, ours
+from dpfl_theory.validation import Context, as_question, main
 
 from . import _setting as shared
 from . import _table1 as table
@@ -115,7 +115,7 @@ def _claims(
             "measured": f"{values(gradient['inf'])}: with endless local steps clipped gradients lead to the same "
             "minimisers, so the threshold changes nothing",
         },
-        ours(
+        as_question(
             {
                 "claim": "is x = 1/2 for Q = 1 also the stationary point where c = 1 bounds the update, at local steps "
                 "at which the unclipped method is stable?",

@@ -13,7 +13,16 @@ from dpfl_theory.algorithms.base import Round
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array, Constants, Problem
 
-__all__ = ["NO_UPDATES", "Observable", "Reach", "gradient_squared", "minimiser", "need", "once", "unclipped"]
+__all__ = [
+    "NO_UPDATES",
+    "Observable",
+    "Reach",
+    "cached",
+    "gradient_squared",
+    "minimiser",
+    "require_attribute",
+    "unclipped",
+]
 
 
 @dataclass(frozen=True)
@@ -85,9 +94,9 @@ class Reach:
 class Observable:
     """One streamed quantity.
 
-    unit: exponents of (F, X);  latex: its formula;  meaning: one sentence;  evaluate: Round -> (lanes,);
+    unit: exponents of (F, X);  latex: its formula;  meaning: one sentence;  evaluate: Round -> (replicates,);
     low, high: the range within a `Reach`;  of_state: depends only on w_k, so it also exists after the last round;
-    beside: observables whose means are reported with it, since its value depends on a convention where they are not
+    ``beside``: observables whose means are reported with it, since its value depends on a convention where they are not
     zero.
     """
 
@@ -106,7 +115,7 @@ NO_UPDATES = ("zero-updates", "empty-cohort")
 """The ``beside`` observables of an observable of clipped, unclipped or weighted clients."""
 
 
-def need(round_: Round, attribute: str, observable: str) -> Any:
+def require_attribute(round_: Round, attribute: str, observable: str) -> Any:
     """An attribute of a round that an observable needs. Raises InputError when the algorithm does not have it."""
     value = getattr(round_, attribute)
     if value is None:
@@ -116,7 +125,7 @@ def need(round_: Round, attribute: str, observable: str) -> Any:
     return value
 
 
-def once(round_: Round, key: str, compute: Callable[[], Any]) -> Any:
+def cached(round_: Round, key: str, compute: Callable[[], Any]) -> Any:
     """The result of ``compute``, kept for the other observables of the round."""
     if key not in round_.cache:
         round_.cache[key] = compute()
@@ -135,8 +144,11 @@ def minimiser(round_: Round, observable: str) -> Any:
 
 def unclipped(round_: Round) -> Any:
     """||u_i|| <= C, (S, n)."""
-    norms, bound = need(round_, "update_norms", "unclipped"), need(round_, "threshold", "unclipped")
-    return once(round_, "unclipped", lambda: norms <= bound[:, None])
+    norms, bound = (
+        require_attribute(round_, "update_norms", "unclipped"),
+        require_attribute(round_, "threshold", "unclipped"),
+    )
+    return cached(round_, "unclipped", lambda: norms <= bound[:, None])
 
 
 def gradient_squared(round_: Round) -> Any:

@@ -12,10 +12,10 @@ from dpfl_theory.algorithms.observables.base import (
     NO_UPDATES,
     Observable,
     Reach,
+    cached,
     gradient_squared,
     minimiser,
-    need,
-    once,
+    require_attribute,
     unclipped,
 )
 
@@ -24,30 +24,30 @@ __all__ = ["OBSERVABLES"]
 
 def _excess(h: Round) -> Any:
     """f_i(w) - inf f_i, (S, n)."""
-    return once(h, "excess", lambda: h.context.kernels.client_excess(h.w))
+    return cached(h, "excess", lambda: h.context.kernels.client_excess(h.w))
 
 
 def _delta(h: Round) -> Any:
     """Delta_i, (n,)."""
     minimiser(h, "heterogeneity")
-    return once(h, "delta", lambda: h.context.engine.asarray(h.context.problem.constants.delta_i_star))
+    return cached(h, "delta", lambda: h.context.engine.asarray(h.context.problem.constants.delta_i_star))
 
 
 def _gap(h: Round) -> Any:
     """f_i(w) - f_i(w*), (S, n)."""
-    return once(h, "gap", lambda: _excess(h) - _delta(h))
+    return cached(h, "gap", lambda: _excess(h) - _delta(h))
 
 
 def _weighted_excess(h: Round, share: Any = 1.0) -> Any:
     """z_i (f_i(w) - inf f_i), (S, n). A zero update means a zero gradient, hence a zero excess, despite rounding."""
     xp = h.context.engine.xp
-    return _weight(h, xp.where(need(h, "update_norms", "weighted-excess") > 0.0, share * _excess(h), 0.0))
+    return _weight(h, xp.where(require_attribute(h, "update_norms", "weighted-excess") > 0.0, share * _excess(h), 0.0))
 
 
 def _weight(h: Round, quantity: Any) -> Any:
     """z_i times a nonnegative quantity, (S, n), by the rule for zero updates."""
     xp = h.context.engine.xp
-    norms, bound = need(h, "update_norms", "weighted"), need(h, "threshold", "weighted")
+    norms, bound = require_attribute(h, "update_norms", "weighted"), require_attribute(h, "threshold", "weighted")
     safe = xp.where(norms > 0.0, norms, 1.0)
     at_zero = xp.where(quantity > 0.0, xp.inf, 0.0)
     return xp.where(norms > 0.0, bound[:, None] / safe * quantity, at_zero)
@@ -60,7 +60,7 @@ def _length(x: Any, h: Round) -> Any:
 def _snr(h: Round) -> Any:
     """+inf where only the noise is zero, and 0 where both are: no client took part."""
     xp = h.context.engine.xp
-    signal, noise = _length(need(h, "signal", "snr"), h), _length(need(h, "noise", "snr"), h)
+    signal, noise = _length(require_attribute(h, "signal", "snr"), h), _length(require_attribute(h, "noise", "snr"), h)
     silent = xp.where(signal > 0.0, xp.inf, 0.0)
     return xp.where(noise > 0.0, signal / xp.where(noise > 0.0, noise, 1.0), silent)
 
@@ -79,7 +79,7 @@ def _dissimilarity(h: Round) -> tuple[Any, Any]:
         mean = gradients.mean(axis=0)
         return (gradients * gradients).sum(axis=2).mean(axis=0), (mean * mean).sum(axis=1)
 
-    found: tuple[Any, Any] = once(h, "dissimilarity", compute)
+    found: tuple[Any, Any] = cached(h, "dissimilarity", compute)
     return found
 
 
@@ -275,7 +275,7 @@ OBSERVABLES = (
         (0, 0),
         r"|S_k|",
         "number of clients that take part",
-        lambda h: need(h, "cohort", "cohort-size").sum(axis=1),
+        lambda h: require_attribute(h, "cohort", "cohort-size").sum(axis=1),
         lambda _: 0.0,
     ),
     Observable(
@@ -283,7 +283,7 @@ OBSERVABLES = (
         (0, 0),
         r"1(S_k = \emptyset)",
         "whether no client takes part",
-        lambda h: (need(h, "cohort", "empty-cohort").sum(axis=1) == 0.0) * 1.0,
+        lambda h: (require_attribute(h, "cohort", "empty-cohort").sum(axis=1) == 0.0) * 1.0,
         lambda _: 0.0,
         lambda _: 1.0,
     ),
@@ -292,7 +292,7 @@ OBSERVABLES = (
         (0, 0),
         r"|\{i : u_i = 0\}|",
         "number of clients whose update is exactly zero",
-        lambda h: (need(h, "update_norms", "zero-updates") == 0.0).sum(axis=1) * 1.0,
+        lambda h: (require_attribute(h, "update_norms", "zero-updates") == 0.0).sum(axis=1) * 1.0,
         lambda _: 0.0,
     ),
     Observable(
@@ -300,7 +300,7 @@ OBSERVABLES = (
         (1, -1),
         r"\min_i \|u_i\|",
         "length of the shortest update",
-        lambda h: need(h, "update_norms", "smallest-update").min(axis=1),
+        lambda h: require_attribute(h, "update_norms", "smallest-update").min(axis=1),
         lambda _: 0.0,
     ),
 )

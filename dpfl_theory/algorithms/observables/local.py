@@ -20,7 +20,7 @@ from dpfl_theory.algorithms.observables.base import (
     Reach,
     gradient_squared,
     minimiser,
-    need,
+    require_attribute,
     unclipped,
 )
 
@@ -29,7 +29,7 @@ __all__ = ["OBSERVABLES"]
 
 def _products(h: Round) -> tuple[Any, Any]:
     """<u_i, w_k - w*> (S, n) and the local step size eta (S, 1)."""
-    phase, star = need(h, "phase", "inner-product"), minimiser(h, "inner-product")
+    phase, star = require_attribute(h, "phase", "inner-product"), minimiser(h, "inner-product")
     if "products" not in h.cache:
         difference = h.w - star
         h.cache["products"] = (phase.updates() * difference[None]).sum(axis=2).T
@@ -47,7 +47,7 @@ def _scaled_progress(h: Round, scale: Any, chosen: Any) -> Any:
 def _bounding_factor(h: Round) -> Any:
     """C/||u_i||, and 0 for u_i = 0, which is not sent."""
     xp = h.context.engine.xp
-    norms, bound = need(h, "update_norms", "bounding"), need(h, "threshold", "bounding")
+    norms, bound = require_attribute(h, "update_norms", "bounding"), require_attribute(h, "threshold", "bounding")
     moving = norms > 0.0
     return xp.where(moving, bound[:, None] / xp.where(moving, norms, 1.0), 0.0)
 
@@ -55,7 +55,10 @@ def _bounding_factor(h: Round) -> Any:
 def _clipping_factors(h: Round) -> Any:
     """min(1, C/||u_i||), 1 for u_i = 0, (S, n)."""
     xp = h.context.engine.xp
-    norms, bound = need(h, "update_norms", "clipping-factor"), need(h, "threshold", "clipping-factor")
+    norms, bound = (
+        require_attribute(h, "update_norms", "clipping-factor"),
+        require_attribute(h, "threshold", "clipping-factor"),
+    )
     longest = xp.maximum(norms, bound[:, None])
     return bound[:, None] / longest
 
@@ -77,7 +80,7 @@ def _bounding_difference(h: Round) -> Any:
 
 def _gradients(h: Round) -> tuple[list[Any], Any]:
     """Every client's gradients along its local steps, E + 1 arrays (n, S, d), and w_{k,E}^{(i)} (n, S, d)."""
-    steps = need(h, "local_steps", "local-steps")
+    steps = require_attribute(h, "local_steps", "local-steps")
     if "gradients" not in h.cache:
         n = h.context.problem.n
         w = h.context.engine.xp.repeat(h.w[None], n, axis=0)
@@ -92,7 +95,7 @@ def _gradients(h: Round) -> tuple[list[Any], Any]:
 
 def _local_points(h: Round) -> list[Any]:
     """Every client's points w_{k,0}, ..., w_{k,E-1}, E arrays (n, S, d)."""
-    steps = need(h, "local_steps", "local-suboptimality")
+    steps = require_attribute(h, "local_steps", "local-suboptimality")
     if "local points" not in h.cache:
         w = h.context.engine.xp.repeat(h.w[None], h.context.problem.n, axis=0)
         found = [w]
@@ -140,7 +143,7 @@ def _clipped_alignment(h: Round) -> Any:
 
 
 def _descent_product(h: Round) -> Any:
-    difference = need(h, "difference", "descent-product")
+    difference = require_attribute(h, "difference", "descent-product")
     return (h.context.kernels.gradient(h.w) * difference).sum(axis=1)
 
 
@@ -226,7 +229,7 @@ OBSERVABLES = (
         (2, -2),
         r"\frac{1}{n}\sum_i \|u_i\|^2",
         "mean squared length of the updates",
-        lambda h: (need(h, "update_norms", "update-squared") ** 2).mean(axis=1),
+        lambda h: (require_attribute(h, "update_norms", "update-squared") ** 2).mean(axis=1),
         lambda _: 0.0,
         lambda r: float(np.mean(r.update_bounds**2)),
     ),
@@ -235,7 +238,9 @@ OBSERVABLES = (
         (0, 2),
         r"\frac{1}{n}\sum_i \|w_k - w_{k,E}^{(i)}\|^2",
         "mean squared distance that the local steps move a client",
-        lambda h: (need(h, "local_step", "displacement-squared")[:, None] ** 2 * h.update_norms**2).mean(axis=1),
+        lambda h: (require_attribute(h, "local_step", "displacement-squared")[:, None] ** 2 * h.update_norms**2).mean(
+            axis=1
+        ),
         lambda _: 0.0,
         lambda r: r.step**2 * float(np.mean(r.update_bounds**2)),
     ),
@@ -292,7 +297,7 @@ OBSERVABLES = (
         (2, -2),
         r"\|\frac{1}{r}\sum_{i \in S_k} g_i\|^2",
         "squared length of the server's sum, before noise",
-        lambda h: (need(h, "signal", "signal-squared") ** 2).sum(axis=1),
+        lambda h: (require_attribute(h, "signal", "signal-squared") ** 2).sum(axis=1),
         lambda _: 0.0,
     ),
     Observable(

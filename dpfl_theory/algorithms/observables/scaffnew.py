@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.observables.base import Observable, need
+from dpfl_theory.algorithms.observables.base import Observable, require_attribute
 from dpfl_theory.errors import InputError
 
 __all__ = ["OBSERVABLES"]
@@ -28,7 +28,7 @@ def _lyapunov(h: Round) -> Any:
 
 
 def _message_squared(h: Round) -> Any:
-    messages = need(h, "messages", "message-squared")
+    messages = require_attribute(h, "messages", "message-squared")
     return (messages * messages).sum(axis=2).mean(axis=0)
 
 

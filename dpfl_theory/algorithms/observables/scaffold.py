@@ -12,7 +12,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.base import Round
 from dpfl_theory.algorithms.hyperparameters import step_at
-from dpfl_theory.algorithms.observables.base import Observable, once
+from dpfl_theory.algorithms.observables.base import Observable, cached
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.errors import InputError
 
@@ -34,12 +34,12 @@ class Steps:
         if h.members is not None:
             present = (h.members[:, None, :] == xp.arange(n)[None, :, None]).any(axis=0) * 1.0
         self.present = present[:, :, None]
-        eta = context.per_lane(step_at(run.local_step, h.k))[None, :, None]
+        eta = context.per_replicate(step_at(run.local_step, h.k))[None, :, None]
         self.points = [xp.broadcast_to(state.x[None], state.c_i.shape)]
         self.noisy, self.true, self.quiet = [], [], []
         silent, total = self.points[0], xp.zeros_like(state.c_i)
         for q in range(run.local_steps):
-            self.noisy.append(run.gradient.at(context, self.points[-1], None, h.k, q))
+            self.noisy.append(run.gradient.evaluate(context, self.points[-1], None, h.k, q))
             self.true.append(context.gradients(self.points[-1]))
             self.quiet.append(context.gradients(silent))
             total = total + self.noisy[-1] + state.c[None] - state.c_i
@@ -61,7 +61,7 @@ class Steps:
             raise InputError(
                 "observable 'scaffold-lag' is for the first round after the warm ones: run no further round"
             )
-        old = run.warm_points.at(h.context, h.context.start, None)
+        old = run.warm_points.points(h.context, h.context.start, None)
         before = self.points[:-1]
         return h.context.engine.xp.concatenate(
             [self.present * y + (1.0 - self.present) * old - h.after.x[None] for y in before]
@@ -95,7 +95,7 @@ def _mean_square(name: str, unit: tuple[int, int], latex: str, meaning: str, of:
             )
         if h.k < h.algorithm.warm_start:
             return h.context.engine.xp.zeros(len(h.w))
-        vectors = of(once(h, STEPS, lambda: Steps(h)))
+        vectors = of(cached(h, STEPS, lambda: Steps(h)))
         return (vectors * vectors).sum(axis=2).mean(axis=0)
 
     return Observable(name, unit, latex, meaning, evaluate, lambda _: 0.0)

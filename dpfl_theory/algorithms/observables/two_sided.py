@@ -13,7 +13,7 @@ from typing import Any
 from dpfl_theory.algorithms.base import Round
 from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.hyperparameters import step_at
-from dpfl_theory.algorithms.observables.base import Observable, once
+from dpfl_theory.algorithms.observables.base import Observable, cached
 from dpfl_theory.errors import InputError
 
 __all__ = ["OBSERVABLES", "Steps"]
@@ -26,7 +26,7 @@ class Steps:
     def __init__(self, h: Round) -> None:
         xp, context, run = h.context.engine.xp, h.context, h.algorithm
         self.count = run.local_steps
-        self.step = context.per_lane(step_at(run.local_step, h.k))
+        self.step = context.per_replicate(step_at(run.local_step, h.k))
         start = xp.repeat(h.w[None], context.problem.n, axis=0)
         seen, self.sums = xp.zeros_like(start), xp.zeros_like(start)
         self.first = context.gradients(start)
@@ -36,7 +36,7 @@ class Steps:
             gradients = context.gradients(at)
             self.sums = self.sums + gradients
             self.apart = self.apart + ((gradients - self.first) ** 2).sum(axis=-1).mean(axis=0)
-            seen = seen + run.gradient.at(context, at, None, h.k, q)
+            seen = seen + run.gradient.evaluate(context, at, None, h.k, q)
 
     def mean_drift(self) -> Any:
         """||sqrt(Q) grad f(x) - (1/sqrt(Q)) (1/n) sum_i S_i||^2."""
@@ -58,7 +58,7 @@ def _of_steps(name: str, unit: tuple[int, int], latex: str, meaning: str, of: Ca
                 f"observable {name!r} needs the local steps of TwoSidedFedAvg without a threshold, which this "
                 "algorithm does not have"
             )
-        return of(once(h, "two-sided steps", lambda: Steps(h)))
+        return of(cached(h, "two-sided steps", lambda: Steps(h)))
 
     return Observable(name, unit, latex, meaning, evaluate, lambda _: 0.0)
 

@@ -32,7 +32,7 @@ CHANCE = 1e-9
 Batch = tuple[int, ...]
 
 
-class Run(NamedTuple):
+class BatchRun(NamedTuple):
     """A client's batches in one run, by round and step."""
 
     client: int
@@ -48,8 +48,8 @@ def batches(case: Case, seen: Sequence[ObservedDifference], named: Sequence[Find
     return [] if found is None else [found]
 
 
-def _finding(case: Case, name: str, said: str, seen: str = "", private: bool = True) -> Finding:
-    return Finding(name, said, seen, case.lines("local"), private=private)
+def _finding(case: Case, name: str, text: str, seen: str = "", private: bool = True) -> Finding:
+    return Finding(name, text, seen, case.lines("local"), private=private)
 
 
 def _sizes(case: Case, seen: Sequence[ObservedDifference], lots: bool) -> Finding | None:
@@ -90,7 +90,7 @@ def _drawn(case: Case, v: Values) -> Finding | None:
     asked = set(case.subject.taken.values())
     own = dict(v)
     if "K" in asked:
-        own = case.reference.settled({**own, "K": STEPS})
+        own = case.reference.with_defaults({**own, "K": STEPS})
     on = world(case.reference, own, next(iter(SHARES)), 31)
     who = tuple(cohorts(own, 1, 31)) * ROUNDS
     runs = [run for k in range(RUNS) for run in _of(case, Path(own, replace(on, seed=1000 + k), who))]
@@ -100,19 +100,19 @@ def _drawn(case: Case, v: Values) -> Finding | None:
     return _fixed(case, runs) or _kept(case, runs) or _in_turn(case, runs, on) or _apart(case, runs, on)
 
 
-def _of(case: Case, path: Path) -> Iterator[Run]:
+def _of(case: Case, path: Path) -> Iterator[BatchRun]:
     told = chosen(case.subject, path)
     for client in map(int, path.who[0]):
-        yield Run(client, tuple(tuple(one["batches"].get(client, ())) for one in told))
+        yield BatchRun(client, tuple(tuple(one["batches"].get(client, ())) for one in told))
 
 
-def _ways(run: Run, records: int) -> float:
+def _ways(run: BatchRun, records: int) -> float:
     """The number of possible batches of the size: 1 where nothing can be random."""
     sizes = {len(batch) for steps in run.rounds for batch in steps}
     return max((float(math.comb(records, size)) for size in sizes), default=1.0)
 
 
-def _fixed(case: Case, runs: Sequence[Run]) -> Finding | None:
+def _fixed(case: Case, runs: Sequence[BatchRun]) -> Finding | None:
     """The same records in every run."""
     for client in dict.fromkeys(run.client for run in runs):
         own = {run.rounds for run in runs if run.client == client}
@@ -129,7 +129,7 @@ def _fixed(case: Case, runs: Sequence[Run]) -> Finding | None:
     return None
 
 
-def _pairs(runs: Sequence[Run], within: bool) -> list[tuple[int, Batch, Batch]]:
+def _pairs(runs: Sequence[BatchRun], within: bool) -> list[tuple[int, Batch, Batch]]:
     """Successive batches of one client: within a round, or the first ones of two rounds."""
     found = []
     for run in runs:
@@ -141,7 +141,7 @@ def _pairs(runs: Sequence[Run], within: bool) -> list[tuple[int, Batch, Batch]]:
     return found
 
 
-def _kept(case: Case, runs: Sequence[Run]) -> Finding | None:
+def _kept(case: Case, runs: Sequence[BatchRun]) -> Finding | None:
     """A batch that is re-used in every round, or in every step of a round."""
     for within, name, when in (
         (False, "a batch that is kept", "every round"),
@@ -157,7 +157,7 @@ def _kept(case: Case, runs: Sequence[Run]) -> Finding | None:
     return None
 
 
-def _in_turn(case: Case, runs: Sequence[Run], on: World) -> Finding | None:
+def _in_turn(case: Case, runs: Sequence[BatchRun], on: World) -> Finding | None:
     """Batches that share fewer or more records with the batch before than independent batches do."""
     for within in (True, False):
         pairs = [pair for pair in _pairs(runs, within) if len(pair[1]) == len(pair[2])]
@@ -178,7 +178,7 @@ def _in_turn(case: Case, runs: Sequence[Run], on: World) -> Finding | None:
     return None
 
 
-def _apart(case: Case, runs: Sequence[Run], on: World) -> Finding | None:
+def _apart(case: Case, runs: Sequence[BatchRun], on: World) -> Finding | None:
     """One record, or two together, that are in no batch, as where a batch has neighbouring records, or only a part of
     the records is used."""
     for client in dict.fromkeys(run.client for run in runs):

@@ -15,9 +15,9 @@ import numpy as np
 
 from dpfl_theory.conform.base import Values
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.errors import InputError, told
+from dpfl_theory.errors import InputError, format_error
 
-__all__ = ["Drawn", "sampled"]
+__all__ = ["SamplerResult", "sampled"]
 
 DRAWS = 2000
 SOME = 40
@@ -28,14 +28,14 @@ PREDICTED = "cohorts that can be predicted"
 TOGETHER = "clients that are not independent"
 
 
-class Drawn(NamedTuple):
+class SamplerResult(NamedTuple):
     """The findings on a sampler, and the reason why a question was left open, if so."""
 
     findings: list[Finding]
     open: str = ""
 
 
-def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> Drawn:
+def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> SamplerResult:
     """The findings on ``sampler(n, rng)``, which gives the members of a round, compared with the declared sampling
     scheme. Errs with probability at most alpha.
 
@@ -50,35 +50,35 @@ def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> 
         try:
             drawn = np.atleast_1d(np.asarray(sampler(n, rng), dtype=np.int64))
         except Exception as error:
-            return Drawn([Finding("the sampler fails", f"the sampler raises {told(error)}")])
+            return SamplerResult([Finding("the sampler fails", f"the sampler raises {format_error(error)}")])
         if drawn.size and (drawn.min() < 0 or drawn.max() >= n):
             raise InputError(f"the sampler gives client {drawn.max()}: with {n} clients they are 0 to {n - 1}")
         if len(np.unique(drawn)) < len(drawn):
             said = "a client is in a cohort twice: draw without replacement, or account for replacement"
-            return Drawn([Finding("clients drawn twice", said, f"{drawn.tolist()}", private=True)])
+            return SamplerResult([Finding("clients drawn twice", said, f"{drawn.tolist()}", private=True)])
         members[k, drawn] = True
     used = repr(rng.bit_generator.state) != before
     scheme = str(v["scheme"])
     if found := _sizes(members, n, r, scheme):
-        return Drawn([found])
+        return SamplerResult([found])
     if scheme == "full" or r >= n:
-        return Drawn([])
+        return SamplerResult([])
     if found := _rates(members, r, alpha / 4):
-        return Drawn([found])
+        return SamplerResult([found])
     again = _again(sampler, n, seed)
     if found := _predicted(again, members):
-        return Drawn([found])
+        return SamplerResult([found])
     if found := _pairs(members, r, scheme, alpha / 4) or _rounds(members, r, alpha / 4):
-        return Drawn([found])
+        return SamplerResult([found])
     if scheme == "poisson" and (found := _spread(members, r, alpha / 4)):
-        return Drawn([found])
+        return SamplerResult([found])
     if not used and again is None:
         why = (
             "the sampler does not draw from the rng that it is given, and could not be loaded again: whether its "
             "cohorts come from a seed that others know was not tested"
         )
-        return Drawn([], why)
-    return Drawn([])
+        return SamplerResult([], why)
+    return SamplerResult([])
 
 
 def _sizes(members: np.ndarray, n: int, r: float, scheme: str) -> Finding | None:

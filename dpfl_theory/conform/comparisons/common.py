@@ -10,9 +10,9 @@ import numpy as np
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons.batches import batches
 from dpfl_theory.conform.comparisons.fault_search import ObservedDifference
-from dpfl_theory.conform.comparisons.probes import LONG_STEP, Path, Spread, heard, responses
+from dpfl_theory.conform.comparisons.probes import LONG_STEP, Path, Spread, probe_without_noise, responses
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.conform.user_function import Raised
+from dpfl_theory.conform.user_function import UserFunctionError
 
 __all__ = ["common", "not_finite"]
 
@@ -29,7 +29,7 @@ def not_finite(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
     """The finding that the function gives numbers that are not finite where the algorithm gives finite ones."""
     for one in seen:
         path = one.probe.path if isinstance(one.probe, Spread) else one.probe
-        if not np.isfinite(one.value).all() and np.isfinite(path.of(case.reference.round, one.choices)).all():
+        if not np.isfinite(one.value).all() and np.isfinite(path.outcome(case.reference.round, one.choices)).all():
             said = "the function gives numbers that are not finite where the algorithm gives finite ones"
             return [Finding("numbers that are not finite", said, one.probe.name, case.lines("clip"))]
     return []
@@ -39,13 +39,13 @@ def _kinds(case: Case) -> list[Finding]:
     """Noise that is not Gaussian in the vector that the server sends on. Noise that goes only into a threshold is not
     a part of the claimed mechanism."""
     path = case.plan.spreads[0].path.first
-    draws = heard(case.subject, path.world, path.v, path.who).draws
+    draws = probe_without_noise(case.subject, path.world, path.v, path.who).draws
     if not case.kind.unit or all(draw.kind == "normal" for draw in draws):
         return []
     moves = [bool(np.any(response)) for response in responses(case.subject, path, LONG_STEP)]
     other, first = [], 0
     for draw in draws:
-        if draw.kind != "normal" and draw.most > 0.0 and any(moves[first : first + draw.count]):
+        if draw.kind != "normal" and draw.largest > 0.0 and any(moves[first : first + draw.count]):
             other.append(draw)
         first += draw.count
     if not other:
@@ -68,7 +68,7 @@ def _coin(case: Case) -> list[Finding]:
         Path(path.v, replace(path.world, seed=seed), path.who[:1])
         for seed in range(1000 * case.seed, 1000 * case.seed + TOSSES)
     ]
-    count = sum(any(path.moves(path.of(case.subject))) for path in one)
+    count = sum(any(path.moves(path.outcome(case.subject))) for path in one)
     low, high = (stats.binom.ppf(q, TOSSES, p) for q in (case.alpha / 8, 1 - case.alpha / 8))
     if low <= count <= high:
         return []
@@ -80,8 +80,8 @@ def _of_nobody(case: Case) -> list[Finding]:
     """A round without participants."""
     for path in case.plan.empty:
         try:
-            w = heard(case.subject, path.world, path.v, path.who).w
-        except Raised as error:
+            w = probe_without_noise(case.subject, path.world, path.v, path.who).w
+        except UserFunctionError as error:
             where = (error.place,) if error.place else ()
             said = f"a round in which no client takes part, as happens under independent sampling: {error}"
             return [Finding("fails without clients", said, lines=where)]

@@ -9,17 +9,17 @@ from dataclasses import replace
 import numpy as np
 
 from dpfl_theory.conform.base import Fault, Player
-from dpfl_theory.conform.case import Case, of
-from dpfl_theory.conform.comparisons.fault_search import Candidate, Found, ObservedDifference, explains, find
+from dpfl_theory.conform.case import Case, player_of
+from dpfl_theory.conform.comparisons.fault_search import Candidate, ObservedDifference, SearchResult, explains, find
 from dpfl_theory.conform.comparisons.noise_linearity import ADAPTS, CHANGES, FIXED, SCALED, noise_is_kept
-from dpfl_theory.conform.comparisons.probes import EXACT, STEP, Path, Spread, agree, heard
+from dpfl_theory.conform.comparisons.probes import EXACT, STEP, Path, Spread, agree, probe_without_noise
 from dpfl_theory.conform.mistakes.carried import LEARNS
 from dpfl_theory.conform.references.record_level import LOTS
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.settings import cohorts, world
 from dpfl_theory.problems.base import Array
 
-__all__ = ["ANOTHER", "UNKNOWN", "VAGUE", "exact", "explained", "told"]
+__all__ = ["ANOTHER", "UNKNOWN", "VAGUE", "exact", "explained", "fault_text"]
 
 PAIRS_SECONDS = 3.0
 """Duration of the search for pairs of faults, in seconds."""
@@ -38,7 +38,7 @@ VAGUE = ("no noise", ANOTHER, SCALED, CHANGES)
 def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
     """No finding where a reading agrees with the function; else the faults that agree with it, or the difference."""
     for reading in case.kind.readings:
-        if explains(of(case.reference, reading), seen):
+        if explains(player_of(case.reference, reading), seen):
             case.reading = reading
             return []
     found = find(case.reference, seen, PAIRS_SECONDS)
@@ -59,14 +59,14 @@ def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDi
             by_names.setdefault(frozenset(fault.name for fault in one.faults), one.faults)
     every = list(by_names.values())
     known = {fault.name for faults in every for fault in faults}
-    same = {fault.alike: fault for faults in every for fault in faults if fault.alike in known}
-    every = [faults for faults in every if not any(fault.alike in known for fault in faults)] or every
+    same = {fault.equivalent_to: fault for faults in every for fault in faults if fault.equivalent_to in known}
+    every = [faults for faults in every if not any(fault.equivalent_to in known for fault in faults)] or every
     if len(every) == 1:
-        return [_alike(case, _named(case, fault, seen), same.get(fault.name)) for fault in every[0]]
+        return [_with_equivalent(case, _named(case, fault, seen), same.get(fault.name)) for fault in every[0]]
     shared = frozenset.intersection(*(frozenset(fault.name for fault in faults) for faults in every))
     named = [_named(case, fault, seen) for fault in every[0] if fault.name in shared]
     rest = [[fault for fault in faults if fault.name not in shared] for faults in every]
-    listed = "; or ".join(". ".join(f"{fault.name}: {told(case, fault)}" for fault in few) for few in rest)
+    listed = "; or ".join(". ".join(f"{fault.name}: {fault_text(case, fault)}" for fault in few) for few in rest)
     role = rest[0][0].role
     finding = Finding(
         " or ".join(" and ".join(fault.name for fault in few) for few in rest),
@@ -78,12 +78,12 @@ def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDi
     return [*named, finding]
 
 
-def _alike(case: Case, finding: Finding, other: Fault | None) -> Finding:
+def _with_equivalent(case: Case, finding: Finding, other: Fault | None) -> Finding:
     """The finding, with the other deviation that gives the same w, if one exists."""
     if other is None:
         return finding
-    both = f"{finding.told}. Or {other.name}, which gives the same w in all rounds: {told(case, other)}"
-    return replace(finding, told=both, private=finding.private and other.private)
+    both = f"{finding.description}. Or {other.name}, which gives the same w in all rounds: {fault_text(case, other)}"
+    return replace(finding, description=both, private=finding.private and other.private)
 
 
 def exact(case: Case, seen: Sequence[ObservedDifference]) -> str:
@@ -93,7 +93,7 @@ def exact(case: Case, seen: Sequence[ObservedDifference]) -> str:
     largest = 0.0
     for one in seen:
         if isinstance(one.probe, Path):
-            expected = one.probe.of(of(case.reference, case.reading), one.choices)
+            expected = one.probe.outcome(player_of(case.reference, case.reading), one.choices)
             scale = max(one.probe.scale(expected), 1e-300)
             largest = max(largest, float(np.max(np.abs(one.value - expected), initial=0.0)) / scale)
     if largest <= EXACT:
@@ -107,21 +107,21 @@ def exact(case: Case, seen: Sequence[ObservedDifference]) -> str:
 
 def _named(case: Case, fault: Fault, seen: Sequence[ObservedDifference]) -> Finding:
     return Finding(
-        *(fault.name, told(case, fault), _difference(case, _first(seen, fault.role)), case.lines(fault.role)),
+        *(fault.name, fault_text(case, fault), _difference(case, _first(seen, fault.role)), case.lines(fault.role)),
         *(fault.seen, fault.private and bool(case.kind.unit)),
     )
 
 
-def told(case: Case, fault: Fault) -> str:
+def fault_text(case: Case, fault: Fault) -> str:
     """The text of a fault, without clipping, noise or accounting where the algorithm has none."""
-    return fault.told if case.kind.unit or not fault.plain else fault.plain
+    return fault.description if case.kind.unit or not fault.plain else fault.plain
 
 
 def _difference(case: Case, seen: Sequence[ObservedDifference]) -> str:
     """The first probe in which the function differs from the nearest reading, with numbers."""
     for one in seen:
-        player = of(case.reference, case.reading or case.kind.readings[0])
-        expected = one.probe.of(player, one.choices)
+        player = player_of(case.reference, case.reading or case.kind.readings[0])
+        expected = one.probe.outcome(player, one.choices)
         if agree(one.probe, one.value, expected):
             continue
         if isinstance(one.probe, Spread):
@@ -142,12 +142,12 @@ def _drawn_so(case: Case, suspects: Sequence[Candidate]) -> Sequence[Candidate]:
     if not any(fault.once for one in suspects for fault in one.faults):
         return suspects
     path = case.plan.spreads[0].path.first
-    if heard(case.subject, path.world, path.v, path.who).numbers <= path.world.d:
+    if probe_without_noise(case.subject, path.world, path.v, path.who).numbers <= path.world.d:
         return suspects
     return [one for one in suspects if not any(fault.once for fault in one.faults)] or suspects
 
 
-def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: Found) -> list[Finding]:
+def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: SearchResult) -> list[Finding]:
     """The difference where no known faults explain everything: the faults that explain the paths, with the remaining
     difference of the noise; or how far the known faults explain the paths."""
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
@@ -179,7 +179,7 @@ def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: Found) -> li
     return [Finding(UNKNOWN, said, _difference(case, seen), case.lines("step"))]
 
 
-def _partly(found: Found) -> str:
+def _partly(found: SearchResult) -> str:
     """The end of a sentence: how far readings and known faults explain the paths."""
     if not found.rounds:
         return ""
@@ -220,7 +220,7 @@ def _fixed_noise(case: Case, paths: Sequence[ObservedDifference]) -> Finding | N
     left = []
     for one in paths:
         if one.probe.v is paths[0].probe.v:
-            left.append(one.value[0] - one.probe.of(of(case.reference, case.kind.readings[0]))[0])
+            left.append(one.value[0] - one.probe.outcome(player_of(case.reference, case.kind.readings[0]))[0])
     sizes = float(np.max(np.abs(left[0])))
     if sizes > 0.0 and all(np.allclose(x, left[0], rtol=1e-6, atol=1e-9 * sizes) for x in left[1:]):
         return Finding(
@@ -259,7 +259,7 @@ def _ratios(spreads: Sequence[ObservedDifference], player: Player) -> list[float
     found = []
     for one in spreads:
         assert isinstance(one.probe, Spread)
-        a, b = (_deviation(one.probe, x) for x in (one.value, one.probe.of(player, one.choices)))
+        a, b = (_deviation(one.probe, x) for x in (one.value, one.probe.outcome(player, one.choices)))
         found.append(a / b if b > 0.0 else math.inf)
     return found
 
@@ -267,7 +267,7 @@ def _ratios(spreads: Sequence[ObservedDifference], player: Player) -> list[float
 def _counted(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> str:
     """The difference of the noise, with the count of normal numbers in a round where the count differs too."""
     path = case.plan.spreads[0].path.first
-    counts = [heard(one, path.world, path.v, path.who).numbers for one in (case.subject, player)]
+    counts = [probe_without_noise(one, path.world, path.v, path.who).numbers for one in (case.subject, player)]
     told = _difference(case, spreads)
     if counts[0] == counts[1]:
         return told
@@ -283,10 +283,10 @@ def _scaled(case: Case, player: Player) -> Finding | None:
     for name in ("far below it", "on both sides of the threshold", "far above it"):
         on, seed = world(case.reference, v, name, 7), 7
         probes = [case.plan.spread(Path(v, one, tuple(cohorts(v, 1, seed)))) for one in (on, on.stretched(TIMES))]
-        own = [probe.of(player) for probe in probes]
+        own = [probe.outcome(player) for probe in probes]
         if not agree(probes[0], own[1], own[0]):
             continue
-        found = [probe.of(case.subject) for probe in probes]
+        found = [probe.outcome(case.subject) for probe in probes]
         if agree(probes[0], found[1], found[0]) or not all(np.isfinite(x).all() for x in found):
             continue
         first, second = (_deviation(probe, x) for probe, x in zip(probes, found))
@@ -305,7 +305,7 @@ def _late(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> 
     """Noise that agrees with the algorithm's in the first round and differs later."""
     for one in spreads:
         assert isinstance(one.probe, Spread)
-        path, expected = one.probe.path, one.probe.of(player, one.choices)
+        path, expected = one.probe.path, one.probe.outcome(player, one.choices)
         d, rounds = path.world.d, len(path.who)
         right = [agree(one.probe, one.value[:m, :m], expected[:m, :m]) for m in range(d, rounds * d + 1, d)]
         if all(right):
@@ -313,7 +313,7 @@ def _late(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> 
         if not right[0]:
             return None
         k = right.index(False)
-        fresh, needed = (_given(x, k * d, d) for x in (one.value, expected))
+        fresh, needed = (_conditional_variance(x, k * d, d) for x in (one.value, expected))
         less = fresh < needed * (1.0 - 2.0 * one.probe.tolerance)
         why = (
             "it has less fresh noise, given the rounds before: every round needs the noise that is accounted for"
@@ -329,7 +329,7 @@ def _late(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> 
     return None
 
 
-def _given(covariance: Array, m: int, d: int) -> float:
+def _conditional_variance(covariance: Array, m: int, d: int) -> float:
     """The total variance of the d numbers after the first m, conditional on the first m."""
     before, across = covariance[:m, :m], covariance[:m, m : m + d]
     known = across.T @ np.linalg.pinv(before, rcond=1e-9, hermitian=True) @ across

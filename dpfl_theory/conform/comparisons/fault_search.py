@@ -15,7 +15,7 @@ from dpfl_theory.conform.base import Fault, Player, Reading, Reference, Values, 
 from dpfl_theory.conform.comparisons.probes import Path, Spread, agree
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Candidate", "Found", "ObservedDifference", "explains", "find", "leading", "repeating"]
+__all__ = ["Candidate", "ObservedDifference", "SearchResult", "explains", "find", "leading", "repeating"]
 
 
 _STEPS = 12
@@ -48,7 +48,7 @@ def explains(player: Player, seen: Sequence[ObservedDifference]) -> bool:
     """Whether a player agrees with the function on all of these."""
     for one in seen:
         try:
-            value = one.probe.of(player, one.choices)
+            value = one.probe.outcome(player, one.choices)
         except (ArithmeticError, ValueError, KeyError):
             return False
         if not agree(one.probe, one.value, value):
@@ -59,8 +59,8 @@ def explains(player: Player, seen: Sequence[ObservedDifference]) -> bool:
 class _Recorded:
     """Noise that is recorded, or replayed in the same order."""
 
-    def __init__(self, rng: Any, kept: list[Array], again: bool) -> None:
-        self._rng, self._kept, self._again, self._at = rng, kept, again, 0
+    def __init__(self, rng: Any, retained: list[Array], again: bool) -> None:
+        self._rng, self._kept, self._again, self._at = rng, retained, again, 0
 
     def normal(self, loc: float, scale: float, size: int) -> Array:
         if self._again and self._kept:
@@ -122,7 +122,7 @@ def _nearest(
 
     def off(x: float) -> Array:
         with np.errstate(all="ignore"):
-            return np.concatenate([(one.probe.of(player(x), one.choices) - one.value).ravel() for one in paths])
+            return np.concatenate([(one.probe.outcome(player(x), one.choices) - one.value).ravel() for one in paths])
 
     try:
         tried = {x: off(x) for x in usual}
@@ -142,7 +142,7 @@ def _nearest(
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The suspects found. First choice: those that agree with the function everywhere. Second: those that agree with it
     where the noise is silent. Third: those that explain the most first rounds of all paths, and the number of these
     rounds."""
@@ -159,7 +159,7 @@ def leading(player: Player, paths: Sequence[ObservedDifference]) -> int:
     for one in paths:
         assert isinstance(one.probe, Path)
         try:
-            value = one.probe.of(player, one.choices)
+            value = one.probe.outcome(player, one.choices)
         except (ArithmeticError, ValueError, KeyError):
             return 0
         if agree(one.probe, one.value, value):
@@ -172,7 +172,7 @@ def leading(player: Player, paths: Sequence[ObservedDifference]) -> int:
     return -1 if whole else fewest
 
 
-def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: float) -> Found:
+def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: float) -> SearchResult:
     """All suspects with one or two faults that agree with the function. The search for pairs that differ in paths ends
     after this processor time in seconds. Pairs of which one part explains first rounds come first."""
     kind = type(reference)
@@ -192,7 +192,7 @@ def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: floa
     if not silent:
         silent = list(_fitted(reference, [fault for fault in families if fault.sized], paths))
     if whole := [suspect for suspect in silent if explains(suspect.player, spreads)]:
-        return Found(tuple(whole))
+        return SearchResult(tuple(whole))
     of_noise = [fault for fault in faults if fault.role == "noise"]
     if whole := [
         suspect
@@ -201,18 +201,18 @@ def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: floa
         if _together(one.faults, fault)
         and explains((suspect := _both(reference, one.reading, one.faults, fault)).player, spreads)
     ]:
-        return Found(tuple(whole), tuple(silent))
+        return SearchResult(tuple(whole), tuple(silent))
     if silent:
-        return Found(silent=tuple(silent))
+        return SearchResult(silent=tuple(silent))
     pairs = [
         suspect
         for suspect in _pairs(reference, faults, begun, time.process_time() + seconds)
         if explains(suspect.player, paths)
     ]
     if pairs:
-        return Found(tuple(one for one in pairs if explains(one.player, spreads)), tuple(pairs))
+        return SearchResult(tuple(one for one in pairs if explains(one.player, spreads)), tuple(pairs))
     most = max((far for far, _ in begun), default=0)
-    return Found(partly=tuple(suspect for far, suspect in begun if far == most), rounds=most)
+    return SearchResult(partly=tuple(suspect for far, suspect in begun if far == most), rounds=most)
 
 
 def _together(faults: Sequence[Fault], fault: Fault) -> bool:

@@ -15,9 +15,9 @@ import numpy as np
 
 from dpfl_theory.conform.base import Player, Reference, Values
 from dpfl_theory.conform.case import Case
-from dpfl_theory.conform.comparisons.probes import SPREAD, Path, heard
+from dpfl_theory.conform.comparisons.probes import SPREAD, Path, probe_without_noise
 from dpfl_theory.conform.settings import SHARES, cohorts, world
-from dpfl_theory.conform.user_function import Raised
+from dpfl_theory.conform.user_function import UserFunctionError
 from dpfl_theory.conform.world import Records, World, constant
 from dpfl_theory.problems.base import Array
 
@@ -33,7 +33,7 @@ class Pair:
     mu. mu of the Gaussian mechanism is the shift over the existing noise (infinite without noise along the shift);
     claimed is the claimed mu. usual: whether the cohort has the expected size."""
 
-    told: str
+    description: str
     shift: Array
     allowed: float
     mu: float
@@ -141,7 +141,7 @@ def _idle(player: Player, reference: Reference, v: Values) -> bool:
         still = start
         for i in map(int, who):
             still = still.with_records("absent", i, constant(still, i, np.zeros(on.d)))
-        moved.append(float(np.linalg.norm(heard(player, still, v, (who,)).w[-1] - still.start)))
+        moved.append(float(np.linalg.norm(probe_without_noise(player, still, v, (who,)).w[-1] - still.start)))
     return moved[1] < ROUNDING * moved[0]
 
 
@@ -155,10 +155,10 @@ def _nothing(player: Player, reference: Reference, v: Values) -> float:
     who = _members(v)[0]
     _, one, other, path = list(_pairs(reference, v, 0.0, who))[-1]
     try:
-        heard(player, other, v, path.who)
-    except Raised:
+        probe_without_noise(player, other, v, path.who)
+    except UserFunctionError:
         _, one, other, path = list(_pairs(reference, v, TINY, who))[-1]
-        w = [heard(reference.round, on, v, path.who).w[-1] for on in (one, other)]
+        w = [probe_without_noise(reference.round, on, v, path.who).w[-1] for on in (one, other)]
         if float(np.linalg.norm(w[0] - w[1])) > (reference.sensitivity(v) or 0.0) * (1.0 + ROUNDING):
             raise
         return TINY
@@ -169,7 +169,7 @@ def _communicating(player: Player, path: Path) -> int:
     """A seed with which the round moves w: where a coin decides, a seed with which the coin comes up."""
     for seed in range(path.world.seed, path.world.seed + SEEDS):
         on = replace(path.world, seed=seed)
-        if np.any(heard(player, on, path.v, path.who).w[-1] != on.start):
+        if np.any(probe_without_noise(player, on, path.v, path.who).w[-1] != on.start):
             return seed
     return path.world.seed
 
@@ -191,11 +191,11 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
                 allowed = reference.sensitivity({**v, "records": len(one.records[differing].y)})
                 if allowed is None:
                     return []
-                shift = np.subtract(*(heard(player, on, v, path.who).w[-1] for on in (one, other)))
+                shift = np.subtract(*(probe_without_noise(player, on, v, path.who).w[-1] for on in (one, other)))
                 if not np.isfinite(shift).all():
                     continue
                 if covariance is None:
-                    covariance = case.plan.spread(Path(v, one, path.who)).of(player)
+                    covariance = case.plan.spread(Path(v, one, path.who)).outcome(player)
                 words, mu = told if usual else f"{told}, and is the only participant", _mu(shift, covariance)
                 found.append(Pair(words, shift, allowed, mu, claimed, one, other, path, usual))
     return found

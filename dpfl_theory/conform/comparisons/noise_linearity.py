@@ -9,13 +9,24 @@ import numpy as np
 
 from dpfl_theory.conform.base import Player
 from dpfl_theory.conform.case import Case
-from dpfl_theory.conform.comparisons.probes import LONG_STEP, STEP, Path, heard, played, responses
+from dpfl_theory.conform.comparisons.probes import LONG_STEP, STEP, Path, play, probe_without_noise, responses
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.conform.user_function import Raised, generators_kept, seeded
+from dpfl_theory.conform.user_function import UserFunctionError, generators_kept, seeded
 from dpfl_theory.problems.base import Array
 
-__all__ = ["ADAPTS", "CHANGES", "DEPENDS", "FIXED", "NOBODY", "NOT_GAUSSIAN", "SCALED", "bent", "left_out", "the_same"]
+__all__ = [
+    "ADAPTS",
+    "CHANGES",
+    "DEPENDS",
+    "FIXED",
+    "NOBODY",
+    "NOT_GAUSSIAN",
+    "SCALED",
+    "bent",
+    "missing_noise",
+    "the_same",
+]
 
 NOT_GAUSSIAN = "noise that is not Gaussian"
 FIXED = "noise from a fixed seed"
@@ -35,7 +46,7 @@ BENT = 1e-2
 def _responses(player: Player, path: Path, size: float) -> list[Array]:
     """The effect on w after a round when each number of the noise moves by ``size`` standard deviations, divided by
     ``size``."""
-    return [response[0] for response in responses(player, path.first, size, most=NUMBERS)]
+    return [response[0] for response in responses(player, path.first, size, maximum=NUMBERS)]
 
 
 def noise_is_kept(case: Case) -> bool:
@@ -45,8 +56,8 @@ def noise_is_kept(case: Case) -> bool:
         path = spread.path
         if len(path.who) < 2:
             continue
-        first = heard(case.subject, path.world, path.v, path.who[:1]).numbers
-        for response in responses(case.subject, path, LONG_STEP, most=first):
+        first = probe_without_noise(case.subject, path.world, path.v, path.who[:1]).numbers
+        for response in responses(case.subject, path, LONG_STEP, maximum=first):
             if not np.any(response[0]) and np.any(response[1:]):
                 return True
     return False
@@ -121,11 +132,11 @@ def _live(player: Player, path: Path) -> list[Array]:
     with generators_kept():
         for seed in (1, 2):
             seeded(seed)
-            ends.append(played(player, path.world, path.v, path.who[:1], RecordingGenerator(seed).live())[0])
+            ends.append(play(player, path.world, path.v, path.who[:1], RecordingGenerator(seed).live())[0])
     return ends
 
 
-def left_out(case: Case, player: Player) -> list[Finding]:
+def missing_noise(case: Case, player: Player) -> list[Finding]:
     """Noise that is added elsewhere, but not where no client takes part, or where clients have nothing to send."""
     if not case.kind.unit or not case.plan.values[0].get("noise_multiplier"):
         return []
@@ -138,7 +149,7 @@ def left_out(case: Case, player: Player) -> list[Finding]:
             "reveals this: add the noise in every round",
         ),
         (
-            [case.plan.rest],
+            [case.plan.silent_round],
             DEPENDS,
             "no noise is added where the clients have nothing to send, so that w reveals this: add the noise whatever "
             "they send",
@@ -151,7 +162,7 @@ def left_out(case: Case, player: Player) -> list[Finding]:
         try:
             if _noisy(player, paths, STEP) and not _noisy(case.subject, paths, case.plan.step):
                 found.append(Finding(name, said, paths[0].name, case.lines("noise"), private=True))
-        except Raised:  # reported elsewhere, or no fault: 0/0
+        except UserFunctionError:  # reported elsewhere, or no fault: 0/0
             continue
     return found
 

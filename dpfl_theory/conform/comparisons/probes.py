@@ -21,7 +21,7 @@ from dpfl_theory.conform.world import Call, World, constant
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Path", "Plan", "ProbeResult", "Spread", "agree", "chosen", "heard", "played", "responses"]
+__all__ = ["Path", "Plan", "ProbeResult", "Spread", "agree", "chosen", "play", "probe_without_noise", "responses"]
 
 STEP, LONG_STEP = 1e-4, 0.05
 """The part of its standard deviation by which a number of the noise is moved to see its effect. The second is for
@@ -58,7 +58,7 @@ class ProbeResult:
     numbers: int
 
 
-def played(player: Player, on: World, v: Values, who: Sequence[Array], rng: Any, choices: Choices = None) -> Array:
+def play(player: Player, on: World, v: Values, who: Sequence[Array], rng: Any, choices: Choices = None) -> Array:
     """w after each round, (K, d). choices: the function's random choices in each round, other than noise (`chosen`)."""
     w, state, path = on.start, None, []
     clients = on.clients()
@@ -72,7 +72,7 @@ def played(player: Player, on: World, v: Values, who: Sequence[Array], rng: Any,
 def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
     """A player's random choices in the rounds of a path: whether w moves, and each client's batches of
     records."""
-    found, rng = list[dict[str, Any]](), RecordingGenerator(path.world.seed).quiet()
+    found, rng = list[dict[str, Any]](), RecordingGenerator(path.world.seed).use_means()
     log = _Log(rng)
     on = replace(path.world, log=log)
     w, state, clients = on.start, None, on.clients()
@@ -124,10 +124,12 @@ def _one_batch(on: World, one: Call, two: Call, own: Sequence[tuple[int, ...]]) 
     return two.batch[0] not in own[-1] or bool(np.any(x @ two.w != y))
 
 
-def heard(player: Player, on: World, v: Values, who: Sequence[Array], choices: Choices = None) -> ProbeResult:
+def probe_without_noise(
+    player: Player, on: World, v: Values, who: Sequence[Array], choices: Choices = None
+) -> ProbeResult:
     """A path with silent noise."""
-    rng = RecordingGenerator(on.seed).quiet()
-    return ProbeResult(played(player, on, v, who, rng, choices), rng.draws, rng.numbers)
+    rng = RecordingGenerator(on.seed).use_means()
+    return ProbeResult(play(player, on, v, who, rng, choices), rng.draws, rng.numbers)
 
 
 @dataclass(frozen=True)
@@ -150,9 +152,9 @@ class Path:
         """The first round of the path."""
         return replace(self, who=self.who[:1])
 
-    def of(self, player: Player, choices: Choices = None) -> Array:
+    def outcome(self, player: Player, choices: Choices = None) -> Array:
         """(K, d)."""
-        return heard(player, self.world, self.v, self.who, choices).w
+        return probe_without_noise(player, self.world, self.v, self.who, choices).w
 
     def moves(self, w: Array) -> list[bool]:
         """The rounds in which w moved."""
@@ -167,16 +169,16 @@ class Path:
 
 
 def responses(
-    player: Player, path: Path, size: float, *, most: int | None = None, both: bool = False, choices: Choices = None
+    player: Player, path: Path, size: float, *, maximum: int | None = None, both: bool = False, choices: Choices = None
 ) -> Iterator[Array]:
-    """The effect on w after each round, (K, d), when each number of the noise, or each of the first ``most``, moves by
-    ``size`` standard deviations; divided by ``size``. both: moved in both directions, so that curvature cancels."""
+    """The effect on w after each round, (K, d), when each number of the noise, or each of the first ``maximum``, moves
+    by ``size`` standard deviations; divided by ``size``. both: moved in both directions, so that curvature cancels."""
     on, v, who = path.world, path.v, path.who
-    still = heard(player, on, v, who, choices)
-    for j in range(still.numbers if most is None else min(still.numbers, most)):
-        ends = [played(player, on, v, who, RecordingGenerator(on.seed).set(j, size), choices), still.w]
+    still = probe_without_noise(player, on, v, who, choices)
+    for j in range(still.numbers if maximum is None else min(still.numbers, maximum)):
+        ends = [play(player, on, v, who, RecordingGenerator(on.seed).set(j, size), choices), still.w]
         if both:
-            ends[1] = played(player, on, v, who, RecordingGenerator(on.seed).set(j, -size), choices)
+            ends[1] = play(player, on, v, who, RecordingGenerator(on.seed).set(j, -size), choices)
         yield (ends[0] - ends[1]) / ((2.0 if both else 1.0) * size)
 
 
@@ -197,7 +199,7 @@ class Spread:
     def v(self) -> Values:
         return self.path.v
 
-    def of(self, player: Player, choices: Choices = None) -> Array:
+    def outcome(self, player: Player, choices: Choices = None) -> Array:
         """(K d, K d)."""
         size = len(self.path.who) * self.path.world.d
         covariance = np.zeros((size, size))
@@ -273,10 +275,10 @@ class Plan:
                 found.append(self.spread(Path(v, on, tuple(cohorts(v, late, k)))))
         return found
 
-    def taken_apart(self, player: Player) -> None:
+    def require_separable_noise(self, player: Player) -> None:
         """Check that the numbers of the noise can be moved one by one. Raises InputError where there are too many."""
         for path in (spread.path for spread in self.spreads):
-            numbers = heard(player, path.world, path.v, path.who).numbers
+            numbers = probe_without_noise(player, path.world, path.v, path.who).numbers
             if numbers > MOST:
                 raise InputError(
                     f"{numbers} numbers of noise are drawn in {len(path.who)} rounds, more than {MOST}: give fewer "
@@ -288,12 +290,12 @@ class Plan:
         reliable for. They are not reliable where steps are normalised, so that small differences grow, nor where moves
         of another size give another covariance.
         """
-        numbers = heard(self.reference.round, path.world, path.v, path.who).numbers / len(path.who)
+        numbers = probe_without_noise(self.reference.round, path.world, path.v, path.who).numbers / len(path.who)
         rounds = 0 if numbers == 0.0 else min(LATE, int((WORK / numbers) ** 0.5))
         if rounds <= FEW or not self._linear:
             return min(rounds, len(path.who))
         whole = replace(path, who=tuple(cohorts(path.v, rounds, 0)))
-        near, far = (Spread(whole, step, both=True).of(self.reference.round) for step in (STEP, 3.0 * STEP))
+        near, far = (Spread(whole, step, both=True).outcome(self.reference.round) for step in (STEP, 3.0 * STEP))
         for k in range(1, rounds + 1):
             m = k * path.world.d
             if np.max(np.abs(near[:m, :m] - far[:m, :m])) > TRUSTED * SPREAD * Spread(whole).scale(near[:m, :m]):
@@ -304,7 +306,7 @@ class Plan:
     def _linear(self) -> bool:
         """Whether a round only adds its noise, so that effects are proportional to the numbers of the noise."""
         path = self.paths[0]
-        moved = (responses(self.reference.round, path.first, size, most=2 * path.world.d) for size in (STEP, 3.0))
+        moved = (responses(self.reference.round, path.first, size, maximum=2 * path.world.d) for size in (STEP, 3.0))
         for small, large in zip(*moved):
             if float(np.max(np.abs(small - large))) > LONG_SPREAD * float(np.max(np.abs(small), initial=0.0)):
                 return False
@@ -337,7 +339,7 @@ class Plan:
         return Path(v, on, tuple(cohorts(v, 1, 5)))
 
     @cached_property
-    def rest(self) -> Path:
+    def silent_round(self) -> Path:
         """A round of clients that have nothing to send."""
         v = self.values[0]
         return Path(v, world(self.reference, v, REST, 5), tuple(cohorts(v, 1, 5)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpfl_theory.conform.base import Player
-from dpfl_theory.conform.comparisons.probes import Path, Spread, heard, played
+from dpfl_theory.conform.comparisons.probes import Path, Spread, play, probe_without_noise
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.user_function import generators_kept, seeded
 from dpfl_theory.problems.base import Array
@@ -26,14 +26,14 @@ def sample(player: Player, path: Path, runs: int, seed: int) -> Array:
     with generators_kept():
         for k in range(runs):
             seeded(seed + k)
-            found.append(played(player, path.world, path.v, path.who[:1], RecordingGenerator(seed + k).live())[0])
+            found.append(play(player, path.world, path.v, path.who[:1], RecordingGenerator(seed + k).live())[0])
     return np.array(found)
 
 
 def expected(player: Player, path: Path) -> tuple[Array, Array]:
     """The mean (d,) and the covariance (d, d) of w after the first round, for a player whose noise is recorded."""
     one = Path(path.v, path.world, path.who[:1])
-    return heard(player, one.world, one.v, one.who).w[0], Spread(one).of(player)
+    return probe_without_noise(player, one.world, one.v, one.who).w[0], Spread(one).outcome(player)
 
 
 def disagreement(w: Array, mean: Array, covariance: Array, alpha: float) -> str | None:

@@ -10,13 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 from dpfl_theory.conform.base import Fault, Player
-from dpfl_theory.conform.case import Case, failure, of
+from dpfl_theory.conform.case import Case, failure, player_of
 from dpfl_theory.conform.comparisons import sampled
-from dpfl_theory.conform.comparisons.diagnose import UNKNOWN, told
+from dpfl_theory.conform.comparisons.diagnose import UNKNOWN, fault_text
 from dpfl_theory.conform.comparisons.noise_linearity import NOT_GAUSSIAN
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.conform.user_function import Raised
+from dpfl_theory.conform.user_function import UserFunctionError
 
 __all__ = ["by_samples"]
 
@@ -24,7 +24,7 @@ __all__ = ["by_samples"]
 def by_samples(case: Case, why: str) -> list[Finding]:
     """Compare means and covariances of samples with those of readings and faults. why: the reason why noise is not
     recorded."""
-    if any(v.get(letter, 1.0) != 1.0 for v in case.plan.values for letter in ("p", "s")):
+    if any(v.get(parameter, 1.0) != 1.0 for v in case.plan.values for parameter in ("p", "s")):
         case.undecided = True
         case.notes.append(
             f"{why}, so that it was not recorded; and rounds have other randomness, so nothing was compared"
@@ -36,7 +36,7 @@ def by_samples(case: Case, why: str) -> list[Finding]:
     case.compared = {"runs with live noise": runs * len(worlds)}
     try:
         samples = [sampled.sample(case.subject, path, runs, case.seed) for path in worlds]
-    except Raised as error:
+    except UserFunctionError as error:
         return [failure(error)]
     alpha = case.alpha / (4 * len(samples))
     coarse = max(
@@ -60,7 +60,7 @@ def by_samples(case: Case, why: str) -> list[Finding]:
         return [Finding(NOT_GAUSSIAN, said, lines=case.lines("noise"), private=True)]
     first = ""
     for reading in case.kind.readings:
-        wrong = fits(of(case.reference, reading))
+        wrong = fits(player_of(case.reference, reading))
         if wrong is None:
             case.reading, case.undecided = reading, _keeps_state(case)
             return []
@@ -82,10 +82,10 @@ def _listed(case: Case, faults: Sequence[Fault], seen: str) -> Finding:
     """The fault that explains the samples, or all faults that do."""
     one, private = faults[0], bool(case.kind.unit)
     if len(faults) == 1:
-        return Finding(one.name, told(case, one), seen, case.lines(one.role), one.seen, one.private and private)
+        return Finding(one.name, fault_text(case, one), seen, case.lines(one.role), one.seen, one.private and private)
     said = (
         f"{len(faults)} deviations explain the samples of first rounds, which do not separate them: "
-        f"{'; or '.join(f'{fault.name}: {told(case, fault)}' for fault in faults)}"
+        f"{'; or '.join(f'{fault.name}: {fault_text(case, fault)}' for fault in faults)}"
     )
     names = " or ".join(fault.name for fault in faults)
     return Finding(names, said, seen, case.lines(one.role), private=private and all(f.private for f in faults))

@@ -24,7 +24,7 @@ from dpfl_theory.conform.comparisons.noise_linearity import (
 )
 from dpfl_theory.conform.comparisons.probes import Path
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.conform.user_function import Raised
+from dpfl_theory.conform.user_function import UserFunctionError
 
 __all__ = ["CLAIM", "claim", "private"]
 
@@ -79,14 +79,14 @@ def _epsilon(mu: float, delta: float) -> float:
     return gaussian_epsilon(mu, delta)
 
 
-def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
+def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
     """Compare neighbouring data sets, report the pair whose results are furthest apart, and audit the function."""
     values = [dict(v) for v in case.plan.values if v.get("noise_multiplier")]
     if not values:
         return []
     try:
         pairs = neighbours.compared(case, values)
-    except Raised as error:
+    except UserFunctionError as error:
         case.notes.append(f"no neighbouring data sets were compared: {error}")
         return []
     if not pairs:
@@ -95,8 +95,8 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
     usual = [pair for pair in pairs if pair.usual] or pairs  # some may have given no finite numbers
     loud = max(usual, key=lambda pair: round(pair.mu / pair.claimed, 6))
     unit = case.reference.unit
-    spoiled = next((fault.name for fault in before if fault.name in SPOILED), "")
-    if not spoiled and any(fault.name == UNKNOWN for fault in before) and bent(case) is not None:
+    spoiled = next((fault.name for fault in previous if fault.name in SPOILED), "")
+    if not spoiled and any(fault.name == UNKNOWN for fault in previous) and bent(case) is not None:
         spoiled = TRANSFORMED
     mu = math.inf if spoiled else loud.mu
     epsilon, claimed = (_epsilon(m, DELTA) for m in (mu, loud.claimed))
@@ -106,7 +106,7 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
         else f"with the actual noise, that is epsilon = {epsilon:.4g} at delta = {DELTA:g} for a {unit} that takes part"
     )
     case.privacy = {
-        "pair": loud.told,
+        "pair": loud.description,
         "distance": far.distance,
         "sensitivity": far.allowed,
         "mu": mu if math.isfinite(mu) else None,
@@ -118,7 +118,7 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
             f"two data sets that differ in one {unit} move w by at most {far.distance:.4g} in all comparisons, and the "
             f"hyper-parameters allow {far.allowed:.4g}; {there}, and {claimed:.4g} is claimed"
             + (" of one client's messages" if unit == "record" else "")
-            + ("; this does not include what the threshold reveals" if any(x.name == ADAPTS for x in before) else "")
+            + ("; this does not include what the threshold reveals" if any(x.name == ADAPTS for x in previous) else "")
         ),
     }
     found = []
@@ -128,9 +128,9 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
             "accounting that depends on it holds"
         )
         where = case.lines("clip") or case.lines("average")
-        found.append(Finding("more than the declared sensitivity", said, far.told, where, private=True))
+        found.append(Finding("more than the declared sensitivity", said, far.description, where, private=True))
     if case.runs:
-        found += _audit(case, loud, bool(before) or bool(found))
+        found += _audit(case, loud, bool(previous) or bool(found))
     return found
 
 
@@ -162,7 +162,7 @@ def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
             f"not {claimed:.4g}"
         )
         if not known:
-            return [Finding("refuted by the audit", said, pair.told, case.lines("noise"), private=True)]
+            return [Finding("refuted by the audit", said, pair.description, case.lines("noise"), private=True)]
         case.notes.append(said)
     mean, covariance = sampled.expected(case.subject, path)
     differs = sampled.disagreement(one, mean, covariance, case.alpha / 4)

@@ -144,7 +144,7 @@ def _learned() -> Iterator[Fault]:
                 "lengths and account for that too",
                 "clip",
                 private=True,
-                letters_now=lambda kept, v, scales=scales: told(kept, v, scales),
+                symbols_now=lambda kept, v, scales=scales: told(kept, v, scales),
                 learn=lambda kept, lengths, v, rule=rule: learn(kept, lengths, v, rule),
             )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpfl_theory.conform.averaging import drawn
+from dpfl_theory.conform.averaging import gaussian_noise
 from dpfl_theory.conform.base import Fault, Values, faulty
 
 __all__ = ["NOISE"]
@@ -23,14 +23,16 @@ def noisy(
 ) -> tuple[Fault, Fault]:
     """A mistake in the standard deviation on the average of a full cohort. There are two variants: the server draws
     the noise, or the clients draw it, so that |S| noises add up."""
-    by_clients = drawn(lambda v, s: deviation(v, s) * (s / v["r"]) ** 0.5)
-    one, other = (faulty(name, told, role, "", private, noise=noise) for noise in (drawn(deviation), by_clients))
+    by_clients = gaussian_noise(lambda v, s: deviation(v, s) * (s / v["r"]) ** 0.5)
+    one, other = (
+        faulty(name, told, role, "", private, noise=noise) for noise in (gaussian_noise(deviation), by_clients)
+    )
     return replace(one, once=once), replace(other, once=once)
 
 
 def sent(name: str, told: str, role: str, deviation: Callable[[Values], float], private: bool = False) -> tuple[Fault]:
     """A mistake in the standard deviation of the noise in one message, |S| of which are added up and divided by r."""
-    return (faulty(name, told, role, "", private, noise=drawn(lambda v, s: deviation(v) * s**0.5 / v["r"])),)
+    return (faulty(name, told, role, "", private, noise=gaussian_noise(lambda v, s: deviation(v) * s**0.5 / v["r"])),)
 
 
 NOISE = tuple(

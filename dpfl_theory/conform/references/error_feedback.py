@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpfl_theory.conform.averaging import clipped, length, stretched
-from dpfl_theory.conform.base import Fault, Letter, Reading, Reference, Values, calibrated, faulty
+from dpfl_theory.conform.base import Fault, Hyperparameter, Reading, Reference, Values, calibrated, faulty
 from dpfl_theory.conform.references.fedavg import Z
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.problems.base import Array
@@ -22,10 +22,12 @@ from dpfl_theory.problems.base import Array
 __all__ = ["REFERENCES", "Clip21", "NormEC"]
 
 Part = Callable[..., Any]
-GAMMA = Letter("gamma", "step", (0.2, 0.35), also=("step", "lr", "learning_rate", "eta"))
-TAU = Letter("tau", "threshold [F/X]", (0.8, 1.7), also=("threshold", "clip", "clip_norm", "max_norm", "C", "level"))
-BETA = Letter("beta", "memory step [F/X]", (0.4, 0.7), also=("memory_step",))
-ALPHA = Letter("alpha", "smoothing [F/X]", (0.5, 1.1), also=("smoothing",))
+GAMMA = Hyperparameter("gamma", "step", (0.2, 0.35), also=("step", "lr", "learning_rate", "eta"))
+TAU = Hyperparameter(
+    "tau", "threshold [F/X]", (0.8, 1.7), also=("threshold", "clip", "clip_norm", "max_norm", "C", "level")
+)
+BETA = Hyperparameter("beta", "memory step [F/X]", (0.4, 0.7), also=("memory_step",))
+ALPHA = Hyperparameter("alpha", "smoothing [F/X]", (0.5, 1.1), also=("smoothing",))
 
 
 @dataclass
@@ -58,7 +60,7 @@ class Clip21(Reference):
 
     name: ClassVar[str] = "dp-clip21"
     source: ClassVar[str] = "shulgin2025 Section 6"
-    letters: ClassVar[tuple[Letter, ...]] = (GAMMA, TAU, Z)
+    parameters: ClassVar[tuple[Hyperparameter, ...]] = (GAMMA, TAU, Z)
     unit: ClassVar[str] = "client"
     level: ClassVar[str] = "tau"
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
@@ -72,7 +74,7 @@ class Clip21(Reference):
     direction: Part = lambda estimate, mean, v: estimate
     sign: float = -1.0
 
-    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+    def with_defaults(self, v: dict[str, Any]) -> dict[str, Any]:
         return calibrated({**v, "level": v["tau"], "memory": 1.0}, _of_one(v, v["tau"]))
 
     def sensitivity(self, v: Values) -> float | None:
@@ -108,13 +110,13 @@ class NormEC(Clip21):
 
     name: ClassVar[str] = "dp-norm-ec"
     source: ClassVar[str] = "shulgin2025 Algorithm 1"
-    letters: ClassVar[tuple[Letter, ...]] = (GAMMA, BETA, ALPHA, Z)
+    parameters: ClassVar[tuple[Hyperparameter, ...]] = (GAMMA, BETA, ALPHA, Z)
 
     bound: Part = _smoothed
     direction: Part = lambda estimate, mean, v: stretched(estimate, {"level": 1.0}, ())
     level: ClassVar[str] = "alpha"
 
-    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+    def with_defaults(self, v: dict[str, Any]) -> dict[str, Any]:
         return calibrated({**v, "level": v["alpha"], "memory": v["beta"]}, _of_one(v, 1.0))
 
     def sensitivity(self, v: Values) -> float | None:

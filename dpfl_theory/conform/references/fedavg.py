@@ -11,24 +11,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpfl_theory.conform.averaging import Averaging, Part, by_records, clipped, drawn, over_cohort, stretched
-from dpfl_theory.conform.base import Fault, Letter, Reading, Values, calibrated, faulty
+from dpfl_theory.conform.averaging import Averaging, Part, by_records, clipped, gaussian_noise, over_cohort, stretched
+from dpfl_theory.conform.base import Fault, Hyperparameter, Reading, Values, calibrated, faulty
 from dpfl_theory.conform.mistakes.averages import AVERAGING, BOTH_STEPS, CLIPPING, LOCAL
 from dpfl_theory.conform.mistakes.carried import CARRIED, LEARNED
 from dpfl_theory.conform.mistakes.noise import NOISE
 
 __all__ = ["REFERENCES", "DPFedAvg", "DPNormFedAvg", "FedAvg"]
 
-ETA = Letter("eta", "local step [X^2/F]", (0.1, 0.25), also=("local_step", "lr", "learning_rate", "eta_l"))
-BETA = Letter(
+ETA = Hyperparameter("eta", "local step [X^2/F]", (0.1, 0.25), also=("local_step", "lr", "learning_rate", "eta_l"))
+BETA = Hyperparameter(
     *("beta", "global step [X^2/F]; by default eta", (lambda v: v["eta"], lambda v: 1.5 * v["eta"])),
     also=("global_step", "server_lr", "eta_g"),
 )
-E = Letter("E", "local steps", (3, 1), "count", ("local_steps", "epochs", "K", "Q"))
-C = Letter(
+E = Hyperparameter("E", "local steps", (3, 1), "count", ("local_steps", "epochs", "K", "Q"))
+C = Hyperparameter(
     "C", "threshold of an update [F/X]", (0.8, 1.7), also=("threshold", "clip", "clip_norm", "max_norm", "c", "level")
 )
-Z = Letter("noise_multiplier", "standard deviation over sensitivity", (1.3, 0.6), "nonnegative", ("z",))
+Z = Hyperparameter("noise_multiplier", "standard deviation over sensitivity", (1.3, 0.6), "nonnegative", ("z",))
 
 IN_DIFFERENCES = "to which the threshold and the noise of this algorithm do not apply: divide by the local step size"
 MCMAHAN = (
@@ -100,14 +100,14 @@ DIFFERENCES = (
 )
 
 
-def generic(v: dict[str, Any], **letters: str) -> dict[str, Any]:
+def generic(v: dict[str, Any], **parameters: str) -> dict[str, Any]:
     """The hyper-parameters with the names that the parts of all algorithms use."""
-    return {**v, **{name: v[letter] for name, letter in letters.items()}}
+    return {**v, **{name: v[parameter] for name, parameter in parameters.items()}}
 
 
 NOTHING: Part = lambda u, v, peers: u  # noqa: E731
-PER_CLIENT = drawn(lambda v, s: v["deviation"] * (s / v["r"]) ** 0.5)
-ON_AVERAGE = drawn(lambda v, s: v["deviation"])
+PER_CLIENT = gaussian_noise(lambda v, s: v["deviation"] * (s / v["r"]) ** 0.5)
+ON_AVERAGE = gaussian_noise(lambda v, s: v["deviation"])
 
 
 @dataclass(frozen=True)
@@ -116,10 +116,10 @@ class FedAvg(Averaging):
 
     name: ClassVar[str] = "fedavg"
     source: ClassVar[str] = "das2022 Algorithm 2"
-    letters: ClassVar[tuple[Letter, ...]] = (ETA, BETA, E)
+    parameters: ClassVar[tuple[Hyperparameter, ...]] = (ETA, BETA, E)
     scheme: ClassVar[str] = "poisson"
 
-    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+    def with_defaults(self, v: dict[str, Any]) -> dict[str, Any]:
         return generic(v, local_step="eta", global_step="beta", local_steps="E")
 
     @classmethod
@@ -133,7 +133,7 @@ class DPFedAvg(FedAvg):
 
     name: ClassVar[str] = "dp-fedavg"
     source: ClassVar[str] = "das2022 Algorithm 1 (i)"
-    letters: ClassVar[tuple[Letter, ...]] = (ETA, BETA, E, C, Z)
+    parameters: ClassVar[tuple[Hyperparameter, ...]] = (ETA, BETA, E, C, Z)
     unit: ClassVar[str] = "client"
     level: ClassVar[str] = "C"
     readings: ClassVar[tuple[Reading, ...]] = (
@@ -144,7 +144,7 @@ class DPFedAvg(FedAvg):
     bound: Part = lambda u, v, peers: clipped(u, v["level"])
     noise: Part = PER_CLIENT
 
-    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+    def with_defaults(self, v: dict[str, Any]) -> dict[str, Any]:
         v = generic(v, local_step="eta", global_step="beta", local_steps="E", level="C")
         v = calibrated(v, v["C"] / v["r"] * v["relation_factor"])
         return {**v, "deviation": v["sigma"]}

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpfl_theory.conform.averaging import clipped
-from dpfl_theory.conform.base import Fault, Letter, Reading, Values, faulty
+from dpfl_theory.conform.base import Fault, Hyperparameter, Reading, Values, faulty
 from dpfl_theory.conform.mistakes.control_variates import FAULTS
 from dpfl_theory.conform.references.fedavg import generic
 from dpfl_theory.conform.references.scaffold import K, Scaffold
@@ -25,11 +25,13 @@ from dpfl_theory.problems.base import Array
 
 __all__ = ["LOTS", "REFERENCES", "DPFedAvgRecord", "DPScaffold", "batch_size"]
 
-C = Letter(
+C = Hyperparameter(
     "C", "threshold of a record's gradient [F/X]", (0.8, 1.7), also=("threshold", "clip", "clip_norm", "max_norm")
 )
-S = Letter("s", "share of the records in a local step", (1.0, 0.5), "share", ("share",))
-Z = Letter("noise_multiplier", "sigma_g, noise multiplier of a local step", (1.3, 0.6), "nonnegative", ("z", "sigma_g"))
+S = Hyperparameter("s", "share of the records in a local step", (1.0, 0.5), "share", ("share",))
+Z = Hyperparameter(
+    "noise_multiplier", "sigma_g, noise multiplier of a local step", (1.3, 0.6), "nonnegative", ("z", "sigma_g")
+)
 
 Part = Callable[..., Any]
 
@@ -202,7 +204,7 @@ class DPScaffold(Scaffold):
 
     name: ClassVar[str] = "dp-scaffold"
     source: ClassVar[str] = "noble2022 Algorithm 1"
-    letters: ClassVar[tuple[Letter, ...]] = (ETA_L, ETA_G, K, C, S, Z)
+    parameters: ClassVar[tuple[Hyperparameter, ...]] = (ETA_L, ETA_G, K, C, S, Z)
     unit: ClassVar[str] = "record"
     level: ClassVar[str] = "C"
     relation: ClassVar[str] = "replace"
@@ -210,7 +212,7 @@ class DPScaffold(Scaffold):
 
     gradient: Part = PRIVATE
 
-    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+    def with_defaults(self, v: dict[str, Any]) -> dict[str, Any]:
         v = generic(v, local_step="eta_l", global_step="eta_g", local_steps="K", level="C")
         v["unit"] = v["C"] * v["relation_factor"]
         if v.get("sigma") is not None:

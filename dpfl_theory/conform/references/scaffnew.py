@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpfl_theory.conform.averaging import clipped, length
-from dpfl_theory.conform.base import Fault, Letter, Reading, Reference, Values, calibrated
+from dpfl_theory.conform.base import Fault, Hyperparameter, Reading, Reference, Values, calibrated
 from dpfl_theory.conform.mistakes.skipping import FAULTS, PRIVATE, Exchange, every_client
 from dpfl_theory.conform.references.fedavg import Z
 from dpfl_theory.conform.world import Client, World
@@ -24,9 +24,9 @@ from dpfl_theory.problems.base import Array
 __all__ = ["REFERENCES", "DPScaffNew", "ScaffNew"]
 
 Part = Callable[..., Any]
-ETA = Letter("eta", "step [X^2/F]", (0.1, 0.25), also=("step", "lr", "learning_rate"))
-P = Letter("p", "probability of a communication", (1.0, 0.5), "share", ("probability",))
-C = Letter(
+ETA = Hyperparameter("eta", "step [X^2/F]", (0.1, 0.25), also=("step", "lr", "learning_rate"))
+P = Hyperparameter("p", "probability of a communication", (1.0, 0.5), "share", ("probability",))
+C = Hyperparameter(
     "C", "threshold of a difference [X]", (0.8, 1.7), also=("threshold", "clip", "clip_norm", "max_norm", "level")
 )
 
@@ -50,7 +50,7 @@ class ScaffNew(Reference):
 
     name: ClassVar[str] = "scaffnew"
     source: ClassVar[str] = "hou2023 Algorithm 2 without clipping and noise"
-    letters: ClassVar[tuple[Letter, ...]] = (ETA, P)
+    parameters: ClassVar[tuple[Hyperparameter, ...]] = (ETA, P)
 
     local: Part = lambda x, g, h, v: x - v["eta"] * (g - h)
     bound: Part = lambda u, w, v: u
@@ -63,7 +63,7 @@ class ScaffNew(Reference):
     coins: Part = every_client
     restart: bool = True
 
-    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+    def with_defaults(self, v: dict[str, Any]) -> dict[str, Any]:
         return {**v, "local_step": v["eta"], "local_steps": 1}
 
     def round(
@@ -107,7 +107,7 @@ class DPScaffNew(ScaffNew):
 
     name: ClassVar[str] = "dp-scaffnew"
     source: ClassVar[str] = "hou2023 Algorithm 2"
-    letters: ClassVar[tuple[Letter, ...]] = (ETA, P, C, Z)
+    parameters: ClassVar[tuple[Hyperparameter, ...]] = (ETA, P, C, Z)
     unit: ClassVar[str] = "client"
     level: ClassVar[str] = "C"
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
@@ -115,8 +115,8 @@ class DPScaffNew(ScaffNew):
     bound: Part = lambda u, w, v: clipped(u, v["level"])
     noise: Part = lambda n, d, v, rng: rng.normal(0.0, v["sigma"], (n, d)) if v["sigma"] else np.zeros((n, d))
 
-    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
-        v = {**super().settled(v), "level": v["C"]}
+    def with_defaults(self, v: dict[str, Any]) -> dict[str, Any]:
+        v = {**super().with_defaults(v), "level": v["C"]}
         return calibrated(v, v["C"] * v["relation_factor"] / v["n"] ** 0.5)  # the n noises of a round are averaged
 
     def sensitivity(self, v: Values) -> float | None:

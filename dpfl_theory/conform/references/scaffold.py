@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpfl_theory.conform.base import Fault, Letter, Reading, Reference, Values
+from dpfl_theory.conform.base import Fault, Hyperparameter, Reading, Reference, Values
 from dpfl_theory.conform.mistakes.control_variates import FAULTS, State, Trained, mean_gradient
 from dpfl_theory.conform.references.fedavg import generic
 from dpfl_theory.conform.references.two_sided import ETA_G, ETA_L
@@ -22,7 +22,7 @@ from dpfl_theory.problems.base import Array
 __all__ = ["REFERENCES", "Scaffold"]
 
 Part = Callable[..., Any]
-K = Letter("K", "local steps", (3, 1), "count", ("local_steps", "epochs", "E", "Q"))
+K = Hyperparameter("K", "local steps", (3, 1), "count", ("local_steps", "epochs", "E", "Q"))
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Scaffold(Reference):
 
     name: ClassVar[str] = "scaffold"
     source: ClassVar[str] = "noble2022 Algorithm 1 with full gradients"
-    letters: ClassVar[tuple[Letter, ...]] = (ETA_L, ETA_G, K)
+    parameters: ClassVar[tuple[Hyperparameter, ...]] = (ETA_L, ETA_G, K)
     scheme: ClassVar[str] = "fixed"
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("control variates are means of the local gradients"),
@@ -69,7 +69,7 @@ class Scaffold(Reference):
     hears_absent: bool = False
     move: Part = lambda w, step, v: w + v["global_step"] * step
 
-    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+    def with_defaults(self, v: dict[str, Any]) -> dict[str, Any]:
         return generic(v, local_step="eta_l", global_step="eta_g", local_steps="K")
 
     def round(

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from dpfl_theory.conform.averaging import Averaging, Part, clipped, drawn, over_cohort, over_expected
-from dpfl_theory.conform.base import Fault, Letter, Reading, Values, calibrated, faulty
+from dpfl_theory.conform.averaging import Averaging, Part, clipped, gaussian_noise, over_cohort, over_expected
+from dpfl_theory.conform.base import Fault, Hyperparameter, Reading, Values, calibrated, faulty
 from dpfl_theory.conform.mistakes.averages import AVERAGING, CLIPPING, LOCAL
 from dpfl_theory.conform.mistakes.carried import CARRIED, LEARNED
 from dpfl_theory.conform.mistakes.noise import NOISE
@@ -19,10 +19,10 @@ from dpfl_theory.conform.references.fedavg import Z, generic
 
 __all__ = ["REFERENCES", "DPTwoSided", "TwoSided"]
 
-ETA_L = Letter("eta_l", "local step [X^2/F]", (0.1, 0.25), also=("local_step", "lr", "learning_rate", "eta"))
-ETA_G = Letter("eta_g", "global step", (1.0, 1.5), also=("global_step", "server_lr", "beta"))
-Q = Letter("Q", "local steps", (3, 1), "count", ("local_steps", "epochs", "K", "E"))
-C = Letter(
+ETA_L = Hyperparameter("eta_l", "local step [X^2/F]", (0.1, 0.25), also=("local_step", "lr", "learning_rate", "eta"))
+ETA_G = Hyperparameter("eta_g", "global step", (1.0, 1.5), also=("global_step", "server_lr", "beta"))
+Q = Hyperparameter("Q", "local steps", (3, 1), "count", ("local_steps", "epochs", "K", "E"))
+C = Hyperparameter(
     "c", "threshold of a difference [X]", (0.8, 1.7), also=("threshold", "clip", "clip_norm", "max_norm", "C", "level")
 )
 
@@ -51,14 +51,14 @@ class TwoSided(Averaging):
 
     name: ClassVar[str] = "fedavg-two-sided"
     source: ClassVar[str] = "zhang2021 Algorithm 1"
-    letters: ClassVar[tuple[Letter, ...]] = (ETA_L, ETA_G, Q)
+    parameters: ClassVar[tuple[Hyperparameter, ...]] = (ETA_L, ETA_G, Q)
     scheme: ClassVar[str] = "fixed"
 
     update: Part = lambda w, y, v: y - w
     weight: Part = over_cohort
     move: Part = lambda w, step, v: w + v["global_step"] * step
 
-    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+    def with_defaults(self, v: dict[str, Any]) -> dict[str, Any]:
         return generic(v, local_step="eta_l", global_step="eta_g", local_steps="Q")
 
     @classmethod
@@ -80,7 +80,7 @@ def _mirrored(move: Part) -> Part:
     return lambda w, step, v: move(w, -step, v)
 
 
-OF_ITS_MEMBERS = drawn(lambda v, s: v["deviation"] * (s / v["r"]) ** 0.5)
+OF_ITS_MEMBERS = gaussian_noise(lambda v, s: v["deviation"] * (s / v["r"]) ** 0.5)
 """The standard deviation of |S| noises divided by r."""
 
 
@@ -91,19 +91,19 @@ class DPTwoSided(TwoSided):
 
     name: ClassVar[str] = "dp-fedavg-two-sided"
     source: ClassVar[str] = "zhang2021 Algorithm 3"
-    letters: ClassVar[tuple[Letter, ...]] = (ETA_L, ETA_G, Q, C, Z)
+    parameters: ClassVar[tuple[Hyperparameter, ...]] = (ETA_L, ETA_G, Q, C, Z)
     unit: ClassVar[str] = "client"
     level: ClassVar[str] = "c"
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("each client adds noise"),
-        Reading("the server adds noise to the average", {"noise": drawn(lambda v, s: v["deviation"])}),
+        Reading("the server adds noise to the average", {"noise": gaussian_noise(lambda v, s: v["deviation"])}),
     )
 
     bound: Part = lambda u, v, peers: clipped(u, v["level"])
     weight: Part = over_expected
     noise: Part = OF_ITS_MEMBERS
 
-    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+    def with_defaults(self, v: dict[str, Any]) -> dict[str, Any]:
         v = generic(v, local_step="eta_l", global_step="eta_g", local_steps="Q", level="c")
         v = calibrated(v, v["c"] * v["relation_factor"] / v["r"] ** 0.5)
         return {**v, "deviation": v["sigma"] / v["r"] ** 0.5}

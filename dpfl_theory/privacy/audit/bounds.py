@@ -69,27 +69,27 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EpsilonBound:
-    """epsilon >= ``epsilon`` with the requested confidence; ``correct`` and ``wrong`` guesses of the rule on ``lanes``
-    samples."""
+    """epsilon >= ``epsilon`` with the requested confidence; ``correct`` and ``wrong`` guesses of the rule on
+    ``replicates`` samples."""
 
     epsilon: float
     rule: Rule
     correct: int
     wrong: int
-    lanes: int
+    replicates: int
 
 
 @dataclass(frozen=True)
 class MuBound:
     """The mechanism is not mu'-GDP for any mu' < ``mu``, with the requested confidence; ``above_with`` of the
-    ``lanes_with`` scores and ``above_without`` of the ``lanes_without`` exceed the rule's threshold."""
+    ``replicates_with`` scores and ``above_without`` of the ``replicates_without`` exceed the rule's threshold."""
 
     mu: float
     rule: Rule
     above_with: int
-    lanes_with: int
+    replicates_with: int
     above_without: int
-    lanes_without: int
+    replicates_without: int
 
 
 def epsilon_lower_bound(
@@ -135,10 +135,10 @@ def epsilon_lower_bound(
     bounds = []
     for rule in rules:
         (right, wrong_low), (wrong, right_low) = rule.guesses(one[:with_]), rule.guesses(zero[:without])
-        lanes = with_ + without
+        replicates = with_ + without
         correct, errors = right + right_low, wrong + wrong_low
-        value = float(epsilon_from_counts(correct, errors, lanes, delta, rule.sides, alpha / len(rules)))
-        bounds.append(EpsilonBound(value, rule, correct, errors, lanes))
+        value = float(epsilon_from_counts(correct, errors, replicates, delta, rule.sides, alpha / len(rules)))
+        bounds.append(EpsilonBound(value, rule, correct, errors, replicates))
     return max(bounds, key=lambda bound: bound.epsilon)
 
 
@@ -216,6 +216,6 @@ def _split(one: Array, zero: Array, pilot: float) -> tuple[Array, Array, Array, 
 def _fair(one: int, zero: int, seed: int) -> tuple[int, int]:
     """How many of each arm's samples to use, so that the arms' sizes are those of fair coins."""
     most = 2 * min(one, zero)
-    lanes = max(0, most - math.ceil(7.0 * math.sqrt(most)))
-    heads = int(np.random.default_rng(seed).binomial(lanes, 0.5))
-    return (heads, lanes - heads) if max(heads, lanes - heads) <= min(one, zero) else (0, 0)
+    replicates = max(0, most - math.ceil(7.0 * math.sqrt(most)))
+    heads = int(np.random.default_rng(seed).binomial(replicates, 0.5))
+    return (heads, replicates - heads) if max(heads, replicates - heads) <= min(one, zero) else (0, 0)

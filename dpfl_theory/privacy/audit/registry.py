@@ -48,7 +48,7 @@ from dpfl_theory.privacy.mechanisms import Mechanism, get
 from dpfl_theory.privacy.mechanisms.dp_fedavg import DPFedAvg
 from dpfl_theory.privacy.mechanisms.dp_scaffnew import DPScaffNew
 from dpfl_theory.privacy.pld import epsilon_high
-from dpfl_theory.privacy.tails import Plain
+from dpfl_theory.privacy.tails import FullParticipation
 
 __all__ = ["AUDITS", "Audit", "audits"]
 
@@ -70,7 +70,7 @@ class Audit:
     messages: Messages | None = None
     families: tuple[str, ...] = ("huber", "quadratic")
 
-    def told(self) -> Mechanism:
+    def mechanism_with_rounds(self) -> Mechanism:
         """The mechanism, with a number of rounds."""
         told = self.mechanism
         if not isinstance(told, Mechanism):
@@ -79,13 +79,13 @@ class Audit:
 
     def claimed(self, delta: float) -> tuple[float, float | None]:
         """The certified epsilon at this delta, and mu where the mechanism is Gaussian."""
-        event = simplified(self.told().event())
+        event = simplified(self.mechanism_with_rounds().event())
         tails = event.forward if isinstance(event, Release) and event.forward == event.backward else None
-        return epsilon_high(event, delta), 1.0 / tails.z if isinstance(tails, Plain) else None
+        return epsilon_high(event, delta), 1.0 / tails.z if isinstance(tails, FullParticipation) else None
 
     def rate(self) -> float:
         """The probability that the canary takes part in a round; it affects only the form of a score."""
-        told = self.told()
+        told = self.mechanism_with_rounds()
         cohort, clients = getattr(told, "cohort", None), getattr(told, "clients", None)
         return float(cohort / clients) if cohort and clients else 1.0
 
@@ -101,13 +101,13 @@ class Audit:
         self,
         *,
         delta: float,
-        lanes: int = 400_000,
+        replicates: int = 400_000,
         seed: int = 0,
         confidence: float = 1.0 - 1e-6,
         algorithm: Algorithm | None = None,
         device: str | Engine = "cpu",
     ) -> list[AuditResult]:
-        """One result for each canary, with ``lanes`` replicates each; they hold together with probability
+        """One result for each canary, with ``replicates`` replicates each; they hold together with probability
         ``confidence``. ``algorithm`` replaces the audit's own (another implementation under the same claim)."""
         (claimed, claimed_mu), pairs = self.claimed(delta), self.pairs()
         return [
@@ -115,8 +115,8 @@ class Audit:
                 self.algorithm if algorithm is None else algorithm,
                 pair,
                 delta=delta,
-                rounds=int(self.told().rounds or 1),
-                lanes=lanes,
+                rounds=int(self.mechanism_with_rounds().rounds or 1),
+                replicates=replicates,
                 seed=seed + number,
                 confidence=1.0 - (1.0 - confidence) / len(pairs),
                 claimed=claimed,
@@ -146,7 +146,7 @@ _some = functools.partial(_all, cohort=1.5, sampling="poisson", noise="average",
 _scaffnew = functools.partial(DPScaffNew, relation="replace")
 
 
-def _controls(before: Any, after: Any) -> Any:
+def _controls(previous: Any, after: Any) -> Any:
     """SCAFFOLD's clients' messages at K = 1, up to the step size: the new control variate is the noisy gradient."""
     return after.c_i
 

@@ -57,8 +57,8 @@ class Rule:
         return int(np.count_nonzero(s > self.high)), int(np.count_nonzero(s < self.low))
 
 
-def epsilon_from_counts(correct: Any, wrong: Any, lanes: int, delta: float, sides: Any, alpha: float) -> Any:
-    """The limit for epsilon from guesses on ``lanes`` replicates with fair coins, by a rule that makes one or both
+def epsilon_from_counts(correct: Any, wrong: Any, replicates: int, delta: float, sides: Any, alpha: float) -> Any:
+    """The limit for epsilon from guesses on ``replicates`` replicates with fair coins, by a rule that makes one or both
     guesses (sides 1 or 2); arrays are taken entry by entry.
 
     >>> round(float(epsilon_from_counts(900, 100, 10_000, 0.0, 2, 1e-6)), 3)  # log(900/100) is 2.197
@@ -69,14 +69,16 @@ def epsilon_from_counts(correct: Any, wrong: Any, lanes: int, delta: float, side
     correct, wrong = np.asarray(correct, dtype=np.float64), np.asarray(wrong, dtype=np.float64)
     kept, share = correct, 1.0
     if delta > 0.0:
-        excused = np.asarray(stats.binom.isf(_EXCESS_SHARE * alpha, lanes, 0.5 * delta * np.arange(3)))
+        excused = np.asarray(stats.binom.isf(_EXCESS_SHARE * alpha, replicates, 0.5 * delta * np.arange(3)))
         kept = correct - excused[np.asarray(sides)]
         share = 1.0 - _EXCESS_SHARE
     x = special.betainccinv(wrong + 1.0, np.maximum(kept, 1.0), share * alpha)
     return np.where(kept >= 1.0, np.maximum(np.log1p(-x) - np.log(x), 0.0), 0.0)
 
 
-def mu_from_counts(above_with: Any, lanes_with: Any, above_without: Any, lanes_without: Any, alpha: float) -> Any:
+def mu_from_counts(
+    above_with: Any, replicates_with: Any, above_without: Any, replicates_without: Any, alpha: float
+) -> Any:
     """The limit for mu from how many scores of each arm exceed a threshold; arrays are taken entry by entry.
 
     >>> round(float(mu_from_counts(8413, 10_000, 5000, 10_000, 1e-6)), 3)  # the normal quantiles differ by 1
@@ -85,9 +87,9 @@ def mu_from_counts(above_with: Any, lanes_with: Any, above_without: Any, lanes_w
     from scipy import special
 
     x, y = np.asarray(above_with, dtype=np.float64), np.asarray(above_without, dtype=np.float64)
-    p = np.where(x > 0, special.betaincinv(np.maximum(x, 1.0), lanes_with - x + 1.0, alpha / 2.0), 0.0)
-    rest = np.maximum(lanes_without - y, 1.0)
-    q = np.where(y < lanes_without, special.betainccinv(y + 1.0, rest, alpha / 2.0), 1.0)
+    p = np.where(x > 0, special.betaincinv(np.maximum(x, 1.0), replicates_with - x + 1.0, alpha / 2.0), 0.0)
+    rest = np.maximum(replicates_without - y, 1.0)
+    q = np.where(y < replicates_without, special.betainccinv(y + 1.0, rest, alpha / 2.0), 1.0)
     with np.errstate(invalid="ignore"):  # both rates 0, or both 1: nothing is known
         mu = special.ndtri(p) - special.ndtri(q)
     return np.where(np.isfinite(mu), np.maximum(mu, 0.0), 0.0)
@@ -115,15 +117,15 @@ def candidates(ascending_with: Array, ascending_without: Array) -> tuple[Array, 
     return np.unique(low), np.unique(high)
 
 
-def choose_for_epsilon(one: Array, zero: Array, delta: float, alpha: float, lanes: int) -> tuple[float, Rule]:
-    """The rule with the largest expected limit for epsilon on ``lanes`` further replicates, and that limit. It is
+def choose_for_epsilon(one: Array, zero: Array, delta: float, alpha: float, replicates: int) -> tuple[float, Rule]:
+    """The rule with the largest expected limit for epsilon on ``replicates`` further replicates, and that limit. It is
     chosen from sorted pilot scores with (one) and without (zero) the canary. The pilot's counts are made worse by two
     standard deviations, so that the chance of rare scores does not choose a rule."""
     best = (-1.0, Rule(-math.inf, float(zero[-1])))
     for flipped in (False, True):
         a, b = (-one[::-1], -zero[::-1]) if flipped else (one, zero)
         low, high = candidates(a, b)
-        scale_one, scale_zero = 0.5 * lanes / len(a), 0.5 * lanes / len(b)
+        scale_one, scale_zero = 0.5 * replicates / len(a), 0.5 * replicates / len(b)
         right = (len(a) - np.searchsorted(a, high, side="right")) * scale_one
         wrong = (len(b) - np.searchsorted(b, high, side="right")) * scale_zero
         right_low = np.searchsorted(b, low, side="left") * scale_zero
@@ -133,7 +135,7 @@ def choose_for_epsilon(one: Array, zero: Array, delta: float, alpha: float, lane
         scale = max(scale_one, scale_zero)
         correct = np.maximum(correct - 2.0 * np.sqrt(scale * correct), 0.0)
         errors = errors + 2.0 * np.sqrt(scale * (errors + scale)) + scale
-        promised = epsilon_from_counts(correct, errors, lanes, delta, sides, alpha)
+        promised = epsilon_from_counts(correct, errors, replicates, delta, sides, alpha)
         promised = np.where((low[:, None] <= high[None, :]) & (sides > 0), promised, -1.0)
         i, j = np.unravel_index(int(np.argmax(promised)), promised.shape)
         if promised[i, j] > best[0]:
@@ -141,10 +143,10 @@ def choose_for_epsilon(one: Array, zero: Array, delta: float, alpha: float, lane
     return best
 
 
-def choose_for_mu(one: Array, zero: Array, alpha: float, lanes: int) -> tuple[float, Rule]:
+def choose_for_mu(one: Array, zero: Array, alpha: float, replicates: int) -> tuple[float, Rule]:
     """As `choose_for_epsilon`, for the limit for mu and rules with one threshold."""
     best = (-1.0, Rule(-math.inf, float(zero[-1])))
-    half = 0.5 * lanes
+    half = 0.5 * replicates
     for flipped in (False, True):
         a, b = (-one[::-1], -zero[::-1]) if flipped else (one, zero)
         low, high = candidates(a, b)

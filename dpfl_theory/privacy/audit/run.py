@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.algorithms.hyperparameters import whole
+from dpfl_theory.algorithms.hyperparameters import require_integer
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
-from dpfl_theory.kernels.engine import Engine, Lanes
+from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.privacy.audit.bounds import EpsilonBound, MuBound, gaussian_epsilon
 from dpfl_theory.privacy.audit.canaries import Canary
 from dpfl_theory.privacy.audit.rules import Rule, choose_for_epsilon, choose_for_mu, epsilon_from_counts, mu_from_counts
-from dpfl_theory.privacy.audit.view import Messages, Score, features, fitted, named
+from dpfl_theory.privacy.audit.view import Messages, Score, features, fitted, fixed_scores
 from dpfl_theory.problems.base import Array, Problem
 
 __all__ = ["AuditResult", "audit"]
@@ -37,7 +37,8 @@ class AuditResult:
         Gaussian, which is assumed, not tested.
     claimed, claimed_mu: the claims that it is compared with, or None.
     verdict: ``violated`` when a lower limit exceeds its claim, else ``consistent`` (which proves nothing).
-    reason: one sentence.  canary: its name.  lanes: the number of all replicates that were run.  seconds: of wall time.
+    reason: one sentence.  canary: its name.  replicates: the number of all replicates that were run.  seconds: of wall
+    time.
     """
 
     epsilon_low: float
@@ -54,7 +55,7 @@ class AuditResult:
     reason: str
     canary: str
     confidence: float
-    lanes: int
+    replicates: int
     seed: int
     seconds: float
 
@@ -65,7 +66,7 @@ def audit(
     *,
     delta: float,
     rounds: int = 1,
-    lanes: int = 400_000,
+    replicates: int = 400_000,
     seed: int = 0,
     confidence: float = 1.0 - 1e-6,
     claimed: float | None = None,
@@ -78,39 +79,42 @@ def audit(
     """Lower limits for epsilon and mu of the running code, compared with the claims.
 
     algorithm: its hyper-parameters are numbers, not arrays with an entry for each replicate;  canary: the neighbouring
-    data sets;  rounds: of each run, which starts at zero;  lanes: total number of runs. The first ``pilot`` of them,
-    half with and half without the canary, chooses score and rule; the others draw their data set by a fair coin and
-    test it. messages: how the server recovers what each client sent; None audits the third party's view.
-    rate: the probability that the canary takes part in a round; it affects only the form of a score.
-    claimed, claimed_mu: upper bounds from an accountant, epsilon at ``delta`` and mu.
+    data sets;  rounds: of each run, which starts at zero;  replicates: total number of runs. The first ``pilot`` of
+    them, half with and half without the canary, chooses score and rule; the others draw their data set by a fair coin
+    and test it. messages: how the server recovers what each client sent; None audits the third party's view. rate: the
+    probability that the canary takes part in a round; it affects only the form of a score. claimed, claimed_mu: upper
+    bounds from an accountant, epsilon at ``delta`` and mu.
 
     Error: the probability that epsilon_low or mu_low exceeds the truth is at most 1 - confidence, half for each. It
     depends on independent replicates, which the engine's addressed noise gives. An audit cannot detect a fault that
     makes replicates share their noise.
 
-    Raises InputError for counts that are not whole, too few lanes, parameters outside their range, or a canary whose
-    problems differ in size.
+    Raises InputError for counts that are not whole, too few replicates, parameters outside their range, or a canary
+    whose problems differ in size.
 
     >>> from dpfl_theory.algorithms import Clip, FedAvg
     >>> from dpfl_theory.privacy.audit import canary
     >>> algorithm = FedAvg(0.5, bounding=Clip(1.0), sigma=1.0)  # 3 clients: noise multiplier 3
-    >>> found = audit(algorithm, canary(clients=3), delta=0.01, lanes=100_000, claimed=0.57)
+    >>> found = audit(algorithm, canary(clients=3), delta=0.01, replicates=100_000, claimed=0.57)
     >>> found.verdict, 0.3 < found.epsilon_low < 0.57
     ('consistent', True)
     """
-    whole("the number of rounds", rounds)
-    whole("the number of lanes", lanes, least=1000)
-    whole("the seed", seed, least=0)
+    require_integer("the number of rounds", rounds)
+    require_integer("the number of replicates", replicates, minimum=1000)
+    require_integer("the seed", seed, minimum=0)
     if not 0.0 <= delta < 1.0:
         raise InputError(f"delta is {delta}: it must lie in [0, 1)")
     if not 0.0 < confidence < 1.0:
         raise InputError(f"the confidence is {confidence}: it must lie strictly between 0 and 1")
-    if not 0.0 < pilot < 1.0 or round(0.5 * pilot * lanes) < 100 or (1.0 - pilot) * lanes < 100:
+    if not 0.0 < pilot < 1.0 or round(0.5 * pilot * replicates) < 100 or (1.0 - pilot) * replicates < 100:
         raise InputError(
-            f"the pilot has a share {pilot} of {lanes} lanes: the pilot and the test need at least 200 lanes each"
+            f"the pilot has a share {pilot} of {replicates} replicates: the pilot and the test need at least 200 "
+            "replicates each"
         )
-    if seed >= 2**64 or lanes > 2**32 or rounds > 2**32:
-        raise InputError("seed, lane or round is too large: seeds stay below 2^64, lanes and rounds below 2^32")
+    if seed >= 2**64 or replicates > 2**32 or rounds > 2**32:
+        raise InputError(
+            "seed, replicate or round is too large: seeds stay below 2^64, replicates and rounds below 2^32"
+        )
     for name, claim in (("epsilon", claimed), ("mu", claimed_mu)):
         if claim is not None and not claim >= 0.0:
             raise InputError(f"the claimed {name} is {claim}: give a number that is at least 0, or None")
@@ -127,10 +131,10 @@ def audit(
     )
     alpha = 0.5 * (1.0 - confidence)
 
-    half = round(0.5 * pilot * lanes)
-    tested = lanes - 2 * half
+    half = round(0.5 * pilot * replicates)
+    tested = replicates - 2 * half
     one, zero = observer.collect(canary.present, 0, half), observer.collect(canary.absent, half, half)
-    in_advance = named(canary, rounds, 1 if messages is None else problems[0].n)
+    in_advance = fixed_scores(canary, rounds, 1 if messages is None else problems[0].n)
     scores: dict[str, Score] = {**in_advance, **fitted(in_advance, one, zero, rate, rounds)}
     by_epsilon: dict[str, tuple[float, Rule]] = {}
     by_mu: dict[str, tuple[float, Rule]] = {}
@@ -142,7 +146,7 @@ def audit(
     i, j = (max(promised, key=lambda name: promised[name][0]) for promised in (by_epsilon, by_mu))
     rule, test = by_epsilon[i][1], by_mu[j][1]
 
-    heads = int(np.random.default_rng([seed, lanes]).binomial(tested, 0.5))
+    heads = int(np.random.default_rng([seed, replicates]).binomial(tested, 0.5))
     first = 2 * half
     says = np.zeros((2, 2), dtype=np.int64)  # arm (with, without) x guess (with, without)
     above = np.zeros(2, dtype=np.int64)
@@ -172,7 +176,7 @@ def audit(
         reason=reason,
         canary=canary.name,
         confidence=confidence,
-        lanes=lanes,
+        replicates=replicates,
         seed=seed,
         seconds=time.perf_counter() - begun,
     )
@@ -215,7 +219,7 @@ class _Observer:
     def batches(self, problem: Problem, first: int, count: int) -> Iterator[Array]:
         """The features of the replicates first, ..., first + count - 1, batch by batch."""
         for begin in range(first, first + count, self.size):
-            lanes = Lanes(self.seed, begin, min(self.size, first + count - begin))
+            replicates = Replicates(self.seed, begin, min(self.size, first + count - begin))
             yield features(
                 self.algorithm,
                 problem,
@@ -223,7 +227,7 @@ class _Observer:
                 self.engine,
                 self.canary,
                 self.rounds,
-                lanes,
+                replicates,
                 self.messages,
             )
 

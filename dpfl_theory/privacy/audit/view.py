@@ -18,20 +18,20 @@ import numpy as np
 
 from dpfl_theory.algorithms.base import Algorithm, Context
 from dpfl_theory.errors import InputError
-from dpfl_theory.kernels.engine import Engine, Lanes
+from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.privacy.audit.canaries import Canary
 from dpfl_theory.problems.base import Array, Kernels, Problem
 
-__all__ = ["LikelihoodRatio", "Linear", "Messages", "Score", "features", "fitted", "named", "scaffnew_messages"]
+__all__ = ["LikelihoodRatio", "Linear", "Messages", "Score", "features", "fitted", "fixed_scores", "scaffnew_messages"]
 
 Messages = Callable[[Any, Any], Any]
 """(state before, state after) -> each client's message in that round, (n, S, d), zero where nothing was sent, with the
 sign of ``w_k - w_{k+1}``."""
 
 
-def scaffnew_messages(before: Any, after: Any) -> Any:
+def scaffnew_messages(previous: Any, after: Any) -> Any:
     """ScaffNew's clients' messages, from their control variates ``h_i' = h_i + (p/eta)(mean - sent_i)``: (n, S, d)."""
-    return before.weight[None, :, None] * (after.h_i - before.h_i) - (after.x - before.x)[None]
+    return previous.weight[None, :, None] * (after.h_i - previous.h_i) - (after.x - previous.x)[None]
 
 
 def features(
@@ -41,15 +41,15 @@ def features(
     engine: Engine,
     canary: Canary,
     rounds: int,
-    lanes: Lanes,
+    replicates: Replicates,
     messages: Messages | None,
 ) -> Array:
     """Runs replicates and returns the observer's features of each, (S, F); the columns are those of the scores of
     `named`."""
-    start = engine.asarray(np.zeros((lanes.count, problem.d)))
-    batch = slice(lanes.first, lanes.first + lanes.count)
-    context = Context(engine, problem, kernels, lanes, batch, start)
-    state = algorithm.begin(context)
+    start = engine.asarray(np.zeros((replicates.count, problem.d)))
+    batch = slice(replicates.first, replicates.first + replicates.count)
+    context = Context(engine, problem, kernels, replicates, batch, start)
+    state = algorithm.initial_state(context)
     w = np.asarray(engine.to_host(algorithm.server(state)))
     seen, signs = [], []
     with engine.single_blas():
@@ -110,7 +110,7 @@ Score = Callable[[Array], Array]
 """Features (S, F) -> one number for each replicate (S,)."""
 
 
-def named(canary: Canary, rounds: int, senders: int) -> dict[str, Linear]:
+def fixed_scores(canary: Canary, rounds: int, senders: int) -> dict[str, Linear]:
     """The scores that are fixed in advance; ``senders`` is 1 for the third party and n for the server.
 
     Along the canary's direction: all rounds together, each round, and each round less the one before (to detect noise

@@ -14,7 +14,7 @@ from dpfl_theory.lazy import stats
 from dpfl_theory.privacy import sampling
 from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, gaussian
 from dpfl_theory.privacy.mechanisms.base import Alternative, Mechanism, parameter
-from dpfl_theory.privacy.tails import Line
+from dpfl_theory.privacy.tails import GaussianMixturePair
 
 __all__ = ["MECHANISMS", "DPFedAvgRecord", "DPFedSGD", "DPScaffold"]
 
@@ -126,7 +126,10 @@ class DPFedAvgRecord(Mechanism):
         z = self.value("noise_multiplier") * math.sqrt(steps * self.cohort)
         chances = tuple(weights[j] for j in kept)
         moved, still = tuple(float(j) for j in kept), (0.0,) * len(kept)
-        return Release(Line(chances, moved, still, z), Line(chances, still, tuple(-x for x in moved), z))
+        return Release(
+            GaussianMixturePair(chances, moved, still, z),
+            GaussianMixturePair(chances, still, tuple(-x for x in moved), z),
+        )
 
     def _unseen(self) -> float:
         """A bound of the probability that a round's sum looks like that of the wrong kind of round.

@@ -8,7 +8,7 @@ They are the printed formulas, whether or not these hold. One caveat is known: w
 not follow from Lemma B.5, since a user's second gradient is taken at a point that has only this user's noise.
 """
 
-from dpfl_theory.privacy.noble2022.inputs import Bound
+from dpfl_theory.privacy.noble2022.inputs import PrivacyBound
 from dpfl_theory.privacy.noble2022.lemmas import (
     Minimum,
     eq5,
@@ -33,8 +33,8 @@ from dpfl_theory.privacy.noble2022.theorem import (
 )
 
 __all__ = [
-    "Bound",
     "Minimum",
+    "PrivacyBound",
     "approximate_epsilon",
     "approximate_objective",
     "epsilon_recipe",

@@ -9,11 +9,11 @@ from numbers import Integral
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["Bound", "Setting", "above", "count", "inside"]
+__all__ = ["PrivacyBound", "PrivacySetting", "above", "count", "inside"]
 
 
 @dataclass(frozen=True)
-class Bound:
+class PrivacyBound:
     """A privacy bound: epsilon, the order alpha at which it is attained, and warnings.
 
     `x` is the share of delta that B.4 gives to the conversion (delta' = x delta/Tl); None without a conversion.
@@ -55,7 +55,7 @@ def _real(name: str, value: float) -> float:
 
 
 @dataclass(frozen=True)
-class Setting:
+class PrivacySetting:
     """The checked parameters of DP-SCAFFOLD and DP-FedAvg that privacy depends on."""
 
     users: int

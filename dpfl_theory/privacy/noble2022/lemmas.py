@@ -47,7 +47,7 @@ class Minimum(NamedTuple):
     """The least value on a grid, where it is attained, and whether that is the first or the last point of the grid."""
 
     value: float
-    at: float
+    minimizer: float
     edge: bool
 
 

@@ -31,7 +31,7 @@ import numpy as np
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.noble2022 import curve as curves
-from dpfl_theory.privacy.noble2022.inputs import Bound, Setting, above, count, inside
+from dpfl_theory.privacy.noble2022.inputs import PrivacyBound, PrivacySetting, above, count, inside
 
 __all__ = ["MOST_ROUNDS", "epsilon_recipe", "rounds_recipe"]
 
@@ -49,7 +49,7 @@ def epsilon_recipe(
     noise_multiplier: float,
     rounds: int,
     delta: float,
-) -> Bound:
+) -> PrivacyBound:
     """The epsilon towards a third party that the paper reports for T rounds of DP-SCAFFOLD or DP-FedAvg.
 
     The formula is the module's. Rates enter it as printed, not rounded: l and lM where the algorithms pick floor(lM)
@@ -79,11 +79,11 @@ def epsilon_recipe(
     >>> print(f"{bound.epsilon:.5f} {bound.order} {bound.warning}")
     2.99939 7 None
     """
-    setting = Setting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
+    setting = PrivacySetting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
     count("the number of rounds T", rounds)
     inside("delta", delta, 0, 1)
     epsilon, order = _curve(setting).best(float(rounds), -math.log(delta))
-    return Bound(epsilon, order, join(edge(order), setting.rounding()))
+    return PrivacyBound(epsilon, order, join(edge(order), setting.rounding()))
 
 
 def rounds_recipe(
@@ -108,7 +108,7 @@ def rounds_recipe(
     ...               epsilon=3, delta=1 / 400_000)
     451
     """
-    setting = Setting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
+    setting = PrivacySetting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
     above("epsilon", epsilon, 0)
     inside("delta", delta, 0, 1)
     curve, log_term = _curve(setting), -math.log(delta)
@@ -133,7 +133,7 @@ def rounds_recipe(
     return rounds
 
 
-def _curve(setting: Setting) -> curves.Curve:
+def _curve(setting: PrivacySetting) -> curves.Curve:
     return curves.user_curve(setting.user_rate, setting.record_rate, setting.local_steps, setting.aggregate_variance)
 
 

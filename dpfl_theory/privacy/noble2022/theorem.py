@@ -32,7 +32,7 @@ from scipy.special import expit
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.lazy import optimize
 from dpfl_theory.privacy.noble2022 import curve as curves
-from dpfl_theory.privacy.noble2022.inputs import Bound, Setting, above, count, inside
+from dpfl_theory.privacy.noble2022.inputs import PrivacyBound, PrivacySetting, above, count, inside
 from dpfl_theory.privacy.noble2022.lemmas import lemma_b1, lemma_b2
 from dpfl_theory.privacy.noble2022.recipe import MOST_ROUNDS, edge, join
 
@@ -61,7 +61,7 @@ def epsilon_theorem(
     rounds: int,
     delta: float,
     view: View = "third-party",
-) -> Bound:
+) -> PrivacyBound:
     """The epsilon of B.4's three steps after T rounds, minimised over alpha and x.
 
     The formulas are the module's. Rates enter as printed, not rounded: see `epsilon_recipe`.
@@ -83,7 +83,7 @@ def epsilon_theorem(
     >>> print(f"{bound.epsilon:.4f} {bound.order} {bound.x:.3f} {bound.warning}")
     2.9990 673 0.183 None
     """
-    setting = Setting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
+    setting = PrivacySetting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
     count("the number of rounds T", rounds)
     inside("delta", delta, 0, 1)
     return _ThreeSteps(setting, delta, view).bound(rounds)
@@ -110,7 +110,7 @@ def rounds_theorem(
     ...                epsilon=3, delta=1 / 400_000)
     1622
     """
-    setting = Setting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
+    setting = PrivacySetting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
     above("epsilon", epsilon, 0)
     inside("delta", delta, 0, 1)
     steps = _ThreeSteps(setting, delta, view)
@@ -131,14 +131,14 @@ def rounds_theorem(
 
 
 class _ThreeSteps:
-    def __init__(self, setting: Setting, delta: float, view: View) -> None:
+    def __init__(self, setting: PrivacySetting, delta: float, view: View) -> None:
         aggregated = _aggregated(view)
         self.rate = setting.user_rate if aggregated else 1.0
         variance = setting.aggregate_variance if aggregated else float(setting.noise_multiplier) ** 2
         self.curve = curves.gaussian_curve(setting.record_rate, variance)
         self.steps, self.delta, self.rounding = setting.local_steps, delta, setting.rounding(aggregated)
 
-    def bound(self, rounds: int) -> Bound:
+    def bound(self, rounds: int) -> PrivacyBound:
         x = self._shares(_LOGITS, rounds)
         log_terms = -np.log(x * (self.delta / (rounds * self.rate)))
         self.curve.best(float(self.steps), float(log_terms.min()))  # extends the curve as far as needed
@@ -146,7 +146,7 @@ class _ThreeSteps:
         grid = self._after(self.curve.best_each(float(self.steps), log_terms), x, rounds)
         i = int(np.argmin(grid))
         if not math.isfinite(grid[i]):
-            return Bound(math.inf, 2, join("the printed formula exceeds the largest float", self.rounding))
+            return PrivacyBound(math.inf, 2, join("the printed formula exceeds the largest float", self.rounding))
         around = (_LOGITS[max(i - 1, 0)], _LOGITS[min(i + 1, x.size - 1)])
         found = optimize.minimize_scalar(
             lambda u: self._at(u, rounds)[0], bounds=around, method="bounded", options={"xatol": 1e-9}
@@ -155,7 +155,7 @@ class _ThreeSteps:
         epsilon, order = self._at(logit, rounds)
         at_edge = f"the best share x is at the edge of its grid, {x[i]:.1e}" if i in (0, x.size - 1) else None
         share = float(self._shares(np.array([logit]), rounds)[0])
-        return Bound(epsilon, order, join(edge(order), at_edge, self.rounding), share)
+        return PrivacyBound(epsilon, order, join(edge(order), at_edge, self.rounding), share)
 
     def _shares(self, logits: NDArray[np.float64], rounds: int) -> NDArray[np.float64]:
         """x, kept below Tl/delta so that delta' < 1, as Lemma B.4 needs."""
@@ -207,7 +207,7 @@ def approximate_objective(
     8.183869
     """
     above("the order alpha", order, 1)
-    setting = Setting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
+    setting = PrivacySetting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
     scale, a, b = _approximation(setting, rounds, delta, view)
     return scale * (a * (order + 1 if _aggregated(view) else order) + b / (order - 1))
 
@@ -242,12 +242,12 @@ def approximate_epsilon(
     >>> print(f"{value:.6f}")
     0.227083
     """
-    setting = Setting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
+    setting = PrivacySetting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
     scale, a, b = _approximation(setting, rounds, delta, view)
     return scale * (math.sqrt(a * b) + a)
 
 
-def _approximation(setting: Setting, rounds: int, delta: float, view: View) -> tuple[float, float, float]:
+def _approximation(setting: PrivacySetting, rounds: int, delta: float, view: View) -> tuple[float, float, float]:
     """The factor in front, K s^2 over the variance, and the logarithm."""
     count("the number of rounds T", rounds)
     inside("delta", delta, 0, 1)
@@ -282,7 +282,7 @@ def noise_order(
     >>> print(f"{value:.6f}")
     1.508666
     """
-    setting = Setting(users, records, user_rate, record_rate, local_steps, 1.0)
+    setting = PrivacySetting(users, records, user_rate, record_rate, local_steps, 1.0)
     count("the number of rounds T", rounds)
     above("epsilon", epsilon, 0)
     inside("delta", delta, 0, 1)

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.files._records import Records, is_number, numbers, short
-from dpfl_theory.problems.sparse import settled
+from dpfl_theory.problems.sparse import dense_if_small
 
 __all__ = ["ENDINGS", "read"]
 
@@ -45,7 +45,7 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
             f"the largest index in {str(path)!r} means {x.shape[1]} features, and at most {_MOST} can be read: number "
             "those that occur from 1 on"
         )
-    x = settled(numbers(path, sparse.csr_array(x), [f"index {j}" for j in range(x.shape[1])]))
+    x = dense_if_small(numbers(path, sparse.csr_array(x), [f"index {j}" for j in range(x.shape[1])]))
     clients = query if len(query) else None
     return Records(path.name.split(".")[0], x, y, clients, tuple(f"index {j}" for j in range(x.shape[1])))
 

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.files._records import Records, numbers, short
-from dpfl_theory.problems.sparse import settled
+from dpfl_theory.problems.sparse import dense_if_small
 
 __all__ = ["ENDINGS", "read"]
 
@@ -50,7 +50,7 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
             )
     features = tuple(f"x[:, {j}]" for j in range(x.shape[1]))
     x = numbers(path, x, features)
-    x, y, clients = settled(x) if parts else x, _known(path, label, y), _known(path, client, clients)
+    x, y, clients = dense_if_small(x) if parts else x, _known(path, label, y), _known(path, client, clients)
     return Records(path.stem, x, y, clients, features)
 
 

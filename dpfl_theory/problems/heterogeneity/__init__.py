@@ -67,7 +67,7 @@ class Heterogeneity:
             value = getattr(self, one.name)
             if isinstance(value, Interval):
                 ends = {end: v if math.isfinite(v) else None for end, v in (("low", value.low), ("high", value.high))}
-                value = {**ends, "how": value.how}
+                value = {**ends, "how": value.justification}
             out[one.name] = value
         return out
 
@@ -102,7 +102,9 @@ def heterogeneity(
 
 def _at_star(found: Interval, error: float) -> Interval:
     """The value at the computed w*, plus or minus the effect of the error of w*."""
-    return Interval(max(found.low - error, 0.0), found.high + error, "the value at w*, with the error of w*", found.at)
+    return Interval(
+        max(found.low - error, 0.0), found.high + error, "the value at w*, with the error of w*", found.maximizer
+    )
 
 
 def _record_error(problem: Problem) -> float:

@@ -11,17 +11,17 @@ from threadpoolctl import threadpool_limits
 
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Found", "climb"]
+__all__ = ["Maximum", "climb"]
 
 _FAR = 1e6  # an unbounded search goes this many radii from the centre
 
 
 @dataclass(frozen=True)
-class Found:
-    """The largest value that was found and the point ``at`` (d,) that has it."""
+class Maximum:
+    """The largest value that was found and the point ``maximizer`` (d,) that has it."""
 
     value: float
-    at: Array
+    maximizer: Array
 
 
 def climb(
@@ -34,7 +34,7 @@ def climb(
     tries: int = 6,
     seed: int = 0,
     steps: int = 40,
-) -> Found:
+) -> Maximum:
     """The largest value along rays from the centre, then projected gradient ascent from the best point at each distance
     and along the rays through the points it reached.
 
@@ -61,17 +61,17 @@ def _climb(
     tries: int,
     seed: int,
     steps: int,
-) -> Found:
+) -> Maximum:
     rng = np.random.default_rng(seed)
     rays = [*directions, *rng.standard_normal((tries, len(centre)))]
     reach = min(radius, _FAR * scale)
     lengths = sorted({min(radius, scale * t) for t in (0.1, 1.0, 10.0, 100.0, 1e4)} | {reach})
 
-    def along(ray: Array, length: float) -> Found:
+    def along(ray: Array, length: float) -> Maximum:
         w = centre + length / float(np.linalg.norm(ray)) * ray
-        return Found(value(w), w)
+        return Maximum(value(w), w)
 
-    best = Found(value(centre), centre)
+    best = Maximum(value(centre), centre)
     rays = [ray for ray in rays if 0.0 < float(np.linalg.norm(ray)) < math.inf]
     starts = [best]
     for length in lengths:
@@ -80,9 +80,9 @@ def _climb(
     # Far away the slopes of bounded losses are constant and give no direction: those points are only compared.
     for start in starts:
         found = [start]
-        if float(np.linalg.norm(start.at - centre)) <= 1e3 * scale:
+        if float(np.linalg.norm(start.maximizer - centre)) <= 1e3 * scale:
             found.append(_polish(value, ascent, start, centre, reach, scale, steps))
-            ray = found[-1].at - centre
+            ray = found[-1].maximizer - centre
             if float(np.linalg.norm(ray)) > 0.0:
                 found += [along(ray, length) for length in lengths]
         best = max([best, *found], key=lambda one: one.value)
@@ -92,26 +92,26 @@ def _climb(
 def _polish(
     value: Callable[[Array], float],
     ascent: Callable[[Array], Array],
-    start: Found,
+    start: Maximum,
     centre: Array,
     reach: float,
     scale: float,
     steps: int,
-) -> Found:
+) -> Maximum:
     best, move = start, scale
     for _ in range(steps):
-        direction = ascent(best.at)
+        direction = ascent(best.maximizer)
         norm = float(np.linalg.norm(direction))
         if not (norm > 0.0 and math.isfinite(norm)):
             break
         for _attempt in range(12):
-            w = best.at + move / norm * direction
+            w = best.maximizer + move / norm * direction
             away = float(np.linalg.norm(w - centre))
             if away > reach:
                 w = centre + (w - centre) * (reach / away)
             reached = value(w)
             if reached > best.value:
-                best, move = Found(reached, w), 2.0 * move
+                best, move = Maximum(reached, w), 2.0 * move
                 break
             move *= 0.25
         else:

@@ -9,23 +9,23 @@ import numpy as np
 
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Largest", "largest_quadratic"]
+__all__ = ["Supremum", "largest_quadratic"]
 
 _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Largest:
-    """``low <= sup <= high``; low is the value at ``at`` (d,), which is None where the supremum is inf."""
+class Supremum:
+    """``low <= sup <= high``; low is the value at ``maximizer`` (d,), which is None where the supremum is inf."""
 
     low: float
     high: float
-    at: Array | None
+    maximizer: Array | None
 
 
 def largest_quadratic(
     h: Array, g: Array, k: float, radius: float = math.inf, scale: tuple[float, float] = (0.0, 0.0)
-) -> Largest:
+) -> Supremum:
     """``sup u^T H u + 2 g^T u + k`` over ``||u|| <= radius``, H symmetric (d, d), g (d,).
 
     On a ball high is the dual value ``min over lambda >= max(0, lambda_max(H)) of g^T (lambda I - H)^{-1} g +
@@ -45,12 +45,12 @@ def largest_quadratic(
     if math.isinf(radius):
         zero = np.abs(values) <= 1e-12 * size
         if np.any(values > 1e-12 * size) or float(np.linalg.norm(slope[zero])) > 1e-12 * pull:
-            return Largest(math.inf, math.inf, None)
+            return Supremum(math.inf, math.inf, None)
         u = np.where(zero, 0.0, slope / np.where(zero, 1.0, -values))
         value = k + float(slope @ u)
         return _between(h, g, k, vectors @ u, value)
     if radius == 0.0:
-        return Largest(k, k, np.zeros(len(g)))
+        return Supremum(k, k, np.zeros(len(g)))
     lam = _multiplier(values, slope, radius, max(0.0, float(values[-1])))
     gap = lam - values
     # Where lambda meets the largest eigenvalue the maximum lies along its eigenvectors (the hard case).
@@ -66,14 +66,14 @@ def largest_quadratic(
     return _between(h, g, k, vectors @ u, dual)
 
 
-def _between(h: Array, g: Array, k: float, u: Array, dual: float) -> Largest:
+def _between(h: Array, g: Array, k: float, u: Array, dual: float) -> Supremum:
     """The value at u below, the dual value above, with room for rounding."""
     value = float(u @ h @ u + 2.0 * (g @ u)) + k
     room = 64.0 * _EPS * len(u) * (float(np.linalg.norm(h, 2)) * float(u @ u) + 2.0 * abs(float(g @ u)) + abs(k))
-    return Largest(value, max(dual, value) + (0.0 if dual == value else room), u)
+    return Supremum(value, max(dual, value) + (0.0 if dual == value else room), u)
 
 
-def _multiplier(values: Array, slope: Array, radius: float, least: float) -> float:
+def _multiplier(values: Array, slope: Array, radius: float, minimum: float) -> float:
     """The lambda >= least at which ``||(lambda I - H)^{-1} g|| = radius``, or least when it is shorter there.
 
     Any lambda gives a valid bound, so bisection to the last digit is all that is needed.
@@ -87,11 +87,11 @@ def _multiplier(values: Array, slope: Array, radius: float, least: float) -> flo
         ratio = slope / np.where(flat, 1.0, gap)
         return float(np.linalg.norm(ratio)) > radius
 
-    if not longer(least):
-        return least
-    low, high = least, least + float(np.linalg.norm(slope)) / radius
+    if not longer(minimum):
+        return minimum
+    low, high = minimum, minimum + float(np.linalg.norm(slope)) / radius
     while longer(high):
-        high = least + 2.0 * (high - least)
+        high = minimum + 2.0 * (high - minimum)
     for _ in range(200):
         middle = 0.5 * (low + high)
         if not low < middle < high:

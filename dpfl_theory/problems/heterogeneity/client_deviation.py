@@ -8,7 +8,7 @@ import numpy as np
 
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.heterogeneity.ascent import climb
-from dpfl_theory.problems.heterogeneity.ball import Largest, largest_quadratic
+from dpfl_theory.problems.heterogeneity.ball import Supremum, largest_quadratic
 from dpfl_theory.problems.heterogeneity.deviation import client_bounds
 from dpfl_theory.problems.heterogeneity.measured import (
     Interval,
@@ -76,7 +76,7 @@ def sigma_global(
     rays = list(apart[np.argsort(-length)[:3]])
     best = climb(value, ascent, centre, rays, scale, radius, tries, seed)
     how = "high: bounded slopes" if math.isinf(radius) else "high: bounded slopes, or the centre's value and smoothness"
-    return Interval(best.value, high, f"{how}; low: search", best.at)
+    return Interval(best.value, high, f"{how}; low: search", best.maximizer)
 
 
 def _affine_sigma(matrices: Array, apart: Array, radius: float, centre: Array) -> Interval:
@@ -91,7 +91,9 @@ def _affine_sigma(matrices: Array, apart: Array, radius: float, centre: Array) -
     balls = [largest_quadratic(a.T @ a, a.T @ b, float(b @ b), radius) for a, b in zip(differences, apart)]
     best = max(balls, key=lambda one: one.low)
     return root_of(
-        Largest(best.low, max(one.high for one in balls), best.at), "exact maximum of a quadratic on a ball", centre
+        Supremum(best.low, max(one.high for one in balls), best.maximizer),
+        "exact maximum of a quadratic on a ball",
+        centre,
     )
 
 

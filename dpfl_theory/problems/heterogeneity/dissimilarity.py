@@ -10,7 +10,7 @@ import numpy as np
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.heterogeneity.ascent import climb
-from dpfl_theory.problems.heterogeneity.ball import Largest, largest_quadratic
+from dpfl_theory.problems.heterogeneity.ball import Supremum, largest_quadratic
 from dpfl_theory.problems.heterogeneity.client_deviation import zeta
 from dpfl_theory.problems.heterogeneity.deviation import client_bounds
 from dpfl_theory.problems.heterogeneity.measured import (
@@ -51,7 +51,7 @@ class _Dissimilarity:
         mean = g.mean(axis=0)
         return float(np.mean(np.sum((g - mean) ** 2, axis=1))) - (b * b - 1.0) * float(mean @ mean)
 
-    def largest(self, b: float) -> Largest | None:
+    def largest(self, b: float) -> Supremum | None:
         """Exact for affine gradients, else None."""
         if self.matrices is None:
             return None
@@ -108,7 +108,7 @@ class _Dissimilarity:
         best = climb(
             lambda w: self.value(w, b), ascent, self.centre, rays, self.scale, self.radius, self.tries, self.seed
         )
-        return best.value, best.at
+        return best.value, best.maximizer
 
 
 def _directions(vectors: Array) -> Array:
@@ -173,11 +173,11 @@ def dissimilarity_b(
     high = _bisect(lambda b: phi.high(b) <= g * g)
     if phi.matrices is not None:
 
-        def enough(b: float) -> bool:
+        def suffices(b: float) -> bool:
             found = phi.largest(b)
             return found is not None and found.low <= g * g
 
-        low = min(_bisect(enough) * (1.0 - 1e-8), high)
+        low = min(_bisect(suffices) * (1.0 - 1e-8), high)
         return Interval(max(low, 1.0), high, "bisection over exact maxima of quadratics")
     low, at = 1.0, phi.centre
     for b in (1.0, 2.0, 10.0, min(high, 100.0)):

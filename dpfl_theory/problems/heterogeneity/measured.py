@@ -12,7 +12,7 @@ import numpy as np
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData, linear_gradients
 from dpfl_theory.problems.base import Array, Problem
-from dpfl_theory.problems.heterogeneity.ball import Largest
+from dpfl_theory.problems.heterogeneity.ball import Supremum
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.quadratic import Quadratic
@@ -40,12 +40,13 @@ _MOST = 4096
 
 @dataclass(frozen=True)
 class Interval:
-    """``low <= constant <= high`` and the justification; ``at`` (d,): where low is attained, None where it is not."""
+    """``low <= constant <= high`` and the justification; ``maximizer`` (d,): where low is attained, None where it is
+    not."""
 
     low: float
     high: float
-    how: str
-    at: Array | None = None
+    justification: str
+    maximizer: Array | None = None
 
 
 def gradients_at(problem: Problem, points: Array) -> Array:
@@ -77,7 +78,7 @@ def hessians(problem: Problem) -> Array | None:
 
 
 def few_columns(data: LinearData) -> LinearData:
-    """The data, unless they are CSR with so many columns that a matrix of columns times columns does not fit."""
+    """The data, unless they are CSR and a matrix of columns times columns would not fit."""
     if data.sparse and data.parameters > _MOST:
         raise InputError(
             f"the heterogeneity of least squares needs matrices of {data.parameters} times {data.parameters} for "
@@ -120,10 +121,10 @@ def gradient_error(problem: Problem) -> Array:
     return np.asarray(np.minimum(gap, c.L_i * known.error if known is not None else np.inf) + rounding)
 
 
-def root_of(largest: Largest, how: str, centre: Array) -> Interval:
+def root_of(largest: Supremum, justification: str, centre: Array) -> Interval:
     """The interval of the square root of a supremum."""
-    at = None if largest.at is None else centre + largest.at
-    return Interval(math.sqrt(max(largest.low, 0.0)), math.sqrt(max(largest.high, 0.0)), how, at)
+    at = None if largest.maximizer is None else centre + largest.maximizer
+    return Interval(math.sqrt(max(largest.low, 0.0)), math.sqrt(max(largest.high, 0.0)), justification, at)
 
 
 def change_length(size: float, curvature: float, centre: Array) -> float:

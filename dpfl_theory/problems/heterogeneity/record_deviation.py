@@ -8,7 +8,7 @@ import numpy as np
 
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.heterogeneity.ascent import climb
-from dpfl_theory.problems.heterogeneity.ball import Largest, largest_quadratic
+from dpfl_theory.problems.heterogeneity.ball import Supremum, largest_quadratic
 from dpfl_theory.problems.heterogeneity.deviation import (
     record_deviation,
     record_deviation_bound,
@@ -60,7 +60,7 @@ def sigma_local(
 
     rays = [problem.client_gradient(i, centre) for i in np.argsort(-here)[:3]]
     best = climb(value, ascent, centre, rays, scale, radius, tries, seed)
-    return Interval(best.value, high, "high: bounded slopes; low: search", best.at)
+    return Interval(best.value, high, "high: bounded slopes; low: search", best.maximizer)
 
 
 def _record_ascent(problem: LinearModel, i: int, w: Array, h: float) -> Array:
@@ -102,4 +102,4 @@ def _affine_records(problem: LinearModel, radius: float, centre: Array) -> Inter
         )
     best = max(found, key=lambda one: one.low)
     how = "exact maximum of a quadratic" if math.isfinite(best.low) else "records with different x x^T: unbounded"
-    return root_of(Largest(best.low, max(one.high for one in found), best.at), how, centre)
+    return root_of(Supremum(best.low, max(one.high for one in found), best.maximizer), how, centre)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.recommend.base import Document, named
+from dpfl_theory.recommend.base import Document, quote_option
 
 if TYPE_CHECKING:
     from dpfl_theory.privacy import Mechanism
@@ -21,11 +21,13 @@ def lacking(given: Mapping[str, Any]) -> list[str]:
     missing = [name for name in needed if given.get(name) is None]
     if given.get("rho") is not None or not missing:
         return []
-    *first, last = map(named, needed)
+    *first, last = map(quote_option, needed)
     every = f"{', '.join(first)} and {last}"
     if len(missing) == len(needed):
         return [f"a privacy level: give `rho`, or {every}"]
-    return [f"{' and '.join(map(named, missing))}, since rho is computed from {every}: give all of them, or `rho`"]
+    return [
+        f"{' and '.join(map(quote_option, missing))}, since rho is computed from {every}: give all of them, or `rho`"
+    ]
 
 
 def released(setting: DPFedAvg, found: Document, printed: bool) -> Mechanism:

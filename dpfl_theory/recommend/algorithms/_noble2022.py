@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpfl_theory.recommend.base import Document, Setting, calibration, named, parameter, view
+from dpfl_theory.recommend.base import Document, Setting, calibration, parameter, quote_option, view
 
 if TYPE_CHECKING:
     from dpfl_theory.privacy import Mechanism
@@ -57,7 +57,7 @@ class Noble2022(Setting):
                 "record_rate", f"of `records={self.records}` it is less than one record", "raise one of them"
             )
 
-    def letters(self) -> dict[str, float]:
+    def symbols(self) -> dict[str, float]:
         """The values of noble2022's symbols that the inputs give."""
         given = {
             "M": self.users,
@@ -81,7 +81,7 @@ class Noble2022(Setting):
         from dpfl_theory.recommend.evaluate import prescribed
         from dpfl_theory.statements import get
 
-        return prescribed(get("noble2022.theorem4.1.third-party"), {**self.letters(), "T": T, "K": K})["sigma_g"]
+        return prescribed(get("noble2022.theorem4.1.third-party"), {**self.symbols(), "T": T, "K": K})["sigma_g"]
 
     def released(self, found: Document, printed: bool = False) -> Mechanism:
         from dpfl_theory.privacy.mechanisms import get
@@ -112,7 +112,7 @@ class Noble2022(Setting):
         from dpfl_theory.statements import get
 
         T, K = int(choice["rounds"]), int(choice["local_steps"])
-        known = {**self.letters(), "T": T, "K": K, "Sigma": self.sigma(T, K)}
+        known = {**self.symbols(), "T": T, "K": K, "Sigma": self.sigma(T, K)}
         return {**known, **prescribed(get(choice["statement"]), known)}
 
     def terms(self, choice: Document) -> dict[str, float]:
@@ -179,8 +179,8 @@ class Noble2022(Setting):
     def never_clipped(self, besides: str = "") -> str:
         """The hypothesis on the threshold that both theorems share."""
         return (
-            f"The theorem assumes that no record's gradient along the run is longer than {named('clip')}, so that "
-            f"clipping never acts{besides}."
+            f"The theorem assumes that no record's gradient along the run is longer than {quote_option('clip')}, so "
+            f"that clipping never acts{besides}."
         )
 
     def order(self) -> list[str]:

@@ -100,7 +100,7 @@ class DPFedAvg(Setting):
     def released(self, found: Document, printed: bool = False) -> Mechanism:
         return released(self, found, printed)
 
-    def letters(self) -> dict[str, float]:
+    def symbols(self) -> dict[str, float]:
         """The values of das2022's symbols that the inputs give."""
         known = {
             "rho": self.ratio(),
@@ -123,7 +123,7 @@ class DPFedAvg(Setting):
         from dpfl_theory.statements import get
 
         theorem = get(self.theorem)
-        known = {**self.letters(), "gamma": self.travel()}
+        known = {**self.symbols(), "gamma": self.travel()}
         exact = prescribed(theorem, known)
         K = rounded_up(exact["K"])
         # K is proportional to gamma, so the rounded K is the prescription for a slightly larger gamma.
@@ -147,7 +147,7 @@ class DPFedAvg(Setting):
         from dpfl_theory.statements import get
 
         chosen = {"E": choice["local_steps"], "alpha": choice["alpha"], "gamma": choice["gamma"]}
-        known = {**self.letters(), **chosen}
+        known = {**self.symbols(), **chosen}
         return {**known, **prescribed(get(self.certain), known), "K": choice["rounds"]}
 
     def answer(self, choice: Document) -> Document:
@@ -207,14 +207,14 @@ class DPFedAvg(Setting):
         return None
 
     def optimum(self) -> Optimum:
-        from dpfl_theory.recommend.bound_minimizers.fedavg import least
+        from dpfl_theory.recommend.bound_minimizers.fedavg import minimize_bound
 
-        return least(self)
+        return minimize_bound(self)
 
-    def infimum(self) -> float:
-        from dpfl_theory.recommend.bound_minimizers.fedavg import infimum
+    def bound_infimum(self) -> float:
+        from dpfl_theory.recommend.bound_minimizers.fedavg import bound_infimum
 
-        return infimum(self)
+        return bound_infimum(self)
 
     def levers(self) -> dict[str, float]:
         return {"rho": 0.0} if self.rho is not None else super().levers()
@@ -231,7 +231,7 @@ class DPFedAvg(Setting):
 
         assert theorem.sides is not None
         (left,) = sides_of(theorem).lhs.values()
-        bounded = {str(letter) for letter in left.free_symbols}
+        bounded = {str(symbol) for symbol in left.free_symbols}
         (expectation,) = (e for e in theorem.expectations if e.name in bounded)
         coefficient = value(theorem, left, {**at, expectation.name: 1.0})
         found = terms(theorem, {**at, **{e.name: 0.0 for e in theorem.expectations}})

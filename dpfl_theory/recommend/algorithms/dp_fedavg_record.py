@@ -58,8 +58,8 @@ class DPFedAvgRecord(Noble2022):
         if self.dissimilarity_factor is not None and self.dissimilarity_factor < 1:
             yield self.refused("dissimilarity_factor", "Assumption 4 has B >= 1", "leave it out for 1")
 
-    def letters(self) -> dict[str, float]:
-        return {**super().letters(), "G": self.dissimilarity, "B": self.dissimilarity_factor or 1.0}
+    def symbols(self) -> dict[str, float]:
+        return {**super().symbols(), "G": self.dissimilarity, "B": self.dissimilarity_factor or 1.0}
 
     def summed(self, K: int) -> float:
         """The factor by which the certified noise is smaller where a third party sees the sum of a round's single
@@ -85,9 +85,9 @@ class DPFedAvgRecord(Noble2022):
         return {"statement": "noble2022.theoremC.2.convex.repaired", **{name: document[name] for name in names}}
 
     def optimum(self) -> Optimum:
-        from dpfl_theory.recommend.bound_minimizers.fedavg_record import least
+        from dpfl_theory.recommend.bound_minimizers.fedavg_record import minimize_bound
 
-        return least(self)
+        return minimize_bound(self)
 
     def said(self) -> list[str]:
         return [self.never_clipped(), *self.order()]

@@ -89,7 +89,7 @@ class DPFedAvgTwoSided(Setting):
         average = found["noise"]["sigma"] / math.sqrt(self.cohort)
         return run.with_(noise_multiplier=run.multiplier(average, found["c"]))  # type: ignore[no-any-return]
 
-    def letters(self) -> dict[str, float]:
+    def symbols(self) -> dict[str, float]:
         """The values of zhang2021's symbols that the inputs give."""
         known = {
             "N": self.clients,
@@ -123,7 +123,7 @@ class DPFedAvgTwoSided(Setting):
         """The values of all symbols of the bound and of the noise."""
         T, Q = choice["rounds"], choice["local_steps"]
         steps = {"eta_g": choice["eta_g"], "eta_l": choice["eta_l"], "T": T, "Q": Q}
-        return {**self.letters(), **steps, "c": choice["eta_l"] * Q * self.lipschitz}
+        return {**self.symbols(), **steps, "c": choice["eta_l"] * Q * self.lipschitz}
 
     def terms(self, choice: Document) -> dict[str, float]:
         """The terms of the bound [F^2/X^2], by name."""
@@ -173,14 +173,14 @@ class DPFedAvgTwoSided(Setting):
         return min(self.lipschitz**2, 2 * self.smoothness * self.gap), "min(G^2, 2 L (f(x_0) - inf f))"
 
     def optimum(self) -> Optimum:
-        from dpfl_theory.recommend.bound_minimizers.two_sided import least
+        from dpfl_theory.recommend.bound_minimizers.two_sided import minimize_bound
 
-        return least(self)
+        return minimize_bound(self)
 
-    def infimum(self) -> float:
-        from dpfl_theory.recommend.bound_minimizers.two_sided import infimum
+    def bound_infimum(self) -> float:
+        from dpfl_theory.recommend.bound_minimizers.two_sided import bound_infimum
 
-        return infimum(self)
+        return bound_infimum(self)
 
     def levers(self) -> dict[str, float]:
         most = math.log(1 / self.delta) / 2  # beyond this epsilon the noise is not known to be sufficient

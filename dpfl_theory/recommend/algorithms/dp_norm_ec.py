@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfl_theory.recommend.base import Document, Setting, calibration, parameter, relation, view
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import symbols_of
 
 if TYPE_CHECKING:
     from dpfl_theory.privacy import Mechanism
@@ -85,7 +85,7 @@ class DPNormEC(Setting):
         run = kind(clients=self.clients, relation=self.relation, view=self.view, rounds=found["rounds"])
         return run.with_(noise_multiplier=run.multiplier(found["noise"]["sigma"], 1.0))  # type: ignore[no-any-return]
 
-    def letters(self) -> dict[str, float]:
+    def symbols(self) -> dict[str, float]:
         """The values of shulgin2025's symbols that the inputs give."""
         known = {
             "n": self.clients,
@@ -106,8 +106,8 @@ class DPNormEC(Setting):
         from dpfl_theory.statements import get
         from dpfl_theory.statements.shulgin2025.corollary2 import best_beta_0
 
-        corollary, known = get("shulgin2025.corollary2"), self.letters()
-        best = value(corollary, best_beta_0(letters_of(corollary)), known)
+        corollary, known = get("shulgin2025.corollary2"), self.symbols()
+        best = value(corollary, best_beta_0(symbols_of(corollary)), known)
         known["beta_0"] = best if self.beta_0 is None else self.beta_0
         exact = self._least_rounds(corollary, known)
         rounds = math.ceil(exact) if self.rounds is None else int(self.rounds)
@@ -129,14 +129,14 @@ class DPNormEC(Setting):
         from dpfl_theory.recommend.evaluate import prescribed
         from dpfl_theory.statements import get
 
-        known = {**self.letters(), "beta_0": beta_0, "alpha": alpha, "K": rounds - 1}
+        known = {**self.symbols(), "beta_0": beta_0, "alpha": alpha, "K": rounds - 1}
         chosen = prescribed(get("shulgin2025.corollary2"), known)
         step = {} if gamma is None else {"gamma": gamma}
         return {**chosen, **step, "beta_0": beta_0, "alpha": alpha, "rounds": rounds}
 
     def at(self, choice: Document) -> dict[str, float]:
         """The values of all symbols of Theorem 2."""
-        return {**self.letters(), **choice, "K": choice["rounds"] - 1}
+        return {**self.symbols(), **choice, "K": choice["rounds"] - 1}
 
     def terms(self, choice: Document) -> dict[str, float]:
         """The terms of Theorem 2's bound [F/X], by name."""
@@ -188,14 +188,14 @@ class DPNormEC(Setting):
         return math.sqrt(2 * self.smoothness * self.gap), "sqrt(2 L (f(x_0) - inf f))"
 
     def optimum(self) -> Optimum:
-        from dpfl_theory.recommend.bound_minimizers.norm_ec import least
+        from dpfl_theory.recommend.bound_minimizers.norm_ec import minimize_bound
 
-        return least(self)
+        return minimize_bound(self)
 
-    def infimum(self) -> float:
-        from dpfl_theory.recommend.bound_minimizers.norm_ec import infimum
+    def bound_infimum(self) -> float:
+        from dpfl_theory.recommend.bound_minimizers.norm_ec import bound_infimum
 
-        return infimum(self)
+        return bound_infimum(self)
 
     def _least_rounds(self, corollary: Statement, known: dict[str, float]) -> float:
         """The least K + 1 with beta < alpha + R and a curvature term of at most ``SHARE`` of the others."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpfl_theory.recommend.base import Document, Setting, calibration, named, parameter, relation
+from dpfl_theory.recommend.base import Document, Setting, calibration, parameter, quote_option, relation
 from dpfl_theory.recommend.bound_minimizers import Optimum
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class DPScaffNew(Setting):
     def undecided(cls, given: Mapping[str, Any]) -> list[str]:
         if given.get("calibration") != "paper" or given.get("constant") is not None:
             return []
-        return [f"{named('constant')}: give the constant v of Lemma 1's noise, the paper's own"]
+        return [f"{quote_option('constant')}: give the constant v of Lemma 1's noise, the paper's own"]
 
     def contradictions(self) -> Iterator[str]:
         if self.strong_convexity > self.smoothness:
@@ -75,7 +75,7 @@ class DPScaffNew(Setting):
                 "distance", "with zero gradients at x* the start is the minimum", "give a positive distance"
             )
 
-    def letters(self) -> dict[str, float]:
+    def symbols(self) -> dict[str, float]:
         """The values of hou2023's symbols that the inputs give."""
         known = {
             "L": self.smoothness,
@@ -100,7 +100,7 @@ class DPScaffNew(Setting):
         from dpfl_theory.recommend.evaluate import terms
         from dpfl_theory.statements import get
 
-        at = {**self.letters(), "eta": eta, "p": p, "T": T, "psi_0": self.psi(eta, p)}
+        at = {**self.symbols(), "eta": eta, "p": p, "T": T, "psi_0": self.psi(eta, p)}
         return terms(get("hou2023.theorem1"), at)
 
     def released(self, found: Document, printed: bool = False) -> Mechanism:
@@ -115,7 +115,7 @@ class DPScaffNew(Setting):
         from dpfl_theory.statements import get
 
         corollary = get("hou2023.corollary1")
-        known = self.letters()
+        known = self.symbols()
         if self.strong_convexity < self.smoothness:
             exact = prescribed(corollary, known)
         else:  # ln([1 - mu/L]^(-1)) is infinite; T* tends to 0
@@ -148,7 +148,7 @@ class DPScaffNew(Setting):
 
         theorem, lemma = get("hou2023.theorem1"), get("hou2023.lemma1")
         eta, p, T = choice["eta"], choice["p"], choice["iterations"]
-        at = {**self.letters(), "eta": eta, "p": p, "T": T, "psi_0": self.psi(eta, p)}
+        at = {**self.symbols(), "eta": eta, "p": p, "T": T, "psi_0": self.psi(eta, p)}
         found = self.bound(eta, p, T)
         variance = prescribed(lemma, at)["noise_variance"]
         return {
@@ -181,9 +181,9 @@ class DPScaffNew(Setting):
         return self.distance**2, "||x_0 - x*||^2"
 
     def optimum(self) -> Optimum:
-        from dpfl_theory.recommend.bound_minimizers.scaffnew import least
+        from dpfl_theory.recommend.bound_minimizers.scaffnew import minimize_bound
 
-        return least(self)
+        return minimize_bound(self)
 
     def varied(self, name: str, value: float) -> DPScaffNew:
         if name != "clients":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfl_theory.recommend.algorithms._noble2022 import Noble2022
-from dpfl_theory.recommend.base import Document, named, parameter
+from dpfl_theory.recommend.base import Document, parameter, quote_option
 
 if TYPE_CHECKING:
     from dpfl_theory.recommend.bound_minimizers import Optimum
@@ -56,9 +56,9 @@ class DPScaffold(Noble2022):
             )
         yield from super().contradictions()
 
-    def letters(self) -> dict[str, float]:
+    def symbols(self) -> dict[str, float]:
         mu = self.strong_convexity
-        return {**super().letters(), **({} if mu is None else {"mu": mu})}
+        return {**super().symbols(), **({} if mu is None else {"mu": mu})}
 
     def printed(self) -> Document:
         from dpfl_theory.statements import get
@@ -71,7 +71,7 @@ class DPScaffold(Noble2022):
         if "eta_l" not in choice:
             return super().at(choice)
         T, K = int(choice["rounds"]), int(choice["local_steps"])
-        known = {**super().letters(), "T": T, "K": K, "Sigma": self.sigma(T, K)}  # the convex case, which has no mu
+        known = {**super().symbols(), "T": T, "K": K, "Sigma": self.sigma(T, K)}  # the convex case, which has no mu
         eta_g, eta_l = choice["eta_g"], choice["eta_l"]
         return {**known, "eta_g": eta_g, "eta_l": eta_l, "eta": K * eta_l * eta_g}
 
@@ -91,14 +91,14 @@ class DPScaffold(Noble2022):
         return {"statement": statement, **{name: document[name] for name in ("rounds", "local_steps", *free)}}
 
     def optimum(self) -> Optimum:
-        from dpfl_theory.recommend.bound_minimizers.scaffold import least
+        from dpfl_theory.recommend.bound_minimizers.scaffold import minimize_bound
 
-        return least(self)
+        return minimize_bound(self)
 
-    def infimum(self) -> float:
-        from dpfl_theory.recommend.bound_minimizers.scaffold import infimum
+    def bound_infimum(self) -> float:
+        from dpfl_theory.recommend.bound_minimizers.scaffold import bound_infimum
 
-        return infimum(self)
+        return bound_infimum(self)
 
     def clipped(self) -> list[str]:
         """The reason why clipping acts at x^0: ||grad F(x^0)|| >= mu D_0, and the longest gradient of a record is at
@@ -108,7 +108,7 @@ class DPScaffold(Noble2022):
             return []
         return [
             f"clipping acts at x^0, where some record's gradient is no shorter than mu D_0 = {least:.6g}, above "
-            f"{named('clip')} {self.clip:g}"
+            f"{quote_option('clip')} {self.clip:g}"
         ]
 
     def besides(self, known: dict[str, float], bound: float | None) -> list[str]:

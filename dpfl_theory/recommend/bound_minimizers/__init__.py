@@ -24,14 +24,14 @@ class Optimum:
     choice: the free hyper-parameters, by the names that the algorithm's `Setting.answer` takes.
     bound: the statement's right side there.
     lower: no choice within the hypotheses has a smaller one.
-    how: the reason, in a sentence. unmet: the reasons why no choice meets the hypotheses; bound and lower are infinite
-    then.
+    justification: the reason, in a sentence. unmet: the reasons why no choice meets the hypotheses; bound and lower are
+    infinite then.
     """
 
     choice: dict[str, Any]
     bound: float
     lower: float
-    how: str
+    justification: str
     unmet: tuple[str, ...] = ()
 
 

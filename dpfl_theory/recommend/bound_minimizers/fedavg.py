@@ -16,13 +16,13 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import SAME, SHARE, Optimum, count_for
 from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program, monomials
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of, total
+from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of, total
 
 if TYPE_CHECKING:
     from dpfl_theory.recommend.algorithms.dp_fedavg import DPFedAvg
     from dpfl_theory.statements.model import Statement
 
-__all__ = ["least"]
+__all__ = ["minimize_bound"]
 
 VARIABLES = ("gamma", "E", "K", "t")
 
@@ -30,7 +30,7 @@ VARIABLES = ("gamma", "E", "K", "t")
 @cache
 def _rows(theorem: Statement, given: frozenset[str]) -> list[list[tuple[Any, dict[str, Any]]]]:
     """The program's sums, the objective's first; coefficients are expressions in the symbols that are not variables."""
-    s, prescribed = letters_of(theorem), prescription_of(theorem)
+    s, prescribed = symbols_of(theorem), prescription_of(theorem)
     K, t = sp.Symbol("K", positive=True), sp.Symbol("t", positive=True)
     other = "gamma" if "alpha" in given else "alpha"
     (solved,) = sp.solve(sp.Eq(prescribed["K"].subs(s.C, prescribed["C"]), K), s[other])
@@ -55,7 +55,7 @@ def _program(setting: DPFedAvg, theorem: Statement) -> Program:
     """The program for the given inputs; gamma is not a variable where alpha is given, since K represents it."""
     from dpfl_theory.recommend.evaluate import value
 
-    known = {name: x for name, x in setting.letters().items() if x is not None}
+    known = {name: x for name, x in setting.symbols().items() if x is not None}
     rows = []
     for sum_ in _rows(theorem, frozenset(name for name in ("alpha", "gamma", "E") if name in known)):
         own = [Monomial(value(theorem, coefficient, known), exponents) for coefficient, exponents in sum_]
@@ -65,7 +65,7 @@ def _program(setting: DPFedAvg, theorem: Statement) -> Program:
     return Program(rows[0], [row for row in rows[1:] if any(m.exponents for m in row)])
 
 
-def least(setting: DPFedAvg) -> Optimum:
+def minimize_bound(setting: DPFedAvg) -> Optimum:
     """The least bound of the setting's theorem, with its gamma, alpha, E and K."""
     from dpfl_theory.recommend.evaluate import failures
     from dpfl_theory.statements import get
@@ -95,7 +95,7 @@ def _choice(setting: DPFedAvg, theorem: Statement, found: dict[str, float] | Non
     """The hyper-parameters from the variables; without variables, those that come nearest to the hypotheses."""
     from dpfl_theory.recommend.evaluate import prescribed, rounded_up
 
-    known = setting.letters()
+    known = setting.symbols()
     if found is None:
         known = {"gamma": setting.travel(), "E": 1, **known}
         known.setdefault("alpha", max(1.0, 2 * known["rho"] * known["E"]))
@@ -110,7 +110,7 @@ def _choice(setting: DPFedAvg, theorem: Statement, found: dict[str, float] | Non
     return {"local_steps": round(known["E"]), "alpha": known["alpha"], "gamma": known["gamma"], "rounds": K}
 
 
-def infimum(setting: DPFedAvg) -> float:
+def bound_infimum(setting: DPFedAvg) -> float:
     """The infimum of the bound, infinite where no choice meets the hypotheses."""
     from dpfl_theory.statements import get
 
@@ -120,7 +120,7 @@ def infimum(setting: DPFedAvg) -> float:
     if setting.alpha is None and setting.rounds is None:
         limit = _program(setting, theorem).without_falling("E").without_falling("K").solve()
         return math.inf if limit is None else limit.values["t"]
-    return least(setting).bound
+    return minimize_bound(setting).bound
 
 
 HOW = "a geometric program in {} was solved, and its dual value is the lower bound, by the inequality of the means"
@@ -146,7 +146,7 @@ def _solved(setting: DPFedAvg, theorem: Statement) -> tuple[dict[str, float] | N
             enough = min(enough, (limit.values["t"] + setting.trivial()[0]) / 2)
 
         def short(K: int) -> bool:
-            point = program.at({"K": float(K)}).solve()
+            point = program.substitute({"K": float(K)}).solve()
             return point is None or point.values["t"] > enough
 
         K = count_for(short)
@@ -155,7 +155,7 @@ def _solved(setting: DPFedAvg, theorem: Statement) -> tuple[dict[str, float] | N
             "at "
             f"most {enough:.6g}"
         )
-    found = program.at({"K": float(K)}).solve()
+    found = program.substitute({"K": float(K)}).solve()
     if found is None:
         return None, how, math.inf
     values = {**found.values, "K": float(K)}
@@ -169,12 +169,12 @@ def _least_phase(setting: DPFedAvg, theorem: Statement, values: dict[str, float]
     """The fewest local steps with alpha >= 1; alpha is proportional to E K/gamma by the prescribed K."""
     from dpfl_theory.recommend.evaluate import prescribed
 
-    one = prescribed(theorem, {**values, **setting.letters(), "E": 1, "alpha": 1})["K"]
+    one = prescribed(theorem, {**values, **setting.symbols(), "E": 1, "alpha": 1})["K"]
     return max(1.0, math.ceil(one / values["K"] - SAME))
 
 
 def _whole(
-    setting: DPFedAvg, theorem: Statement, program: Program, how: str
+    setting: DPFedAvg, theorem: Statement, program: Program, justification: str
 ) -> tuple[dict[str, float] | None, str, float]:
     """Whole E and K, for given alpha: next to the real minimum, or to the prescription of a given gamma."""
     from dpfl_theory.recommend.evaluate import prescribed
@@ -185,33 +185,33 @@ def _whole(
         """Whole K next to a real one: for given E the bound is convex in log K."""
         nonlocal best, lower
         for K in _next(real):
-            found = program.at({"E": E, "K": K}).solve()
+            found = program.substitute({"E": E, "K": K}).solve()
             if found is not None:
                 lower = min(lower, found.lower)
                 best = min(best, (found.values["t"], {**found.values, "E": E, "K": K}), key=lambda f: f[0])
 
     if setting.gamma is not None:  # it fixes E K, and then fewer local steps are better
-        one = prescribed(theorem, {**setting.letters(), "E": 1})["K"]
+        one = prescribed(theorem, {**setting.symbols(), "E": 1})["K"]
         E = given or max(1, math.ceil(one / (setting.rounds or math.inf)))
         tried(E, one / E)
     elif given is not None:
-        point = program.at({"E": given}).solve()
+        point = program.substitute({"E": given}).solve()
         if point is not None:
             tried(given, point.values["K"])
     elif (relaxed := program.solve()) is not None:
         middle = max(1, math.floor(relaxed.values["E"] + SAME))
         for steps in (range(middle, 0, -1), itertools.count(middle + 1)):
             for E in steps:  # until even real K are worse, and with them all further E
-                point = program.at({"E": E}).solve()
+                point = program.substitute({"E": E}).solve()
                 if point is None or point.values["t"] >= best[0] * (1 - SAME):
                     lower = lower if point is None else min(lower, point.lower)
                     break
                 tried(E, point.values["K"])
-    how += (
+    justification += (
         "; whole E and K next to the minimum were compared, until the bound, which is convex in their logarithms, is "
         "larger"
     )
-    return (best[1], how, lower) if best[1] else (None, how, math.inf)
+    return (best[1], justification, lower) if best[1] else (None, justification, math.inf)
 
 
 def _next(real: float) -> list[int]:

@@ -19,7 +19,7 @@ from dpfl_theory.recommend.bound_minimizers.rounds import ENOUGH, least_of
 if TYPE_CHECKING:
     from dpfl_theory.recommend.algorithms.dp_fedavg_record import DPFedAvgRecord
 
-__all__ = ["BOUND", "least"]
+__all__ = ["BOUND", "minimize_bound"]
 
 BOUND = "noble2022.theoremC.2.convex.repaired"
 
@@ -44,11 +44,11 @@ class _Bounds:
         from dpfl_theory.statements import get
 
         setting = replace(self.setting, gradient_variance=0.0) if quiet else self.setting
-        theorem, letters = get(BOUND), setting.letters()
+        theorem, symbols = get(BOUND), setting.symbols()
 
         @cache
         def noise_and_rest(T: int) -> tuple[float, float]:
-            found = terms(theorem, {**letters, "T": T, "K": K, "Sigma": setting.sigma(T, K)})
+            found = terms(theorem, {**symbols, "T": T, "K": K, "Sigma": setting.sigma(T, K)})
             noise = found.pop("noise")
             return noise, math.fsum(found.values())
 
@@ -77,7 +77,7 @@ def _local_steps(bounds: _Bounds) -> tuple[int, float, str]:
     return max(2, more), min(one[2], lower), how
 
 
-def least(setting: DPFedAvgRecord) -> Optimum:
+def minimize_bound(setting: DPFedAvgRecord) -> Optimum:
     """The least bound, with its rounds and local steps."""
     bounds = _Bounds(setting)
     anything = bounds.choice(setting.rounds or 1, setting.local_steps or 1)

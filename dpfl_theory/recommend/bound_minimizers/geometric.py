@@ -42,7 +42,7 @@ class Monomial:
     coefficient: float
     exponents: Mapping[str, Fraction]
 
-    def at(self, fixed: Mapping[str, float]) -> Monomial:
+    def substitute(self, fixed: Mapping[str, float]) -> Monomial:
         """The same with values for some of the variables."""
         value = self.coefficient
         for name, number in fixed.items():
@@ -65,9 +65,12 @@ class Program:
     objective: Sequence[Monomial]
     constraints: Sequence[Sequence[Monomial]]
 
-    def at(self, fixed: Mapping[str, float]) -> Program:
+    def substitute(self, fixed: Mapping[str, float]) -> Program:
         """The same with values for some of the variables."""
-        return Program([m.at(fixed) for m in self.objective], [[m.at(fixed) for m in row] for row in self.constraints])
+        return Program(
+            [m.substitute(fixed) for m in self.objective],
+            [[m.substitute(fixed) for m in row] for row in self.constraints],
+        )
 
     def without_falling(self, name: str) -> Program:
         """The program in the limit of a variable that tends to infinity. Terms that fall with it vanish, which only
@@ -83,7 +86,7 @@ class Program:
 
     def value(self, values: Mapping[str, float]) -> float:
         """The objective at values of all variables."""
-        return math.fsum(m.at(values).coefficient for m in self.objective)
+        return math.fsum(m.substitute(values).coefficient for m in self.objective)
 
     def _limit(self, name: str, sign: int) -> Program:
         rows = [self.objective, *self.constraints]
@@ -110,7 +113,7 @@ class Program:
             exact = _balanced(rows, names, weights)
             lower = 0.0 if exact is None else _dual_value(rows, exact)
             best = Solution(values, max(lower, best.lower if best else 0.0))
-            if all(math.fsum(m.at(values).coefficient for m in row) <= 1 for row in rows[1:]):
+            if all(math.fsum(m.substitute(values).coefficient for m in row) <= 1 for row in rows[1:]):
                 break
         return best
 

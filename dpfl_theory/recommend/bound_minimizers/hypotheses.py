@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import symbols_of
 from dpfl_theory.statements.model import Statement
 
 __all__ = ["inequalities"]
@@ -43,8 +43,8 @@ def inequalities(statement: Statement) -> tuple[tuple[Any, Any], ...]:
 
 def _expression(statement: Statement, text: str) -> Any:
     """A formula from a text, in which products have no sign; None for words."""
-    letters = dict(letters_of(statement))
-    known = {**letters, "min": sp.Min, "max": sp.Max, "sqrt": sp.sqrt, "ln": sp.log}
+    symbols = dict(symbols_of(statement))
+    known = {**symbols, "min": sp.Min, "max": sp.Max, "sqrt": sp.sqrt, "ln": sp.log}
     text = re.sub(r"(?<![A-Za-z_])[A-Z]{2,}", lambda m: f" {' '.join(m[0])} ", text.translate(BRACES))  # QL is Q L
     names = re.findall(r"[A-Za-z_]\w*", text)
     if not text.strip() or any(name not in known for name in names) or not re.fullmatch(r"[\w\s+\-*/^().,]+", text):

@@ -15,12 +15,12 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import SAME, SHARE, Optimum, count_for
 from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program, Solution, monomials
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
-from dpfl_theory.statements.formula import letters_of, prescription_of, total
+from dpfl_theory.statements.formula import prescription_of, symbols_of, total
 
 if TYPE_CHECKING:
     from dpfl_theory.recommend.algorithms.dp_norm_ec import DPNormEC
 
-__all__ = ["infimum", "least"]
+__all__ = ["bound_infimum", "minimize_bound"]
 
 VARIABLES = ("way", "beta_0", "a", "N")
 
@@ -31,7 +31,7 @@ def _rows() -> list[list[tuple[Any, dict[str, Fraction]]]]:
     from dpfl_theory.statements import get
 
     theorem, corollary = get("shulgin2025.theorem2"), get("shulgin2025.corollary2")
-    s, own = letters_of(theorem), letters_of(corollary)
+    s, own = symbols_of(theorem), symbols_of(corollary)
     way, beta_0, a, N = sp.symbols(" ".join(VARIABLES), positive=True)
     sigma = prescription_of(corollary)["sigma"].subs({own.K: N - 1})
     chosen = {s.sigma: sigma, s.gamma: way / N, s.beta: beta_0 / N, s.alpha: a - s.R, s.K: N - 1}
@@ -44,25 +44,25 @@ def _program(setting: DPNormEC) -> Program:
     from dpfl_theory.recommend.evaluate import value
     from dpfl_theory.statements import get
 
-    corollary, known = get("shulgin2025.corollary2"), setting.letters()
+    corollary, known = get("shulgin2025.corollary2"), setting.symbols()
     rows = [
         [Monomial(value(corollary, coefficient, known), exponents) for coefficient, exponents in sum_]
         for sum_ in _rows()
     ]
     fixed = {"beta_0": setting.beta_0, "a": None if setting.alpha is None else setting.alpha + setting.residual}
-    program = Program(rows[0], rows[1:]).at({name: x for name, x in fixed.items() if x is not None})
+    program = Program(rows[0], rows[1:]).substitute({name: x for name, x in fixed.items() if x is not None})
     return Program(program.objective, [row for row in program.constraints if any(m.exponents for m in row)])
 
 
-def infimum(setting: DPNormEC) -> float:
+def bound_infimum(setting: DPNormEC) -> float:
     """The infimum of the bound, infinite where no choice meets the hypotheses."""
     program = _program(setting)
-    limit = program.at({"N": float(setting.rounds)}) if setting.rounds else program.without_falling("N")
+    limit = program.substitute({"N": float(setting.rounds)}) if setting.rounds else program.without_falling("N")
     found = limit.solve()
     return math.inf if found is None else limit.value(found.values)
 
 
-def least(setting: DPNormEC) -> Optimum:
+def minimize_bound(setting: DPNormEC) -> Optimum:
     """The least bound, with its gamma, beta, alpha and number of rounds."""
     from dpfl_theory.recommend.evaluate import failures
     from dpfl_theory.statements import get
@@ -112,19 +112,19 @@ def _solved(setting: DPNormEC, program: Program) -> tuple[Solution | None, int, 
             enough = min(enough, (near + trivial) / 2)
 
         def short(N: int) -> bool:
-            own = program.at({"N": float(N)})
+            own = program.substitute({"N": float(N)})
             found = own.solve()
             return found is None or own.value(found.values) > enough
 
         rounds = 1 if setting.alpha is None else setting.printed()["rounds"]
         if short(rounds):
             rounds = count_for(short)
-    own = program.at({"N": float(rounds)})
+    own = program.substitute({"N": float(rounds)})
     found = own.solve()
     if found is None:
         return None, rounds, math.inf
     if setting.alpha is None:  # alpha = 0 where it costs nothing
-        smooth = own.at({"a": setting.residual})
+        smooth = own.substitute({"a": setting.residual})
         other = smooth.solve()
         if other is not None and smooth.value(other.values) <= own.value(found.values) * (1 + SAME):
             found = Solution({**other.values, "a": setting.residual}, found.lower)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-__all__ = ["ENOUGH", "least_of", "turn"]
+__all__ = ["ENOUGH", "first_increase", "least_of"]
 
 EXACT = 1e-8
 """Default relative precision of the lower limit."""
@@ -19,15 +19,15 @@ ENOUGH = 1e18
 """A number of rounds beyond any use."""
 
 
-def turn(of: Callable[[int], float], low: int, most: float) -> int:
+def first_increase(of: Callable[[int], float], low: int, maximum: float) -> int:
     """The T in [low, most] from which a function that first falls and then rises does not fall.
 
     >>> turn(lambda T: (T - 70) ** 2, 1, 1e18)
     70
     """
     end = low
-    while end < most and of(end + 1) < of(end):
-        low, end = end, min(2 * end, int(most))
+    while end < maximum and of(end + 1) < of(end):
+        low, end = end, min(2 * end, int(maximum))
     while end - low > 1:
         middle = (low + end) // 2
         low, end = (middle, end) if of(middle + 1) < of(middle) else (low, middle)
@@ -38,7 +38,7 @@ def least_of(
     level: Callable[[int], float],
     noise_and_rest: Callable[[int], tuple[float, float]],
     first: int,
-    most: float,
+    maximum: float,
     exact: float = EXACT,
 ) -> tuple[int, float, float]:
     """The best T in [first, most], the bound there, and a lower limit for all T.
@@ -51,7 +51,7 @@ def least_of(
     >>> at, bound, bool(lower > 1999.99)
     (1000, 2000.0, True)
     """
-    start = turn(level, first, most)
+    start = first_increase(level, first, maximum)
     best, at = sum(noise_and_rest(start)), start
     cells = list[tuple[float, int, int]]()
 
@@ -59,12 +59,12 @@ def least_of(
         heapq.heappush(cells, (noise_and_rest(a)[0] + noise_and_rest(b)[1], a, b))
 
     a, tail = start, float("inf")
-    while a < most:
+    while a < maximum:
         noise, rest = noise_and_rest(a)
         if noise >= best or rest <= TINY * noise:
             tail = noise
             break
-        b = min(2 * a, int(most))
+        b = min(2 * a, int(maximum))
         add(a, b)
         a = b
         if (value := sum(noise_and_rest(a))) < best:
@@ -82,7 +82,7 @@ def least_of(
     step = 1 << max(0, int(exact * at).bit_length())
     while step:  # descent by halved steps: the cells leave too little for another minimum to matter
         for near in (at - step, at + step):
-            if first <= near <= most and (value := sum(noise_and_rest(near))) < best:
+            if first <= near <= maximum and (value := sum(noise_and_rest(near))) < best:
                 best, at = value, near
                 break
         else:

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import Optimum
-from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 
 if TYPE_CHECKING:
     from dpfl_theory.recommend.algorithms.dp_scaffnew import DPScaffNew
 
-__all__ = ["least"]
+__all__ = ["minimize_bound"]
 
 NEAR = 1e-6
 """Relative distance of the answer from the least value, where that is not attained."""
@@ -45,7 +45,7 @@ def _parts() -> dict[str, tuple[list[str], Callable[..., float]]]:
     from dpfl_theory.statements import get
 
     theorem = get("hou2023.theorem1")
-    s = letters_of(theorem)
+    s = symbols_of(theorem)
     D, H, square = sp.symbols("D H square", nonnegative=True)
     right = total(theorem).subs(s.psi_0, D**2 + (s.eta / s.p) ** 2 * H**2)
     (theta,) = right.atoms(sp.Max)
@@ -64,7 +64,7 @@ class _Bound:
     """The parts at given eta and T, in double precision."""
 
     def __init__(self, setting: DPScaffNew) -> None:
-        self.known = setting.letters()
+        self.known = setting.symbols()
         self.mu, self.most = self.known["mu"], 1 / self.known["L"]
 
     def part(self, name: str, eta: float, T: float) -> float:
@@ -91,7 +91,7 @@ class _Bound:
         return max(1.0, math.log(ratio) / fall) if ratio > 0 else 1.0
 
 
-def least(setting: DPScaffNew) -> Optimum:
+def minimize_bound(setting: DPScaffNew) -> Optimum:
     """The least right side of Theorem 1, with its eta, p and T."""
     parts = _Bound(setting)
 

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.recommend.bound_minimizers import SHARE, Optimum, count_for
 from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program, Solution, monomials
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
-from dpfl_theory.recommend.bound_minimizers.rounds import ENOUGH, least_of, turn
+from dpfl_theory.recommend.bound_minimizers.rounds import ENOUGH, first_increase, least_of
 from dpfl_theory.statements.formula import total
 
 if TYPE_CHECKING:
     from dpfl_theory.recommend.algorithms.dp_scaffold import DPScaffold
 
-__all__ = ["EXPLICIT", "STRONG", "infimum", "least"]
+__all__ = ["EXPLICIT", "STRONG", "bound_infimum", "minimize_bound"]
 
 EXPLICIT = "noble2022.theoremC.1.explicit"
 STRONG = "noble2022.theoremC.1.strongly-convex.repaired"
@@ -53,11 +53,11 @@ class _Bounds:
         from dpfl_theory.statements import get
 
         self.setting, self.theorem, self.strong = setting, get(EXPLICIT), get(STRONG)
-        self.known = {**setting.letters(), **({"varsigma": 0.0} if quiet else {})}
+        self.known = {**setting.symbols(), **({"varsigma": 0.0} if quiet else {})}
         self.most = setting.rounds or ENOUGH
         self.noise_and_start = cache(self._noise_and_start)
 
-    def at(self, T: int, K: int) -> dict[str, float]:
+    def symbol_values(self, T: int, K: int) -> dict[str, float]:
         """The symbols' values."""
         return {**self.known, "T": T, "K": K, "Sigma": self.setting.sigma(T, K)}
 
@@ -65,7 +65,7 @@ class _Bounds:
         """The program of the convex bound, with the theorem's limit of the step."""
         from dpfl_theory.recommend.evaluate import value
 
-        at = self.at(T, K)
+        at = self.symbol_values(T, K)
         rows = [[Monomial(value(self.theorem, c, at), e) for c, e in row] for row in _rows()]
         return Program([m for m in rows[0] if m.coefficient > 0], rows[1:])
 
@@ -73,11 +73,11 @@ class _Bounds:
         """The convex bound's infimum over the step, as eta_g grows: that of A/eta + B eta over eta <= a."""
         program = self.program(T, K).without_falling("eta_g")
         A, B = (math.fsum(m.coefficient for m in program.objective if m.exponents["eta"] == e) for e in (-1, 1))
-        a = self.longest(T, K)
+        a = self.max_convex_step(T, K)
         eta = a if B * a**2 <= A else math.sqrt(A / B)
         return A / eta + B * eta
 
-    def longest(self, T: int, K: int) -> float:
+    def max_convex_step(self, T: int, K: int) -> float:
         """The limit of the convex step."""
         rows = self.program(T, K).constraints
         return min(1 / row[0].coefficient for row in rows if set(row[0].exponents) == {"eta"})
@@ -86,12 +86,12 @@ class _Bounds:
         """The two terms of the strongly convex bound."""
         from dpfl_theory.recommend.evaluate import terms
 
-        found = terms(self.strong, self.at(T, K))
+        found = terms(self.strong, self.symbol_values(T, K))
         return found["noise"], found["start"]
 
     def level(self, T: int, K: int) -> float:
         """g: the variance of a local step over T K."""
-        at = self.at(T, K)
+        at = self.symbol_values(T, K)
         return (at["varsigma"] ** 2 / (at["s"] * at["R"]) + at["Sigma"] ** 2) / (T * K)
 
     def least_rounds(self, K: int) -> int:
@@ -113,7 +113,7 @@ def _strong(bounds: _Bounds, K: int) -> tuple[int, float, float] | None:
 def _best(bounds: _Bounds, K: int) -> tuple[str, int, float]:
     """The best statement, T and value for K; the value of the convex one is the infimum over the steps."""
     setting = bounds.setting
-    T = turn(lambda T: bounds.convex(T, K), 1, bounds.most)
+    T = first_increase(lambda T: bounds.convex(T, K), 1, bounds.most)
     found = (EXPLICIT, T, bounds.convex(T, K))
     if setting.strong_convexity is None:
         return found
@@ -124,10 +124,16 @@ def _best(bounds: _Bounds, K: int) -> tuple[str, int, float]:
 def _anything(bounds: _Bounds) -> dict[str, Any]:
     """A choice that meets all hypotheses that any choice can meet."""
     T, K = bounds.setting.rounds or 1, bounds.setting.local_steps or 1
-    return {"statement": EXPLICIT, "rounds": T, "local_steps": K, "eta_g": 1.0, "eta_l": bounds.longest(T, K) / K / 2}
+    return {
+        "statement": EXPLICIT,
+        "rounds": T,
+        "local_steps": K,
+        "eta_g": 1.0,
+        "eta_l": bounds.max_convex_step(T, K) / K / 2,
+    }
 
 
-def infimum(setting: DPScaffold) -> float:
+def bound_infimum(setting: DPScaffold) -> float:
     """The infimum of the bound, infinite where no choice meets the hypotheses."""
     if setting.unmet(_anything(_Bounds(setting))):
         return math.inf
@@ -136,7 +142,7 @@ def infimum(setting: DPScaffold) -> float:
     return _best(_Bounds(setting), setting.local_steps)[2]
 
 
-def least(setting: DPScaffold) -> Optimum:
+def minimize_bound(setting: DPScaffold) -> Optimum:
     """The least bound of both statements, with its steps, rounds and local steps."""
     bounds, lower = _Bounds(setting), 0.0
     anything = _anything(bounds)
@@ -184,7 +190,7 @@ def _free_step(bounds: _Bounds, T: int, K: int) -> tuple[dict[str, Any], float]:
     setting, program = bounds.setting, bounds.program(T, K)
     eta_g = max(1.0, math.sqrt(setting.users * setting.user_rate / SHARE))
     limit = program.without_falling("eta_g").solve()
-    here = program.at({"eta_g": eta_g}).solve()
+    here = program.substitute({"eta_g": eta_g}).solve()
     assert isinstance(limit, Solution)
     assert isinstance(here, Solution)
     eta_l = here.values["eta"] / (K * eta_g)

@@ -15,12 +15,12 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import SHARE, Optimum, count_for
 from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program, monomials
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
-from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 
 if TYPE_CHECKING:
     from dpfl_theory.recommend.algorithms.dp_fedavg_two_sided import DPFedAvgTwoSided
 
-__all__ = ["infimum", "least"]
+__all__ = ["bound_infimum", "minimize_bound"]
 
 BOUND = "zhang2021.corollary3.2.1.repaired"
 VARIABLES = ("way", "reach", "Q", "T")
@@ -32,7 +32,7 @@ def _rows() -> list[list[tuple[Any, dict[str, Any]]]]:
     from dpfl_theory.statements import get
 
     theorem = get(BOUND)
-    s = letters_of(theorem)
+    s = symbols_of(theorem)
     way, reach = sp.symbols("way reach", positive=True)
     steps = {s.eta_l: reach / s.Q, s.eta_g: way / (reach * s.T)}
     limits = [small / large for small, large in inequalities(theorem)]
@@ -44,7 +44,7 @@ def _program(setting: DPFedAvgTwoSided) -> Program:
     from dpfl_theory.recommend.evaluate import value
     from dpfl_theory.statements import get
 
-    theorem, known = get(BOUND), setting.letters()
+    theorem, known = get(BOUND), setting.symbols()
     rows = [[Monomial(value(theorem, c, known), exponents) for c, exponents in row] for row in _rows()]
     rows = [[m for m in row if m.coefficient != 0] for row in rows]
     return Program(rows[0], [row for row in rows[1:] if row])
@@ -57,11 +57,11 @@ def _given(setting: DPFedAvgTwoSided) -> dict[str, float]:
 
 def _limit(setting: DPFedAvgTwoSided) -> Program:
     """The program as the reach tends to 0, and Q and T to infinity where they are not given."""
-    program = _program(setting).without_rising("reach").at(_given(setting))
+    program = _program(setting).without_rising("reach").substitute(_given(setting))
     return program.without_falling("Q").without_falling("T")
 
 
-def infimum(setting: DPFedAvgTwoSided) -> float:
+def bound_infimum(setting: DPFedAvgTwoSided) -> float:
     """The infimum of the bound, infinite where no choice meets the hypotheses."""
     limit = _limit(setting)
     found = None if _impossible(setting) else limit.solve()
@@ -77,7 +77,7 @@ def _impossible(setting: DPFedAvgTwoSided) -> list[str]:
     return failures(get(BOUND), setting.at(still))
 
 
-def least(setting: DPFedAvgTwoSided) -> Optimum:
+def minimize_bound(setting: DPFedAvgTwoSided) -> Optimum:
     """The least bound, with its steps, Q and T."""
     from dpfl_theory.recommend.evaluate import failures
     from dpfl_theory.statements import get
@@ -95,7 +95,7 @@ def least(setting: DPFedAvgTwoSided) -> Optimum:
     still = _program(setting).without_rising("reach")
 
     def short(fixed: dict[str, float]) -> bool:
-        own = still.at(fixed)
+        own = still.substitute(fixed)
         found = own.solve()
         return found is None or own.value(found.values) > enough
 
@@ -103,11 +103,11 @@ def least(setting: DPFedAvgTwoSided) -> Optimum:
         given["Q"] = 1.0 if "T" not in given else float(count_for(lambda Q: short({**given, "Q": float(Q)})))
     if "T" not in given:
         given["T"] = float(count_for(lambda T: short({**given, "T": float(T)})))
-    own = still.at(given)
+    own = still.substitute(given)
     found = own.solve()
     assert found is not None
     value, Q, T = own.value(found.values), int(given["Q"]), int(given["T"])
-    reach = min(_reach(_program(setting).at(given), value, trivial), setting.local_step(T, Q) * Q)
+    reach = min(_reach(_program(setting).substitute(given), value, trivial), setting.local_step(T, Q) * Q)
     choice = {"eta_g": found.values["way"] / (reach * T), "eta_l": reach / Q, "rounds": T, "local_steps": Q}
     if more := failures(get(BOUND), setting.at(choice)):
         return Optimum(choice, math.inf, math.inf, "no choice meets the hypotheses", tuple(more))

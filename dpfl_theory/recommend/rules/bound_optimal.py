@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend.base import Document, Setting, named
+from dpfl_theory.recommend.base import Document, Setting, quote_option
 from dpfl_theory.recommend.bound_minimizers import Optimum
 from dpfl_theory.recommend.noise import recommended
 from dpfl_theory.recommend.rules import Rule
@@ -41,9 +41,9 @@ def _least(setting: Setting, advised: bool = True) -> Document:
     (trivial, what), certificate = setting.trivial(), document["certificate"]
     vacuous = bool(found.unmet) or found.bound >= trivial
     said, changes = _nothing(setting, found, trivial, what) if vacuous and advised else (None, {})
-    how = found.how
+    how = found.justification
     constant = setting.paper_constant_of(document)
-    if setting.calibration == "accountant" and setting.asked() is not None and constant is not None:
+    if setting.calibration == "accountant" and setting.target_budget() is not None and constant is not None:
         how += (
             f". This is for the constant {constant:.6g} of the noise, which the accountant certifies for this choice; "
             "for other rounds it certifies another one"
@@ -68,12 +68,12 @@ def _least(setting: Setting, advised: bool = True) -> Document:
     }
 
 
-def _nothing(setting: Setting, found: Optimum, trivial: float, what: str) -> tuple[str, dict[str, float | None]]:
+def _nothing(setting: Setting, found: Optimum, trivial: float, label: str) -> tuple[str, dict[str, float | None]]:
     """The message that no choice promises anything, and the least changes of single inputs with which one does."""
     why = (
         f"no choice meets the hypotheses ({'; '.join(found.unmet)})"
         if found.unmet
-        else f"the least bound, {found.bound:.6g}, is not below {what} = {trivial:.6g}, which needs no run"
+        else f"the least bound, {found.bound:.6g}, is not below {label} = {trivial:.6g}, which needs no run"
     )
     levers = setting.levers()
     if getattr(setting, "rounds", None) is not None:
@@ -84,8 +84,8 @@ def _nothing(setting: Setting, found: Optimum, trivial: float, what: str) -> tup
     texts = []
     for name, value in sorted(helping.items(), key=lambda item: abs(math.log(item[1] / getattr(setting, item[0])))):
         given = getattr(setting, name)
-        texts.append(f"{named(name)} {'>=' if value > given else '<='} {value:.6g} (here {given:g})")
-    others = [named(name) for name in changes if name not in helping]
+        texts.append(f"{quote_option(name)} {'>=' if value > given else '<='} {value:.6g} (here {given:g})")
+    others = [quote_option(name) for name in changes if name not in helping]
     helps = f"it takes {' or '.join(texts)}" if texts else ""
     fails = f"no {' and no '.join(others)} by itself helps" if others else ""
     return f"This bound promises nothing: {why}; {', and '.join(t for t in (helps, fails) if t)}", changes
@@ -100,7 +100,7 @@ def _helping(setting: Setting, name: str, end: float) -> float | None:
     def promises(value: float) -> bool:
         try:
             other = setting.varied(name, int(value) if whole else value)
-            return other.infimum() < other.trivial()[0]
+            return other.bound_infimum() < other.trivial()[0]
         except InputError:  # outside the range of the accountant
             return False
 

@@ -18,7 +18,7 @@ import numpy as np
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.errors import InputError
-from dpfl_theory.privacy import Limits, Mechanism, calibrate, epsilon_spent
+from dpfl_theory.privacy import CertifiedInterval, Mechanism, calibrate, epsilon_spent
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.recommend.constants_from_data import slope_at_start
 
@@ -213,7 +213,7 @@ class Tuned(ABC):
         """The axis values of these hyper-parameters, which may be outside the ranges of the axes."""
 
     @abstractmethod
-    def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
+    def algorithm(self, replicates: Mapping[str, Any]) -> Algorithm:
         """The algorithm with hyper-parameters by replicate; shared ones are numbers."""
 
     def iterations(self, values: Values) -> int:
@@ -232,7 +232,7 @@ class Tuned(ABC):
         """The least certified noise multiplier for the budget."""
         return least_multiplier(self.mechanism(values), self.budget.epsilon, self.budget.delta)
 
-    def spent(self, values: Values, noise_multiplier: float) -> Limits:
+    def spent(self, values: Values, noise_multiplier: float) -> CertifiedInterval:
         """The limits of the epsilon of a run with this noise multiplier, at the budget's delta."""
         return epsilon_spent(self.mechanism(values).with_(noise_multiplier=noise_multiplier), self.budget.delta)
 

@@ -79,8 +79,10 @@ class DPNormEC(_ErrorFeedback):
             "smoothing": h["alpha"] / self.slope,
         }
 
-    def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
-        return EF21(lanes["gamma"], SmoothedNormalise(lanes["alpha"]), lanes["beta"], True, lanes["sigma"])
+    def algorithm(self, replicates: Mapping[str, Any]) -> Algorithm:
+        return EF21(
+            replicates["gamma"], SmoothedNormalise(replicates["alpha"]), replicates["beta"], True, replicates["sigma"]
+        )
 
 
 class DPClip21(_ErrorFeedback):
@@ -108,8 +110,8 @@ class DPClip21(_ErrorFeedback):
         h = hyperparameters
         return {"rounds": h["rounds"], "step": h["gamma"] * self.smoothness, "clip": h["tau"] / self.slope}
 
-    def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
-        return EF21(lanes["gamma"], Clip(lanes["tau"]), sigma=lanes["sigma"])
+    def algorithm(self, replicates: Mapping[str, Any]) -> Algorithm:
+        return EF21(replicates["gamma"], Clip(replicates["tau"]), sigma=replicates["sigma"])
 
 
 TUNED = (DPNormEC, DPClip21)

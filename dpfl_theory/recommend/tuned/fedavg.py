@@ -97,14 +97,14 @@ class DPFedAvg(_FedAvg):
     source = "das2022 Algorithm 1 (i)"
     threshold: ClassVar[str | None] = "C"
 
-    def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
+    def algorithm(self, replicates: Mapping[str, Any]) -> Algorithm:
         return FedAvg(
-            lanes["eta"],
-            int(lanes["E"]),
-            lanes["beta"],
-            self.bounding(lanes["C"]),
+            replicates["eta"],
+            int(replicates["E"]),
+            replicates["beta"],
+            self.bounding(replicates["C"]),
             self._cohort,
-            lanes["sigma"],
+            replicates["sigma"],
             "average" if self._central else "per-client",
         )
 
@@ -163,8 +163,15 @@ class TwoSided(_FedAvg):
             "clip": h["c"] / (h["Q"] * h["eta_l"] * self.slope),
         }
 
-    def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
-        return TwoSidedFedAvg(lanes["eta_l"], lanes["eta_g"], int(lanes["Q"]), lanes["c"], lanes["sigma"], self._cohort)
+    def algorithm(self, replicates: Mapping[str, Any]) -> Algorithm:
+        return TwoSidedFedAvg(
+            replicates["eta_l"],
+            replicates["eta_g"],
+            int(replicates["Q"]),
+            replicates["c"],
+            replicates["sigma"],
+            self._cohort,
+        )
 
 
 TUNED = (DPFedAvg, DPNormFedAvg, TwoSided)

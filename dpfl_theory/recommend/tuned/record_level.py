@@ -19,7 +19,7 @@ from dpfl_theory.algorithms import RecordGradient, Scaffold, TwoSidedFedAvg
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.errors import InputError
-from dpfl_theory.privacy import Limits, Mechanism, get
+from dpfl_theory.privacy import CertifiedInterval, Mechanism, get
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.losses import LOSS
@@ -134,10 +134,12 @@ class _RecordLevel(Tuned):
         found = least_multiplier(single, self.budget.epsilon, self.budget.delta)
         return found / math.sqrt(self.cohort) if hidden else found
 
-    def spent(self, values: Values, noise_multiplier: float) -> Limits:
+    def spent(self, values: Values, noise_multiplier: float) -> CertifiedInterval:
         found = super().spent(values, noise_multiplier)
         if self.cohort < self.problem.n and self.sizes[0] < self.sizes[-1]:
-            return Limits(0.0, found.estimate, found.high)  # the mechanism's attacks are on clients of equal size
+            return CertifiedInterval(
+                0.0, found.estimate, found.high
+            )  # the mechanism's attacks are on clients of equal size
         return found
 
     def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
@@ -174,9 +176,9 @@ class _RecordLevel(Tuned):
             Axis("clip", (3e-3, 3.0)),
         )
 
-    def gradient(self, lanes: Mapping[str, Any]) -> RecordGradient:
+    def gradient(self, replicates: Mapping[str, Any]) -> RecordGradient:
         """The private gradient of a local step."""
-        return RecordGradient(float(lanes["s"]), lanes["C"], lanes["sigma_g"])
+        return RecordGradient(float(replicates["s"]), replicates["C"], replicates["sigma_g"])
 
 
 class DPFedAvgRecord(_RecordLevel):
@@ -186,9 +188,13 @@ class DPFedAvgRecord(_RecordLevel):
     title = "DP-FedAvg with noise at every local step"
     source = "noble2022 Algorithm 2"
 
-    def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
+    def algorithm(self, replicates: Mapping[str, Any]) -> Algorithm:
         return TwoSidedFedAvg(
-            lanes["eta_l"], lanes["eta_g"], int(lanes["K"]), cohort=self._cohort, gradient=self.gradient(lanes)
+            replicates["eta_l"],
+            replicates["eta_g"],
+            int(replicates["K"]),
+            cohort=self._cohort,
+            gradient=self.gradient(replicates),
         )
 
 
@@ -230,8 +236,8 @@ class DPSGDRecord(_RecordLevel):
     def steps(self, values: Values) -> dict[str, float]:
         return {"eta": values["step"] / self.smoothness}
 
-    def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
-        return TwoSidedFedAvg(lanes["eta"], gradient=self.gradient(lanes))
+    def algorithm(self, replicates: Mapping[str, Any]) -> Algorithm:
+        return TwoSidedFedAvg(replicates["eta"], gradient=self.gradient(replicates))
 
 
 class DPScaffold(_RecordLevel):
@@ -250,9 +256,9 @@ class DPScaffold(_RecordLevel):
     def placed(self, hyperparameters: Values) -> dict[str, float]:
         return {**super().placed(hyperparameters), **_warm(hyperparameters)}
 
-    def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
-        gradient, warm = self.gradient(lanes), int(lanes.get("warm_start", 0))
-        return Scaffold(lanes["eta_l"], lanes["eta_g"], int(lanes["K"]), self._cohort, gradient, warm)
+    def algorithm(self, replicates: Mapping[str, Any]) -> Algorithm:
+        gradient, warm = self.gradient(replicates), int(replicates.get("warm_start", 0))
+        return Scaffold(replicates["eta_l"], replicates["eta_g"], int(replicates["K"]), self._cohort, gradient, warm)
 
 
 def _warm(given: Values) -> dict[str, float]:

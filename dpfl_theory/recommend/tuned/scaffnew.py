@@ -63,8 +63,8 @@ class DPScaffNew(Tuned):
             "clip": h["C"] * h["p"] / (h["eta"] * self.slope),
         }
 
-    def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
-        return ScaffNew(lanes["eta"], float(lanes["p"]), lanes["C"], lanes["sigma"])
+    def algorithm(self, replicates: Mapping[str, Any]) -> Algorithm:
+        return ScaffNew(replicates["eta"], float(replicates["p"]), replicates["C"], replicates["sigma"])
 
 
 TUNED = (DPScaffNew,)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dpfl_theory.semantics.base import Run, Vector, World, average, runs
+from dpfl_theory.semantics.base import RunIndex, Vector, World, average, runs
 
 __all__ = ["SAMPLINGS", "FedAvg", "draws", "fedavg", "local_phase", "local_steps"]
 
@@ -37,12 +37,12 @@ def local_phase(
     return local_steps(world, i, x, eta, [partial(gradient, k) for k in range(K)])
 
 
-def draws(world: World, size: int, sampling: str = "without") -> tuple[tuple[int, Run], ...]:
+def draws(world: World, size: int, sampling: str = "without") -> tuple[tuple[int, RunIndex], ...]:
     """A cohort of this size: each draw's client, and the number of this client's run."""
     if sampling not in SAMPLINGS:
         raise ValueError(f"sampling {sampling!r} is not one of {SAMPLINGS}")
     cohort = world.cohort(size, sampling != "without")
-    return tuple((i, Run(0)) for i in cohort) if sampling == "shared" else runs(cohort)
+    return tuple((i, RunIndex(0)) for i in cohort) if sampling == "shared" else runs(cohort)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def fedavg(
     move, in place of clipping it to the threshold. sampling: one of `SAMPLINGS`.
     """
     heard = draws(world, world.clients if size is None else size, sampling)
-    first = Run(0)
+    first = RunIndex(0)
     steps = dict.fromkeys([*((i, first) for i in range(world.clients) if unseen), *heard])
     paths = {(i, run): local_phase(world, i, x, eta, K, t=t, errors=errors, run=run) for i, run in steps}
     sent = []

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -17,11 +17,15 @@ Swaps = Callable[[Symbols], Mapping[str, Any]]
 """From the special statement's symbols, the expressions that replace the general one's symbols, by name."""
 
 
-def same_sides(first: Statement, swaps: Mapping[Any, Any], second: Statement, how: str) -> Outcome:
+def same_sides(first: Statement, swaps: Mapping[Any, Any], second: Statement, justification: str) -> Outcome:
     """Whether both sides of the first statement, with its symbols replaced, are those of the second."""
     return all_equal(
         *(
-            (total(first, side).subs(swaps), total(second, side), f"{side} of {first.id} {how} against {second.id}")
+            (
+                total(first, side).subs(swaps),
+                total(second, side),
+                f"{side} of {first.id} {justification} against {second.id}",
+            )
             for side in ("lhs", "rhs")
         )
     )
@@ -34,33 +38,33 @@ def sides_difference(statement: Statement) -> Any:
 
 def _substituted(statement: Statement, replace: Swaps, target: Statement) -> Any:
     """lhs - rhs of ``statement`` with symbols replaced by expressions of the target's symbols."""
-    own, new = letters_of(statement), letters_of(target)
+    own, new = symbols_of(statement), symbols_of(target)
     expression = sides_difference(statement)
     swaps = {own[name]: value for name, value in replace(new).items() if name in own}
     swaps.update({own[name]: new[name] for name in own if name in new and own[name] not in swaps})
     return expression.subs(swaps, simultaneous=True)
 
 
-def specialises(general: Statement, replace: Swaps, how: str) -> Check:
+def specialises(general: Statement, replace: Swaps, justification: str) -> Check:
     """A check that the statement's formula is the general one's with symbols replaced."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         return equal(
             _substituted(general, replace, statement),
             sides_difference(statement),
-            f"{general.id} with {how} against {statement.id}",
+            f"{general.id} with {justification} against {statement.id}",
         )
 
     return Check("algebra", f"special case of {general.id}", build)
 
 
-def agreeing_prescriptions(general: Statement, replace: Swaps, how: str, expected: str = "holds") -> Check:
+def agreeing_prescriptions(general: Statement, replace: Swaps, justification: str, expected: str = "holds") -> Check:
     """A check that the statement prescribes what the general one does once symbols of the latter are replaced."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         mine, theirs = prescription_of(general), prescription_of(statement)
-        own = letters_of(general)
-        swaps = {own[name]: value for name, value in replace(letters_of(statement)).items() if name in own}
+        own = symbols_of(general)
+        swaps = {own[name]: value for name, value in replace(symbols_of(statement)).items() if name in own}
         shared = sorted(mine.keys() & theirs.keys())
         if not shared:
             return Outcome(False, f"{general.id} and {statement.id} prescribe no hyper-parameter in common")
@@ -69,12 +73,12 @@ def agreeing_prescriptions(general: Statement, replace: Swaps, how: str, expecte
                 (
                     mine[name].subs(swaps, simultaneous=True),
                     theirs[name],
-                    f"{name} of {general.id} with {how} against {statement.id}",
+                    f"{name} of {general.id} with {justification} against {statement.id}",
                 )
                 for name in shared
             )
         )
-        said = f"{general.id} with {how} and {statement.id} prescribe the same {', '.join(shared)}"
+        said = f"{general.id} with {justification} and {statement.id} prescribe the same {', '.join(shared)}"
         return Outcome(True, said) if found.true else found
 
     part = f"It compares the prescription with that of {general.id}; other checks compare the two sides."
@@ -86,7 +90,7 @@ def limit(finite: Statement) -> Check:
     bound."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        alpha = letters_of(finite).alpha
+        alpha = symbols_of(finite).alpha
         left, right = (sp.limit(total(finite, side), alpha, sp.oo) for side in ("lhs", "rhs"))
         printed = [total(statement, side) for side in ("lhs", "rhs")]
         return equal(

@@ -18,14 +18,14 @@ _FORTY = problem("huber-scalar", minimisers=[0.0] * 40, thresholds=[1.0] + [1e-6
 # 3.633 that is certified to be enough for the privacy of these rounds, with noise from each client.
 IN_RANGE: dict[str, Instance] = {
     "forty unequal clients, independent r = 3, within Theorem 3's range": run(
-        _FORTY, 0.02, rho=0.0324, alpha=1.0, E=1, rounds=900, cohort=independent(3), lanes=2048
+        _FORTY, 0.02, rho=0.0324, alpha=1.0, E=1, rounds=900, cohort=independent(3), replicates=2048
     ),
 }
 
 # Fifty local steps, so short that eta L E is 1/4.
 LONG_PHASE: dict[str, Instance] = {
     f"quadratics, independent r = {r}, E = 50, eta L = 0.005": run(
-        base.CURVED, 3.0, margin=1.0, rho=0.05, step=0.005, E=50, rounds=40, cohort=independent(r), lanes=512
+        base.CURVED, 3.0, margin=1.0, rho=0.05, step=0.005, E=50, rounds=40, cohort=independent(r), replicates=512
     )
     for r in (1, 3)
 }
@@ -35,7 +35,7 @@ _FOUR = problem("huber-scalar", minimisers=[0.0] * 4, thresholds=[1.0] * 4)
 # stretch that is shorter than a step. The gap that noise maintains is then two thirds of the bound.
 NOISE_LEADS: dict[str, Instance] = {
     "one dimension, noise leads, independent r = 2": run(
-        _FOUR, 0.001, C_hat=1.0, rho=0.6, step=0.1, E=1, rounds=500, cohort=independent(2), lanes=512
+        _FOUR, 0.001, C_hat=1.0, rho=0.6, step=0.1, E=1, rounds=500, cohort=independent(2), replicates=512
     ),
 }
 
@@ -43,7 +43,7 @@ _EQUAL = problem("quadratic", clients=4, dimension=3, condition=1.0, heterogenei
 # Noise only, never clipped: its effect on the gap is known.
 ISOTROPIC: dict[str, Instance] = {
     "equal quadratics at w*, noise alone, 2 of 4 clients": run(
-        _EQUAL, 0.001, C_hat=1.0, rho=0.05, step=0.05, E=2, rounds=100, cohort=fixed(2), lanes=512
+        _EQUAL, 0.001, C_hat=1.0, rho=0.05, step=0.05, E=2, rounds=100, cohort=fixed(2), replicates=512
     ),
 }
 
@@ -51,7 +51,7 @@ _APART = problem("quadratic", clients=4, dimension=3, condition=1.0, heterogenei
 # The choice of the client moves w, and hardly anything else does: the heterogeneity term is nearly all of the bound.
 ISOTROPIC |= {
     "equal curvatures at w*, heterogeneity alone, 1 of 4 clients": run(
-        _APART, 0.001, margin=1.0, rho=0.0001, step=0.05, E=2, rounds=100, cohort=fixed(1), lanes=512
+        _APART, 0.001, margin=1.0, rho=0.0001, step=0.05, E=2, rounds=100, cohort=fixed(1), replicates=512
     ),
 }
 
@@ -62,16 +62,16 @@ ALPHA_CLIP_TIGHT: dict[str, Instance] = {
         "C_hat": 1.0,
     },
     "shared minimiser, updates clipped, independent r = 3, long run": run(
-        base.CURVED_SHARED, 5.0, C_hat=0.5, rho=0.05, alpha=1.0, E=2, rounds=4000, cohort=independent(3), lanes=64
+        base.CURVED_SHARED, 5.0, C_hat=0.5, rho=0.05, alpha=1.0, E=2, rounds=4000, cohort=independent(3), replicates=64
     ),
 }
 
 # The same for Theorem 6's first display, with each kind of cohort: 100 clients far from w*, and clipped clients.
-_HUNDRED: dict[str, Instance] = {name: {**i, "C_hat": 1.0, "lanes": 128} for name, i in base.FAR.items()}
+_HUNDRED: dict[str, Instance] = {name: {**i, "C_hat": 1.0, "replicates": 128} for name, i in base.FAR.items()}
 ALPHA_CLIP_TIGHT |= _HUNDRED
 CLIPPED_RUNS: dict[str, Instance] = {
     f"shared minimiser, updates clipped, {name}, eta L E = {product:g}": run(
-        base.CURVED_SHARED, 5.0, C_hat=0.5, rho=0.02, step=product / 5, E=5, rounds=2000, cohort=cohort, lanes=64
+        base.CURVED_SHARED, 5.0, C_hat=0.5, rho=0.02, step=product / 5, E=5, rounds=2000, cohort=cohort, replicates=64
     )
     for name, cohort in (("independent r = 3", independent(3)), ("3 of 8", base.fixed(3)))
     for product in (0.1, 0.4)
@@ -92,7 +92,7 @@ ASYMPTOTIC_INDEPENDENT: dict[str, Instance] = {
 }
 
 # Two per cent beyond one hypothesis, within all others.
-_EDGE: Instance = run(base.POINT, 1.0, C_hat=1.0, rho=0.1, alpha=1.0, step=0.2, E=1, rounds=4, lanes=64)
+_EDGE: Instance = run(base.POINT, 1.0, C_hat=1.0, rho=0.1, alpha=1.0, step=0.2, E=1, rounds=4, replicates=64)
 _CURVED_EDGE: Instance = {k: v for k, v in _EDGE.items() if k != "C_hat"} | run(base.CURVED, 3.0)
 OUTSIDE_RATIO: dict[str, Instance] = {"just outside rho < 1": {**_EDGE, "rho": 1.01, "alpha": 4.0}}
 INSIDE_RATIO: dict[str, Instance] = {"just inside rho < 1": {**_EDGE, "rho": 0.99, "alpha": 4.0}}
@@ -145,16 +145,16 @@ _CONFLICT = problem("huber-planes", rows=[[1.0, 0.0], [-0.9, 0.4358898943540674]
 _ONE = problem("huber-scalar", minimisers=[0.0], thresholds=[1.0])
 NORMALISATION_WINS: dict[str, Instance] = {
     "one client in one dimension, far from w*": run(
-        _ONE, 3.0, rho=0.1, alpha=2.0, E=1, rounds=400, noise="average", lanes=4096
+        _ONE, 3.0, rho=0.1, alpha=2.0, E=1, rounds=400, noise="average", replicates=4096
     ),
 }
 # gamma = 0.11 L ||w_0 - w*||, but in the last L ||w_0 - w*||, which makes the bounds least. As alpha grows with eta K
 # fixed the runs approach those of a diffusion, and so does the ratio.
 CLIPPING_WINS: dict[str, Instance] = {
     f"two clients that conflict, {name}": run(
-        _CONFLICT, point=[20.0, 50.0], rho=rho, alpha=alpha, E=1, rounds=rounds, noise="average", lanes=lanes
+        _CONFLICT, point=[20.0, 50.0], rho=rho, alpha=alpha, E=1, rounds=rounds, noise="average", replicates=replicates
     )
-    for name, rho, alpha, rounds, lanes in (
+    for name, rho, alpha, rounds, replicates in (
         ("alpha = 1", 0.1, 1.0, 1200, 4096),
         ("alpha = 4", 0.1, 4.0, 4800, 512),
         ("alpha = 16", 0.1, 16.0, 19200, 512),
@@ -163,7 +163,7 @@ CLIPPING_WINS: dict[str, Instance] = {
 }
 SAME_RUN: dict[str, Instance] = {
     **NORMALISATION_WINS,
-    **{name: {**i, "lanes": 512} for name, i in CLIPPING_WINS.items() if i["alpha"] == 1},
+    **{name: {**i, "replicates": 512} for name, i in CLIPPING_WINS.items() if i["alpha"] == 1},
 }
 CONFLICTING_SIGNALS: dict[str, Instance] = {
     "two clients that conflict": {
@@ -171,20 +171,22 @@ CONFLICTING_SIGNALS: dict[str, Instance] = {
         "C_hat": 1.0,
         "step": 0.05,
         "rounds": 100,
-        "lanes": 512,
+        "replicates": 512,
     },
 }
 _APPENDIX_F = problem("appendix-f", seed=1)
 APPENDIX_F_SIGNALS: dict[str, Instance] = {
     f"Appendix F, C = {C:g}": run(
-        _APPENDIX_F, 8.0, C_hat=C / 20, rho=0.1, step=0.001, E=20, rounds=100, noise="average", lanes=32
+        _APPENDIX_F, 8.0, C_hat=C / 20, rho=0.1, step=0.001, E=20, rounds=100, noise="average", replicates=32
     )
     for C in (100.0, 50.0, 40.0)
 }
 _SIX_DIMENSIONS = problem("quadratic", clients=1, dimension=6, condition=30.0, heterogeneity=1.0, seed=3)
 ONE_DIRECTION: dict[str, Instance] = {
-    "one client in many dimensions": run(_SIX_DIMENSIONS, 3.0, C_hat=1.0, rho=0.1, step=0.3, E=3, rounds=50, lanes=256),
+    "one client in many dimensions": run(
+        _SIX_DIMENSIONS, 3.0, C_hat=1.0, rho=0.1, step=0.3, E=3, rounds=50, replicates=256
+    ),
     "unequal clients in one dimension, independent r = 10": run(
-        base.UNEQUAL, 3.0, C_hat=1.0, rho=0.02, step=0.1, E=2, rounds=50, cohort=independent(10), lanes=512
+        base.UNEQUAL, 3.0, C_hat=1.0, rho=0.02, step=0.1, E=2, rounds=50, cohort=independent(10), replicates=512
     ),
 }

@@ -70,7 +70,9 @@ def _run(
     )
     reach = fedavg_reach(algorithm, problem, rounds, start)
     notes = {} if "limit" not in instance else {"share that the limit drops, rho E/alpha": _dropped(values)}
-    return Experiment(problem, algorithm, rounds, start, dict(values), int(instance.get("lanes", 2048)), reach, notes)
+    return Experiment(
+        problem, algorithm, rounds, start, dict(values), int(instance.get("replicates", 2048)), reach, notes
+    )
 
 
 def _dropped(values: Mapping[str, float]) -> float:
@@ -78,7 +80,7 @@ def _dropped(values: Mapping[str, float]) -> float:
     return values["rho"] * values["E"] / values["alpha"]
 
 
-def _letters(problem: Problem, instance: Mapping[str, Any], start: Array, C_hat: float) -> dict[str, float]:
+def _symbols(problem: Problem, instance: Mapping[str, Any], start: Array, C_hat: float) -> dict[str, float]:
     """The values of the symbols that every statement of the paper may use."""
     import numpy as np
 
@@ -137,14 +139,14 @@ def alpha_form_experiment(statement: Statement, instance: Mapping[str, Any], bou
     Theorems 6 and 7.
 
     instance: problem {family, parameters}; distance ||w_0 - w*||, start "origin" or point w_0; rho, alpha, E, rounds K;
-    cohort; noise; lanes; for Theorems 6 and 7 also C_hat, or margin (C_hat over the least that the hypothesis allows).
-    Lipschitz forms have C = GE.
+    cohort; noise; replicates; for Theorems 6 and 7 also C_hat, or margin (C_hat over the least that the hypothesis
+    allows). Lipschitz forms have C = GE.
     """
     problem = make(instance["problem"]["family"], **instance["problem"].get("parameters", {}))
     start = _start(problem, instance)
     lipschitz = any(symbol.name == "G" for symbol in statement.symbols)
     C_hat = problem.constants.G_max if lipschitz else _threshold_per_step(problem, instance)
-    values = _letters(problem, instance, start, C_hat)
+    values = _symbols(problem, instance, start, C_hat)
     values["alpha"] = float(instance["alpha"])
     # K is proportional to gamma in every prescription: take the gamma for which it is the requested integer.
     rounds, unit = values["K"], _prescribe(statement, {**values, "gamma": 1.0})["K"]
@@ -162,7 +164,7 @@ def general_experiment(statement: Statement, instance: Mapping[str, Any], boundi
     """
     problem = make(instance["problem"]["family"], **instance["problem"].get("parameters", {}))
     start = _start(problem, instance)
-    values = _letters(problem, instance, start, _threshold_per_step(problem, instance))
+    values = _symbols(problem, instance, start, _threshold_per_step(problem, instance))
     values["gamma"] = float(instance["step"]) * values["C"] * values["K"] * values["rho"]
     return _run(problem, instance, _prescribe(statement, values), bounding, start)
 
@@ -190,7 +192,7 @@ def step_experiment(statement: Statement, instance: Mapping[str, Any], bounding:
     """
     problem = make(instance["problem"]["family"], **instance["problem"].get("parameters", {}))
     start = _start(problem, instance)
-    values = _letters(problem, instance, start, _threshold_per_step(problem, instance))
+    values = _symbols(problem, instance, start, _threshold_per_step(problem, instance))
     values["eta"] = float(instance["step"]) / values["L"]
     return _run(problem, instance, values, bounding, start)
 

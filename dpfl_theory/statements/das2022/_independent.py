@@ -24,7 +24,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ22
 from dpfl_theory.statements.das2022.facts import FACT2
-from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -61,7 +61,7 @@ def _three_points(_: Statement, __: Mapping[str, Any]) -> Outcome:
 def _fact2(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """Over the local steps, (1/(2L)) sum ||g_tau - c||^2 >= ||u - E c||^2/(2LE) by Fact 2; -2 eta times it is -eta/(LE)
     ||u - E c||^2. And ||E c||^2 <= 2 L E^2 Delta_i (Fact 1) is C^2/8 at the largest Delta_i, below (5C/14)^2."""
-    fact = letters_of(FACT2)
+    fact = symbols_of(FACT2)
     L, E, eta, C, Q = sp.symbols("L E eta C Q", positive=True)
     least = Q / (total(FACT2, "rhs") / fact.sum_of_squared_norms).subs(fact.p, E)
     largest = E**2 * 2 * L * C**2 / (16 * L * E**2)
@@ -77,7 +77,7 @@ def _fact2(_: Statement, __: Mapping[str, Any]) -> Outcome:
 def _clipped(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """(15) with Lemma 8's first line, ||w - w*||^2 - ||w_E - w*||^2 >= (eta/(LE))(1 - eta L)||u||^2 - 2 eta E Delta:
     with ||u|| = C (1 + t), (22) less A_i is at least (eta/(LE)) C^2 (5/8 - eta L - 2 delta) plus terms of one sign."""
-    of, (t, delta) = letters_of(EQ22), sp.symbols("t delta", positive=True)
+    of, (t, delta) = symbols_of(EQ22), sp.symbols("t delta", positive=True)
     eta, L, E, C = of.eta, of.L, of.E, of.C
     u = C * (1 + t)
     Delta = delta * C**2 / (L * E**2)
@@ -124,9 +124,9 @@ def _room(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _bernstein(polynomial: Any, *boxes: tuple[Any, Any, Any]) -> Any:
     """The smallest Bernstein coefficient of a polynomial in two symbols over a box: a lower bound of it there."""
-    letters = [x for x, _, _ in boxes]
+    symbols = [x for x, _, _ in boxes]
     scaled = polynomial.subs({x: low + (high - low) * x for x, low, high in boxes}, simultaneous=True)
-    terms = dict(sp.Poly(scaled, *letters).terms())
+    terms = dict(sp.Poly(scaled, *symbols).terms())
     m, n = (max(powers[i] for powers in terms) for i in (0, 1))
     return min(
         sum(

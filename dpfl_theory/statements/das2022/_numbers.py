@@ -10,7 +10,7 @@ from typing import Any
 from dpfl_theory.statements.das2022 import theorem4
 from dpfl_theory.statements.das2022.eq35_to_39 import EQ35
 from dpfl_theory.statements.das2022.eq41_to_46 import EQ46
-from dpfl_theory.statements.formula import at, evaluate, prescription_of
+from dpfl_theory.statements.formula import evaluate, evaluate_side, prescription_of
 from dpfl_theory.statements.numbers import Key
 from dpfl_theory.statements.prescribed_noise import returned_sum_delta
 
@@ -34,17 +34,17 @@ def _equal_clients(a: str, cut: str, side: str) -> float:
     c = Fraction(cut) * update
     if side == "lhs":
         return float(1 - 2 * c + c**2 * (2 - Fraction(1, n)))
-    letters = {"distance": 1, "E": 4, "L": 1, "eta": eta, "C_hat": c / eta / 4, "E_clipped_length": update / eta}
-    letters |= {"E_unclipped_gap": 0, "E_unclipped_Delta": 0, "d": 0, "K": 1, "q": 1, "n": n, "epsilon": 1}
-    return float(at(EQ35, "rhs", {**letters, "delta": Fraction(1, 2)}))
+    symbols = {"distance": 1, "E": 4, "L": 1, "eta": eta, "C_hat": c / eta / 4, "E_clipped_length": update / eta}
+    symbols |= {"E_unclipped_gap": 0, "E_unclipped_Delta": 0, "d": 0, "K": 1, "q": 1, "n": n, "epsilon": 1}
+    return float(evaluate_side(EQ35, "rhs", {**symbols, "delta": Fraction(1, 2)}))
 
 
 def _lengthened() -> float:
     """(40) with (46): ten clients with f_i(w) = w^2/2, r = E = w_k = 1, eta L = 1/20, C = 100: the update has the
     length 1 and is made 100 times as long; f_i - f_i* = 1/2."""
-    letters = {"E": 1, "L": 1, "eta": Fraction(1, 20), "C_hat": 100, "C": 100, "E_clipped_length": 0}
-    letters |= {"E_unclipped_share": 1, "E_unclipped_weighted_gap": 50, "E_unclipped_weighted_Delta": 0}
-    return float(1 + at(EQ46, "rhs", letters))
+    symbols = {"E": 1, "L": 1, "eta": Fraction(1, 20), "C_hat": 100, "C": 100, "E_clipped_length": 0}
+    symbols |= {"E_unclipped_share": 1, "E_unclipped_weighted_gap": 50, "E_unclipped_weighted_Delta": 0}
+    return float(1 + evaluate_side(EQ46, "rhs", symbols))
 
 
 def _constant(relation: str, start: float, limit: str = "high") -> float:
@@ -118,8 +118,8 @@ def _noise_over_update() -> float:
 
 def _rounds_over_distance() -> float:
     """gamma/(L ||w_0 - w*||) from Theorem 4's K = 1200 at rho = 0.1, alpha = L = G = E = 1 and w_0 = (20, 50)."""
-    letters = {"rho": 0.1, "alpha": 1.0, "L": 1.0, "G": 1.0, "E": 1.0, "gamma": 1.0}
-    return 1200.0 / float(evaluate(prescription_of(theorem4.A)["K"], letters)) / math.hypot(20, 50)
+    symbols = {"rho": 0.1, "alpha": 1.0, "L": 1.0, "G": 1.0, "E": 1.0, "gamma": 1.0}
+    return 1200.0 / float(evaluate(prescription_of(theorem4.A)["K"], symbols)) / math.hypot(20, 50)
 
 
 COMPUTED: Mapping[Key, Callable[[], float]] = {

@@ -17,8 +17,8 @@ from dpfl_theory.semantics.base import Vector, expected
 from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rounds.fedavg import fedavg, local_steps
 from dpfl_theory.statements.claims import WorstCase
-from dpfl_theory.statements.das2022._step_performance import on_the_left
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.das2022._step_performance import left_coefficient
+from dpfl_theory.statements.formula import symbols_of
 from dpfl_theory.statements.local_phase import step_size
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as made_of
@@ -44,7 +44,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     n = len(lengths)
     clients = n * int(instance.get("copies", 1))
     apart = instance["sampling"] == "independent"
-    weighted = "weighted_" if "E_unclipped_weighted_gap" in letters_of(statement) else ""
+    weighted = "weighted_" if "E_unclipped_weighted_gap" in symbols_of(statement) else ""
     problem = PEP()
     functions = [problem.declare_function(SmoothConvexFunction, L=L) for _ in range(n)]
     sent: dict[int, Vector] = {}
@@ -81,7 +81,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
         every += delta / n
         if told == "short":
             problem.add_constraint(square <= C2)
-        world.tell(path[E] - w, 1 / kappa)  # in units of eta C; a short one stays as it is
+        world.set_length(path[E] - w, 1 / kappa)  # in units of eta C; a short one stays as it is
         sent[i] = world.normalised(path[E] - w) if weighted else world.bounded(path[E] - w, 1)
         if told != "short" and kappa <= 1:
             length += 1 / (n * Fraction(kappa))
@@ -97,7 +97,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
     after = expected(world, moved)["after"]
 
-    s, start = letters_of(statement), world.square(w)
+    s, start = symbols_of(statement), world.square(w)
     # Without noise where the statement has it as a term of its own; else with eta^2 d sigma^2 = (eta C rho)^2, K = 1.
     rho = 0.0 if statement.prescription is None else 0.5
     numbers = {"L": L, "eta": eta, "E": E, "K": 1, "r": 1, "n": clients, "d": 1, "epsilon": 1, "delta": Fraction(1, 2)}
@@ -108,7 +108,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     values |= {"gamma": sp.Rational(gamma) * s.C_hat, "E_clipped_length": sp.Rational(E * length) * s.C_hat}
     values |= {"distance^2": start, "next_distance^2": after, "D^2": start - after - (eta * rho) ** 2 * C2}
     values |= {f"E_unclipped_{weighted}gap": gap, f"E_unclipped_{weighted}Delta": heterogeneity}
-    taken = on_the_left(statement, f"E_unclipped_{weighted}gap", {**numbers, "C_hat": 1, "gamma": gamma})
+    taken = left_coefficient(statement, f"E_unclipped_{weighted}gap", {**numbers, "C_hat": 1, "gamma": gamma})
     shift = taken * heterogeneity if "next_distance" in s else taken * heterogeneity + after / (eta * E)
     return WorstCase(problem, values, "one round, the clients' shares on positive sides", shift=shift)
 

@@ -14,7 +14,7 @@ from dpfl_theory.semantics.base import Vector as WorldVector
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.claims import Case, Values
-from dpfl_theory.statements.formula import at
+from dpfl_theory.statements.formula import evaluate_side
 from dpfl_theory.statements.model import Statement
 
 __all__ = [
@@ -107,8 +107,8 @@ def moments(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         square = Fraction(sum(x * x for v in members for x in v), n)
         kappa = (1 - r / n) / r if instance["sampling"] == "independent" else Fraction(0)
         counted = second_moment(members, r, instance["sampling"])
-        letters = {"n": n, "r": r, "kappa": kappa, "second_moment": counted, "mean_square": square}
-        found.append(Values(letters, named))
+        symbols = {"n": n, "r": r, "kappa": kappa, "second_moment": counted, "mean_square": square}
+        found.append(Values(symbols, named))
     return found
 
 
@@ -147,7 +147,10 @@ def attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """The statement's right side against its left one for equal vectors: the factor is attained, so no smaller one is
     enough."""
     found = moments(statement, instance)
-    return [Case(i.named, *(at(statement, side, i.letters) for side in ("rhs", "lhs"))) for i in found]
+    return [
+        Case(i.evidence_instance, *(evaluate_side(statement, side, i.symbol_values) for side in ("rhs", "lhs")))
+        for i in found
+    ]
 
 
 EQUAL = {"eta": "1/2", "C/||u||": "99/100", "r": "1", "n": 200}

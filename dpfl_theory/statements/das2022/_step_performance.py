@@ -12,12 +12,12 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Performance, WorstCase
-from dpfl_theory.statements.formula import evaluate, letters_of, total
+from dpfl_theory.statements.formula import evaluate, symbols_of, total
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as made_of
 
-__all__ = ["checks", "clipped", "eq18", "eq23", "eq31", "eq31_sum", "lengthened", "on_the_left", "unclipped"]
+__all__ = ["checks", "clipped", "eq18", "eq23", "eq31", "eq31_sum", "left_coefficient", "lengthened", "unclipped"]
 
 _NONE = dict.fromkeys(
     (
@@ -47,15 +47,15 @@ class _Step:
         """B_i."""
         self.numbers = {"L": self.L, "eta": self.eta, "E": self.E}
 
-    def case(self, values: Mapping[str, Any], what: str, shift: Any = None) -> WorstCase:
-        return WorstCase(self.phase.problem, {**_NONE, **self.numbers, **values}, what, shift=shift)
+    def case(self, values: Mapping[str, Any], label: str, shift: Any = None) -> WorstCase:
+        return WorstCase(self.phase.problem, {**_NONE, **self.numbers, **values}, label, shift=shift)
 
 
-def on_the_left(statement: Statement, name: str, numbers: Mapping[str, Any]) -> float:
+def left_coefficient(statement: Statement, name: str, numbers: Mapping[str, Any]) -> float:
     """The coefficient of a symbol in ``lhs - rhs``, where that is positive, else 0: with a value that is a difference,
     the part that it subtracts from the left side."""
     difference = total(statement, "lhs") - total(statement, "rhs")
-    return max(0.0, float(evaluate(difference.diff(letters_of(statement)[name]), numbers, statement.id)))
+    return max(0.0, float(evaluate(difference.diff(symbols_of(statement)[name]), numbers, statement.id)))
 
 
 def eq18(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -90,7 +90,7 @@ def eq23(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 def eq31(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """The quantity that (31) subtracts from E times the gap is added to both sides."""
     s = _Step(instance)
-    gap = on_the_left(statement, "E_gap", s.numbers)
+    gap = left_coefficient(statement, "E_gap", s.numbers)
     taken = s.E * s.excess - gap * s.gap
     return s.case({"E_gap": s.gap, "Delta": s.delta, "B": s.product}, "(31), all on positive sides", taken)
 
@@ -112,7 +112,7 @@ def unclipped(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
 def _unclipped(statement: Statement, s: _Step) -> WorstCase:
     values = {"C_hat": 1, "unclipped_progress": s.eta**2 * s.u**2 - 2 * s.eta * s.product}
     values |= {"E_unclipped_gap": s.gap, "E_unclipped_Delta": s.delta}
-    taken = on_the_left(statement, "E_unclipped_gap", {**s.numbers, "C_hat": 1}) * s.delta
+    taken = left_coefficient(statement, "E_unclipped_gap", {**s.numbers, "C_hat": 1}) * s.delta
     return s.case(values, "an unclipped client's bound, all on positive sides", taken + 2 * s.eta * s.product)
 
 
@@ -125,7 +125,7 @@ def lengthened(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     square = s.eta**2 * s.u**2
     values = {"C_hat^2": s.u**2 / s.E**2, "normalised_progress": square - 2 * s.eta * s.product}
     values |= {"E_unclipped_weighted_gap": s.gap, "E_unclipped_weighted_Delta": s.delta, "E_unclipped_share": 1}
-    taken = on_the_left(statement, "E_unclipped_weighted_gap", s.numbers) * s.delta
+    taken = left_coefficient(statement, "E_unclipped_weighted_gap", s.numbers) * s.delta
     told = "a lengthened client's bound without eta^2 C^2, all on positive sides"
     return s.case(values, told, taken + 2 * s.eta * s.product - square)
 

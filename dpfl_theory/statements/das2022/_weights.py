@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Statement
 from dpfl_theory.statements.symbolic import equal
 
@@ -115,7 +115,7 @@ def diverging(gap: str, delta: str | None) -> Check:
     """
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-        s = letters_of(statement)
+        s = symbols_of(statement)
         left = total(statement, "lhs").coeff(s[gap])
         right = sp.Integer(0) if delta is None else total(statement, "rhs").coeff(s[delta])
         told = f"the weighted Delta that {statement.id} leaves on the right"

@@ -14,12 +14,12 @@ from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds.fedavg import fedavg, local_steps
 from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.das2022 import _corner_instances as corners
-from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import eq4_and_5, theorem4
 from dpfl_theory.statements.das2022._causes import COMPARISON
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, step_experiment
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -78,7 +78,7 @@ def _same_run(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
 def _client_difference(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """|C - min(||u||, C)| at the shortest update, ||u|| = C_low, against the entered right side: 0 where C = C_low/(1 +
     t), t where C = C_low + t, t > 0. A longer update never differs by more."""
-    s, t = letters_of(statement), sp.Symbol("t", positive=True)
+    s, t = symbols_of(statement), sp.Symbol("t", positive=True)
     low, found = s.C_low, []
     # C, and the length that clipping leaves, min(C_low, C).
     for C, sent, told in (
@@ -94,8 +94,8 @@ def _client_difference(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _clow_experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Huber clients so far from w* that no run of this length leaves their linear part, where ||u_i|| = E G.
 
-    The observable is the same in every lane, and a sample of equal values has no confidence limits: all clients take
-    part and no noise is added, so that the run draws nothing and its value is its expectation.
+    The observable is the same in every replicate, and a sample of equal values has no confidence limits: all clients
+    take part and no noise is added, so that the run draws nothing and its value is its expectation.
     """
     import numpy as np
 
@@ -123,7 +123,7 @@ CLOW: Statement = Statement(
         "If all updates are at least C_low long, then clipping with threshold C <= C_low sends the same as "
         "normalisation with the same C."
     ),
-    symbols=(*das.letters("C", "E", "eta", "L"), _C_LOW),
+    symbols=(*das.symbols("C", "E", "eta", "L"), _C_LOW),
     expectations=das.expected("E_difference"),
     assumptions=(
         Assumption(
@@ -176,15 +176,15 @@ _ONE_BOUND = "It decides the premise, that (4) and (5) have one right side; the 
 
 def _same_bound(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """'Both equations have the same RHS': (4) and (5), as entered; and (5) with every weight 1 is (4)."""
-    four, five = letters_of(eq4_and_5.EQ4), letters_of(eq4_and_5.EQ5)
+    four, five = symbols_of(eq4_and_5.EQ4), symbols_of(eq4_and_5.EQ5)
     return same_sides(eq4_and_5.EQ5, {five.E_weighted_gap: four.E_gap}, eq4_and_5.EQ4, "with weights of 1")
 
 
 def _weights_of(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """n clients with gaps f_i(w) - f_i(w*) >= 0 and ||u_i|| = GE/(1 + t_i), t_i >= 0, as G-Lipschitz f_i have: the
     right side less the left one is the mean of t_i times the gap, no term of which is negative."""
-    n, s = int(instance["n"]), letters_of(statement)
-    gaps, more = (sp.symbols(f"{letter}1:{n + 1}", nonnegative=True) for letter in ("g", "t"))
+    n, s = int(instance["n"]), symbols_of(statement)
+    gaps, more = (sp.symbols(f"{symbol}1:{n + 1}", nonnegative=True) for symbol in ("g", "t"))
     lengths = [s.G * s.E / (1 + t) for t in more]
     plain = sum(gaps) / sp.Integer(n)
     weighted = sum(s.G * s.E / u * g for u, g in zip(lengths, gaps)) / sp.Integer(n)
@@ -228,7 +228,7 @@ SECTION: Statement = Statement(
         "weights GE/||u_i|| are at least 1; so, as alpha grows, normalisation's suboptimality is expected to be at "
         "most clipping's."
     ),
-    symbols=das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta_max"),
+    symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta_max"),
     expectations=das.expected("E_gap", "E_rival_gap"),
     assumptions=(*theorem4.ASSUMPTIONS, SHARED),
     sides=_methods_sides,
@@ -251,7 +251,7 @@ SECTION: Statement = Statement(
             "Since (4) and (5) have the same right side and the left side of (5) is the larger one, normalisation is "
             "expected to converge at least as well as clipping when the clients share a minimiser."
         ),
-        true=(
+        corrected=(
             "The weights are at least 1, so that at the same iterates the left side of (5) is the larger one. The two "
             "left sides belong to different runs, though, and equal upper bounds do not order the quantities that they "
             "bound: on some over-parameterised problems clipping is twice as good, at alpha = 1, 4 and 16."

@@ -7,9 +7,9 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022.theorem3 import THEOREM3
-from dpfl_theory.statements.formula import Symbols, at, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate_side, prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -20,7 +20,7 @@ def _sides(s: Symbols) -> Sides:
 
 def _noise_energy(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Theorem 3's variance sigma^2 = q K C^2 log(1/delta)/(n epsilon)^2 in each of d coordinates is K C^2 rho^2."""
-    s, other = letters_of(statement), letters_of(THEOREM3)
+    s, other = symbols_of(statement), symbols_of(THEOREM3)
     variance = prescription_of(THEOREM3)["noise_variance"]
     rho = total(statement, "rhs") * s.rho / total(statement, "lhs")
     return equal(s.d * variance, other.K * other.C**2 * rho**2, "d sigma^2 against K C^2 rho^2")
@@ -28,7 +28,7 @@ def _noise_energy(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _monotone(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """'rho increases as epsilon and delta decrease': with l = log(1/delta), rho^2 = q d l/(n epsilon)^2."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     rho = total(statement, "rhs")
     slope = -rho / (2 * s.delta * sp.log(1 / s.delta))
     return all_equal(
@@ -44,7 +44,7 @@ def _below_one(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     told = {k: instance[k] for k in ("clients", "cohort", "rounds", "sampling", "noise")}
     q = constant("das2022.theorem3", epsilon=instance["epsilon"], delta=instance["delta"], **told).value
     values = {"q": q, "d": instance["dimension"], "n": instance["clients"]}
-    rho = at(statement, "rhs", {**values, "delta": instance["delta"], "epsilon": instance["epsilon"]})
+    rho = evaluate_side(statement, "rhs", {**values, "delta": instance["delta"], "epsilon": instance["epsilon"]})
     return Outcome(rho < 1, f"with q = {q:.4g}, rho = {rho:.4g}", {"q": q, "rho": rho})
 
 
@@ -76,7 +76,7 @@ DEFINITION2: Statement = Statement(
         "rho = sqrt(q d log(1/delta))/(n epsilon), which increases as epsilon and delta decrease; n is so large that "
         "rho < 1."
     ),
-    symbols=das.letters("rho", "q", "d", "delta", "n", "epsilon"),
+    symbols=das.symbols("rho", "q", "d", "delta", "n", "epsilon"),
     relation="==",
     sides=_sides,
     checks=(

@@ -9,9 +9,9 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import GaussianClaim, Outcome
-from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._causes import LARGE_EPSILON
-from dpfl_theory.statements.formula import Symbols, evaluate, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate, prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 
@@ -42,7 +42,7 @@ def definition5_claim(statement: Statement, instance: Mapping[str, Any]) -> Gaus
     The right side says which delta is claimed for the noise that is prescribed for delta: a share of it, here the
     whole.
     """
-    formula, share = prescription_of(statement)["noise_variance"], total(statement) / letters_of(statement).delta
+    formula, share = prescription_of(statement)["noise_variance"], total(statement) / symbols_of(statement).delta
     if not share.is_Rational:
         raise ValueError(f"{statement.id} claims {total(statement)}, which is no share of delta")
 
@@ -60,7 +60,7 @@ def _growth(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     By Mills' ratio Phi(-a) < phi(a)/a <= phi(a)/s because a >= s, so the true delta grows with epsilon.
     """
-    own, s = letters_of(statement), sp.Symbol("s", positive=True)
+    own, s = symbols_of(statement), sp.Symbol("s", positive=True)
     epsilon = own.epsilon
     delta = total(statement, "lhs").subs(own.noise_variance, (s * own.Delta_2 / epsilon) ** 2)
     a = epsilon / (2 * s) + s
@@ -91,7 +91,7 @@ def _tail(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     slope = sp.simplify(sp.diff(b, s) - (1 + epsilon / (2 * s**2)))  # b grows with s
     # delta = numerator e^(-s^2/2) inverts the prescribed s^2 = 2 log(numerator/delta);
     # the right side is what is claimed.
-    own, prescribed = letters_of(statement), prescription_of(statement)["noise_variance"]
+    own, prescribed = symbols_of(statement), prescription_of(statement)["noise_variance"]
     numerator = sp.simplify(sp.exp(prescribed.subs({own.epsilon: 1, own.Delta_2: 1}) / 2) * own.delta)
     ratio = sp.exp(epsilon / 2) / (numerator * sp.sqrt(2 * sp.pi) * b) / (total(statement) / own.delta)
     point = {s: sp.Rational(instance["s"]), epsilon: sp.Rational(instance["epsilon"])}
@@ -125,7 +125,7 @@ def _small_epsilon(problem: Problem | None, values: Mapping[str, float]) -> str 
     return None if 0 < values["epsilon"] <= 1 else f"epsilon = {float(values['epsilon']):g} does not lie in (0, 1]"
 
 
-_LETTERS = (_VARIANCE, _SENSITIVITY, *das.letters("epsilon", "delta"))
+_SYMBOLS = (_VARIANCE, _SENSITIVITY, *das.symbols("epsilon", "delta"))
 _NOTE = (
     "The checks compare the mechanism's exact delta (Balle, Wang 2018, Theorem 8) with the claimed one; the range of "
     "the query has any dimension p"
@@ -143,7 +143,7 @@ DEFINITION5: Statement = Statement(
         "Delta_2^2/epsilon^2. This gives (epsilon, delta)-differential privacy, for all epsilon > 0 and delta in (0, "
         "1)."
     ),
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     sides=_sides,
     prescription=_prescription,
     checks=(
@@ -176,7 +176,7 @@ DEFINITION5: Statement = Statement(
             "Definition 5 gives (epsilon, delta)-DP for noise variance 2 log(1.25/delta) Delta_2^2/epsilon^2, whatever "
             "epsilon is."
         ),
-        true=(
+        corrected=(
             "It does for epsilon <= 1, as its source states, and in fact for epsilon <= 3.78 whatever delta is; for "
             "every delta there is a larger epsilon from which on it fails: 8.42 for delta = 1e-5, 8.78 for delta = "
             "1e-6, 3.79 for delta = 0.9."
@@ -188,7 +188,7 @@ DEFINITION5: Statement = Statement(
         ),
         repaired="das2022.definition5.repaired",
     ),
-    slips=("Above (6), 'any measurable subset of outputs R in Y': a set of outputs is a subset of Y, not an element.",),
+    typos=("Above (6), 'any measurable subset of outputs R in Y': a set of outputs is a subset of Y, not an element.",),
 )
 
 REPAIRED: Statement = Statement(
@@ -208,7 +208,7 @@ REPAIRED: Statement = Statement(
         "Delta_2^2/epsilon^2. This gives (epsilon, delta)-differential privacy, for all 0 < epsilon <= 1 and delta in "
         "(0, 1)."
     ),
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     assumptions=(
         Assumption(
             "0 < epsilon <= 1", _small_epsilon, "the checks list their epsilons; the one that goes beyond 1 says so"

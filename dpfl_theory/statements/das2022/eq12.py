@@ -9,12 +9,12 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._experiments import step_experiment
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
@@ -24,7 +24,7 @@ def _independent_proof(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     E||sum_S g_i||^2 = p(1 - p) n S + p^2 n^2 m, and the slack of the repaired bound is S - m, a variance.
     """
-    s = letters_of(statement)
+    s = symbols_of(statement)
     n, r, S, m = s.n, s.r, s.mean_square, sp.Symbol("m", positive=True)
     p = r / n
     moment = (p * (1 - p) * n * S + p**2 * n**2 * m) / r**2
@@ -40,7 +40,7 @@ def slack(sampling: str) -> Check:
     """
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-        s = letters_of(statement)
+        s = symbols_of(statement)
         n, r, S, m = s.n, s.r, s.mean_square, sp.Symbol("m", positive=True)
         excess = (1 - r / n) / r
         moment, left = {
@@ -137,7 +137,7 @@ EQ12: Statement = Statement(
         "For all vectors g_1, ..., g_n, E||(1/r) sum_{i in S_k} g_i||^2 <= E[(1/r) sum_{i in S_k} ||g_i||^2] = (1/n) "
         "sum_i ||g_i||^2 ('by Fact 2')."
     ),
-    symbols=das.letters("r", "n"),
+    symbols=das.symbols("r", "n"),
     expectations=das.expected("second_moment", "mean_square"),
     assumptions=(das.COHORT,),
     sides=_printed_sides,
@@ -184,7 +184,7 @@ EQ12: Statement = Statement(
             "(12): E||(1/r) sum_{i in S_k} g_i||^2 <= E[(1/r) sum_{i in S_k} ||g_i||^2] = (1/n) sum_i ||g_i||^2, by "
             "Fact 2."
         ),
-        true=(
+        corrected=(
             "E||(1/r) sum_{i in S_k} g_i||^2 = (1/r)(1 - r/n) (1/n) sum_i ||g_i||^2 + ||(1/n) sum_i g_i||^2, which is "
             "at most (1 + (1 - r/n)/r) (1/n) sum_i ||g_i||^2, with equality when all g_i are equal: no smaller factor "
             "is enough. As printed, it holds for exactly r clients drawn without replacement "

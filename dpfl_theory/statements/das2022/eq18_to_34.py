@@ -14,14 +14,14 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
-from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _step_performance as worst
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022.facts import FACT2
 from dpfl_theory.statements.das2022.lemma8 import LEMMA8
 from dpfl_theory.statements.das2022.lemma9 import LEMMA9
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -95,7 +95,7 @@ def _threshold_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     (19)'s right side is -C (eta^2 + eta/(2LE))||u|| + 2 eta (C/||u||) E Delta + eta^2 C^2, largest at the largest Delta
     that the threshold allows, C^2/(16 L E^2), and there 2 eta (C/||u||) E Delta = eta C^3/(8 L E ||u||).
     """
-    s, more = letters_of(statement), sp.Symbol("more", positive=True)
+    s, more = symbols_of(statement), sp.Symbol("more", positive=True)
     eta, L, E, C = s.eta, s.L, s.E, s.C
     u = C + more  # ||u||
     line19 = -C * (eta**2 + eta / (2 * L * E)) * u + 2 * eta * (C / u) * E * C**2 / (16 * L * E**2) + eta**2 * C**2
@@ -107,7 +107,7 @@ def _threshold_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _sum_of_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The sum of tau^2 for tau < E is (E - 1) E (2E - 1)/6, which E^3 exceeds by E (4 E^2 + 3 E - 1)/6 > 0: with the
     display's middle, which has the sum, in place of B_i, (31)'s slack is that multiple of its drift."""
-    s, tau = letters_of(statement), sp.Symbol("tau", integer=True, positive=True)
+    s, tau = symbols_of(statement), sp.Symbol("tau", integer=True, positive=True)
     E, drift = s.E, 2 * s.eta**2 * s.L**2 * (s.E_gap + s.Delta)
     middle = E * s.E_gap - drift * sp.summation(tau**2, (tau, 0, E - 1))
     slack = total(statement).subs(s.B, middle) - total(statement, "lhs")
@@ -116,9 +116,9 @@ def _sum_of_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _eq32_from_steps(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(23) with (31) in it is (32)."""
-    mine, s = total(statement, "rhs"), letters_of(EQ23)
+    mine, s = total(statement, "rhs"), symbols_of(EQ23)
     right = total(EQ23, "rhs")
-    other = letters_of(EQ31)
+    other = symbols_of(EQ31)
     gap, delta = s.E_unclipped_gap, s.E_unclipped_Delta
     product = total(EQ31, "lhs").subs({other.E_gap: gap, other.Delta: delta})
     return equal(right.subs(s.unclipped_B, product), mine, "(23) with (31) in it against (32)")
@@ -126,8 +126,8 @@ def _eq32_from_steps(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _eq34_from_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(22) and (32), with C = C_hat E, add up to (34), side by side."""
-    s = letters_of(statement)
-    at = {letters_of(EQ22).C: s.C_hat * s.E}
+    s = symbols_of(statement)
+    at = {symbols_of(EQ22).C: s.C_hat * s.E}
     return all_equal(
         *(
             (
@@ -142,7 +142,7 @@ def _eq34_from_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _from_lemma8(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Lemma 8 with (17), Fact 2 for E gradients: sum ||grad||^2 = (||u||^2 + slack)/E, whose slack (18) drops."""
-    s, own, fact = letters_of(statement), letters_of(LEMMA8), letters_of(FACT2)
+    s, own, fact = symbols_of(statement), symbols_of(LEMMA8), symbols_of(FACT2)
     squares = fact.sum_of_squared_norms
     least = (total(FACT2, "rhs") / squares).subs(fact.p, s.E)  # ||u||^2 <= least * sum ||grad||^2
     phase = (total(LEMMA8, "rhs") - total(LEMMA8, "lhs")).subs(own.gradients_squared, s.update_squared / least)
@@ -154,7 +154,7 @@ def _from_lemma8(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _from_lemma9(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """A_i = -2 eta B_i + eta^2 ||u||^2 with Lemma 9's ||u||^2 = ||w_k - w_{k,E}||^2/eta^2 is (23)."""
-    s, own = letters_of(statement), letters_of(LEMMA9)
+    s, own = symbols_of(statement), symbols_of(LEMMA9)
     swaps = {own.tau: s.E, own.E_gap: s.E_unclipped_gap, own.Delta: s.E_unclipped_Delta}
     square = (total(LEMMA9, "rhs") / own.eta**2).subs(swaps)
     mine = -2 * s.eta * s.unclipped_B + s.eta**2 * square
@@ -171,7 +171,7 @@ EQ18: Statement = Statement(
     title="A local phase comes nearer to w* by the square of its update",
     source=Source(das.PAPER, f"{_WHERE}, case 1", "18", note="(16) is Lemma 8, (17) Fact 2; for every client i"),
     text="If f_i is convex and L-smooth and eta <= 1/(2L), then every client's local phase satisfies the bound.",
-    symbols=(*das.letters(*_CLIENT), das.CLIENT_DELTA),
+    symbols=(*das.symbols(*_CLIENT), das.CLIENT_DELTA),
     expectations=das.of_client("approach", "update_squared"),
     assumptions=_HALF,
     sides=_eq18_sides,
@@ -197,7 +197,7 @@ EQ22: Statement = Statement(
         "If f_i is convex and L-smooth, eta <= 1/(2L), C >= 4 E sqrt(L max_j Delta_j*) and ||u_i|| > C, then A_i "
         "satisfies the bound."
     ),
-    symbols=das.letters(*_CLIENT, "C", "C_hat", "Delta_max"),
+    symbols=das.symbols(*_CLIENT, "C", "C_hat", "Delta_max"),
     expectations=das.of_client("clipped_progress", "E_clipped_length"),
     assumptions=(*_HALF, das.THRESHOLD),
     sides=_eq22_sides,
@@ -220,7 +220,7 @@ def _single_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     C = ||g||, A_i = -2 eta <g, w - w*> + eta^2 ||g||^2 with it is (22)'s right side where ||g|| = (16 sqrt(2)/9) sqrt(L
     Delta).
     """
-    s, delta = letters_of(statement), sp.Symbol("Delta", positive=True)
+    s, delta = symbols_of(statement), sp.Symbol("Delta", positive=True)
     L, eta = s.L, 1 / (2 * s.L)
     g = 16 * sp.sqrt(2) / 9 * sp.sqrt(L * delta)
     product = g**2 / L - g * sp.sqrt(2 * delta / L)
@@ -262,7 +262,7 @@ EQ23: Statement = Statement(
     title="Progress of a client whose update is not clipped, by its inner product",
     source=Source(das.PAPER, f"{_WHERE}, case 2", "23", note="f_i(w_k) - f_i^* is gap plus Delta_i"),
     text="If f_i is convex and L-smooth and eta L <= 1, then A_i of an unclipped client satisfies the bound.",
-    symbols=das.letters(*_CLIENT),
+    symbols=das.symbols(*_CLIENT),
     expectations=das.of_client("unclipped_progress", "unclipped_B", "E_unclipped_gap", "E_unclipped_Delta"),
     assumptions=_FULL,
     sides=_eq23_sides,
@@ -280,7 +280,7 @@ EQ31: Statement = Statement(
     title="Inner product of an update with w_k - w*",
     source=Source(das.PAPER, f"{_WHERE}, case 2", "31", note="the right end of the display; the middle has sum tau^2"),
     text="If f_i is convex and L-smooth and eta L <= 1, then B_i of every client satisfies the bound.",
-    symbols=(*das.letters(*_CLIENT), das.CLIENT_DELTA),
+    symbols=(*das.symbols(*_CLIENT), das.CLIENT_DELTA),
     expectations=das.of_client("B", "E_gap"),
     assumptions=_FULL,
     sides=_eq31_sides,
@@ -299,7 +299,7 @@ EQ32: Statement = Statement(
     title="Progress of a client whose update is not clipped",
     source=Source(das.PAPER, f"{_WHERE}, case 2", "32"),
     text="If f_i is convex and L-smooth and eta <= 1/L, then A_i of an unclipped client satisfies the bound.",
-    symbols=das.letters(*_CLIENT),
+    symbols=das.symbols(*_CLIENT),
     expectations=das.of_client("unclipped_progress", "E_unclipped_gap", "E_unclipped_Delta"),
     assumptions=_FULL,
     sides=_eq32_sides,
@@ -320,7 +320,7 @@ EQ34: Statement = Statement(
         "If f_i is convex and L-smooth, eta <= 1/(2L) and C_hat = C/E >= 4 sqrt(L max_j Delta_j*), then A_i of every "
         "client satisfies the bound."
     ),
-    symbols=das.letters(*_CLIENT, "C_hat", "Delta_max"),
+    symbols=das.symbols(*_CLIENT, "C_hat", "Delta_max"),
     expectations=das.of_client(
         "clipped_progress", "unclipped_progress", "E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta"
     ),

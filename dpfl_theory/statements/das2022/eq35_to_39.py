@@ -10,17 +10,17 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _independent as independent
-from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import theorem6
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment, runs, step_experiment
 from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, SURVIVORS
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ34
-from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 
@@ -82,7 +82,7 @@ def _eq39_sides(s: Symbols) -> Sides:
 
 def from_eq34(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(13) with (34) for the mean of A_i: ||w_k - w*||^2 + (34) + eta^2 d sigma^2, d sigma^2 = K C^2 rho^2."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     noise = s.eta**2 * s.K * (s.C_hat * s.E) ** 2 * das.expanded_rho(s) ** 2
     bound = s.distance**2 + total(EQ34, "rhs") + noise - s.next_distance**2
     return equal(bound, total(statement, "rhs") - total(statement, "lhs"), "(34) in (13) against (35)")
@@ -91,7 +91,7 @@ def from_eq34(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _summed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(13) with (34): D_{k+1} <= D_k + mean A_i + eta^2 d sigma^2. Over K rounds, with D_K >= 0 dropped and all over
     eta E K, it is (36)."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     noise = s.eta**2 * s.K * (s.C_hat * s.E) ** 2 * das.expanded_rho(s) ** 2
     per_round = total(EQ34, "rhs") + noise
     mine = (s.D**2 / s.K + per_round) / (s.eta * s.E)
@@ -100,19 +100,19 @@ def _summed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _step_substituted(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(36) at the prescribed eta is (37)."""
-    at = {letters_of(EQ36).eta: prescription_of(statement)["eta"]}
+    at = {symbols_of(EQ36).eta: prescription_of(statement)["eta"]}
     return same_sides(EQ36, at, statement, "at the prescribed eta")
 
 
 def _theorem6(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(37) is the first display of Theorem 6 with rho written out."""
-    at = {letters_of(theorem6.GENERAL).rho: das.expanded_rho(letters_of(statement))}
+    at = {symbols_of(theorem6.GENERAL).rho: das.expanded_rho(symbols_of(statement))}
     return same_sides(theorem6.GENERAL, at, statement, "with rho written out")
 
 
 def _rounds_substituted(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(38), which is (37), at the prescribed K is (39)."""
-    at = {letters_of(EQ37).K: prescription_of(statement)["K"]}
+    at = {symbols_of(EQ37).K: prescription_of(statement)["K"]}
     return same_sides(EQ37, at, statement, "at the prescribed K")
 
 
@@ -122,7 +122,7 @@ def _three_halves(_: Statement, __: Mapping[str, Any]) -> Outcome:
     return equal(sp.Rational(3, 2) * x - x * (1 + x), x * (sp.Rational(1, 2) - x), "3x/2 less x(1 + x)")
 
 
-_LETTERS = das.letters("E", "L", "C", "C_hat", "eta", "K", "D", "Delta_max")
+_SYMBOLS = das.symbols("E", "L", "C", "C_hat", "eta", "K", "D", "Delta_max")
 _EXPECTATIONS = das.expected("E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta")
 _HYPOTHESES = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.COHORT, das.ROUNDS)
 
@@ -153,7 +153,7 @@ EQ35: Statement = Statement(
         "For convex, L-smooth f_i, eta = beta <= 1/(2L) and C_hat = C/E >= 4 sqrt(L max_j Delta_j*), a round of "
         "Algorithm 1, option (i), with clients that join independently, satisfies the bound."
     ),
-    symbols=(_NEXT, _DISTANCE, *das.letters("E", "L", "C_hat", "eta", "K"), *das.privacy_letters()),
+    symbols=(_NEXT, _DISTANCE, *das.symbols("E", "L", "C_hat", "eta", "K"), *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
     assumptions=(das.CONVEX, das.SMOOTH_BY_CLASS, das.MINIMISER, das.HALF_STEP, _THRESHOLD),
     sides=_eq35_sides,
@@ -189,7 +189,7 @@ EQ35: Statement = Statement(
         grade="constant",
         effect=COHORT_EFFECT,
         printed="(35) for Algorithm 1's cohorts, in which every client takes part with probability r/n.",
-        true=(
+        corrected=(
             "It holds for cohorts of exactly r clients (das2022.eq35.fixed-size) and for full participation. For "
             "independent clients it is proved up to eta L E = 6/25 (das2022.eq35.repaired). Up to eta L E = 1/2 it "
             "held in the worst cases that were computed: two and three different clients, and two thousand in two "
@@ -270,7 +270,7 @@ EQ36: Statement = Statement(
         "For convex, L-smooth f_i, eta = beta <= 1/(2L) and C_hat = C/E >= 4 sqrt(L max_j Delta_j*), K rounds of "
         "Algorithm 1, option (i), satisfy the bound."
     ),
-    symbols=(*_LETTERS, *das.privacy_letters()),
+    symbols=(*_SYMBOLS, *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
     assumptions=(*_HYPOTHESES, das.HALF_STEP),
     sides=_eq36_sides,
@@ -282,7 +282,7 @@ EQ36: Statement = Statement(
         *runs("clip", {**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_COHORT}, "not-applicable", step_experiment),
     ),
     uses=("das2022.eq35",),
-    slips=(
+    typos=(
         "(7) gives zeta_k the law N(0, sigma^2 I). With independent clients its covariance is |S_k|/r times that. (10) "
         "and (11) use only the mean of ||zeta_k||^2, which is d sigma^2 in both cases.",
     ),
@@ -297,7 +297,7 @@ EQ37: Statement = Statement(
         "(36) with eta = (gamma/(C_hat L E K)) n epsilon/sqrt(q d log(1/delta)) and K > (2 gamma/(C_hat E)) n "
         "epsilon/sqrt(q d log(1/delta))."
     ),
-    symbols=(*_LETTERS, *das.letters("gamma"), *das.privacy_letters()),
+    symbols=(*_SYMBOLS, *das.symbols("gamma"), *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
     assumptions=(*_HYPOTHESES, das.MANY_ROUNDS),
     sides=_eq37_sides,
@@ -320,7 +320,7 @@ EQ39: Statement = Statement(
         "(38) with K = (2 alpha gamma/(C_hat E)) n^2 epsilon^2/(q d log(1/delta)), alpha >= 1 and E <= (alpha/2) n "
         "epsilon/sqrt(q d log(1/delta))."
     ),
-    symbols=(*_LETTERS, *das.letters("gamma", "alpha"), *das.privacy_letters()),
+    symbols=(*_SYMBOLS, *das.symbols("gamma", "alpha"), *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
     assumptions=(*_HYPOTHESES, das.ALPHA, das.SHORT_PHASE),
     sides=_eq39_sides,

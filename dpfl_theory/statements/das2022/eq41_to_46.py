@@ -13,14 +13,14 @@ from typing import Any
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
-from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _step_performance as worst
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._weights import FINITE
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31, EQ32
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -68,15 +68,15 @@ def _as_clipped(clipped: Statement) -> Check:
     """A check that the bound is the clipped client's with C = C_hat E: norm(u, C) = clip(u, C) where ||u|| > C."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s = letters_of(statement)
-        return same_sides(clipped, {letters_of(clipped).C: s.C_hat * s.E}, statement, "with C = C_hat E")
+        s = symbols_of(statement)
+        return same_sides(clipped, {symbols_of(clipped).C: s.C_hat * s.E}, statement, "with C = C_hat E")
 
     return Check("algebra", f"is {clipped.id} with C = C_hat E", build)
 
 
 def _from_eq42(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(42), A_i = -2 eta z_i B_i + eta^2 C^2, with the least B_i of (44), which is (31), is (45)."""
-    s, own = letters_of(statement), letters_of(EQ31)
+    s, own = symbols_of(statement), symbols_of(EQ31)
     weighted = {own.E_gap: s.E_unclipped_weighted_gap, own.Delta: s.E_unclipped_weighted_Delta}
     least = total(EQ31, "lhs").subs(weighted)
     line42 = -2 * s.eta * least + s.eta**2 * (s.C_hat * s.E) ** 2 * s.E_unclipped_share
@@ -86,7 +86,7 @@ def _from_eq42(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _update_of_length_c(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where ||u_i|| = C every weight is 1, and (45) less (32) is eta^2 (C^2 - 2 L E^2 (f_i(w_k) - f_i^*)), not positive
     by Lemma 9."""
-    s, clipped = letters_of(statement), letters_of(EQ32)
+    s, clipped = symbols_of(statement), symbols_of(EQ32)
     gap, delta = clipped.E_unclipped_gap, clipped.E_unclipped_Delta
     at = {s.E_unclipped_weighted_gap: gap, s.E_unclipped_weighted_Delta: delta, s.E_unclipped_share: 1}
     difference = total(statement, "rhs").subs(at) - total(EQ32, "rhs")
@@ -104,7 +104,7 @@ def _two_lines(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     )
 
 
-_LETTERS = das.letters("eta", "L", "E", "C_hat")
+_SYMBOLS = das.symbols("eta", "L", "E", "C_hat")
 _HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 
 EQ41: Statement = Statement(
@@ -116,7 +116,7 @@ EQ41: Statement = Statement(
         "If f_i is convex and L-smooth, eta L <= 1/2, C_hat >= 4 sqrt(L max_j Delta_j*) and ||u_i|| > C_hat E, then "
         "A_i satisfies the bound."
     ),
-    symbols=(*_LETTERS, *das.letters("Delta_max")),
+    symbols=(*_SYMBOLS, *das.symbols("Delta_max")),
     expectations=das.of_client("clipped_progress", "E_clipped_length"),
     assumptions=(*_HALF, das.THRESHOLD),
     sides=_eq41_sides,
@@ -159,7 +159,7 @@ EQ45: Statement = Statement(
         note="z_k^{(i)} = C_hat E/||u_i|| is the weight in the expectations; worst cases are taken where it is 1",
     ),
     text="If f_i is convex and L-smooth, eta L <= 1 and ||u_i|| <= C_hat E, then A_i satisfies the bound.",
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     expectations=das.of_client(
         "normalised_progress", "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta", "E_unclipped_share"
     ),
@@ -173,7 +173,7 @@ EQ45: Statement = Statement(
         *_runs({**corners.OUTSIDE_SMOOTH, **corners.OUTSIDE_FINITE}, "not-applicable"),
     ),
     uses=("das2022.eq31",),
-    slips=(
+    typos=(
         "(42) and (43) divide by ||u_k^{(i)}||, and line 11 of Algorithm 1 too: norm's domain leaves out 0. Case 2 "
         "includes u_k^{(i)} = 0. If f_i is minimal on a set with an interior, as a squared hinge loss is, w_k lies in "
         "it with positive probability after every noisy round. Algorithm 1, option (ii), then defines no message, and "
@@ -191,7 +191,7 @@ EQ46: Statement = Statement(
         "If f_i is convex and L-smooth, eta L <= 1/2 and C_hat >= 4 sqrt(L max_j Delta_j*), then A_i of every client "
         "satisfies the bound."
     ),
-    symbols=(*_LETTERS, *das.letters("Delta_max")),
+    symbols=(*_SYMBOLS, *das.symbols("Delta_max")),
     expectations=das.of_client(
         "clipped_progress",
         "normalised_progress",

@@ -8,8 +8,8 @@ from typing import Any
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
-from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import theorem7
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
@@ -17,7 +17,7 @@ from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
 from dpfl_theory.statements.das2022.eq41_to_46 import EQ46
-from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
@@ -37,16 +37,16 @@ def _eq47_sides(s: Symbols) -> Sides:
 
 def _theorem7(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(47) is the first display of Theorem 7 with rho written out."""
-    at = {letters_of(theorem7.GENERAL).rho: das.expanded_rho(letters_of(statement))}
+    at = {symbols_of(theorem7.GENERAL).rho: das.expanded_rho(symbols_of(statement))}
     return same_sides(theorem7.GENERAL, at, statement, "with rho written out")
 
 
 def _from_eq46(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(40) with (46), summed over K rounds and over eta E K, at the prescribed eta is (47)."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     rho, K, E = das.expanded_rho(s), s.K, s.E
     eta = prescription_of(statement)["eta"]
-    at = {letters_of(EQ46).eta: eta}
+    at = {symbols_of(EQ46).eta: eta}
     noise = eta**2 * K * rho**2 * (s.C_hat * E) ** 2  # of one round: eta^2 d sigma^2
     # D_K - D_0 <= K (mean of (46) + noise); D_K >= 0.
     right = s.D**2 / (eta * E * K) + noise / (eta * E)
@@ -78,7 +78,7 @@ EQ47: Statement = Statement(
         "(gamma/(C_hat L E K)) n epsilon/sqrt(q d log(1/delta)). Then the iterate of a random round satisfies the "
         "bound."
     ),
-    symbols=(*das.letters("E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"), *das.privacy_letters()),
+    symbols=(*das.symbols("E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"), *das.privacy_symbols()),
     expectations=das.expected(
         "E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_share", "E_unclipped_weighted_Delta"
     ),
@@ -100,7 +100,7 @@ EQ47: Statement = Statement(
         grade="constant",
         effect=COHORT_EFFECT,
         printed="(47) follows from (46) for Algorithm 1's cohorts, where each client takes part with probability r/n.",
-        true=(
+        corrected=(
             "It follows for cohorts of exactly r clients (das2022.eq47.fixed-size) and for full participation; for "
             "independent clients the share in the normalisation term grows by (1/r)(1 - r/n)."
         ),
@@ -115,7 +115,7 @@ EQ47: Statement = Statement(
         survives=NOT_TOUCHED,
     ),
     uses=("das2022.eq46", "das2022.eq12"),
-    slips=(
+    typos=(
         "After (47), 'K > ... (so that eta L E <= 1/2)': this K gives eta L <= 1/2, which is what the proof needs; "
         "eta L E <= 1/2 would need E times as many rounds.",
         "'following the same process' solves the recursion for the weighted gap by moving E[z Delta_i*] to the right. "

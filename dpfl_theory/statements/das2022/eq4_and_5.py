@@ -11,13 +11,13 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
-from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import theorem4
 from dpfl_theory.statements.das2022._causes import ROUNDS
 from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, limit
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import diverging
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
@@ -42,7 +42,7 @@ def _bound_with_printed_rounds(finite: Statement) -> Check:
     bound?"""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s = letters_of(finite)
+        s = symbols_of(finite)
         swapped = {s.gamma: s.gamma / s.E}
         left, right = (sp.limit(total(finite, side).subs(swapped), s.alpha, sp.oo) for side in ("lhs", "rhs"))
         printed = [total(statement, side) for side in ("lhs", "rhs")]
@@ -57,7 +57,7 @@ def _emptiness(expectation: str) -> tuple[Check, ...]:
     return (diverging(expectation, None),) if expectation == "E_weighted_gap" else ()
 
 
-_LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D")
+_SYMBOLS = das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D")
 _NOTE = (
     "Section 4.1 says 'in Theorem 4, recall that we set K = (2 alpha gamma/(CE))/rho^2', while Theorem 4 prints "
     "(2 alpha gamma/C)/rho^2; the bound is for alpha -> oo with E = O(1)"
@@ -73,7 +73,7 @@ def _printed(
     finite: Statement,
     repaired: str,
     more: str = "",
-    slips: tuple[str, ...] = (),
+    typos: tuple[str, ...] = (),
     smoke: tuple[str, ...] = (),
 ) -> Statement:
     return Statement(
@@ -82,7 +82,7 @@ def _printed(
         title=f"Asymptotic bound of {name}, with Section 4.1's K",
         source=Source(das.PAPER, "Section 4.1", equation, _NOTE),
         text=f"As alpha grows with E = O(1), {name} run for K = (2 alpha gamma/(CE))/rho^2 rounds satisfies the bound.",
-        symbols=_LETTERS,
+        symbols=_SYMBOLS,
         expectations=das.expected(expectation),
         assumptions=finite.assumptions,
         sides=_sides(expectation),
@@ -109,7 +109,7 @@ def _printed(
             printed=(
                 "K = (2 alpha gamma/(CE))/rho^2, quoted as Theorem 4's, with the bound (G/2)(L D^2/gamma + gamma/L) rho"
             ),
-            true=(
+            corrected=(
                 "Theorem 4's K is (2 alpha gamma/C)/rho^2, and with it the bound is right; with the printed K it "
                 "would be "
                 f"(G/2)(E L D^2/gamma + gamma/(E L)) rho{more}"
@@ -123,7 +123,7 @@ def _printed(
             affects=("das2022.section4.1",),
         ),
         uses=(finite.id,),
-        slips=slips,
+        typos=typos,
     )
 
 
@@ -150,7 +150,7 @@ def _repaired(id_: str, printed: Statement, finite: Statement, expectation: str,
         expected="holds",
         erratum=None,
         uses=(finite.id,),
-        slips=(),
+        typos=(),
     )
 
 
@@ -176,7 +176,7 @@ EQ5 = _printed(
         "; the failure of (3) under independent sampling does not carry over to (5): the missing term "
         "(E/alpha)(G^2/(2L)) kappa rho of das2022.theorem4b.repaired vanishes as alpha grows"
     ),
-    slips=(
+    typos=(
         "'the effect of heterogeneity is eliminated asymptotically': where some Delta_i* > 0 and client i's gradients "
         "vary along one direction only, the weighted Delta of (3) is infinite for every alpha. So (5) is no limit of "
         "(3) there; it then reads minus infinity <= (G/2)(L D^2/gamma + gamma/L) rho (see das2022.theorem4b).",

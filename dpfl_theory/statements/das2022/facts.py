@@ -8,8 +8,8 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
-from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.das2022 import _symbols as das
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.local_phase import CLASSES, LocalPhase, grid, number
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
@@ -51,7 +51,7 @@ def _fact1_sides(s: Symbols) -> Sides:
 
 def _fact1_descent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """h* <= h(x - g/L) <= h(x) - ||g||^2/(2L): with h(x) - h* = ||g||^2/(2L) + t, t >= 0, right less left is 2 L t."""
-    s, t = letters_of(statement), sp.Symbol("t", nonnegative=True)
+    s, t = symbols_of(statement), sp.Symbol("t", nonnegative=True)
     right_less_left = total(statement, "rhs") - total(statement, "lhs")
     least = s.slope**2 / (2 * s.L)
     return equal(right_less_left.subs(s.height, least + t), 2 * s.L * t, "Fact 1, right less left")
@@ -59,7 +59,7 @@ def _fact1_descent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _fact1_softer_quadratic(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """h(x) = a x^2/2 with 0 < a <= L: right less left is (L - a) a x^2, which is 0 at a = L."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     a, x = sp.symbols("a x", positive=True)
     right_less_left = total(statement, "rhs") - total(statement, "lhs")
     return equal(
@@ -75,7 +75,7 @@ FACT1 = Statement(
     title="Gradient norm of a smooth function, by its suboptimality",
     source=Source(das.PAPER, "Fact 1, Appendix E"),
     text="If h is L-smooth (convex or not) with minimum h*, then the bound holds everywhere.",
-    symbols=(_SLOPE, _HEIGHT, *das.letters("L")),
+    symbols=(_SLOPE, _HEIGHT, *das.symbols("L")),
     assumptions=(das.SMOOTH_BY_CLASS,),
     sides=_fact1_sides,
     checks=(
@@ -98,7 +98,7 @@ def _sum_of_squares(statement: Statement, instance: Mapping[str, Any]) -> Outcom
     """p sum y_i^2 - (sum y_i)^2 = sum over pairs of (y_i - y_j)^2, coordinate by coordinate."""
     from itertools import combinations
 
-    p, s = int(instance["p"]), letters_of(statement)
+    p, s = int(instance["p"]), symbols_of(statement)
     y = sp.symbols(f"y1:{p + 1}", real=True)
     at = {s.p: p, s.sum_of_squared_norms: sum(v**2 for v in y), s.norm_of_sum: sum(y)}
     left = (total(statement, "rhs") - total(statement, "lhs")).subs(at)
@@ -112,7 +112,7 @@ def _sum_of_squares(statement: Statement, instance: Mapping[str, Any]) -> Outcom
 
 def _every_count(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With J the p x p matrix of ones, J^2 = p J, so p I - J = (p I - J)^T (p I - J)/p is semidefinite, for every p."""
-    s, J = letters_of(statement), sp.Symbol("J")
+    s, J = symbols_of(statement), sp.Symbol("J")
     p, at = s.p, {s.sum_of_squared_norms: 1, s.norm_of_sum: sp.sqrt(J)}  # y^T I y and y^T J y
     entered = (total(statement, "rhs") - total(statement, "lhs")).subs(at)
     square = sp.rem(sp.expand((p - J) ** 2), J**2 - p * J, J)  # polynomials in J and the identity, where J^2 = p J

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
-from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import eq12, eq35_to_39, eq47, theorem4, theorem7
 from dpfl_theory.statements.das2022._causes import FIXED
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
@@ -30,7 +30,7 @@ def _read(id_: str, printed: Statement, uses: tuple[str, ...], checks: tuple[Che
         expected="holds",
         erratum=None,
         uses=uses,
-        slips=(),
+        typos=(),
     )
 
 
@@ -44,7 +44,7 @@ def _exactly(found: Mapping[str, instances.Instance]) -> dict[str, instances.Ins
         name.replace("independent r =", "exactly r ="): {
             **i,
             "cohort": instances.fixed(int(i["cohort"]["size"])),
-            "lanes": 1024,
+            "replicates": 1024,
         }
         for name, i in found.items()
     }

@@ -9,11 +9,11 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
-from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
@@ -44,9 +44,9 @@ def _products(instance: Mapping[str, Any]) -> list[Fraction]:
     return [Fraction(str(text)) for text in instance["eta L"]]
 
 
-def _step_of(at: Mapping[str, Any], L: Fraction, product: Fraction, now: Fraction, after: Fraction) -> Values:
+def _step_of(instance: Mapping[str, Any], L: Fraction, product: Fraction, now: Fraction, after: Fraction) -> Values:
     squares = {"gradient_now": now**2, "gradient_next": after**2, "gradient_change": (after - now) ** 2}
-    return Values({"L": L, "eta": product / L, **squares}, at)
+    return Values({"L": L, "eta": product / L, **squares}, instance)
 
 
 def concave_quadratic(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -87,7 +87,7 @@ def _convex_quadratic(_: Statement, instance: Mapping[str, Any]) -> list[Values]
 
 def _cocoercivity(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The bound's slack is (2/eta) times the slack of co-coercivity between the two iterates, for every eta > 0."""
-    s, inner = letters_of(statement), sp.Symbol("inner", real=True)  # <g_0, g_1 - g_0>
+    s, inner = symbols_of(statement), sp.Symbol("inner", real=True)  # <g_0, g_1 - g_0>
     eta, L, change = s.eta, s.L, s.gradient_change
     slack = (total(statement, "rhs") - total(statement, "lhs")).subs(
         s.gradient_next, s.gradient_now + 2 * inner + change
@@ -127,7 +127,7 @@ LEMMA10: Statement = Statement(
     ),
     reading=_CONVEX,
     text="If f_i is L-smooth, then consecutive local gradients in Algorithm 1 satisfy the bound.",
-    symbols=das.letters("eta", "L"),
+    symbols=das.symbols("eta", "L"),
     expectations=das.expected("gradient_next", "gradient_now", "gradient_change"),
     assumptions=(das.CONVEX, das.SMOOTH),
     sides=_lemma10_sides,
@@ -147,7 +147,7 @@ LEMMA10: Statement = Statement(
         "because Section 2 says 'our theoretical results are for convex objectives' and no result uses Lemma 10.",
         shown_by="das2022.lemma10.smooth-alone",
     ),
-    slips=("'Convex' is missing: Lemma 8 says 'convex and L-smooth', Lemma 10, whose proof needs both, 'L-smooth'.",),
+    typos=("'Convex' is missing: Lemma 8 says 'convex and L-smooth', Lemma 10, whose proof needs both, 'L-smooth'.",),
 )
 
 SMOOTH_ALONE: Statement = replace(
@@ -170,7 +170,7 @@ SMOOTH_ALONE: Statement = replace(
     smoke=("non-convex, eta L = 1",),
     expected="violated",
     remark=None,
-    slips=(),
+    typos=(),
 )
 
 STATEMENTS = (LEMMA10, SMOOTH_ALONE)

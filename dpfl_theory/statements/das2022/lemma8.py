@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, WorstCase
-from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._step_performance import outside
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
@@ -73,7 +73,7 @@ def _sides(s: Symbols) -> Sides:
 
 def _from_line_50(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """-eta/L + eta^2 = -eta/(2L) - eta (1/(2L) - eta), and the last term is not positive for eta <= 1/(2L)."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     eta, L, square = s.eta_k, s.L, s.gradient**2
     line50 = s.distance_now**2 + (-eta / L + eta**2) * square + 2 * eta * s.Delta_i
     slack = eta * (1 - 2 * eta * L) / (2 * L) * square
@@ -94,7 +94,7 @@ def _eq51_sides(s: Symbols) -> Sides:
 def _from_eq51(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(51), added up over the E steps: the distances telescope, the squared gradients add up, Delta_i appears E
     times."""
-    s, one = letters_of(statement), letters_of(EQ51)
+    s, one = symbols_of(statement), symbols_of(EQ51)
     step = (total(EQ51, "rhs") - total(EQ51, "lhs")).subs({one.eta_k: s.eta, one.Delta_i: s.Delta}).expand()
     now, after, square = one.distance_now**2, one.distance_next**2, one.gradient**2
     rest = step - sum(step.coeff(x) * x for x in (now, after, square))
@@ -109,7 +109,7 @@ EQ51 = Statement(
     title="One local step moves towards w*, up to the client's heterogeneity",
     source=Source(das.PAPER, "Appendix E, proof of Lemma 8", "51", note="w* minimises f: for f_i it is any point"),
     text="If f_i is convex and L-smooth and eta_k <= 1/(2L), then every local step satisfies the bound.",
-    symbols=(_NEXT, _NOW, _STEP, _SLOPE, *das.letters("L"), _DELTA),
+    symbols=(_NEXT, _NOW, _STEP, _SLOPE, *das.symbols("L"), _DELTA),
     assumptions=(das.CONVEX, das.SMOOTH_BY_CLASS, das.step_of_at_most(0.5, "eta_k")),
     sides=_eq51_sides,
     checks=(
@@ -131,7 +131,7 @@ LEMMA8: Statement = Statement(
     title="A local phase moves towards w*, up to the client's heterogeneity",
     source=Source(das.PAPER, "Lemma 8, Appendix E", note="w* minimises f, not f_i: here it may be any point"),
     text="If f_i is convex and L-smooth and eta_k <= 1/(2L), then the local phase of Algorithm 1 satisfies the bound.",
-    symbols=(*das.letters("eta", "L", "E"), das.CLIENT_DELTA),
+    symbols=(*das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
     expectations=das.expected("distance_after", "distance_before", "gradients_squared"),
     assumptions=(das.CONVEX, das.SMOOTH, das.HALF_STEP),
     sides=_sides,

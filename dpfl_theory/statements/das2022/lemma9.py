@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment, Outcome, WorstCase
-from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._step_performance import outside
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
@@ -43,7 +43,7 @@ def several_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
 def _second_conclusion(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """u_k = (w_k - w_{k,E})/eta_k turns the first conclusion at tau = E into the second."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     first = total(statement, "rhs").subs(s.tau, s.E) / s.eta**2
     return equal(
         first,
@@ -78,7 +78,7 @@ def local_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
 def _from_line_55(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """-eta + eta^2 L/2 = -eta/2 - eta (1 - eta L)/2, and the last term is not positive for eta L <= 1."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     eta, L, squares = s.eta_k, s.L, s.sum_gradients_squared
     line55 = s.gap_start + (-eta + eta**2 * L / 2) * squares  # over the t steps
     slack = eta * (1 - eta * L) / 2 * squares
@@ -111,7 +111,7 @@ EQ57 = Statement(
         note=f"the first inequality; the second drops a term that is not positive. {INTERPOLATION}",
     ),
     text="If f_i is L-smooth (convex or not) and eta_k L <= 1, then t local steps satisfy the bound.",
-    symbols=(_END, _START, _STEP, _SQUARES, *das.letters("L")),
+    symbols=(_END, _START, _STEP, _SQUARES, *das.symbols("L")),
     assumptions=(das.SMOOTH_BY_CLASS, das.step_of_at_most(1.0, "eta_k")),
     sides=_eq57_sides,
     checks=(
@@ -136,7 +136,7 @@ LEMMA9: Statement = Statement(
         "If f_i is L-smooth (convex or not) with minimum f_i^* and eta_k <= 1/L, then for all tau >= 1 the bound "
         "holds; thus ||u_k^{(i)}||^2 <= 2 L E^2 (f_i(w_k) - f_i^*)."
     ),
-    symbols=(_TAU, *das.letters("eta", "L", "E"), das.CLIENT_DELTA),
+    symbols=(_TAU, *das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
     expectations=das.of_client("displacement", "E_gap"),
     assumptions=(das.SMOOTH, das.STEP),
     sides=_lemma9_sides,

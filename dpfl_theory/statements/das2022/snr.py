@@ -11,7 +11,7 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Values
 from dpfl_theory.statements.das2022 import _corner_instances as corners
-from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._experiments import step_experiment
 from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, checks
@@ -79,7 +79,7 @@ SNR: Statement = Statement(
         "A caption is about its figure: the ratio of the sums is compared in Appendix F's setting, and elsewhere "
         "that of one client's update, as Section 3.1 defines the signal."
     ),
-    symbols=das.letters("C", "E", "eta", "L"),
+    symbols=das.symbols("C", "E", "eta", "L"),
     expectations=das.expected("E_clipped_signal", "E_normalised_signal"),
     sides=_snr_sides,
     universal=False,
@@ -95,7 +95,7 @@ SNR: Statement = Statement(
         shown_by="das2022.snr.any-cohort",
         repaired="das2022.snr.repaired",
     ),
-    slips=(
+    typos=(
         "Section 1: 'client updates are never overwhelmed by the added noise'. Section 3.1 has the true version: as "
         "updates become shorter the noise does not outgrow a normalised one. How long it is depends on K: the "
         "average's noise is sqrt(K) rho times as long as a normalised update, in mean square. With Theorem 4's K that "
@@ -106,7 +106,7 @@ SNR: Statement = Statement(
 
 ANY_COHORT: Statement = replace(
     SNR,
-    slips=(),
+    typos=(),
     id="das2022.snr.any-cohort",
     title="The signal-to-noise ratio of normalisation is never below that of clipping, whatever the updates",
     text=(
@@ -127,7 +127,7 @@ ANY_COHORT: Statement = replace(
 
 SNR_REPAIRED: Statement = replace(
     SNR,
-    slips=(),
+    typos=(),
     id="das2022.snr.repaired",
     title="The signal-to-noise ratio of normalisation, for updates in one direction",
     source=Source(das.PAPER, "Figure 3's caption; Section 3.1", note="derived: for one client, or one direction"),

@@ -10,12 +10,12 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
-from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._causes import RANGE
 from dpfl_theory.statements.errata import Typo
 from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
-from dpfl_theory.statements.repaired_noise import BUDGET, enough, repaired_checks
+from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks, sufficiency_claim
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -24,7 +24,7 @@ _VARIANCE = Symbol(
     "noise_variance", "variance of each coordinate of the averaged update's noise", (2, -2), "positive", r"\sigma^2"
 )
 _RANGE = Symbol("u", "the constant that O(r^2 K/n^2) hides", (0, 0), "positive", "u")
-_LETTERS = (_VARIANCE, *das.letters("q", "epsilon", "delta", "n", "r", "K", "C"))
+_SYMBOLS = (_VARIANCE, *das.symbols("q", "epsilon", "delta", "n", "r", "K", "C"))
 
 
 def _below_range(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -106,7 +106,7 @@ THEOREM3: Statement = Statement(
         "For any 0 < epsilon < O(r^2 K/n^2), Algorithm 1 is (epsilon, delta)-differentially private for sigma^2 = q K "
         "C^2 log(1/delta)/(n^2 epsilon^2), where q > 0 is an absolute constant."
     ),
-    symbols=(*_LETTERS, _RANGE),
+    symbols=(*_SYMBOLS, _RANGE),
     assumptions=(
         Assumption("0 < epsilon < u r^2 K/n^2", _below_range),
         Assumption("r of the n clients take part in a round on average, 1 <= r <= n", _clients),
@@ -148,7 +148,7 @@ THEOREM3: Statement = Statement(
             "one absolute constant q makes the noise q K C^2 log(1/delta)/(n^2 epsilon^2) enough for every epsilon "
             "below a constant times r^2 K/n^2"
         ),
-        true=(
+        corrected=(
             "With every client in every round q must be at least about epsilon/(2 log(1/delta)), which grows with K. "
             "For epsilon <= 2 log(1/delta) and neighbours one of which has a client's message replaced by noise only "
             "(zero-out) q = 4 is enough, and the smallest constant is 2 + sqrt(3) = 3.732; Appendix F's own setting "
@@ -174,7 +174,7 @@ THEOREM3: Statement = Statement(
             "after it use rho only.",
         },
     ),
-    slips=(
+    typos=(
         Typo(
             "'if the last iterate is (epsilon, delta)-DP, then so is any other iterate (due to additivity of the "
             "privacy cost)'. The last iterate's privacy alone does not give that of the others. The result of [1] "
@@ -211,7 +211,7 @@ REPAIRED: Statement = Statement(
         "drawn, is (epsilon, delta)-differentially private for sigma^2 = 4 K C^2 log(1/delta)/(r^2 epsilon^2). Where "
         "the client's data are replaced the constant is four times as large: 16 for 4."
     ),
-    symbols=tuple(s for s in _LETTERS if s.name != "q"),
+    symbols=tuple(s for s in _SYMBOLS if s.name != "q"),
     assumptions=(
         BUDGET,
         Assumption("every cohort has exactly r clients, 1 <= r <= n", _exact_cohort),
@@ -223,8 +223,8 @@ REPAIRED: Statement = Statement(
     prescription=lambda s: {"noise_variance": _enough(s)},
     checks=(
         *repaired_checks(_squared, {"n": 100, "r": 80, "K": 500, "C": 40}, {"whole rounds": {"K": "+1/50"}}),
-        *checks("privacy", partial(enough, _squared), {"every client, r = n": _of(100)}),
-        *checks("privacy", partial(enough, _squared), {"just outside r <= n": _of(101)}, "not-applicable"),
+        *checks("privacy", partial(sufficiency_claim, _squared), {"every client, r = n": _of(100)}),
+        *checks("privacy", partial(sufficiency_claim, _squared), {"just outside r <= n": _of(101)}, "not-applicable"),
     ),
 )
 

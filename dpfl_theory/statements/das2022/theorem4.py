@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
-from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import theorem6, theorem7
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import Swaps, agreeing_prescriptions, specialises
@@ -19,7 +19,7 @@ from dpfl_theory.statements.errata import Typo
 from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Erratum, Sides, Source, Statement
 
-_LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
+_SYMBOLS = das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
 ASSUMPTIONS = (
     das.CONVEX,
     das.SMOOTH,
@@ -96,7 +96,7 @@ A: Statement = Statement(
         "Algorithm 1, option (i), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 alpha "
         "gamma/C)/rho^2 satisfies the bound for the iterate of a uniformly random round."
     ),
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     expectations=das.expected("E_gap"),
     assumptions=ASSUMPTIONS,
     sides=_sides_a,
@@ -110,7 +110,7 @@ A: Statement = Statement(
     ),
     smoke=("moderate heterogeneity, 3 of 10 clients", "nearly linear objective, longest travel"),
     uses=("das2022.theorem6.alpha",),
-    slips=(
+    typos=(
         Typo(
             "'Theorem 4 (a) is obtained by further assuming that each f_i is G-Lipschitz and choosing C_hat = G "
             "above'. Theorem 6 asks for C_hat >= 4 sqrt(L max Delta_j*), which G need not reach: a Huber client (L = "
@@ -143,7 +143,7 @@ B: Statement = Statement(
         "Algorithm 1, option (ii), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 alpha "
         "gamma/C)/rho^2 satisfies the bound for the iterate of a uniformly random round."
     ),
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     expectations=das.expected("E_weighted_gap", "E_weighted_Delta"),
     assumptions=(*ASSUMPTIONS, FINITE),
     sides=lambda s: _sides_b(s),
@@ -164,7 +164,7 @@ B: Statement = Statement(
         grade="constant",
         effect=COHORT_EFFECT,
         printed="The first part of B2 is (E/alpha)(G^2/(2L)) rho.",
-        true="With independent clients it is (E/alpha)(G^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n).",
+        corrected="With independent clients it is (E/alpha)(G^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n).",
         why=(
             "The counterexample with 100 clients has so small a rho that Theorem 3's range of epsilon would be nearly "
             "empty. The one with 40 lies inside the range that Theorem 3 prints: epsilon = 5 is below r^2 K/n^2 = "
@@ -185,7 +185,7 @@ B: Statement = Statement(
         survives=NOT_TOUCHED,
     ),
     uses=("das2022.theorem7.alpha",),
-    slips=(
+    typos=(
         "(3) is empty where some Delta_i* > 0 and client i's gradients vary along one direction only (d = 1, or one "
         "record). From the second round on w_k has a positive density at client i's minimisers. So E[GE/||u_i||] is "
         "infinite for every E and every alpha, and (3) reads minus infinity <= infinity. Take two Huber clients at -1 "
@@ -218,7 +218,7 @@ B_REPAIRED: Statement = replace(
     title=f"{B.title} (repaired for independent sampling)",
     source=replace(B.source, note="derived: Theorem 7 repaired, with C_hat = G"),
     text=f"{B.text} Here kappa = (1/r)(1 - r/n) under independent sampling and 0 for cohorts of fixed size.",
-    symbols=(*_LETTERS, *das.letters("kappa")),
+    symbols=(*_SYMBOLS, *das.symbols("kappa")),
     sides=lambda s: _sides_b(s, s.kappa),
     checks=(
         specialises(theorem7.ALPHA_REPAIRED, _unclipped(_WEIGHTED), "C_hat = G"),
@@ -233,7 +233,7 @@ B_REPAIRED: Statement = replace(
     expected="holds",
     erratum=None,
     reading="",
-    slips=(),
+    typos=(),
     uses=("das2022.theorem7.alpha.repaired",),
 )
 

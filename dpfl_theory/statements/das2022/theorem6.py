@@ -9,11 +9,11 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _independent as independent
 from dpfl_theory.statements.das2022 import _instances as instances
-from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._experiments import general_experiment, isotropic_experiment, runs
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ34
-from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -40,7 +40,7 @@ def _alpha_sides(s: Symbols) -> Sides:
 def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The alpha form's right side minus the general one's, at K of the alpha form and with every client unclipped, is
     Delta x (1/2 - x), x = rho E/alpha <= 1/2: never negative."""
-    s, own = letters_of(statement), letters_of(GENERAL)
+    s, own = symbols_of(statement), symbols_of(GENERAL)
     x = s.rho * s.E / s.alpha
     swaps = {own.K: prescription_of(statement)["K"], own.E_unclipped_Delta: s.Delta}
     slack = total(statement, "rhs") - total(GENERAL, "rhs").subs(swaps)
@@ -52,7 +52,7 @@ def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _step_limit(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """K > (2 gamma/(C_hat E))/rho is the proof's eta L < 1/2."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     at_limit = prescription_of(statement)["eta"].subs(s.K, 2 * s.gamma / (s.C_hat * s.E * s.rho))
     return equal(at_limit * s.L, "1/2", "eta L at the smallest K")
 
@@ -62,7 +62,7 @@ def _summed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     It is an equality, so that a term that is missing, or K - 1 for K, which would weaken the bound, is noticed too.
     """
-    s, client = letters_of(statement), letters_of(EQ34)
+    s, client = symbols_of(statement), symbols_of(EQ34)
     eta = prescription_of(statement)["eta"]
     noise = s.K * (s.C_hat * s.E) ** 2 * s.rho**2  # d sigma^2
     decrease = total(EQ34, "rhs").subs(client.eta, eta) / (eta * s.E)
@@ -72,7 +72,7 @@ def _summed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _same_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The general eta at the alpha form's K is rho/(2 alpha L)."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     return equal(prescription_of(statement)["eta"], s.rho / (2 * s.alpha * s.L), "eta at the alpha form's K")
 
 
@@ -100,7 +100,7 @@ GENERAL: Statement = Statement(
         "Take C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E K))/rho and K > (2 gamma/(C_hat "
         "E))/rho. Then Algorithm 1, option (i), satisfies the bound for the iterate of a uniformly random round."
     ),
-    symbols=das.letters("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
+    symbols=das.symbols("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta"),
     assumptions=das.FREE_K,
     sides=_sides,
@@ -144,7 +144,7 @@ ALPHA: Statement = Statement(
         "Theorem 6 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the bound "
         "for the iterate of a uniformly random round."
     ),
-    symbols=das.letters("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
+    symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length"),
     assumptions=das.K_BY_ALPHA,
     sides=_alpha_sides,

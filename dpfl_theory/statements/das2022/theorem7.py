@@ -9,14 +9,14 @@ from typing import Any
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
-from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import eq12, eq41_to_46, theorem6
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
-from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -48,7 +48,7 @@ def _alpha_sides(s: Symbols, excess: Any = 0) -> Sides:
 
 def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """At K of the alpha form the general form differs from it only by E_unclipped_share <= 1 replaced by 1."""
-    own, s, prescribed = letters_of(GENERAL), letters_of(statement), prescription_of(statement)
+    own, s, prescribed = symbols_of(GENERAL), symbols_of(statement), prescription_of(statement)
     swaps = {own.K: prescribed["K"], own.E_unclipped_share: 1}
     return all_equal(
         *(
@@ -61,7 +61,7 @@ def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _step_limit(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """K > (2 gamma/(C_hat E))/rho is the proof's eta L < 1/2, and there the left side's 2 - y^2 is 2 - E^2."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     least = {s.K: 2 * s.gamma / (s.C_hat * s.E * s.rho)}
     slope = total(statement, "lhs").coeff(s.E_unclipped_weighted_gap).subs(least)
     return all_equal(
@@ -73,7 +73,7 @@ def _step_limit(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _all_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where every update is longer than C both methods send the same: Theorem 7 is Theorem 6."""
     none = ("E_unclipped_weighted_gap", "E_unclipped_share", "E_unclipped_weighted_Delta")
-    s, other = letters_of(statement), letters_of(theorem6.GENERAL)
+    s, other = symbols_of(statement), symbols_of(theorem6.GENERAL)
     swaps = {other[name]: 0 for name in ("E_unclipped_gap", "E_unclipped_Delta")}
     return all_equal(
         *(
@@ -89,7 +89,7 @@ def _all_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _summed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(40) with (46), summed over K rounds with ||w_K - w*||^2 >= 0 dropped, over eta E K, at the prescribed eta."""
-    s, client = letters_of(statement), letters_of(eq41_to_46.EQ46)
+    s, client = symbols_of(statement), symbols_of(eq41_to_46.EQ46)
     eta = prescription_of(statement)["eta"]
     noise = s.K * (s.C_hat * s.E) ** 2 * s.rho**2  # d sigma^2
     decrease = total(eq41_to_46.EQ46, "rhs").subs(client.eta, eta) / (eta * s.E)
@@ -103,7 +103,7 @@ def _recursion_repaired(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     Every normalised update has the length C, so the cohort's excess is that of eq12.repaired with C^2 for the mean
     square: (1/r)(1 - r/n) C^2.
     """
-    s, own, moment = (letters_of(x) for x in (statement, eq41_to_46.EQ46, eq12.REPAIRED))
+    s, own, moment = (symbols_of(x) for x in (statement, eq41_to_46.EQ46, eq12.REPAIRED))
     eta = prescription_of(statement)["eta"]
     C, step = s.C_hat * s.E, eta * s.E
     noise = s.K * C**2 * s.rho**2  # d sigma^2
@@ -118,7 +118,7 @@ def _at_zero(printed: Statement) -> Check:
     """A check that with kappa = 0 the repaired form is the printed one."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        return same_sides(statement, {letters_of(statement).kappa: 0}, printed, "at kappa = 0")
+        return same_sides(statement, {symbols_of(statement).kappa: 0}, printed, "at kappa = 0")
 
     return Check("algebra", "fixed cohorts give the printed form", build)
 
@@ -146,7 +146,7 @@ GENERAL: Statement = Statement(
         "Take C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E K))/rho and K > (2 gamma/(C_hat "
         "E))/rho. Then Algorithm 1, option (ii), satisfies the bound for the iterate of a uniformly random round."
     ),
-    symbols=das.letters("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
+    symbols=das.symbols("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=_EXPECTATIONS,
     assumptions=(*das.FREE_K, FINITE),
     sides=lambda s: _sides(s),
@@ -168,7 +168,7 @@ GENERAL: Statement = Statement(
         grade="constant",
         effect=COHORT_EFFECT,
         printed="The normalisation term is E[unclipped share] gamma C_hat/(L K rho).",
-        true="With independent clients the share must be increased by kappa = (1/r)(1 - r/n).",
+        corrected="With independent clients the share must be increased by kappa = (1/r)(1 - r/n).",
         counterexample=(
             "d = 1, n = 100 Huber clients with common minimiser, one with threshold c = 1 and 99 with c = 1e-5, L = 1, "
             "C_hat = 1, E = 1, r = 1, rho = 0.02, eta L = 0.01, K = 100: the left side is about 1.9 times the right "
@@ -179,7 +179,7 @@ GENERAL: Statement = Statement(
         survives=NOT_TOUCHED,
     ),
     uses=_USES,
-    slips=(EMPTY.format("Theorem 7"),),
+    typos=(EMPTY.format("Theorem 7"),),
 )
 
 ALPHA: Statement = Statement(
@@ -192,7 +192,7 @@ ALPHA: Statement = Statement(
         "Theorem 7 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the bound "
         "for the iterate of a uniformly random round."
     ),
-    symbols=das.letters("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
+    symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=das.expected("E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_weighted_Delta"),
     assumptions=(*das.K_BY_ALPHA, FINITE),
     sides=lambda s: _alpha_sides(s),
@@ -212,7 +212,7 @@ ALPHA: Statement = Statement(
         grade="constant",
         effect=COHORT_EFFECT,
         printed="The normalisation term is (E/alpha)(C_hat^2/(2L)) rho.",
-        true="With independent clients it is (E/alpha)(C_hat^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n).",
+        corrected="With independent clients it is (E/alpha)(C_hat^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n).",
         counterexample=(
             "d = 1, n = 100 Huber clients with common minimiser, one with threshold c = 1 and 99 with c = 1e-5, L = 1, "
             "C_hat = 1, E = 1, r = 1, rho = 0.02, alpha = 1, K = 100: the left side is about 1.9 times the right side"
@@ -222,7 +222,7 @@ ALPHA: Statement = Statement(
         survives=NOT_TOUCHED,
     ),
     uses=("das2022.theorem7",),
-    slips=(EMPTY.format("Its second form"),),
+    typos=(EMPTY.format("Its second form"),),
 )
 
 
@@ -241,7 +241,7 @@ def _repaired(
         title=f"{printed.title} (repaired for independent sampling)",
         source=replace(printed.source, note="derived: the proof with das2022.eq12.repaired in place of (12)"),
         text=f"{printed.text} Here kappa = (1/r)(1 - r/n) under independent sampling and 0 for cohorts of fixed size.",
-        symbols=(*printed.symbols, *das.letters("kappa")),
+        symbols=(*printed.symbols, *das.symbols("kappa")),
         sides=sides,
         checks=checks,
         smoke=smoke,
@@ -249,7 +249,7 @@ def _repaired(
         erratum=None,
         reading="",
         uses=uses,
-        slips=(),
+        typos=(),
     )
 
 

@@ -64,8 +64,8 @@ COMPUTED: Mapping[Key, Callable[[], float]] = {
 
 _FIGURE12 = "hou2023_figure12, full profile, seeds 0 to 4: clipping on over off at the same noise"
 _OBSERVATION4 = (
-    "hou2023_observation4, full profile, problems of seed 0, 4000 lanes of seed 1: quadratics, DP-FedAvg, C = D/4, "
-    "epsilon = 10, on over off"
+    "hou2023_observation4, full profile, problems of seed 0, 4000 replicates of seed 1: quadratics, DP-FedAvg, C = "
+    "D/4, epsilon = 10, on over off"
 )
 
 GIVEN: Mapping[Key, str] = {

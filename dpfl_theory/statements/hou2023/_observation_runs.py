@@ -85,7 +85,7 @@ def gap(algorithm: str, problem: tuple[Numbers, Numbers, Fraction], tau: int, T:
         return curvature / 2 * distance / n
     rounds = T // tau
     world = Quadratics(q, [a * b for a, b in zip(q, c)], {"noise": rounds * unit})
-    start = Moments.of(world, FedAvg(Vector(x_0)))
+    start = Moments.from_state(world, FedAvg(Vector(x_0)))
     end = start.after(lambda now: FedAvg(fedavg(world, now.x, eta, 1, tau, noise=True).x), rounds)
     return curvature / 2 * end.square(end.state.x - world.minimiser)
 
@@ -194,7 +194,7 @@ def duel(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     def run(tau: int, T: int, rival: Experiment | None = None) -> Experiment:
         sigma = values["C"] * math.sqrt(values["unit"] * T / tau)
         algorithm, rounds = _algorithm(str(instance["algorithm"]), 1.0 / c.L_max, tau, T, values["C"], sigma)
-        return Experiment(problem, algorithm, rounds, start, values, int(instance["lanes"]), rival=rival)
+        return Experiment(problem, algorithm, rounds, start, values, int(instance["replicates"]), rival=rival)
 
     (tau, T), against = instance["choice"], instance["against"]
     return run(tau, T, rival=run(*against))
@@ -222,5 +222,5 @@ def compared(
                 "monte-carlo",
                 f"{algorithm}, {named}: (tau, T) = {choice} against {other}",
                 duel,
-                {"algorithm": algorithm, "choice": choice, "against": other, "C": C, "unit": unit, "lanes": 4096},
+                {"algorithm": algorithm, "choice": choice, "against": other, "C": C, "unit": unit, "replicates": 4096},
             )

@@ -67,7 +67,7 @@ def iterated(
     def iteration(state: ScaffNew) -> ScaffNew:
         return scaffnew(world, state, eta, p, gain=gain)
 
-    return Moments.of(world, ScaffNew(points[0], points, tuple(map(Vector, h)))).after(iteration, T)
+    return Moments.from_state(world, ScaffNew(points[0], points, tuple(map(Vector, h)))).after(iteration, T)
 
 
 def parts(found: Moments[ScaffNew]) -> tuple[Fraction, Fraction]:
@@ -168,12 +168,12 @@ INSTANCES: dict[str, dict[str, Any]] = {
     "one client, one dimension, noise dominates": run_of(quadratics(1.0, 0.0, 1, 1), 1.0, 20, 0.1, p=1.0, step=0.5),
     "very heterogeneous quadratics, start at x*": run_of(quadratics(20.0, 50.0), 0.02, 60, 0.0),
     "shared minimiser, noise dominates": run_of(quadratics(5.0, 0.0), 1.0, 40, 0.5),
-    "40 clients in 200 dimensions": run_of(quadratics(100.0, 2.0, 40, 200), 0.001, 60, 3.0, lanes=64),
-    "100 clients, condition 1000": run_of(quadratics(1000.0, 2.0, 100), 0.001, 100, 1.0, lanes=256),
+    "40 clients in 200 dimensions": run_of(quadratics(100.0, 2.0, 40, 200), 0.001, 60, 3.0, replicates=64),
+    "100 clients, condition 1000": run_of(quadratics(1000.0, 2.0, 100), 0.001, 100, 1.0, replicates=256),
     "two clients far apart": run_of(quadratics(1000.0, 30.0, 2, 4), 0.001, 100, 1.0),
-    "breast cancer with ridge, i.i.d.": run_of(_cancer(ridge=0.05), 0.02, 60, 2.0, lanes=1024),
+    "breast cancer with ridge, i.i.d.": run_of(_cancer(ridge=0.05), 0.02, 60, 2.0, replicates=1024),
     "breast cancer with ridge, sorted by label": run_of(
-        _cancer(ridge=0.05, partition="shards", shards_per_client=1), 0.02, 40, 2.0, lanes=1024
+        _cancer(ridge=0.05, partition="shards", shards_per_client=1), 0.02, 40, 2.0, replicates=1024
     ),
 }
 
@@ -213,8 +213,8 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
         "psi_0": problem.n * float(np.sum((start - c.w_star) ** 2)) + (eta / p) ** 2 * float(np.sum(h_star**2)),
     }
     algorithm = ScaffNew(eta, p, None, math.sqrt(_variance(values)))
-    lanes = int(instance.get("lanes", 2048))
-    return Experiment(problem, algorithm, T, start, values, lanes, Reach.anywhere(problem))
+    replicates = int(instance.get("replicates", 2048))
+    return Experiment(problem, algorithm, T, start, values, replicates, Reach.anywhere(problem))
 
 
 def runs(found: Mapping[str, Mapping[str, Any]]) -> tuple[Check, ...]:

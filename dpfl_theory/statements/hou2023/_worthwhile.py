@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, prescription_of
+from dpfl_theory.statements.formula import prescription_of, symbols_of
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import all_equal
 
@@ -29,7 +29,7 @@ def least_epsilon(s: Mapping[str, Any], T: Any) -> Any:
 def _threshold(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """T* = 1 at epsilon^2 = v C^2 N d ln(1/delta)/(psi_0 x ln(1/x)), x = 1 - mu/L, and T* increases with epsilon; x
     ln(1/x) is concave with the maximum 1/e, at x = 1/e, so that epsilon >= C sqrt(e v N d ln(1/delta)/psi_0)."""
-    s, x = letters_of(statement), sp.Symbol("x", positive=True)
+    s, x = symbols_of(statement), sp.Symbol("x", positive=True)
     chosen = prescription_of(statement)
     T = chosen["T"]
     psi = s.D**2 + ((chosen["eta"] / chosen["p"]) ** 2 * s.H**2 if "H" in s else 0)
@@ -57,7 +57,7 @@ def _threshold(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _section3(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """T* at Section 3's budgets, and the least epsilon with T* >= 1, by the statement's own T*."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     # One client at a distance of 1: D^2 = N ||x_0 - x*||^2 and C = ||x_0 - x*|| leave N and the unit.
     own = {"L": instance["condition"], "mu": 1, "N": 1, "C": 1, "D": 1, "H": 0, "d": instance["d"]}
     own |= {"v": instance["v"], "delta": sp.Rational(instance["delta"])}

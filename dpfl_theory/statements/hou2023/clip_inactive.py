@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Symbols, letters_of, total
-from dpfl_theory.statements.hou2023 import _letters as hou
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_UPDATES
 from dpfl_theory.statements.hou2023._runs import experiment, iterated, parts, quadratics, run_of
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
@@ -58,7 +58,7 @@ def _message_bound(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """p = 1: ||xhat_i - x|| = eta ||(grad f_i(x) - h*_i) - (h_i - h*_i)||, whose square is at most twice the sum of
     squares; with eta L <= 1 the first is at most ||x - x*||^2, the second is h_i's share of psi: a^2 and b^2 on
     average."""
-    s, (a, b) = letters_of(statement), sp.symbols("a b", real=True)
+    s, (a, b) = symbols_of(statement), sp.symbols("a b", real=True)
     at = {s.E_mean_psi: s.N * (a**2 + b**2), s.E_messages: (a - b) ** 2}
     slack = (total(statement, "rhs") - total(statement, "lhs")).subs(at)
     return equal(slack, (a + b) ** 2, "2a^2 + 2b^2 less (a - b)^2")
@@ -75,9 +75,9 @@ def _bounded(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
             moments = iterated([a[0]] * n, b, q, eta, p, t, variance)
             distance, control = parts(moments)
             psi = distance + (eta / p) ** 2 * control
-            letters = {"E_messages": _message(moments, eta), "E_mean_psi": psi, "N": n, "mu": min(q), "L": L}
-            letters |= {"eta": eta, "p": p, "T": t + 1, "delta": Fraction(1, 2)}
-            found.append(Values(letters, at={"t": t, "sigma^2": variance}))
+            symbols = {"E_messages": _message(moments, eta), "E_mean_psi": psi, "N": n, "mu": min(q), "L": L}
+            symbols |= {"eta": eta, "p": p, "T": t + 1, "delta": Fraction(1, 2)}
+            found.append(Values(symbols, instance={"t": t, "sigma^2": variance}))
     return found
 
 
@@ -101,7 +101,7 @@ _BEYOND = {
 
 
 def _from_star(unit: float, **more: Any) -> dict[str, Any]:
-    return run_of(quadratics(4.0, 0.0), unit, 40, 0.0, **more, lanes=512)
+    return run_of(quadratics(4.0, 0.0), unit, 40, 0.0, **more, replicates=512)
 
 
 # v ln(1/delta)/epsilon^2 with v = 4, delta = 1e-5 and the paper's epsilons 3.3 and 0.5.
@@ -140,7 +140,7 @@ INACTIVE: Statement = Statement(
         "few rounds. So the mean squared length of the clients' unclipped messages is at most C^2 there. It is also at "
         "most C^2 over all rounds of a run that starts at x*."
     ),
-    symbols=hou.letters("C"),
+    symbols=hou.symbols("C"),
     expectations=(hou.MESSAGES,),
     assumptions=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN, hou.ITERATIONS, hou.FULL_GRADIENTS, hou.DELTA),
     sides=_sides,
@@ -164,7 +164,7 @@ INACTIVE: Statement = Statement(
             "As the algorithm converges, the norms of the updates decrease, and clipping is only active for the "
             "first few rounds."
         ),
-        true=(
+        corrected=(
             "With Gaussian noise no C is certain to exceed every update of a run with a second iteration. Lemma 1 ties "
             "sigma to C, so that a larger C brings larger updates: right after a communication the mean squared update "
             "exceeds C^2 itself once d v p T ln(1/delta) p^2 (1 - 1/N) > epsilon^2. With v = 4 and delta = 10^-5, N = "
@@ -192,7 +192,7 @@ INACTIVE: Statement = Statement(
         },
     ),
     uses=("hou2023.lemma1",),
-    slips=(
+    typos=(
         "The remark after (B) refers to Observation 3, on epsilon. Observation 4 is the one on the clipping threshold.",
         "C.1 writes of gradient norms and gradient clipping. Updates are clipped, and Figure 11 shows updates.",
     ),
@@ -208,7 +208,7 @@ REPAIRED: Statement = replace(
         "inequality a given update exceeds C with probability at most (2/C^2) E psi_t, which is small only where the "
         "noise term of Theorem 1 is small against C^2."
     ),
-    symbols=hou.letters("N"),
+    symbols=hou.symbols("N"),
     expectations=(hou.MESSAGES, hou.MEAN_PSI),
     assumptions=(*INACTIVE.assumptions, Assumption("p = 1: every iteration communicates", _always)),
     sides=_repaired_sides,
@@ -220,7 +220,7 @@ REPAIRED: Statement = replace(
     expected="holds",
     erratum=None,
     uses=(),
-    slips=(),
+    typos=(),
 )
 
 STATEMENTS = (INACTIVE, REPAIRED)

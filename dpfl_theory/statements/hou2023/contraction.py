@@ -9,8 +9,8 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
-from dpfl_theory.statements.formula import Symbols, letters_of, total
-from dpfl_theory.statements.hou2023 import _letters as hou
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023._runs import iterated, parts
 from dpfl_theory.statements.hou2023.eq3_nonexpansive import ALONE, QUADRATICS, VARIANCE, WHERE
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
@@ -78,9 +78,9 @@ def _quadratics(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
                 distance, control = parts(iterated(a, b, q, eta, p, 1, variance))
                 psi = sum(x * x for x in a) + (eta / p) ** 2 * sum(x * x for x in b)
                 after = distance + (eta / p) ** 2 * control
-                letters = {"psi_t": psi, "psi_next": after, "noise_variance": variance, "N": n, "d": 1}
-                letters |= {"eta": eta, "p": p, "mu": mu, "L": L}
-                found.append(Values(letters, at={"eta": eta, "p": p, "sigma^2": variance}))
+                symbols = {"psi_t": psi, "psi_next": after, "noise_variance": variance, "N": n, "d": 1}
+                symbols |= {"eta": eta, "p": p, "mu": mu, "L": L}
+                found.append(Values(symbols, instance={"eta": eta, "p": p, "sigma^2": variance}))
     return found
 
 
@@ -102,7 +102,7 @@ def _squared_rate(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     ||u||^2 - ||u - eta g||^2 is 2 eta (1 - eta (L + mu)/2) times ... plus a multiple of that slack; at equality of
     the inequality it is eta (2/(L + mu) - eta)(||g||^2 - mu^2 ||u||^2), and ||g|| >= mu ||u||.
     """
-    s, (u, g) = letters_of(statement), sp.symbols("u g", positive=True)  # squares u = ||u||^2, g = ||g||^2
+    s, (u, g) = symbols_of(statement), sp.symbols("u g", positive=True)  # squares u = ||u||^2, g = ||g||^2
     eta, mu, L = s.eta, s.mu, s.L
     inner = (g + mu * L * u) / (L + mu)
     allowed = total(statement).subs({s.p: 1, s.psi_t: u, s.noise_variance: 0})  # one client, h = h*
@@ -155,7 +155,7 @@ CONTRACTION: Statement = Statement(
         "If each f_i is mu-strongly convex and L-smooth, 0 < eta <= 1/L and 0 < p <= 1, an iteration of Algorithm 2 "
         "satisfies E psi_{t+1} <= max(1 - mu eta, 1 - p^2) E psi_t + p N d sigma^2."
     ),
-    symbols=(_NEXT, _PSI, VARIANCE, *hou.letters("eta", "p", "L", "mu", "N", "d")),
+    symbols=(_NEXT, _PSI, VARIANCE, *hou.symbols("eta", "p", "L", "mu", "N", "d")),
     assumptions=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN),
     sides=_sides,
     checks=(
@@ -164,7 +164,7 @@ CONTRACTION: Statement = Statement(
     ),
     smoke=("N = 2, mu = 1/4, p = 1/2, eta L = 1",),
     uses=("hou2023.nonexpansive",),
-    slips=(
+    typos=(
         "The display before the contraction says xhat_{t+1} = x_{t+1} - eta (g_t - h_t); it is x_t - eta (g_t - h_t).",
         "Lemma 1 is quoted with epsilon <= u T; it says epsilon <= u p T. The 'B > 0' next to delta is not defined "
         "anywhere.",
@@ -191,7 +191,7 @@ SHARPENED: Statement = replace(
         Check("algebra", "where the square comes from", _squared_rate),
         *_checks(),
     ),
-    slips=(),
+    typos=(),
 )
 
 STATEMENTS = (CONTRACTION, SHARPENED)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import Symbols, evaluate, letters_of, prescription_of, total
-from dpfl_theory.statements.hou2023 import _letters as hou
+from dpfl_theory.statements.formula import Symbols, evaluate, prescription_of, symbols_of, total
+from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023 import _worthwhile as worthwhile
 from dpfl_theory.statements.hou2023._causes import STARTING_POINT
 from dpfl_theory.statements.hou2023.theorem1 import bound_terms, noise_scale
@@ -51,7 +51,7 @@ def _stationary(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
     With mu = L (1 - e^(-rate)), where the bound is e^(-rate T) psi_0 + noise T.
     """
-    s = letters_of(statement)
+    s = symbols_of(statement)
     rate = sp.Symbol("rate", positive=True)
     ratio = 1 - sp.exp(-rate)
     at = {s.mu: s.L * ratio, s.D: sp.Symbol("D", positive=True)}
@@ -74,7 +74,7 @@ def _shares(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
     With nonnegative slacks: mu eta = mu/(L + a), and p^2 is mu eta (1 + b) or mu eta/(1 + b).
     """
-    chosen, s = prescription_of(statement), letters_of(statement)
+    chosen, s = prescription_of(statement), symbols_of(statement)
     L, mu = s.L, s.mu
     prescribed = all_equal((chosen["eta"], 1 / L, "eta*"), (chosen["p"] ** 2, mu / L, "p*^2"))
     if not prescribed.true:
@@ -96,16 +96,16 @@ def _against_others(statement: Statement, instance: Mapping[str, Any]) -> list[V
     L, mu, D2, H2, noise = (sp.Rational(instance[k]) for k in ("L", "mu", "D^2", "H^2", "noise"))
     log = sp.Rational(instance.get("ln(1/delta)", 2))
     budget = {"N": 3, "d": 2, "C": sp.Rational(1, 2), "epsilon": 2, "delta": sp.exp(-log), "v": noise * 8 / (3 * log)}
-    letters = {"L": L, "mu": mu, "D": sp.sqrt(D2), "H": sp.sqrt(H2), **budget}
-    found = sp.N(evaluate(prescription_of(statement)["T"], letters, statement.id), 30)
-    letters["T"] = best = float(found) if found.is_Float else float("nan")
+    symbols = {"L": L, "mu": mu, "D": sp.sqrt(D2), "H": sp.sqrt(H2), **budget}
+    found = sp.N(evaluate(prescription_of(statement)["T"], symbols, statement.id), 30)
+    symbols["T"] = best = float(found) if found.is_Float else float("nan")
     shown = {"T*": f"{best:.4g}", **{k: instance[k] for k in ("L", "mu", "D^2", "H^2")}}
     shown["N d v C^2 ln(1/delta)/epsilon^2"] = instance["noise"]
     others = [(Fraction(a) / Fraction(instance["L"]), Fraction(b), T) for a, b, T in instance["others"]]
     return [
         Values(
-            {**letters, "eta_any": sp.sympify(eta), "p_any": sp.sympify(p), "T_any": T},
-            at={"eta'": eta, "p'": p, "T'": T, **shown},
+            {**symbols, "eta_any": sp.sympify(eta), "p_any": sp.sympify(p), "T_any": T},
+            instance={"eta'": eta, "p'": p, "T'": T, **shown},
         )
         for eta, p, T in others
     ]
@@ -163,7 +163,7 @@ def _below(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 AT_LEAST_ONE = Assumption("T* >= 1, since Theorem 1 is about T >= 1", _worth_it)
 KNOWN_SHIFTS = Assumption("h_0 = h*: the optimal shifts are known, as when they are zero", _known)
 MU_BELOW_L = Assumption("mu < L", _below)
-_LETTERS = ("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "D", "H", "eta_any", "p_any", "T_any")
+_SYMBOLS = ("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "D", "H", "eta_any", "p_any", "T_any")
 _COMMON = (hou.STRONGLY_CONVEX, hou.SMOOTH, hou.DELTA, MU_BELOW_L)
 
 COROLLARY1: Statement = Statement(
@@ -183,7 +183,7 @@ COROLLARY1: Statement = Statement(
         "Under the same setting as Theorem 1, eta* = 1/L, p* = sqrt(mu/L) and T* = ln(psi_0 epsilon^2 ln([1 - "
         "mu/L]^(-1))/(v C^2 N d ln(1/delta)))/ln([1 - mu/L]^(-1)) minimise the upper bound of (2)."
     ),
-    symbols=hou.letters(*_LETTERS),
+    symbols=hou.symbols(*_SYMBOLS),
     assumptions=(*_COMMON, AT_LEAST_ONE),
     sides=_sides,
     prescription=_prescription,
@@ -207,7 +207,7 @@ COROLLARY1: Statement = Statement(
             "counterexample the bound is 1.27 times that of another eta and p at the same T.",
         ),
         printed="(eta*, p*, T*) minimises the bound of Theorem 1",
-        true=(
+        corrected=(
             "It does when h_0 = h* (all optimal shifts known, as for clients with a common minimiser) and T* >= 1. "
             "Where h_0 differs from h*, psi_0 contains (eta^2/p^2) ||h_0 - h*||^2, so that a larger p or a smaller eta "
             "lowers the first term: the bound at (eta*, p*, T*) can exceed its minimum by any factor. T* is the "
@@ -233,7 +233,7 @@ COROLLARY1: Statement = Statement(
         repaired="hou2023.corollary1.repaired",
     ),
     uses=("hou2023.theorem1",),
-    slips=(
+    typos=(
         Typo(
             "theta is written for min(mu/L, p^2), which is 1 - theta of Theorem 1.",
             where="Appendix B.2",
@@ -280,7 +280,7 @@ REPAIRED: Statement = replace(
         hou.PAPER, "Corollary 1, Section 2", note="repaired: h_0 = h*, so that psi_0 = ||x_0 - x*||^2 is a constant"
     ),
     text=f"{COROLLARY1.text} Here h_0 = h* and T* >= 1.",
-    symbols=hou.letters(*(name for name in _LETTERS if name != "H")),
+    symbols=hou.symbols(*(name for name in _SYMBOLS if name != "H")),
     assumptions=(*_COMMON, KNOWN_SHIFTS, AT_LEAST_ONE),
     checks=(
         Check("algebra", "stationary in T, eta and p as prescribed", _stationary),
@@ -298,7 +298,7 @@ REPAIRED: Statement = replace(
     smoke=("little noise",),
     expected="holds",
     erratum=None,
-    slips=(),
+    typos=(),
 )
 
 STATEMENTS = (COROLLARY1, REPAIRED)

@@ -13,8 +13,8 @@ from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds import scaffnew
 from dpfl_theory.semantics.rounds.scaffnew import ScaffNew
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
-from dpfl_theory.statements.formula import Symbols, letters_of, total
-from dpfl_theory.statements.hou2023 import _letters as hou
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023._runs import iterated, parts
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
@@ -51,15 +51,15 @@ def _eq3_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     if sum(h) != 0:
         raise ValueError(f"the first shifts add up to {sum(h)}, not to 0 as Algorithm 2 asks for")
     world = Quadratics(q, [a * b for a, b in zip(q, c)])
-    world.begin([0 if coin else 1 for coin, _ in instance["rounds"]])
+    world.restart([0 if coin else 1 for coin, _ in instance["rounds"]])
     state, found = ScaffNew(server, (server,) * len(q), tuple(map(Vector, h))), []
     for t, (_coin, noise) in enumerate(instance["rounds"]):
         for i, e in enumerate(noise):
             world.fix(("noise", t, i), Fraction(e))
         state = scaffnew.scaffnew(world, state, eta, p, t=t, threshold=C)
-        mean_shift = abs(world.settled(average(state.h_i)).known)
-        shifts = tuple(world.settled(shift).known for shift in state.h_i)
-        found.append(Values({"mean_shift": mean_shift}, at={"t": t + 1, "h": shifts}))
+        mean_shift = abs(world.substitute_known(average(state.h_i)).known)
+        shifts = tuple(world.substitute_known(shift).known for shift in state.h_i)
+        found.append(Values({"mean_shift": mean_shift}, instance={"t": t + 1, "h": shifts}))
     return found
 
 
@@ -76,7 +76,7 @@ def _nonexpansive_sides(s: Symbols) -> Sides:
 def _pythagoras(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """||A z||^2 + ||A z - z||^2 = ||z||^2 for the projection A: A^T A + (A - I)^T (A - I) = I with A^2 = A = A^T; the
     sides without noise, as quadratic forms in z = y_t."""
-    s, A = letters_of(statement), sp.Symbol("A")
+    s, A = symbols_of(statement), sp.Symbol("A")
     forms = {s.T_1: A * A, s.T_2: (A - 1) * (A - 1), s.y_t: 1, s.noise_variance: 0}
     left, right = (total(statement, side).subs(forms) for side in ("lhs", "rhs"))
     left = sp.rem(sp.expand(left), A**2 - A, A)
@@ -90,9 +90,9 @@ def _nonexpansive_cases(_: Statement, instance: Mapping[str, Any]) -> list[Value
     for eta, p, variance in ((Fraction(1, 2), Fraction(1, 3), Fraction(0)), (Fraction(1), Fraction(1), Fraction(2, 7))):
         consensus, control = parts(iterated(a, b, q, eta, Fraction(1), 1, variance, gain=p / eta))
         moved = [(1 - eta * qi) * ai + eta * bi - eta / p * bi for qi, ai, bi in zip(q, a, b)]
-        letters = {"T_1": consensus, "T_2": (eta / p) ** 2 * control, "N": n, "d": 1}
-        letters |= {"y_t": sp.sqrt(sum(m * m for m in moved)), "noise_variance": variance}
-        found.append(Values(letters, at={"eta": eta, "p": p, "sigma^2": variance}))
+        symbols = {"T_1": consensus, "T_2": (eta / p) ** 2 * control, "N": n, "d": 1}
+        symbols |= {"y_t": sp.sqrt(sum(m * m for m in moved)), "noise_variance": variance}
+        found.append(Values(symbols, instance={"eta": eta, "p": p, "sigma^2": variance}))
     return found
 
 
@@ -160,7 +160,7 @@ EQ3: Statement = Statement(
         Check("algebra", "A(A Delta - Delta) = 0", _projection, part=_KEPT),
         Check("exact", "clipped and noisy run in rational numbers", _eq3_cases, _CLIPPED),
     ),
-    slips=(
+    typos=(
         "g_t's last entry is printed as grad f(x_t^{(N)}), without the index N of f_N.",
         "x* is printed as [(x_t^*)^T, ..., (x_t^N)^T]^T in Theorem 1; every block is x*.",
         "The lifted space is called R^{nd}; the number of clients is N.",
@@ -177,7 +177,7 @@ NONEXPANSIVE: Statement = Statement(
         note="x - y = y_t with A(h_t) = 0; entered as the equality that the paper's last line but one prints",
     ),
     text="E[T_1 + T_2] = E||x - y||^2 + E||e_t||^2, with x - y = y_t and E||e_t||^2 = N d sigma^2.",
-    symbols=(_T1, _T2, _Y, VARIANCE, *hou.letters("N", "d")),
+    symbols=(_T1, _T2, _Y, VARIANCE, *hou.symbols("N", "d")),
     relation="==",
     sides=_nonexpansive_sides,
     checks=(
@@ -186,7 +186,7 @@ NONEXPANSIVE: Statement = Statement(
         *checks("exact", _nonexpansive_cases, QUADRATICS),
     ),
     uses=("hou2023.eq3",),
-    slips=("T_1 and T_2 are printed as equalities of random variables; they hold in expectation over e_t.",),
+    typos=("T_1 and T_2 are printed as equalities of random variables; they hold in expectation over e_t.",),
 )
 
 STATEMENTS = (EQ3, NONEXPANSIVE)

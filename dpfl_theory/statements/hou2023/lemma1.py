@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 PAPER = "hou2023"
-_LETTERS = (
+_SYMBOLS = (
     Symbol("noise_variance", "variance of each coordinate of a message's noise", (0, 2), "positive", r"\sigma^2"),
     Symbol("C", "clipping threshold of update differences", (0, 1), "positive", "C"),
     Symbol("p", "probability that an iteration communicates", (0, 0), "probability", "p"),
@@ -149,7 +149,7 @@ LEMMA1: Statement = Statement(
         "is (epsilon, delta)-differentially private for any delta > 0, epsilon <= u p T if sigma^2 >= v C^2 p T "
         "ln(1/delta)/epsilon^2."
     ),
-    symbols=(*_LETTERS, *_CONSTANTS),
+    symbols=(*_SYMBOLS, *_CONSTANTS),
     assumptions=(Assumption("0 < epsilon <= u p T", _range), ITERATIONS, noise.DELTA),
     relation=">=",
     sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _printed(s)}),
@@ -185,7 +185,7 @@ LEMMA1: Statement = Statement(
             "constants u and v exist with which the noise v C^2 pT ln(1/delta)/epsilon^2 is enough for every epsilon "
             "<= u pT and delta > 0"
         ),
-        true=(
+        corrected=(
             "Two things are wrong. Where p < 1, the number of rounds is random, and no v is enough for all p and "
             "delta, even for epsilon <= 1; the largest number of rounds, T, in place of pT is enough, and so is the "
             "number that is exceeded with probability delta/2, with ln(2/delta). And if every iteration communicates "
@@ -219,7 +219,7 @@ LEMMA1: Statement = Statement(
             ),
         },
     ),
-    slips=(
+    typos=(
         "Section 2 calls Definition 1 local privacy. It defines client-level privacy of the algorithm's output; what "
         "is local is that each message has noise of its own.",
     ),
@@ -243,7 +243,7 @@ REPAIRED: Statement = Statement(
         "4 C^2 T ln(1/delta)/epsilon^2. Where the client's data are replaced the constant is four times as large: 16 "
         "for 4."
     ),
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     assumptions=(BUDGET, ITERATIONS, noise.DELTA),
     relation=">=",
     sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _enough(s)}),

@@ -10,8 +10,8 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import _observation_runs as runs
+from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023._observation_runs import CLIENTS, Sweep, interior, monotone, over_steps, over_totals
 from dpfl_theory.statements.model import Check, Remark, Source, Statement
 from dpfl_theory.statements.symbolic import equal
@@ -74,7 +74,7 @@ def _by_clients(id_: str, observation: Statement, title: str, text: str, checks:
         checks=checks,
         expected="violated",
         remark=None,
-        slips=(),
+        typos=(),
     )
 
 
@@ -167,7 +167,7 @@ OBSERVATION1 = _observation(
         *_EXIST_STEPS,
     ),
     smoke=("dp-scaffnew, moderate noise: (tau, T) = (4, 24) against (24, 24)",),
-    slips=(
+    typos=(
         "'Our results align with theoretical findings for the non-DP version [...], and also with Corollary 1' follows "
         "a sentence on the optimum without noise. If it is meant of that too, Corollary 1 does not give it: at a fixed "
         "T and epsilon -> oo, (2) is theta^T psi_0, which no larger p increases, so that p = 1, one local step, "
@@ -270,7 +270,7 @@ OBSERVATION4 = _observation(
         "increase' allows exceptions.",
         shown_by="hou2023.observation4.clients",
     ),
-    slips=(
+    typos=(
         "'To minimize this utility bound, p and T must become smaller' as C grows. Corollary 1's T* does; its p* = "
         "sqrt(mu/L) does not depend on C.",
     ),

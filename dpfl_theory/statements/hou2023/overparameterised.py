@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Experiment, Values
-from dpfl_theory.statements.formula import Symbols, at
-from dpfl_theory.statements.hou2023 import _letters as hou
+from dpfl_theory.statements.formula import Symbols, evaluate_side
+from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_SHIFTS
 from dpfl_theory.statements.hou2023._runs import (
     expected_parts,
@@ -43,8 +43,8 @@ def _quadratics(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         for T in instance.get("T", (1, 5, 20)):
             for unit in map(Fraction, instance["noise"]):
                 shifts = expected_parts(q, start, h, eta, p, T, p * T * unit)[1]
-                letters = {"E_shifts": shifts, "psi_0": psi_0, "eta": eta, "p": p, "T": T, "mu": mu, "L": L}
-                found.append(Values(letters, at={"p": p, "T": T, "v C^2 ln(1/delta)/epsilon^2": unit}))
+                symbols = {"E_shifts": shifts, "psi_0": psi_0, "eta": eta, "p": p, "T": T, "mu": mu, "L": L}
+                found.append(Values(symbols, instance={"p": p, "T": T, "v C^2 ln(1/delta)/epsilon^2": unit}))
     return found
 
 
@@ -55,8 +55,8 @@ def _stationary(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     still = [Fraction(0)] * n
     for t in instance["t"]:
         shifts = parts(iterated(still, still, [one] * n, one, one, t, one))[1]
-        letters = {"E_shifts": shifts, "psi_0": 0, "T": t, **dict.fromkeys(("eta", "p", "mu", "L"), one)}
-        found.append(Values(letters, at={"t": t}))
+        symbols = {"E_shifts": shifts, "psi_0": 0, "T": t, **dict.fromkeys(("eta", "p", "mu", "L"), one)}
+        found.append(Values(symbols, instance={"t": t}))
     return found
 
 
@@ -84,10 +84,10 @@ def _fedavg_by_theorem1(_: Statement, instance: Mapping[str, Any]) -> list[Case]
     for p in map(Fraction, ("1", "1/2", "1/5")):
         for T in (1, 5, 40):
             for variance in map(Fraction, ("0", "1/100", "3")):
-                letters = {"mu": min(q), "eta": eta, "p": p, "N": n, "d": 1, "noise_variance": variance}
+                symbols = {"mu": min(q), "eta": eta, "p": p, "N": n, "d": 1, "noise_variance": variance}
                 psi = n * x_0**2
                 for _t in range(T):
-                    psi = at(CONTRACTION, "rhs", {**letters, "psi_t": psi})
+                    psi = evaluate_side(CONTRACTION, "rhs", {**symbols, "psi_t": psi})
                 left = parts(iterated(start, zero, q, eta, p, T, variance, gain=Fraction(0)))[0]
                 cases.append(Case({"p": p, "T": T, "sigma^2": variance}, left, psi))
     return cases
@@ -111,10 +111,10 @@ _ALL = (hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN, hou.ITERATIONS, hou
 _TWO = {"q": [["1", "1/2"], ["1/4", "1"]], "start": ["1", "-2"]}
 _UNEQUAL = {"q": ["1", "1/4"], "x_0": "1"}
 _RUNS = {
-    "quadratics, p = sqrt(mu/L)": run_of(quadratics(4.0, 0.0), 0.02, 60, 1.0, lanes=512),
-    "quadratics, p = 1": run_of(quadratics(4.0, 0.0), 0.02, 30, 1.0, p=1.0, lanes=512),
+    "quadratics, p = sqrt(mu/L)": run_of(quadratics(4.0, 0.0), 0.02, 60, 1.0, replicates=512),
+    "quadratics, p = 1": run_of(quadratics(4.0, 0.0), 0.02, 30, 1.0, p=1.0, replicates=512),
 }
-_APART = {"clients with minimisers of their own": run_of(quadratics(4.0, 1.0), 0.02, 30, 1.0, p=1.0, lanes=512)}
+_APART = {"clients with minimisers of their own": run_of(quadratics(4.0, 1.0), 0.02, 30, 1.0, p=1.0, replicates=512)}
 
 _QUIET = {**_TWO, "noise": ["0"]}
 _OUTSIDE = checks(
@@ -157,7 +157,7 @@ PRINTED: Statement = Statement(
         "DP-FedAvg: far into the run its clients' own vectors are on average no farther from x* than those of "
         "DP-FedAvg with the same coins and noise."
     ),
-    symbols=hou.letters("eta", "p", "T", "L", "mu", "psi_0"),
+    symbols=hou.symbols("eta", "p", "T", "L", "mu", "psi_0"),
     expectations=(hou.SHIFTS,),
     assumptions=_ALL,
     sides=_sides,
@@ -186,7 +186,7 @@ PRINTED: Statement = Statement(
         printed=(
             "Each h_t^{(i)} converges towards zero for over-parameterised models, and DP-ScaffNew becomes DP-FedAvg."
         ),
-        true=(
+        corrected=(
             "Theorem 1's bound does hold for DP-FedAvg on these problems, which is what the remark is for. Without "
             "noise the control variates do converge to zero, at ScaffNew's rate. With noise they do not: each "
             "communication adds (p/eta)(A(e_t) - e_t) to them, which later local steps feed back into the models. So "

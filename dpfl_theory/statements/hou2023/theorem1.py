@@ -10,8 +10,8 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.errata import Remark
-from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, total
-from dpfl_theory.statements.hou2023 import _letters as hou
+from dpfl_theory.statements.formula import Symbols, prescription_of, symbols_of, total
+from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023 import lemma1
 from dpfl_theory.statements.hou2023._runs import (
     INSTANCES,
@@ -50,7 +50,7 @@ def _rate(s: Symbols) -> Any:
 def _recursion(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Appendix B's last display, rho^T psi_0 + p N d sigma^2/(1 - rho), with the variance that Lemma 1 prescribes; rho
     has the instance's power of 1 - mu eta."""
-    s, own = letters_of(statement), letters_of(lemma1.LEMMA1)
+    s, own = symbols_of(statement), symbols_of(lemma1.LEMMA1)
     variance = prescription_of(lemma1.LEMMA1)["noise_variance"].subs({own[k]: s[k] for k in own if k in s})
     rate = hou.theta(s.mu, s.eta, s.p, int(instance.get("power", 1)))
     last = rate**s.T * s.psi_0 + s.p * s.N * s.d * variance / (1 - rate)
@@ -72,14 +72,14 @@ def _series(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 
 def _without_noise(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-    s = letters_of(statement)
+    s = symbols_of(statement)
     limit = sp.limit(total(statement), s.epsilon, sp.oo)
     return equal(limit, _rate(s) ** s.T * s.psi_0, "the limit epsilon -> oo and ScaffNew's rate")
 
 
 def _balanced(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Appendix B.2's display: at eta = 1/L and p^2 = mu/L both parts of theta are 1 - mu/L."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     ratio = s.mu / s.L
     at = total(statement).subs({s.eta: 1 / s.L, s.p: sp.sqrt(ratio)}, simultaneous=True)
     display = (1 - ratio) ** s.T * s.psi_0 + noise_scale(s) * s.T
@@ -117,9 +117,9 @@ def _moments(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
             for T in instance.get("T", (1, 2, 7)):
                 for unit in map(Fraction, ("0", "1/100", "3")):
                     end = expected_psi(q, start, h, eta, p, T, p * T * unit)
-                    letters = {**fixed, "eta": eta, "p": p, "T": T, "v": unit / log, "psi_0": psi_0, "E_psi": end}
+                    symbols = {**fixed, "eta": eta, "p": p, "T": T, "v": unit / log, "psi_0": psi_0, "E_psi": end}
                     at = {"eta": eta, "p": p, "T": T, "v C^2 ln(1/delta)/epsilon^2": unit}
-                    found.append(Values(letters, at))
+                    found.append(Values(symbols, at))
     return found
 
 
@@ -161,9 +161,9 @@ def _second_iteration(_: Statement, instance: Mapping[str, Any]) -> list[Values]
             tail, density = sp.erfc(1 / (sp.sqrt(2) * sigma)) / 2, sp.exp(-1 / (2 * sigma**2)) / sp.sqrt(2 * sp.pi)
             cut_off = 2 * ((sigma**2 + 1) * tail - sigma * density)
             ones = dict.fromkeys(("mu", "L", "eta", "p", "d", "C", "epsilon"), 1)
-            letters = {**ones, "N": n, "T": 2, "v": unit, "delta": sp.exp(-1), "psi_0": 0}
+            symbols = {**ones, "N": n, "T": 2, "v": unit, "delta": sp.exp(-1), "psi_0": 0}
             found.append(
-                Values({**letters, "E_psi": n * (sigma**2 + cut_off)}, {"N": n, "v ln(1/delta)/epsilon^2": unit})
+                Values({**symbols, "E_psi": n * (sigma**2 + cut_off)}, {"N": n, "v ln(1/delta)/epsilon^2": unit})
             )
     return found
 
@@ -188,8 +188,8 @@ _TWO_ITERATIONS: dict[str, dict[str, Any]] = {
     "two iterations from x*, more clients and noise": {"N": [1, 2, 5], "v ln(1/delta)/epsilon^2": ["1/10", "423/100"]},
 }
 _LONG = {
-    "start at x*, forty iterations, epsilon = 3.3": run_of(quadratics(4.0, 0.0), 4.23, 40, 0.0, lanes=512),
-    "start at x*, always communicating": run_of(quadratics(4.0, 0.0), 1.0, 40, 0.0, p=1.0, lanes=512),
+    "start at x*, forty iterations, epsilon = 3.3": run_of(quadratics(4.0, 0.0), 4.23, 40, 0.0, replicates=512),
+    "start at x*, always communicating": run_of(quadratics(4.0, 0.0), 1.0, 40, 0.0, p=1.0, replicates=512),
 }
 """v ln(1/delta)/epsilon^2 = 4.23 with v = 4, delta = 1e-5 and the paper's epsilon = 3.3."""
 
@@ -218,7 +218,7 @@ THEOREM1: Statement = Statement(
         "for every T >= 1. Here theta = max(1 - mu eta, 1 - p^2), and psi_t = ||x_t - x*||^2 + (eta^2/p^2) ||h_t - "
         "h*||^2 over the stacked clients."
     ),
-    symbols=hou.letters("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "psi_0"),
+    symbols=hou.symbols("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "psi_0"),
     expectations=(hou.PSI,),
     assumptions=(
         hou.STRONGLY_CONVEX,
@@ -263,7 +263,7 @@ THEOREM1: Statement = Statement(
         "than 3% (limits at 1% false alarms, asymptotic).",
         shown_by="hou2023.theorem1.clipped",
     ),
-    slips=(
+    typos=(
         "Algorithm 2 prints no output line. By Algorithm 1's it is the server's vector x_T; psi_T is of the clients' "
         "vectors x_T^{(i)}.",
         "The theorem names neither sigma^2 nor Lemma 1's range epsilon <= u p T. Its proof uses both, and the sentence "
@@ -289,7 +289,7 @@ SHARPENED: Statement = replace(
     uses=("hou2023.lemma1", "hou2023.contraction.sharpened", "hou2023.clip-inactive"),
     reading="",
     remark=None,
-    slips=(),
+    typos=(),
 )
 
 CLIPPED: Statement = replace(
@@ -315,7 +315,7 @@ CLIPPED: Statement = replace(
     expected="violated",
     uses=("hou2023.lemma1", "hou2023.contraction"),
     remark=None,
-    slips=(),
+    typos=(),
 )
 
 STATEMENTS = (THEOREM1, SHARPENED, CLIPPED)

@@ -143,7 +143,7 @@ def dissimilarity(problem: Problem) -> float:
 def run_of(problem: Mapping[str, Any], size: int, K: int, T: int, sigma: float, **more: Any) -> dict[str, Any]:
     """share: s; distance: of x^0 from a minimiser; step: eta~ over its limit; eta_g: None for sqrt(lM); clip: C where
     the gradients have no bound (far above those of the run, so that it never acts), else their bound."""
-    common = {"share": 1.0, "distance": 1.0, "step": 1.0, "eta_g": None, "lanes": 64}
+    common = {"share": 1.0, "distance": 1.0, "step": 1.0, "eta_g": None, "replicates": 64}
     return {"problem": problem, "size": size, "K": K, "T": T, "sigma": sigma, **common, **more}
 
 
@@ -153,15 +153,15 @@ def points_of(clients: int, **more: Any) -> dict[str, Any]:
 
 
 RUNS: dict[str, dict[str, Any]] = {
-    "256 users, long": run_of(points_of(256, spread=0.3), 256, 1, 400, 0.003, lanes=24),
-    "300 users, noise dominates": run_of(points_of(300), 300, 10, 40, 0.5, distance=0.05, lanes=24),
+    "256 users, long": run_of(points_of(256, spread=0.3), 256, 1, 400, 0.003, replicates=24),
+    "300 users, noise dominates": run_of(points_of(300), 300, 10, 40, 0.5, distance=0.05, replicates=24),
     "half of the records": run_of(points_of(4, spread=0.3, records=2, record_spread=0.1), 4, 2, 600, 0.001, share=0.5),
     "one of eight users": run_of(points_of(8, spread=0.5), 1, 2, 1000, 0.002, eta_g=1.0),
     "three dimensions": run_of(
-        {"family": "axes", "parameters": {"clients": 24, "dimension": 3}}, 12, 2, 1000, 0.002, lanes=32
+        {"family": "axes", "parameters": {"clients": 24, "dimension": 3}}, 12, 2, 1000, 0.002, replicates=32
     ),
     "four users, a step below the limit": run_of(points_of(4), 4, 1, 1200, 0.2),
-    "100 users, from the minimiser": run_of(points_of(100), 100, 10, 50, 0.5, distance=0.0, lanes=24),
+    "100 users, from the minimiser": run_of(points_of(100), 100, 10, 50, 0.5, distance=0.0, replicates=24),
 }
 SHORT = ("256 users, long", "300 users, noise dominates", "three dimensions")
 """Runs that together detect every planted fault."""
@@ -219,7 +219,9 @@ def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]]
         warm_start=1,
         warm_cohort=Cohort(),
     )
-    return Experiment(problem, algorithm, T + 1, start, values, lanes=instance["lanes"], reach=Reach.anywhere(problem))
+    return Experiment(
+        problem, algorithm, T + 1, start, values, replicates=instance["replicates"], reach=Reach.anywhere(problem)
+    )
 
 
 def as_fedavg(found: Experiment, eta_l: float) -> Experiment:

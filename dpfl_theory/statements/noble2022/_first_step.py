@@ -85,7 +85,7 @@ def checks(side: str, method: str) -> tuple[Check, ...]:
     """The worst case and a run; side: ``excess`` or ``gradient``; method: ``scaffold`` or ``fedavg``."""
     problem = {"family": "points", "parameters": {"clients": 3}}
     step = "1/24" if method == "scaffold" else "1/16"
-    run = {**runs.run_of(problem, 3, 1, 1, 0.5, distance=0.0, lanes=128), "method": method, "c": 1e6}
+    run = {**runs.run_of(problem, 3, 1, 1, 0.5, distance=0.0, replicates=128), "method": method, "c": 1e6}
     return (
         worst(side, step),
         Check("monte-carlo", "one step from the minimiser", _experiment, run, "violated"),

@@ -13,7 +13,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, prescription_of, total
+from dpfl_theory.statements.formula import prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["floors", "noise_stays", "starts_at_the_minimiser", "two_slopes"]
@@ -24,7 +24,7 @@ WIDTH = 8
 
 
 def _noise_stays(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    s = letters_of(statement)
+    s = symbols_of(statement)
     one = {s[name]: 1 for name in ("M", "l", "K", "s", "R")} | {s.varsigma: 0}
     if "B" in s:
         one |= {s.B: 1, s.G: 0}
@@ -82,7 +82,7 @@ def starts_at_the_minimiser(start: str) -> Callable[[Statement, Mapping[str, Any
     """
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s = letters_of(statement)
+        s = symbols_of(statement)
         one = {s["l"]: 1, s["K"]: 1, s["T"]: 1, s["s"]: 1, s["varsigma"]: 0}
         if "B" in s:
             one |= {s["B"]: 1, s["G"]: 0}
@@ -114,7 +114,7 @@ def keeps_a_distance(statement: Statement, instance: Mapping[str, Any]) -> Outco
     F'(x) +- varsigma, draws one in each step, without privacy noise: |x^t| <= varsigma/mu for all t, so that no
     gradient is longer than C = (nu/mu + 1) varsigma. eta is the step that the statement prescribes.
     """
-    s = letters_of(statement)
+    s = symbols_of(statement)
     nu, mu, users = (sp.Rational(instance[name]) for name in ("nu", "mu", "M"))
     noise, records = (sp.Rational(instance.get(name, 0)) for name in ("Sigma", "varsigma"))
     if records and (noise or users != 1):

@@ -119,7 +119,9 @@ def squares(users: Users, count: int, control: bool = True) -> list[Fraction]:
     True
     """
     world = users.world
-    laws = Moments.of(world, _begun(users, world, control)).along(lambda now: _bare(_played(users, world, now)), count)
+    laws = Moments.from_state(world, _initial_run(users, world, control)).along(
+        lambda now: _bare(_played(users, world, now)), count
+    )
     return [law.square(law.state.x - world.minimiser) for law in laws]
 
 
@@ -142,12 +144,12 @@ def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]
         points = tuple(now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(state.points))
         return now, _Lagged(_bare(now), points)
 
-    begun = _Lagged(_begun(users, world, control), ((start,) * K,) * world.clients)
-    laws = list(Moments.of(world, begun).along(lambda state: played(state)[1], count))
+    begun = _Lagged(_initial_run(users, world, control), ((start,) * K,) * world.clients)
+    laws = list(Moments.from_state(world, begun).along(lambda state: played(state)[1], count))
     return [_moments(users, before, after, played) for before, after in pairwise(laws)]
 
 
-def _begun(users: Users, world: Quadratics, control: bool) -> _Run:
+def _initial_run(users: Users, world: Quadratics, control: bool) -> _Run:
     """The state before the first round."""
     x = Vector(users.start)
     return warm_start(world, x, users.local_steps) if control else FedAvg(x)
@@ -168,25 +170,25 @@ def _bare(now: _Run) -> _Run:
 
 def _moments(
     users: Users,
-    before: Moments[_Lagged],
+    previous: Moments[_Lagged],
     after: Moments[_Lagged],
     played: Callable[[_Lagged], tuple[_Run, _Lagged]],
 ) -> RoundMoments:
     """The expectations of one round, from the moments before and after it."""
-    world, x = users.world, before.state.run.x
+    world, x = users.world, previous.state.run.x
 
     def mean_square(law: Moments[_Lagged], paths: Iterable[Sequence[Vector]], x: Vector) -> Fraction:
         squares = [law.square(y - x) for path in paths for y in path]
         return sum(squares, Fraction(0)) / len(squares)
 
     def observed() -> Mapping[str, Fraction]:
-        now, _ = played(before.state)
-        drift = mean_square(before, [path[1:] for path in now.paths], x)
-        return {"move": before.square(now.x - x), "drift": drift}
+        now, _ = played(previous.state)
+        drift = mean_square(previous, [path[1:] for path in now.paths], x)
+        return {"move": previous.square(now.x - x), "drift": drift}
 
-    seen = expected(before.world, observed)
-    lags = (mean_square(law, law.state.points, law.state.run.x) for law in (before, after))
-    distances = (law.square(law.state.run.x - world.minimiser) for law in (before, after))
+    seen = expected(previous.world, observed)
+    lags = (mean_square(law, law.state.points, law.state.run.x) for law in (previous, after))
+    distances = (law.square(law.state.run.x - world.minimiser) for law in (previous, after))
     (lag, lag_after), (distance, distance_after) = lags, distances
     curvature = users.mean_curvature
     return RoundMoments(

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from dpfl_theory.statements.formula import at, terms_at
+from dpfl_theory.statements.formula import evaluate_side, terms_at
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022.fedavg import theoremC_2
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, theoremC_1, theoremC_1_repaired
@@ -57,7 +57,7 @@ def _server_shares() -> tuple[float, ...]:
     found = []
     for setting, rounds in entries(PRINTED):
         point: dict[str, Any] = {**setting, "T": rounds, "epsilon": 1.0, "u": 1.0}
-        epsilon = at(SERVER, "rhs", point) / point["sigma_g"]
+        epsilon = evaluate_side(SERVER, "rhs", point) / point["sigma_g"]
         delta = point["delta"] / 2 * (1 / point["l"] + 1)
         high = formulas.certified("dp-scaffold", {**point, "delta": delta}, "server")[1]
         found.append(high / (epsilon * math.sqrt(point["M"] / point["l"])))
@@ -92,19 +92,19 @@ _C2_STEP, _C2_START = 1 / 160, -0.021
 def _non_convex_constant(statement: Statement, eta: float) -> float:
     """The c that a non-convex part needs at T = 100 for nu = Sigma_g = 1, F_0 = nu eta~^2 V/2, V = 1/2: the slope stays
     at nu^2 eta~^2 V."""
-    letters = {**_ONE, "G": 0, "varsigma": 0, "F0": eta**2 / 4, "T": 100}
-    return eta**2 / 2 / float(at(statement, "rhs", letters))
+    symbols = {**_ONE, "G": 0, "varsigma": 0, "F0": eta**2 / 4, "T": 100}
+    return eta**2 / 2 / float(evaluate_side(statement, "rhs", symbols))
 
 
-def _needed(statement: Statement, eta: float, letters: Mapping[str, float]) -> float:
+def _needed(statement: Statement, eta: float, symbols: Mapping[str, float]) -> float:
     """The c that a part needs for the two-slope instance, nu = 10, mu = 1, from x^0 = -D_0 with this step."""
-    floor = _mean_stays(eta, -letters["D0"], 3000) ** 2 / 2
-    return floor / float(at(statement, "rhs", {**_ONE, "G": 0, "varsigma": 0, "nu": 10, **letters}))
+    floor = _mean_stays(eta, -symbols["D0"], 3000) ** 2 / 2
+    return floor / float(evaluate_side(statement, "rhs", {**_ONE, "G": 0, "varsigma": 0, "nu": 10, **symbols}))
 
 
 def _lost_length() -> float:
     """Lemma C.8's right side over nu D_0^2, c = 1: Sigma_g = nu D_0/100, T = 100, all users, eta_g = 1."""
-    return float(at(lemmaC_8.LEMMA, "rhs", {**_ONE, "varsigma": 0, "D0": 1, "Sigma": 0.01, "T": 100}))
+    return float(evaluate_side(lemmaC_8.LEMMA, "rhs", {**_ONE, "varsigma": 0, "D0": 1, "Sigma": 0.01, "T": 100}))
 
 
 def _grown(K: int) -> float:
@@ -117,8 +117,8 @@ def _grown(K: int) -> float:
 def _start_factor() -> float:
     """The factor of mu D_0^2 exp(...) in Theorem C.1's strongly convex part, repaired: T = 0 leaves only this
     factor."""
-    letters = {**_ONE, "varsigma": 0, "D0": 1.0, "T": 1e-300}
-    return float(terms_at(theoremC_1_repaired.STRONGLY_CONVEX, "rhs", letters)["start"])
+    symbols = {**_ONE, "varsigma": 0, "D0": 1.0, "T": 1e-300}
+    return float(terms_at(theoremC_1_repaired.STRONGLY_CONVEX, "rhs", symbols)["start"])
 
 
 COMPUTED: Mapping[Key, Callable[[], float]] = {

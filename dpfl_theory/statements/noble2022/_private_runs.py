@@ -115,13 +115,13 @@ def _points(clients: int, **more: Any) -> dict[str, Any]:
 
 
 _RUNS: dict[str, dict[str, Any]] = {
-    "40 users, epsilon = 500": {**runs.run_of(_points(40), 40, 1, 800, 0.0, lanes=24), "epsilon": "500"},
+    "40 users, epsilon = 500": {**runs.run_of(_points(40), 40, 1, 800, 0.0, replicates=24), "epsilon": "500"},
     "20 users of 10 records, one at a time, epsilon = 150": {
-        **runs.run_of(_points(20, records=10, record_spread=0.05), 20, 1, 1000, 0.0, share=0.1, lanes=24),
+        **runs.run_of(_points(20, records=10, record_spread=0.05), 20, 1, 1000, 0.0, share=0.1, replicates=24),
         "epsilon": "150",
     },
     "one of eight users, epsilon = 3000": {
-        **runs.run_of(_points(8), 1, 1, 2000, 0.0, eta_g=1.0, lanes=24),
+        **runs.run_of(_points(8), 1, 1, 2000, 0.0, eta_g=1.0, replicates=24),
         "epsilon": "3000",
     },
 }
@@ -131,8 +131,8 @@ _NOISY: dict[str, dict[str, Any]] = {
         "epsilon": "5.4",
     },
 }
-_FEW = {**runs.run_of(_points(8, spread=0.0), 8, 1, 1, 0.0, lanes=24), "epsilon": "500"}
-_ONE = {**runs.run_of(_points(8, spread=0.0), 1, 1, 7, 0.0, eta_g=1.0, lanes=24), "epsilon": "3000"}
+_FEW = {**runs.run_of(_points(8, spread=0.0), 8, 1, 1, 0.0, replicates=24), "epsilon": "500"}
+_ONE = {**runs.run_of(_points(8, spread=0.0), 1, 1, 7, 0.0, eta_g=1.0, replicates=24), "epsilon": "3000"}
 _EDGES: dict[str, tuple[str, dict[str, Any]]] = {
     "just inside delta <= 1/2": ("holds", {**_FEW, "T": 2, "delta": "0.5"}),
     "just outside delta <= 1/2": ("not-applicable", {**_FEW, "T": 2, "delta": "0.505"}),

@@ -75,16 +75,16 @@ _ALL = (
     Symbol("distance", "E||x^{t-1} - x*||^2", (0, 2), "nonnegative", r"\mathbb{E}\|x^{t-1} - x^*\|^2"),
     Symbol("distance_after", "E||x^t - x*||^2", (0, 2), "nonnegative", r"\mathbb{E}\|x^t - x^*\|^2"),
 )
-LETTERS = {symbol.name: symbol for symbol in _ALL}
+SYMBOLS = {symbol.name: symbol for symbol in _ALL}
 VARIANCE = ("varsigma", "s", "R", "Sigma")
 COHORT = ("K", "l", "M")
 _SLACK = 1e-9
 """The rounding error that a constant of a problem may have, relative to it."""
 
 
-def letters(*names: str) -> tuple[Symbol, ...]:
+def symbols(*names: str) -> tuple[Symbol, ...]:
     """The symbols with these names, in this order."""
-    return tuple(LETTERS[name] for name in names)
+    return tuple(SYMBOLS[name] for name in names)
 
 
 def deviation(s: Mapping[str, Any]) -> Any:

@@ -93,8 +93,8 @@ def _run_of(
     K, deviation = int(instance["K"]), float(instance["sigma"] if sigma is None else sigma)
     algorithm = alpha_norm_ec(gamma, alpha, beta, sigma=deviation, memory=share)
     values = {**measured(problem, algorithm, start, K), **more}
-    lanes, reach = int(instance.get("lanes", 2048)), Reach.anywhere(problem)
-    return Experiment(problem, algorithm, K + 1, start, values, lanes, reach, random=deviation > 0.0)
+    replicates, reach = int(instance.get("replicates", 2048)), Reach.anywhere(problem)
+    return Experiment(problem, algorithm, K + 1, start, values, replicates, reach, random=deviation > 0.0)
 
 
 def accurate(_: Statement, instance: Mapping[str, Any]) -> Experiment:

@@ -69,7 +69,7 @@ NOISY: dict[str, dict[str, Any]] = {
     "quadratics, R small, all at their limits": _run(quadratics(), 0.95, 150, 0.05),
     "quadratics, R large, alpha = 0": _run(quadratics(), 3.0, 40, 0.3, alpha=0.0),
     "quadratics, noise dominates": _run(quadratics(), 0.9, 60, 20.0, beta=0.5),
-    "breast cancer sorted by label": _run(_cancer(**_SORTED), 0.9, 60, 0.1, distance=0.0, lanes=512),
+    "breast cancer sorted by label": _run(_cancer(**_SORTED), 0.9, 60, 0.1, distance=0.0, replicates=512),
     "16 clients on the line, noise term 41% of a small bound": _run(
         _isotropic(16), 0.967, 80, 0.7, alpha=1.0, beta=0.95
     ),
@@ -80,8 +80,10 @@ NOISY: dict[str, dict[str, Any]] = {
 """In the last two the bound is less than half of ||grad f(x^0)||, and noise a large share of it; in most others it is
 above ||grad f(x^0)||, so that they would hold for an algorithm that never moves."""
 NOISY_EDGES: dict[str, dict[str, Any]] = {
-    "100 clients in 200 dimensions, condition 1000": _run(_corner(100, heterogeneity=0.01), 0.95, 90, 0.002, lanes=8),
-    "two clients, f of condition 20000": _run(_STRETCHED, 0.95, 400, 0.002, lanes=256),
+    "100 clients in 200 dimensions, condition 1000": _run(
+        _corner(100, heterogeneity=0.01), 0.95, 90, 0.002, replicates=8
+    ),
+    "two clients, f of condition 20000": _run(_STRETCHED, 0.95, 400, 0.002, replicates=256),
 }
 """Theorem 2 with bounds below ||grad f(x^0)||. Lemma 3 is not run on them: in many dimensions it is nearly an equality,
 which samples cannot decide."""
@@ -164,9 +166,9 @@ CLOSER: dict[str, dict[str, Any]] = {
 """The repaired (12) with first memories as near as in the restored form."""
 PRIVATE: dict[str, dict[str, Any]] = {
     "Huber, epsilon = 8": _run(_huber(), 0.9, 20, epsilon=8.0, delta=1e-5, c=2.0, beta=0.5),
-    "quadratics, epsilon = 1": _run(quadratics(), 0.5, 30, epsilon=1.0, delta=1e-6, c=2.0, lanes=512),
+    "quadratics, epsilon = 1": _run(quadratics(), 0.5, 30, epsilon=1.0, delta=1e-6, c=2.0, replicates=512),
     "breast cancer sorted by label, epsilon = 8": _run(
-        _cancer(**_SORTED), 0.9, 40, epsilon=8.0, delta=1e-5, c=2.0, distance=0.0, lanes=512
+        _cancer(**_SORTED), 0.9, 40, epsilon=8.0, delta=1e-5, c=2.0, distance=0.0, replicates=512
     ),
 }
 """Corollary 2 with the constant of the repaired noise. The bounds are above ||grad f(x^0)||: an algorithm that never
@@ -185,7 +187,7 @@ ACCURATE_PRIVATE: dict[str, dict[str, Any]] = {
 while ||grad f(x^0)|| = 3; the last two are private by the repaired noise, epsilon <= 2 log(1/delta), and their bound is
 24.4 while ||grad f(x^0)|| = 30."""
 FLAT: dict[str, dict[str, Any]] = {
-    f"the slope stays t = {t}, {what}": {"t": t, "n": n, "d": d, "K": K, "delta": 1e-5, "lanes": 256}
+    f"the slope stays t = {t}, {what}": {"t": t, "n": n, "d": d, "K": K, "delta": 1e-5, "replicates": 256}
     for t, what, n, d, K in (
         (0.5, "epsilon = 13.6", 1, 1, 20),
         (0.25, "epsilon = 54.3", 1, 1, 20),

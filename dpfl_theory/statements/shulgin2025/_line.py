@@ -26,16 +26,16 @@ class LineRound:
     """One round: |f'(x^k)|, the largest |f_i'(x^k) - v_i^k| and |f_i'(x^k) - v_i^{k+1}|, and v^{k+1}."""
 
     slope: Fraction
-    before: Fraction
+    previous: Fraction
     after: Fraction
     estimate: Fraction
 
 
 @dataclass(frozen=True)
-class Run:
+class LineRun:
     """A run's rounds and the symbols of Theorem 1, except K."""
 
-    letters: Mapping[str, Fraction]
+    symbols: Mapping[str, Fraction]
     rounds: Sequence[LineRound]
 
 
@@ -68,7 +68,7 @@ def alpha_norm_ec(
     return found
 
 
-def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[Run]:
+def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[LineRun]:
     """instance: ``clients``, each (curvatures, centres); ``runs``: (x^0, root of alpha, root of beta, gamma over its
     limit, residuals of the clients in turn). The first residual is 1 or -1, and no other is longer; ``rounds``."""
     for texts in instance["clients"]:
@@ -85,7 +85,7 @@ def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[Run]:
                 raise ValueError(f"beta = {beta} is not below alpha + R = {alpha + 1}")
             gamma = Fraction(step) * beta / ((alpha + 1) * L_max)
             memories = [a * (x - c) - e for a, c, e in zip(curvatures, centres, off)]
-            letters = {
+            symbols = {
                 "gap": L * (x - star) ** 2 / 2,
                 "gamma": gamma,
                 "R": Fraction(1),
@@ -96,7 +96,7 @@ def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[Run]:
                 "n": Fraction(n),
             }
             rounds = alpha_norm_ec(curvatures, centres, x, memories, alpha, beta, gamma, int(instance["rounds"]))
-            yield Run(letters, rounds)
+            yield LineRun(symbols, rounds)
 
 
 def _tail(squared: Fraction) -> Fraction:
@@ -106,7 +106,7 @@ def _tail(squared: Fraction) -> Fraction:
         return Fraction(int(mpmath.ceil(value * 10**40)) + 1, 10**40)
 
 
-def least_with_noise(run: Run, K: int, moments: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
+def least_with_noise(run: LineRun, K: int, moments: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
     """Limits of min_k E|f'(x^k)| over k = 0..K with Gaussian noise of variance moments[k] in the server's estimate of
     round k.
 
@@ -116,7 +116,7 @@ def least_with_noise(run: Run, K: int, moments: Sequence[Fraction]) -> tuple[Fra
     most, least, turned = [], [], Fraction(0)
     for k in range(K + 1):
         slope = run.rounds[k].slope
-        far = run.rounds[0].slope + run.letters["L"] * run.letters["gamma"] * k
+        far = run.rounds[0].slope + run.symbols["L"] * run.symbols["gamma"] * k
         share = min(turned, Fraction(1))
         most.append((1 - share) * slope + share * far if far > slope else slope)
         least.append((1 - share) * slope)
@@ -151,7 +151,7 @@ def residual_after_update(r: Fraction, alpha: Fraction, beta: Fraction) -> Fract
     return world.length(g - memory)
 
 
-def left_over(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
+def largest_residual(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
     """A = max(R - beta R/(alpha + R), (sqrt beta - sqrt alpha)^2): the largest residual after an update of the
     memories, for alpha and beta that are squares of fractions.
 
@@ -161,8 +161,8 @@ def left_over(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
     return max(R - beta * R / (alpha + R), max(Fraction(0), root(beta) - root(alpha)) ** 2)
 
 
-def most_left_over(s: Mapping[str, Any]) -> Any:
-    """A of `left_over` in a statement's symbols."""
+def largest_residual_symbolic(s: Mapping[str, Any]) -> Any:
+    """A of `largest_residual` in a statement's symbols."""
     over = sp.Max(0, sp.sqrt(s["beta"]) - sp.sqrt(s["alpha"])) ** 2
     return sp.Max(s["R"] - s["beta"] * s["R"] / (s["alpha"] + s["R"]), over)
 
@@ -195,7 +195,7 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:
     L, slope, R, alpha = given["L"], given["slope"], given["R"], given["alpha"]
     beta = given.get("beta", given.get("beta share", Fraction(0)) * (alpha + R))
     gamma = given.get("gamma", given.get("step", Fraction(0)) * beta * R / ((alpha + R) * L))
-    letters = {
+    symbols = {
         "K": Fraction(0),
         "L_max": L,
         "D": R,
@@ -204,7 +204,7 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:
         "d": Fraction(1),
         "sigma": Fraction(0),
     }
-    letters |= {
+    symbols |= {
         "gap": slope**2 / (2 * L),
         "least": slope,
         "E_least": slope,
@@ -212,9 +212,9 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:
         "beta_0": beta,
         "gamma": gamma,
     }
-    letters |= {k: v for k, v in given.items() if k not in ("slope", "step", "beta share", "log")}
+    symbols |= {k: v for k, v in given.items() if k not in ("slope", "step", "beta share", "log")}
     budget = {"delta": sp.exp(-sp.sympify(given["log"]))} if "log" in given else {}
-    return Values({**letters, **budget}, at=instance)
+    return Values({**symbols, **budget}, instance=instance)
 
 
 def edges(inside: Mapping[str, str], outside: Mapping[str, Mapping[str, str]]) -> tuple[Check, ...]:

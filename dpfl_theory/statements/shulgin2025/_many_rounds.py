@@ -48,7 +48,7 @@ def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> t
     world = FunctionClass(f.problem, [f.function])
     x, first, total, before = f.problem.set_initial_point(), None, 0.0, None
     for text in instance["estimates"]:
-        g, value = f.at(x)
+        g, value = f.gradient_and_value(x)
         s = Point()
         square = s**2
         if first is None:
@@ -59,29 +59,29 @@ def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> t
         f.problem.add_constraint(slope**2 * f.L**2 * square <= g**2)
         length = number({"v": text}, "v") * f.L
         estimate = Vector(length * s)
-        world.tell(estimate, length)  # in units of gamma = ||s||
+        world.set_length(estimate, length)  # in units of gamma = ||s||
         tied = tie(g, estimate.known, error**2 * f.L**2 * square)
         if tied is not None:
             f.problem.add_constraint(tied)
         x, total = x - error_feedback.normalised_step(world, 1, estimate).known, total + square
-    f.at(x)
+    f.gradient_and_value(x)
     return f, before, total
 
 
-def _letters(instance: Mapping[str, Any], slope: float) -> dict[str, Any]:
+def _symbols(instance: Mapping[str, Any], slope: float) -> dict[str, Any]:
     """The symbols in a unit in which gamma is `GAMMA`; alpha and beta are such that the step is allowed for R > L
     gamma."""
     L, count = number(instance, "L"), len(instance["estimates"])
     root, R = sp.sqrt(count), Fraction(number(instance, "error") * L * GAMMA)
     beta = (100 * R + R) * Fraction(999, 1000)
-    letters = {"K": count - 1, "gamma": GAMMA, "c": sp.Rational(GAMMA) * root, "L": L, "L_max": L, "R": R}
-    return {**letters, "D": sp.sympify(R) * root, "alpha": 100 * R, "beta": beta, "least": slope * L * GAMMA}
+    symbols = {"K": count - 1, "gamma": GAMMA, "c": sp.Rational(GAMMA) * root, "L": L, "L_max": L, "R": R}
+    return {**symbols, "D": sp.sympify(R) * root, "alpha": 100 * R, "beta": beta, "least": slope * L * GAMMA}
 
 
-def _case(f: Objective, before: Any, total: Any, letters: Mapping[str, Any], what: str, **more: Any) -> WorstCase:
+def _case(f: Objective, previous: Any, total: Any, symbols: Mapping[str, Any], label: str, **more: Any) -> WorstCase:
     """The values with the mean of the squared steps for gamma^2."""
-    unit = total / ((letters["K"] + 1) * GAMMA**2)
-    return WorstCase(f.problem, {**letters, "gap": before}, what, unit=unit, **more)
+    unit = total / ((symbols["K"] + 1) * GAMMA**2)
+    return WorstCase(f.problem, {**symbols, "gap": previous}, label, unit=unit, **more)
 
 
 def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
@@ -93,9 +93,9 @@ def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) 
     slope, error = number(instance, "gradient"), number(instance, "error")
     f, before, total = _run(instance, slope, error, tie)
     what = f"{len(instance['estimates'])} rounds, the gradients on the left"
-    letters = _letters(instance, slope)
-    shift = slope * f.L * total / (letters["K"] + 1) / GAMMA
-    return _case(f, before, total, letters, what, left=(), shift=shift)
+    symbols = _symbols(instance, slope)
+    shift = slope * f.L * total / (symbols["K"] + 1) / GAMMA
+    return _case(f, before, total, symbols, what, left=(), shift=shift)
 
 
 def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
@@ -106,9 +106,9 @@ def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimat
     f, before, total = _run(instance, slope, error, tie)
     a = max(1, math.ceil(1 / error))
     R = (a + 1) * Fraction(error * f.L * GAMMA)
-    letters = {**_letters(instance, slope), "R": R, "alpha": a * R, "beta": a * R}
+    symbols = {**_symbols(instance, slope), "R": R, "alpha": a * R, "beta": a * R}
     what = f"{len(instance['estimates'])} rounds, the gradients on the left"
-    return _case(f, before, total, letters, what, solved="gap", shift=0.5 * f.L * total)
+    return _case(f, before, total, symbols, what, solved="gap", shift=0.5 * f.L * total)
 
 
 def smallest_gradient(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
@@ -121,4 +121,4 @@ def smallest_gradient(_: Statement, instance: Mapping[str, Any], tie: Tie = near
     slope = 1 + 2 * error
     f, before, total = _run(instance, slope, error, tie)
     what = f"{len(instance['estimates'])} rounds of long gradients, L gamma^2/2 for each on the left"
-    return _case(f, before, total, _letters(instance, slope), what, solved="gap")
+    return _case(f, before, total, _symbols(instance, slope), what, solved="gap")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from dpfl_theory.statements.formula import at
+from dpfl_theory.statements.formula import evaluate_side
 from dpfl_theory.statements.numbers import Key
 from dpfl_theory.statements.prescribed_noise import one_release
 from dpfl_theory.statements.shulgin2025.eq12 import EQ12
@@ -38,7 +38,7 @@ def _stopping_run() -> float:
 
 def _restored_bound() -> float:
     """(12) as restored for that run: D = M/20."""
-    return float(at(EQ12, "rhs", {"K": 1000, "L": 1.0, "gap": 0.65, "D": math.sqrt(1.3) / 20}))
+    return float(evaluate_side(EQ12, "rhs", {"K": 1000, "L": 1.0, "gap": 0.65, "D": math.sqrt(1.3) / 20}))
 
 
 COMPUTED: Mapping[Key, Callable[[], float]] = {

@@ -20,25 +20,35 @@ from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.shulgin2025 import _experiments as experiments
 from dpfl_theory.statements.shulgin2025._instances import quadratics
 
-__all__ = ["REGIMES", "at", "build_one", "fits", "fitted", "without_noise"]
+__all__ = ["REGIMES", "build_one", "fits", "fitted", "with_symbol", "without_noise"]
 
 SEED = 2025
 """The seed of the fitted runs, which no check uses."""
 _CHOOSING = 3
-"""One lane in this number chooses the round whose expectation the others estimate."""
+"""One replicate in this number chooses the round whose expectation the others estimate."""
 _ORDER = "order t: initialisation, memory and privacy noise"
 
 
-def _regime(family: str, letter: str, claimed: str, grid: list[Any], **more: Any) -> dict[str, Any]:
-    where = {"letter": letter, "term": _ORDER, "claimed": claimed, "grid": grid}
+def _regime(family: str, symbol: str, claimed: str, grid: list[Any], **more: Any) -> dict[str, Any]:
+    where = {"letter": symbol, "term": _ORDER, "claimed": claimed, "grid": grid}
     return {"family": family, **where, **_BASES[family], **more}
 
 
 _BASES: dict[str, dict[str, Any]] = {
     "isotropic quadratics": {
-        **{"epsilon": 640, "n": 2, "d": 8, "K": 400, "c": 2.0, "R": 0.4, "delta": 1e-5, "distance": 3.0, "lanes": 384}
+        **{
+            "epsilon": 640,
+            "n": 2,
+            "d": 8,
+            "K": 400,
+            "c": 2.0,
+            "R": 0.4,
+            "delta": 1e-5,
+            "distance": 3.0,
+            "replicates": 384,
+        }
     },
-    "slopes that last": {"epsilon": 13.6, "n": 1, "d": 1, "K": 20, "delta": 1e-5, "lanes": 128},
+    "slopes that last": {"epsilon": 13.6, "n": 1, "d": 1, "K": 20, "delta": 1e-5, "replicates": 128},
     "quadratics": {"K": 100, "D": 1.0, "alpha over D": 1.0, "step": 1.0, "distance": 3.0},
     "slopes that last, no noise": {"K": 99},
 }
@@ -64,10 +74,10 @@ of the isotropic quadratics is in units of t, so that noise makes up nearly all 
 quadratics is in units of M, as in `accurate`."""
 
 
-def at(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
+def with_symbol(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
     """The instance with its symbol at this value."""
-    letter = instance["letter"]
-    return {**instance, "K": value - 1} if letter == "K + 1" else {**instance, letter: value}
+    symbol = instance["letter"]
+    return {**instance, "K": value - 1} if symbol == "K + 1" else {**instance, symbol: value}
 
 
 def build_one(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -91,10 +101,10 @@ def fits(corollary: str) -> tuple[Check, ...]:
     """The Monte-Carlo checks of one corollary's exponents."""
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        last = build_one(statement, at(instance, instance["grid"][-1]))
+        last = build_one(statement, with_symbol(instance, instance["grid"][-1]))
 
         def fit() -> dict[str, Any]:
-            found = [build_one(statement, at(instance, value)) for value in instance["grid"]]
+            found = [build_one(statement, with_symbol(instance, value)) for value in instance["grid"]]
             return fitted(instance, found, statement)
 
         return replace(last, notes=rates.Fit(fit))
@@ -104,16 +114,16 @@ def fits(corollary: str) -> tuple[Check, ...]:
 
 
 def _least(run: Experiment) -> Any:
-    """||grad f(x^k)|| in the round with the least mean, shape (lanes,): with noise some lanes choose the round, and the
-    others are returned."""
+    """||grad f(x^k)|| in the round with the least mean, shape (replicates,): with noise some replicates choose the
+    round, and the others are returned."""
     from dpfl_theory.algorithms import simulate
 
-    lanes = run.lanes if run.random else 2
+    replicates = run.replicates if run.random else 2
     done = simulate(
         run.algorithm,
         run.problem,
         run.rounds,
-        lanes,
+        replicates,
         SEED,
         ["gradient-norm"],
         start=run.start,
@@ -123,7 +133,7 @@ def _least(run: Experiment) -> Any:
     values = done["gradient-norm"].every_round[: run.rounds]
     if not run.random:
         return values.min(axis=0)
-    choosing = lanes // _CHOOSING
+    choosing = replicates // _CHOOSING
     return values[int(values[:, :choosing].mean(axis=1).argmin()), choosing:]
 
 
@@ -140,14 +150,14 @@ def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: 
     noise (where noise contributes)."""
     import numpy as np
 
-    letters, samples, bounds, shares, vanishing = [], [], [], [], []
+    symbols, samples, bounds, shares, vanishing = [], [], [], [], []
     for value, run in zip(instance["grid"], found):
         sample, terms = _least(run), rates.terms(statement, run.values)
         bound = math.fsum(terms.values())
-        letters.append(float(value))
+        symbols.append(float(value))
         samples.append(sample)
         bounds.append(bound)
         shares.append(1.0 if instance["term"] == _ROUNDS["term"] else 1.0 - terms["curvature"] / bound)
         if instance["family"] == "isotropic quadratics":
             vanishing.append(1.0 - float(np.mean(_least(without_noise(run))) / np.mean(sample)))
-    return rates.exponent(instance, letters, samples, bounds, shares, vanishing)
+    return rates.exponent(instance, symbols, samples, bounds, shares, vanishing)

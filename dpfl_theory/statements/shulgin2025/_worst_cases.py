@@ -41,7 +41,7 @@ class Objective:
         self.L, self._bounded = smoothness, bounded
         self.function = self.problem.declare_function(kind, L=smoothness)
 
-    def at(self, point: Any) -> tuple[Any, Any]:
+    def gradient_and_value(self, point: Any) -> tuple[Any, Any]:
         """(gradient, value) at a point."""
         gradient, value = self.function.oracle(point)
         if self._bounded:
@@ -65,9 +65,9 @@ def descent(
     world = FunctionClass(f.problem, [f.function])
     x, s = f.problem.set_initial_point(), Point()
     v = Vector(estimate * L * s)
-    world.tell(v, estimate * L)  # in units of gamma = ||s||
-    g, before = f.at(x)
-    _after, after = f.at(x - error_feedback.normalised_step(world, 1, v).known)
+    world.set_length(v, estimate * L)  # in units of gamma = ||s||
+    g, before = f.gradient_and_value(x)
+    _after, after = f.gradient_and_value(x - error_feedback.normalised_step(world, 1, v).known)
     f.problem.add_constraint(slope**2 * L**2 * s**2 <= g**2)
     f.problem.add_constraint((g - v.known) ** 2 <= error**2 * L**2 * s**2)
     values = {"L": L, "gamma": GAMMA, "slope": slope * L * GAMMA, "error": error * L * GAMMA}
@@ -101,11 +101,11 @@ def track(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     f = Objective(instance, L, bounded=False)
     world = FunctionClass(f.problem, [f.function])
     x, e = Vector(f.problem.set_initial_point()), Vector(Point())
-    world.tell(e, r)
+    world.set_length(e, r)
     memory = world.gradient(0, x) - e
     kept = error_feedback.updated(world.gradient(0, x), memory, b, lambda e: world.normalised(e, a))[1]
     if instance.get("clients") == 1:
-        world.tell(kept, number(instance, "estimate") * L)  # in units of gamma
+        world.set_length(kept, number(instance, "estimate") * L)  # in units of gamma
         after = error_feedback.alpha_norm_ec(world, ErrorFeedback(x, (memory,), memory), 1, a, b).x
     else:
         after = x - Vector(Point())
@@ -124,8 +124,8 @@ def clip21_descent(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     gamma = number(instance, "gamma L") / L
     f = Objective(instance, L)
     x, v = f.problem.set_initial_point(), Point()
-    g, before = f.at(x)
-    _after, after = f.at(x - gamma * v)
+    g, before = f.gradient_and_value(x)
+    _after, after = f.gradient_and_value(x - gamma * v)
     values = {"L": L, "gamma": gamma, "gap": before, "gap_after": after}
     values |= {"slope^2": g**2, "estimate^2": v**2, "error^2": (v - g) ** 2}
     return WorstCase(f.problem, values, "the descent step of Clip21")
@@ -140,7 +140,7 @@ def clip21_residual(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     f = Objective(instance, L, bounded=False)
     world = FunctionClass(f.problem, [f.function])
     x, s, e = Vector(f.problem.set_initial_point()), Vector(Point()), Vector(Point())
-    world.tell(e, 1.0)
+    world.set_length(e, 1.0)
     memory = world.gradient(0, x) - e
     kept = error_feedback.updated(world.gradient(0, x), memory, world.one, lambda e: world.bounded(e, tau))[1]
     f.problem.add_constraint(L**2 * world.square(s) <= moved**2 * world.square(e))
@@ -166,11 +166,11 @@ def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     world = FunctionClass(problem, [f.function for f in clients])
     x = Vector(problem.set_initial_point())
     g = tuple(world.gradient(i, x) for i in range(n))
-    world.tell(world.zero, 0)  # the residuals
+    world.set_length(world.zero, 0)  # the residuals
     after = error_feedback.clip21(world, ErrorFeedback(x, g, average(g)), gamma, 0)
     value = sum((world.value(i, x) for i in range(1, n)), world.value(0, x)) / n
     values = {"residual^2": world.square(world.gradient(0, after.x) - after.v_i[0]), "R": 0, "residual_0": 0}
-    lowest = [f.at((x - average(g) / L).known)[1] for f in clients]
+    lowest = [f.gradient_and_value((x - average(g) / L).known)[1] for f in clients]
     floor = Expression(is_leaf=False, decomposition_dict={})
     problem.add_constraint(floor <= sum(lowest[1:], lowest[0]) / n)
     values |= {"gap": value, "gamma": gamma, "L": L, "L_max": max(smoothness)}

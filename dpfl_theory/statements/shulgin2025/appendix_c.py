@@ -9,9 +9,9 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
-from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025.lemma1 import Vector, clipped, length, smoothed
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -59,7 +59,7 @@ def _clipping_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
 def _induction(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With r_0 = k tau + tau + more, k updates leave tau + more, one more leaves more = r_0 - (k + 1) tau; and a
     distance of at most tau is closed in one update."""
-    s, (more, k) = letters_of(statement), sp.symbols("more k", positive=True)
+    s, (more, k) = symbols_of(statement), sp.symbols("more k", positive=True)
     r_0 = (k + 1) * s.tau + more
     left, after = (sp.expand(total(statement).subs({s.r_0: r_0, s.k: count})) for count in (k, k + 1))
     step = (1 - s.tau / left) * left
@@ -105,15 +105,15 @@ def _stuck_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         if r <= 0:
             raise ValueError(f"beta = {b} does not exceed 2 alpha = {2 * a}")
         found = _distances(memories((Fraction(0),), (r,), "smoothed", a, b, int(instance["k"])), (r,))
-        letters = {"alpha": a, "beta": b, "r_k": r}
-        cases += [Values({**letters, "r_next": x}, {"alpha": a, "beta": b, "k": k}) for k, x in enumerate(found)]
+        symbols = {"alpha": a, "beta": b, "r_k": r}
+        cases += [Values({**symbols, "r_next": x}, {"alpha": a, "beta": b, "k": k}) for k, x in enumerate(found)]
     return cases
 
 
 def _condition(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """1 - (1 - beta/(alpha + r))^2 = beta (2 alpha + 2r - beta)/(alpha + r)^2: positive for every r > 0 exactly if beta
     <= 2 alpha. Otherwise it vanishes at r = beta/2 - alpha, and is negative below: shorter distances grow."""
-    s, (a, b, r) = letters_of(statement), sp.symbols("alpha beta r", positive=True)
+    s, (a, b, r) = symbols_of(statement), sp.symbols("alpha beta r", positive=True)
     kept = total(statement).subs({s.alpha: a, s.beta: b, s.r_k: r}, simultaneous=True) / r
     gain = 1 - kept**2
     return all_equal(
@@ -157,7 +157,7 @@ CLIPPING: Statement = Statement(
         "For v^{k+1} = v^k + Clip_tau(g* - v^k), the distance to g* satisfies the bound, so that v^k = g* for k >= "
         "||v^0 - g*||/tau."
     ),
-    symbols=(_AFTER, _START, _ROUND, *shu.letters("tau")),
+    symbols=(_AFTER, _START, _ROUND, *shu.symbols("tau")),
     sides=_clipping_sides,
     checks=(
         Check("algebra", "one more update", _induction),
@@ -194,7 +194,7 @@ NORMALIZATION: Statement = Statement(
         "For v^{k+1} = v^k + beta Norm_alpha(g* - v^k), the distance to g* satisfies the recursion, and tends to 0 "
         "from every v^0 exactly if beta <= 2 alpha."
     ),
-    symbols=(_NEXT, _AFTER, *shu.letters("alpha", "beta")),
+    symbols=(_NEXT, _AFTER, *shu.symbols("alpha", "beta")),
     relation="==",
     sides=_normalization_sides,
     checks=(

@@ -9,10 +9,10 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.local_phase import INTERPOLATION
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, checks
-from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._clip21_runs import INACTIVE, NOT_QUITE, ROUNDS, experiment, paths
 from dpfl_theory.statements.shulgin2025._experiments import runs
@@ -47,28 +47,33 @@ _RESIDUAL = Expected(
 def _short(problem: Any, values: Mapping[str, Any]) -> str | None:
     if 0 < values["gamma"] * values["L"] <= 1 + 1e-12:
         return None
-    return f"gamma = {shu.shown(values['gamma'])} does not lie in (0, 1/L] = (0, {shu.shown(1 / values['L'])}]"
+    return (
+        f"gamma = {shu.six_digits(values['gamma'])} does not lie in (0, 1/L] = (0, {shu.six_digits(1 / values['L'])}]"
+    )
 
 
 def _residuals(problem: Any, values: Mapping[str, Any]) -> str | None:
     found = values["residual_0"]
     if abs(found - values["R"]) <= 1e-9 * max(found, values["R"]):
         return None
-    return f"the run's largest residual is {shu.shown(found)}, not R = {shu.shown(values['R'])}"
+    return f"the run's largest residual is {shu.six_digits(found)}, not R = {shu.six_digits(values['R'])}"
 
 
 def _positive(problem: Any, values: Mapping[str, Any]) -> str | None:
     named = ((name, values[name]) for name in ("gamma", "tau"))
-    return next((f"{name} = {shu.shown(value)} is not positive" for name, value in named if not value > 0), None)
+    return next((f"{name} = {shu.six_digits(value)} is not positive" for name, value in named if not value > 0), None)
 
 
 def _still(problem: Any, values: Mapping[str, Any]) -> str | None:
     moved = values["gamma"] * values["L_max"] * (2 * values["L"] * values["gap"]) ** 0.5
     if values["R"] > values["tau"] * (1 + 1e-12):
-        return f"the first residuals reach {shu.shown(values['R'])}, above tau = {shu.shown(values['tau'])}"
+        return f"the first residuals reach {shu.six_digits(values['R'])}, above tau = {shu.six_digits(values['tau'])}"
     if moved <= values["tau"] * (1 + 1e-12):
         return None
-    return f"gamma L_max sqrt(2 L (f(x^0) - f_inf)) = {shu.shown(moved)} exceeds tau = {shu.shown(values['tau'])}"
+    return (
+        f"gamma L_max sqrt(2 L (f(x^0) - f_inf)) = {shu.six_digits(moved)} exceeds tau = "
+        f"{shu.six_digits(values['tau'])}"
+    )
 
 
 _SMOOTH = Assumption("f is L-smooth", lambda problem, values: shu.too_small(problem, values, "L"))
@@ -101,7 +106,7 @@ def _inactive_sides(s: Symbols) -> Sides:
 
 def _polarised(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """f(x - gamma v) <= f - gamma <g, v> + (L/2) gamma^2 ||v||^2 and <g, v> = (||g||^2 + ||v||^2 - ||v - g||^2)/2."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     product = (s.slope**2 + s.estimate**2 - s.error**2) / 2
     smooth = s.gap - s.gamma * product + s.L / 2 * s.gamma**2 * s.estimate**2
     return equal(sp.expand(smooth), sp.expand(total(statement)), "the descent lemma and the bound")
@@ -122,9 +127,9 @@ def _steps_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Values
     found = []
     for texts in instance["steps"]:
         L, a, gamma, x, v = (Fraction(t) for t in texts)
-        letters = {"gap": a * x**2 / 2, "gap_after": a * (x - gamma * v) ** 2 / 2, "gamma": gamma, "L": L}
-        letters |= {"slope": abs(a * x), "estimate": abs(v), "error": abs(v - a * x)}
-        found.append(Values(letters, at={"L": L, "curvature": a, "gamma": gamma, "x": x, "v": v}))
+        symbols = {"gap": a * x**2 / 2, "gap_after": a * (x - gamma * v) ** 2 / 2, "gamma": gamma, "L": L}
+        symbols |= {"slope": abs(a * x), "estimate": abs(v), "error": abs(v - a * x)}
+        found.append(Values(symbols, instance={"L": L, "curvature": a, "gamma": gamma, "x": x, "v": v}))
     return found
 
 
@@ -134,9 +139,9 @@ def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Va
     for values, steps, tau, gamma in paths(instance):
         for k, ((_x, before, mean), (_next, after, _mean)) in enumerate(pairwise(steps)):
             for a, e, e_next in zip(values["curvatures"], before, after):
-                letters = {"R": abs(e), "residual_0": abs(e), "tau": tau, "L_max": a, "gamma": gamma}
-                letters |= {"estimate": abs(mean), "residual": abs(e_next)}
-                found.append(Values(letters, at={**values, "k": k}))
+                symbols = {"R": abs(e), "residual_0": abs(e), "tau": tau, "L_max": a, "gamma": gamma}
+                symbols |= {"estimate": abs(mean), "residual": abs(e_next)}
+                found.append(Values(symbols, instance={**values, "k": k}))
     return found
 
 
@@ -149,17 +154,17 @@ def _still_runs(
         q, c, x = (values[name] for name in ("curvatures", "centres", "x"))
         L, R = sum(q) / len(q), max(map(abs, steps[0][1]))
         slope = sum((a * (x - b) for a, b in zip(q, c)), Fraction(0)) / len(q)
-        letters = {"gap": slope**2 / (2 * L), "R": R, "residual_0": R, "tau": tau, "gamma": gamma, "L": L}
-        letters["L_max"] = max(q)
-        if instance.get("outside") or not any(a.test(None, letters) for a in statement.assumptions):
-            yield values, steps, letters
+        symbols = {"gap": slope**2 / (2 * L), "R": R, "residual_0": R, "tau": tau, "gamma": gamma, "L": L}
+        symbols["L_max"] = max(q)
+        if instance.get("outside") or not any(a.test(None, symbols) for a in statement.assumptions):
+            yield values, steps, symbols
 
 
 def inactive_runs(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """The largest residual after every round."""
     return [
-        Values({**letters, "residual": max(map(abs, residuals))}, at={**values, "k": k})
-        for values, steps, letters in _still_runs(statement, instance)
+        Values({**symbols, "residual": max(map(abs, residuals))}, instance={**values, "k": k})
+        for values, steps, symbols in _still_runs(statement, instance)
         for k, (_x, residuals, _mean) in enumerate(steps)
     ]
 
@@ -167,11 +172,11 @@ def inactive_runs(statement: Statement, instance: Mapping[str, Any]) -> list[Val
 def _gradient_descent(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """x^k of the same runs against that of gradient descent: their distance is 0."""
     cases = []
-    for values, steps, letters in _still_runs(statement, instance):
+    for values, steps, symbols in _still_runs(statement, instance):
         x, clients = values["x"], list(zip(values["curvatures"], values["centres"]))
         for k, (reached, _residuals, _mean) in enumerate(steps):
             cases.append(Case({**values, "k": k}, abs(reached - x), Fraction(0)))
-            x -= letters["gamma"] * sum((a * (x - c) for a, c in clients), Fraction(0)) / len(clients)
+            x -= symbols["gamma"] * sum((a * (x - c) for a, c in clients), Fraction(0)) / len(clients)
     return cases
 
 
@@ -220,7 +225,7 @@ DESCENT: Statement = Statement(
         provenance="derived",
     ),
     text="If f is L-smooth, gamma <= 1/L and x^{k+1} = x^k - gamma v^{k+1}, then the bound holds.",
-    symbols=(_GAP, _GAMMA, *shu.letters("L"), _SLOPE, _ESTIMATE, _ERROR),
+    symbols=(_GAP, _GAMMA, *shu.symbols("L"), _SLOPE, _ESTIMATE, _ERROR),
     expectations=(_AFTER,),
     assumptions=(_SMOOTH, _STEP, shu.QUIET),
     sides=_descent_sides,
@@ -256,7 +261,7 @@ RESIDUAL: Statement = Statement(
         "If each f_i is L_max-smooth and x^{k+1} = x^k - gamma v^{k+1}, then the largest residual of Clip21 satisfies "
         "the bound."
     ),
-    symbols=(_R, _GAMMA, *shu.letters("tau", "L_max"), _ESTIMATE),
+    symbols=(_R, _GAMMA, *shu.symbols("tau", "L_max"), _ESTIMATE),
     expectations=(_RESIDUAL,),
     assumptions=(shu.CLIENTS, _FIRST, _POSITIVE, shu.QUIET),
     sides=_residual_sides,
@@ -297,7 +302,7 @@ INACTIVE_CLIPPING: Statement = Statement(
         "Let f be L-smooth, each f_i L_max-smooth, gamma <= 1/L, all residuals at most tau and gamma L_max sqrt(2 L "
         "(f(x^0) - f_inf)) <= tau. Then the residuals stay at most tau and Clip21 is gradient descent."
     ),
-    symbols=(_R, _GAMMA, *shu.letters("gap", "tau", "L", "L_max")),
+    symbols=(_R, _GAMMA, *shu.symbols("gap", "tau", "L", "L_max")),
     expectations=(_RESIDUAL,),
     assumptions=(_SMOOTH, shu.CLIENTS, _FIRST, _POSITIVE, _STEP, _STILL, shu.QUIET),
     sides=_inactive_sides,

@@ -8,11 +8,11 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, at, letters_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol
-from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _rates as rates
+from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import accurate, runs
 from dpfl_theory.statements.shulgin2025._instances import ACCURATE
@@ -39,7 +39,7 @@ def _sides(s: Symbols) -> Sides:
 
 def _from_theorem1(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Theorem 1 at R = D/sqrt(K + 1) and gamma = c/sqrt(K + 1)."""
-    s, other = letters_of(statement), letters_of(THEOREM1)
+    s, other = symbols_of(statement), symbols_of(THEOREM1)
     root = sp.sqrt(s.K + 1)
     swaps = {other[name]: s[name] for name in other if name in s}
     swaps.update({other.R: s.D / root, other.gamma: s.c / root})
@@ -58,7 +58,7 @@ def _step_is_allowed(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _exponent(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With c and D fixed, the bound's logarithm changes with that of K + 1 by -1/2, exactly."""
-    s, bound = letters_of(statement), total(statement)
+    s, bound = symbols_of(statement), total(statement)
     return equal((s.K + 1) * sp.diff(bound, s.K), -bound / 2, "the exponent of K + 1")
 
 
@@ -71,9 +71,9 @@ def _flat(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         t, way, x = 1 / m, m / 2, m + 1 / (2 * m)  # f(x) = t x - t^2/2 = 1
         if x - way < t:
             raise ValueError(f"the run ends at {x - way}, below {t}, from where on the slope is no longer t")
-        letters = {name: Fraction(1) for name in ("gap", "D", "alpha", "beta", "L", "L_max")}
-        letters.update({"K": m**2 - 1, "R": t, "c": Fraction(1, 2), "gamma": 1 / (2 * m)})
-        found.append(Values({**letters, "least": t}, letters))
+        symbols = {name: Fraction(1) for name in ("gap", "D", "alpha", "beta", "L", "L_max")}
+        symbols.update({"K": m**2 - 1, "R": t, "c": Fraction(1, 2), "gamma": 1 / (2 * m)})
+        found.append(Values({**symbols, "least": t}, symbols))
     return found
 
 
@@ -83,8 +83,8 @@ def _uphill(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     for run in runs_on_the_line(instance):
         K = len(run.rounds) - 1
         times = root(Fraction(K + 1))
-        letters = {**run.letters, "K": Fraction(K), "D": times, "c": run.letters["gamma"] * times}
-        found.append(Values({**letters, "least": min(r.slope for r in run.rounds)}, letters))
+        symbols = {**run.symbols, "K": Fraction(K), "D": times, "c": run.symbols["gamma"] * times}
+        found.append(Values({**symbols, "least": min(r.slope for r in run.rounds)}, symbols))
     return found
 
 
@@ -95,7 +95,11 @@ _UPHILL = {**UPHILL, "runs": [["1/6", "1", "1/2", "2/3", ["1"]]]}
 def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """Four seventeenths of the bound against these runs."""
     return [
-        Case(i.named, Fraction(4, 17) * at(statement, "rhs", i.letters), i.letters["least"])
+        Case(
+            i.evidence_instance,
+            Fraction(4, 17) * evaluate_side(statement, "rhs", i.symbol_values),
+            i.symbol_values["least"],
+        )
         for i in _flat(statement, instance)
     ]
 
@@ -115,11 +119,13 @@ _SHARP_ROOTS = {"roots": [1, 2, 10, 99]}
 def _corollary_step(problem: Any, values: Mapping[str, Any]) -> str | None:
     length = values["gamma"] * (values["K"] + 1) ** 0.5
     if not abs(values["c"] - length) <= 1e-9 * length:
-        return f"c = {shu.shown(values['c'])} is not gamma sqrt(K + 1) = {shu.shown(length)}"
+        return f"c = {shu.six_digits(values['c'])} is not gamma sqrt(K + 1) = {shu.six_digits(length)}"
     most = values["D"] * values["beta"] / ((values["alpha"] + values["D"]) * values["L_max"])
     if values["c"] <= most * (1 + 1e-12):
         return None
-    return f"gamma sqrt(K + 1) = {shu.shown(values['c'])} exceeds D beta/((alpha + D) L_max) = {shu.shown(most)}"
+    return (
+        f"gamma sqrt(K + 1) = {shu.six_digits(values['c'])} exceeds D beta/((alpha + D) L_max) = {shu.six_digits(most)}"
+    )
 
 
 _RATES = (
@@ -155,7 +161,7 @@ COROLLARY1: Statement = Statement(
         "Under the hypotheses of Theorem 1, with R = D/sqrt(K + 1) and gamma = c/sqrt(K + 1) <= (1/L_max) (D "
         "beta/(alpha + D))/sqrt(K + 1), alpha-NormEC satisfies the bound, which is O(1/sqrt(K))."
     ),
-    symbols=(*shu.letters("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"), _LENGTH),
+    symbols=(*shu.symbols("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"), _LENGTH),
     expectations=(shu.LEAST,),
     assumptions=(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET, shu.ACCURATE),

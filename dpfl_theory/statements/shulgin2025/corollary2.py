@@ -8,11 +8,19 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, at, evaluate, letters_of, prescription_of, sides_of, total
+from dpfl_theory.statements.formula import (
+    Symbols,
+    evaluate,
+    evaluate_side,
+    prescription_of,
+    sides_of,
+    symbols_of,
+    total,
+)
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.prescribed_noise import DELTA
-from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _rates as rates
+from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025._experiments import accurate_private, flat, private, runs
 from dpfl_theory.statements.shulgin2025._instances import ACCURATE_PRIVATE, FLAT, PRIVATE
 from dpfl_theory.statements.shulgin2025._line import (
@@ -64,7 +72,7 @@ def best_beta_0(s: Mapping[str, Any]) -> Any:
 
 
 def _from_theorem2(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-    s, other = letters_of(statement), letters_of(THEOREM2)
+    s, other = symbols_of(statement), symbols_of(THEOREM2)
     swaps = {other[name]: s[name] for name in other if name in s}
     swaps.update({other[name]: expression for name, expression in prescription_of(statement).items()})
     bound = total(THEOREM2).subs(swaps, simultaneous=True)
@@ -74,7 +82,7 @@ def _from_theorem2(statement: Statement, instance: Mapping[str, Any]) -> Outcome
 def _many_rounds(statement: Statement) -> tuple[Symbols, Any]:
     """The symbols, and the bound as K grows."""
     terms = sides_of(statement).rhs
-    return letters_of(statement), sum(terms[name] for name in ("initialisation", "memory", "privacy noise"))
+    return symbols_of(statement), sum(terms[name] for name in ("initialisation", "memory", "privacy noise"))
 
 
 def _at_the_best_beta_0(statement: Statement) -> tuple[Symbols, Any, Any]:
@@ -150,16 +158,16 @@ def _flat_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     t, compared with a bound of 6 t to 7 t. The order of the bound is attained on its class, with its exponents."""
     found = []
     for K, n, d, log, epsilon in instance["runs"]:
-        letters = {k: Fraction(v) for k, v in (("K", K), ("n", n), ("d", d), ("epsilon", epsilon), ("L", 1))}
-        t = root(root(d * Fraction(log) / (n * letters["epsilon"] ** 2)))
+        symbols = {k: Fraction(v) for k, v in (("K", K), ("n", n), ("d", d), ("epsilon", epsilon), ("L", 1))}
+        t = root(root(d * Fraction(log) / (n * symbols["epsilon"] ** 2)))
         way, x = 1 / (2 * t), 1 / t + t / 2  # gamma (K + 1), and the start with f(x) = t x - t^2/2 = 1
         if x - way < t:
             raise ValueError(f"the run ends at {x - way}, below {t}, from where on the slope is no longer t")
         beta = 1 / t / (K + 1)
         own = {"gap": Fraction(1), "L_max": Fraction(1), "R": t, "alpha": t, "beta_0": 1 / t, "c": Fraction(1)}
         own |= {"beta": beta, "gamma": beta / 2, "sigma": sp.sqrt((K + 1) * log) / epsilon}
-        values = {**letters, "log": Fraction(log), "t": t}
-        found.append(Values({**letters, **own, "delta": sp.exp(-log), "E_least": t}, values))
+        values = {**symbols, "log": Fraction(log), "t": t}
+        found.append(Values({**symbols, **own, "delta": sp.exp(-log), "E_least": t}, values))
     return found
 
 
@@ -168,19 +176,22 @@ def _uphill(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     epsilon = log(1/delta) = 1, beta_0 = (K + 1) beta."""
     found, c = [], Fraction(1, 100)
     for run in runs_on_the_line(instance):
-        K, n, beta = len(run.rounds) - 1, int(run.letters["n"]), run.letters["beta"]
+        K, n, beta = len(run.rounds) - 1, int(run.symbols["n"]), run.symbols["beta"]
         sigma = c * root(Fraction(K + 1))
         moments = [second_moment(k, n, 1, sigma, beta) for k in range(K + 1)]
         own = {"K": Fraction(K), "d": Fraction(1), "c": c, "beta_0": (K + 1) * beta, "sigma": sigma}
-        letters = {**run.letters, **own, "epsilon": Fraction(1)}
-        found.append(Values({**letters, "delta": sp.exp(-1), "E_least": least_with_noise(run, K, moments)[1]}, letters))
+        symbols = {**run.symbols, **own, "epsilon": Fraction(1)}
+        found.append(Values({**symbols, "delta": sp.exp(-1), "E_least": least_with_noise(run, K, moments)[1]}, symbols))
     return found
 
 
 def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """A seventh of the bound against these runs."""
     found = _flat_cases(statement, instance)
-    return [Case(i.named, at(statement, "rhs", i.letters) / 7, i.letters["E_least"]) for i in found]
+    return [
+        Case(i.evidence_instance, evaluate_side(statement, "rhs", i.symbol_values) / 7, i.symbol_values["E_least"])
+        for i in found
+    ]
 
 
 def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
@@ -268,7 +279,7 @@ COROLLARY2: Statement = Statement(
         "and alpha are of that order. For fixed alpha it is of the order of the eighth root or, with the best R, of "
         "the sixth."
     ),
-    symbols=shu.letters(
+    symbols=shu.symbols(
         *("gap", "gamma", "K", "R", "alpha", "beta", "beta_0", "L", "L_max", "n", "d", "sigma", "c"),
         *("epsilon", "delta"),
     ),

@@ -8,10 +8,10 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.local_phase import INTERPOLATION
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
-from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import first_round, runs
 from dpfl_theory.statements.shulgin2025._instances import FIRST
@@ -61,7 +61,7 @@ def _aligned(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
     So the right side exceeds that of L-smoothness, f - gamma <g, v/||v||> + L gamma^2/2, by gamma ((t + e - ||g||) + (e
     + p)), both of which are not negative."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     t, p = sp.symbols("t p", real=True)
     e, g = s.error, s.slope
     slack = s.gamma * ((t + e - g) + (e + p))
@@ -74,7 +74,7 @@ def _aligned(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _gained(statement: Statement) -> Any:
     """The inner product with which the sharpened right side is that of L-smoothness."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     return (_by_smoothness(s, 0) - total(statement)) / s.gamma
 
 
@@ -82,7 +82,7 @@ def _angle(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """<g, v/||v||>^2 >= ||g||^2 - e^2 for ||g - v|| = e <= ||g||: with v = (t, 0), g = (c, w) and e^2 = (c - t)^2 +
     w^2, the difference is c^2 - c^2 - w^2 + (c - t)^2 + w^2 = (c - t)^2; and <g, v> > 0, since 2<g, v> = ||g||^2 - e^2
     + ||v||^2. The right side is that of L-smoothness with the least inner product."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     t, c, w = sp.symbols("t c w", real=True)
     square = sp.expand(sp.simplify(_gained(statement)) ** 2)
     square = square.subs({s.slope: sp.sqrt(c**2 + w**2), s.error: sp.sqrt((c - t) ** 2 + w**2)})
@@ -92,7 +92,7 @@ def _angle(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _better(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """sqrt(g^2 - e^2) >= g - e for 0 <= e <= g: g^2 - e^2 - (g - e)^2 = 2 e (g - e). With half of its term in the error
     the restored right side is that of L-smoothness with g - e."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     g, e, printed = s.slope, s.error, _sides(s).rhs
     halved = sum(printed.values()) - printed["estimate"] / 2
     square = sp.expand(sp.simplify(_gained(statement)) ** 2)
@@ -124,7 +124,7 @@ _NEAR = ("quadratics", "one quadratic, no overshoot", "breast cancer sorted by l
 
 
 def _steps_on(problem: Any, values: Mapping[str, Any]) -> str | None:
-    return None if values["gamma"] > 0 else f"gamma = {shu.shown(values['gamma'])} is not positive"
+    return None if values["gamma"] > 0 else f"gamma = {shu.six_digits(values['gamma'])} is not positive"
 
 
 _NOT_QUITE = {
@@ -156,7 +156,7 @@ DESCENT: Statement = Statement(
         ),
     ),
     text="If f is L-smooth (convex or not) and x^{k+1} = x^k - gamma v^{k+1}/||v^{k+1}||, then the bound holds.",
-    symbols=(_GAP, *shu.letters("gamma"), _SLOPE, _ERROR, *shu.letters("L")),
+    symbols=(_GAP, *shu.symbols("gamma"), _SLOPE, _ERROR, *shu.symbols("L")),
     expectations=(_AFTER,),
     assumptions=(
         Assumption("f is L-smooth", lambda problem, values: shu.too_small(problem, values, "L")),
@@ -177,7 +177,7 @@ def _nearer(problem: Any, values: Mapping[str, Any]) -> str | None:
     error, slope = values["error"], values["slope"]
     if error <= slope * (1 + 1e-12):
         return None
-    return f"the estimate is off by {shu.shown(error)}, more than ||grad f|| = {shu.shown(slope)}"
+    return f"the estimate is off by {shu.six_digits(error)}, more than ||grad f|| = {shu.six_digits(slope)}"
 
 
 SHARPENED: Statement = replace(
@@ -209,7 +209,7 @@ SHARPENED: Statement = replace(
         *runs({name: i for name, i in FIRST.items() if name in _NEAR}, first_round),
         *runs(_NOT_QUITE, first_round, "not-applicable"),
     ),
-    slips=(),
+    typos=(),
 )
 
 STATEMENTS = (DESCENT, SHARPENED)

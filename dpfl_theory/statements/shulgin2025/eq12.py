@@ -10,10 +10,10 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, prescription_of, sides_of, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement
-from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
+from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import accurate, prescribed, runs
 from dpfl_theory.statements.shulgin2025._instances import CLOSER, LARGE, NEARLY, SMALL
@@ -42,7 +42,7 @@ def _twelve(s: Symbols) -> Sides:
 
 def _twelve_from_corollary(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The c that minimises Corollary 1's bound is sqrt(2 gap/L), and with it the bound is (12)."""
-    s, own = letters_of(COROLLARY1), letters_of(statement)
+    s, own = symbols_of(COROLLARY1), symbols_of(statement)
     bound, best = total(COROLLARY1), sp.sqrt(2 * s.gap / s.L)
     printed = total(statement).subs({own[k]: v for k, v in s.items() if k != "c"})
     return all_equal(
@@ -57,7 +57,7 @@ def _any_accuracy(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     For (12), c = sqrt(2 gap/L), hence D > L_max sqrt(2 gap/L), which is at least sqrt(2 L gap). R and c are those of
     the prescription.
     """
-    s, chosen = letters_of(statement), prescription_of(statement)
+    s, chosen = symbols_of(statement), prescription_of(statement)
     root = sp.sqrt(s.K + 1)
     most = s.D * (s.alpha + chosen["R"]) / ((s.alpha + s.D) * s.L_max)  # at beta = alpha + R
     slack = s.D**2 * (root - 1) / (root * (s.alpha + s.D) * s.L_max)  # not negative
@@ -78,7 +78,7 @@ def _any_accuracy(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _least_accuracy(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Where Corollary 1 allows the step of (12), 2D exceeds twice the first term: L_max sqrt(2 gap/L) = (L_max/L)
     sqrt(2 L gap)."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     root = sp.sqrt(s.K + 1)
     least = s.L_max * prescription_of(statement)["gamma"] * root
     first = sides_of(statement).rhs["gradient descent"] * root
@@ -89,7 +89,7 @@ def _kept(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With alpha = beta a step reduces a residual r to g(r) = r^2/(alpha + r), which grows with r. Where gamma L_max =
     m, rho = D/sqrt(K + 1) and alpha = m + m^2/rho: g(rho + m) = rho. So residuals of at most rho + m are reduced to at
     most rho, and the step then adds at most m."""
-    s, chosen = letters_of(statement), prescription_of(statement)
+    s, chosen = symbols_of(statement), prescription_of(statement)
     rho, m = s.D / sp.sqrt(s.K + 1), chosen["gamma"] * s.L_max
     r, a = sp.Symbol("r", positive=True), s.alpha
     left = r - a * r / (a + r)
@@ -104,7 +104,7 @@ def _kept(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _twelve_again(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The descent inequalities added up, with rho in place of R and gamma = sqrt(2 gap/(L (K + 1)))."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     root = sp.sqrt(s.K + 1)
     gamma = prescription_of(statement)["gamma"]
     bound = s.gap / (gamma * root**2) + 2 * s.D / root + s.L * gamma / 2
@@ -118,9 +118,9 @@ def _uphill(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     times = root(Fraction(K + 1))
     weight, R, gamma = (one + 1 / D) / times, (D + 1) / times, 1 / times
     rounds = alpha_norm_ec([one], [0 * one], one, [one - R], weight, weight, gamma, K + 1)
-    letters = {"K": Fraction(K), "D": D, "R": R, "alpha": weight, "beta": weight, "gamma": gamma}
-    letters |= {"gap": one / 2, "L": one, "L_max": one}
-    return [Values({**letters, "least": min(r.slope for r in rounds)}, letters)]
+    symbols = {"K": Fraction(K), "D": D, "R": R, "alpha": weight, "beta": weight, "gamma": gamma}
+    symbols |= {"gap": one / 2, "L": one, "L_max": one}
+    return [Values({**symbols, "least": min(r.slope for r in rounds)}, symbols)]
 
 
 def _prescription(s: Symbols) -> Mapping[str, Any]:
@@ -137,7 +137,7 @@ def _twelve_step(problem: Any, values: Mapping[str, Any]) -> str | None:
     gamma = (2 * values["gap"] / (values["L"] * (values["K"] + 1))) ** 0.5
     if abs(values["gamma"] - gamma) <= 1e-9 * gamma:
         return None
-    return f"gamma = {shu.shown(values['gamma'])} is not {shu.shown(gamma)}"
+    return f"gamma = {shu.six_digits(values['gamma'])} is not {shu.six_digits(gamma)}"
 
 
 def _weights(problem: Any, values: Mapping[str, Any]) -> str | None:
@@ -145,9 +145,13 @@ def _weights(problem: Any, values: Mapping[str, Any]) -> str | None:
     M = values["L_max"] * (2 * values["gap"] / values["L"]) ** 0.5
     weight, most = (M + M**2 / values["D"]) / root, (values["D"] + M) / root
     if abs(values["alpha"] - weight) > 1e-9 * weight or abs(values["beta"] - weight) > 1e-9 * weight:
-        alpha, beta = shu.shown(values["alpha"]), shu.shown(values["beta"])
-        return f"alpha = {alpha} and beta = {beta} are not both {shu.shown(weight)}"
-    return None if values["R"] <= most * (1 + 1e-9) else f"R = {shu.shown(values['R'])} exceeds {shu.shown(most)}"
+        alpha, beta = shu.six_digits(values["alpha"]), shu.six_digits(values["beta"])
+        return f"alpha = {alpha} and beta = {beta} are not both {shu.six_digits(weight)}"
+    return (
+        None
+        if values["R"] <= most * (1 + 1e-9)
+        else f"R = {shu.six_digits(values['R'])} exceeds {shu.six_digits(most)}"
+    )
 
 
 _TWELVE = ({"L": "1", "error": "33/32", "estimates": ["3", "13/4", "3", "11/4", "3", "13/4", "3", "7/2", "3", "3"]},)
@@ -167,7 +171,7 @@ def _limit(problem: Any, values: Mapping[str, Any]) -> str | None:
     most = values["D"] * values["beta"] / ((values["alpha"] + values["D"]) * values["L_max"])
     if length <= most * (1 + 1e-12):
         return None
-    return f"gamma sqrt(K + 1) = {shu.shown(length)} exceeds D beta/((alpha + D) L_max) = {shu.shown(most)}"
+    return f"gamma sqrt(K + 1) = {shu.six_digits(length)} exceeds D beta/((alpha + D) L_max) = {shu.six_digits(most)}"
 
 
 _ARBITRARY = "It decides that D is not arbitrary: below a certain D no parameters are left; runs decide the bound then."
@@ -202,7 +206,7 @@ EQ12: Statement = Statement(
         "With R = D/sqrt(K + 1) and gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1))) within Corollary 1's limit of the "
         "step, alpha-NormEC satisfies the bound."
     ),
-    symbols=shu.letters("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"),
+    symbols=shu.symbols("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"),
     expectations=(shu.LEAST,),
     assumptions=(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
@@ -231,7 +235,7 @@ EQ12: Statement = Statement(
         repaired="shulgin2025.eq12.repaired",
     ),
     uses=("shulgin2025.corollary1",),
-    slips=(
+    typos=(
         Typo(
             "Theorem 5.6 is cited from 'Khirirat et al. (2019)'; everywhere else the paper on Clip21 is that of 2023.",
             where="Section 4, Comparison",
@@ -276,7 +280,7 @@ ANY_D: Statement = replace(
     remark=None,
     reading="D may be arbitrarily small with this step, whatever alpha and beta are, without Corollary 1's limit.",
     reading_of="shulgin2025.eq12",
-    slips=(),
+    typos=(),
 )
 
 REPAIRED: Statement = replace(
@@ -316,7 +320,7 @@ REPAIRED: Statement = replace(
     remark=None,
     reading="",
     uses=("shulgin2025.lemma2.repaired", "shulgin2025.descent"),
-    slips=(),
+    typos=(),
 )
 
 STATEMENTS = (EQ12, ANY_D, REPAIRED)

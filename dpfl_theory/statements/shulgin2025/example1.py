@@ -10,9 +10,9 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
-from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = ["EXAMPLE1", "STATEMENTS", "limit", "rounds"]
@@ -58,10 +58,10 @@ def _above(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     found = []
     for alpha in map(Fraction, instance["alpha"]):
         gamma = Fraction(instance["gamma over alpha"]) * alpha
-        letters = {"m": Fraction(3), "L": Fraction(1), "alpha": alpha, "gamma": gamma}
+        symbols = {"m": Fraction(3), "L": Fraction(1), "alpha": alpha, "gamma": gamma}
         for start in (limit(alpha), limit(alpha) + 1, Fraction(10)):
             for k, x in enumerate(rounds(start, alpha, gamma, int(instance["rounds"]))):
-                found.append(Values({**letters, "end": abs(x)}, {"alpha": alpha, "start": start, "k": k}))
+                found.append(Values({**symbols, "end": abs(x)}, {"alpha": alpha, "start": start, "k": k}))
     return found
 
 
@@ -97,7 +97,7 @@ _EDGE = {"alpha": ["5/2", "27/4"], "gamma over alpha": "1", "rounds": 5}
 def _stationary(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Between -2m and m, with a = L (m - x) and A = alpha: 2a/(A + a) = (3Lm - a)/(A + 3Lm - a) has the roots of a^2 -
     3 (L m + A) a + 3 A L m, and the smaller one is the limit; for no A it is the optimum, a = L m."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     m, L, A, a = s.m, s.L, s.alpha, sp.Symbol("a", positive=True)
     far = 3 * L * m - a  # the distance to the minimiser of f_3, times L
     quadratic = a**2 - 3 * (L * m + A) * a + 3 * A * L * m
@@ -121,7 +121,7 @@ def _monotone(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _limits(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """alpha = 0: x = m, the minority is ignored; alpha -> oo: x -> 0, as messages become proportional."""
-    s, far = letters_of(statement), total(statement, "lhs")
+    s, far = symbols_of(statement), total(statement, "lhs")
     return all_equal(
         (far.subs(s.alpha, 0), s.L * s.m, "the limit at alpha = 0"),
         (sp.limit(far, s.alpha, sp.oo), 0, "the limit as alpha grows"),
@@ -163,7 +163,7 @@ def _three(problem: Any, values: Mapping[str, Any]) -> str | None:
 
 def _short(problem: Any, values: Mapping[str, float]) -> str | None:
     product = values["gamma"] * values["L"]
-    return None if product <= values["alpha"] * (1 + 1e-12) else f"gamma L = {shu.shown(product)} exceeds alpha"
+    return None if product <= values["alpha"] * (1 + 1e-12) else f"gamma L = {shu.six_digits(product)} exceeds alpha"
 
 
 EXAMPLE1: Statement = Statement(
@@ -189,7 +189,7 @@ EXAMPLE1: Statement = Statement(
         "stationary for no alpha >= 0. With gamma L <= alpha and a start above its limit it never has a gradient "
         "shorter than the limit's, which is positive."
     ),
-    symbols=(_CENTRE, *shu.letters("L", "alpha", "gamma")),
+    symbols=(_CENTRE, *shu.symbols("L", "alpha", "gamma")),
     expectations=(_END,),
     assumptions=(
         Assumption("the three clients of the example", _three, "every instance is made of these three clients"),

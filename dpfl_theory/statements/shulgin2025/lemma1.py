@@ -11,9 +11,9 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import Symbols, at, letters_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
-from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -74,20 +74,27 @@ def _rest(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
                 if not a and not any(g):
                     continue  # 0/0
                 rest = sp.sqrt(_square([x - b * y for x, y in zip(g, smoothed(g, a))]))
-                letters = {"rest": rest, "alpha": a, "beta": b, "r": length(g)}
-                found.append(Values(letters, at={"g": g, "alpha": a, "beta": b}))
+                symbols = {"rest": rest, "alpha": a, "beta": b, "r": length(g)}
+                found.append(Values(symbols, instance={"g": g, "alpha": a, "beta": b}))
     return found
 
 
 def _of_lemma1(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """(8) of Lemma 1, where another statement quotes it."""
     found = _rest(LEMMA1, instance)
-    return [Case(i.named, at(LEMMA1, "lhs", i.letters), at(LEMMA1, "rhs", i.letters)) for i in found]
+    return [
+        Case(
+            i.evidence_instance,
+            evaluate_side(LEMMA1, "lhs", i.symbol_values),
+            evaluate_side(LEMMA1, "rhs", i.symbol_values),
+        )
+        for i in found
+    ]
 
 
 def _expanded(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The proof of (8): ||g||^2 - 2 (beta/(alpha + r)) r^2 + (beta/(alpha + r))^2 r^2, for three entries."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     g = sp.symbols("g1:4", real=True)
     r = sp.sqrt(sum(x**2 for x in g))
     left = sum((x - s.beta * x / (s.alpha + r)) ** 2 for x in g)
@@ -103,7 +110,7 @@ def _bounded(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _factor(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where (8) contracts: 1 - (1 - beta/(alpha + r))^2 = beta (2 (alpha + r) - beta)/(alpha + r)^2, positive for beta
     < 2 (alpha + r); its limits for r -> 0 and r -> oo."""
-    s, (a, b, r) = letters_of(statement), sp.symbols("alpha beta r", positive=True)
+    s, (a, b, r) = symbols_of(statement), sp.symbols("alpha beta r", positive=True)
     eta = 1 - total(statement).subs({s.alpha: a, s.beta: b, s.r: r}, simultaneous=True) / r**2
     found = all_equal(
         (eta, b * (2 * (a + r) - b) / (a + r) ** 2, "eta of (8)"),
@@ -130,7 +137,7 @@ def _clipping(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     for g in _vectors(instance):
         for tau in map(Fraction, instance["tau"]):
             rest = length([x - y for x, y in zip(clipped(g, tau), g)])
-            found.append(Values({"rest": rest, "r": length(g), "tau": tau}, at={"g": g, "tau": tau}))
+            found.append(Values({"rest": rest, "r": length(g), "tau": tau}, instance={"g": g, "tau": tau}))
     return found
 
 
@@ -147,7 +154,7 @@ def _compressors(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
 
 def _shortened(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """||g - (tau/r) g|| = (1 - tau/r) r for r = tau + more, and 0 for r <= tau."""
-    s, more = letters_of(statement), sp.Symbol("more", positive=True)
+    s, more = symbols_of(statement), sp.Symbol("more", positive=True)
     entered, r = total(statement), s.tau + more
     return all_equal(
         (entered.subs(s.r, r), (1 - s.tau / r) * r, "the decrease by clipping of a longer vector"),
@@ -196,7 +203,7 @@ LEMMA1: Statement = Statement(
         ),
     ),
     text="For any alpha >= 0, beta > 0 and g, ||Norm_alpha(g)|| <= 1, and (8) is an equality.",
-    symbols=(_REST, _LENGTH, *shu.letters("alpha", "beta")),
+    symbols=(_REST, _LENGTH, *shu.symbols("alpha", "beta")),
     relation="==",
     sides=_lemma1_sides,
     checks=(
@@ -220,7 +227,7 @@ LEMMA1: Statement = Statement(
             },
         ),
     ),
-    slips=(
+    typos=(
         Typo(
             "DP-SGD with smoothed normalization is called 'a special case of Das et al. (2022)'. That paper sends C "
             "u/||u||; its Appendix B names the constant in the denominator of Yang et al. as a difference. With one "
@@ -255,7 +262,7 @@ TABLE1: Statement = Statement(
         "A contractive compressor has E||C(g) - g||^2 <= (1 - eta)||g||^2, clipping the equality below, and smoothed "
         "normalisation (8)."
     ),
-    symbols=(_CLIPPED, _LENGTH, *shu.letters("tau")),
+    symbols=(_CLIPPED, _LENGTH, *shu.symbols("tau")),
     relation="==",
     sides=_table1_sides,
     checks=(

@@ -9,14 +9,14 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, at, letters_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, checks
-from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _line as line
+from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import runs
 from dpfl_theory.statements.shulgin2025._instances import BEYOND, NO_OVERSHOOT, OVERSHOOTING, WITHIN
-from dpfl_theory.statements.shulgin2025._line import OVERSHOOTS, RESIDUALS, SMALL_BETA, most_left_over
+from dpfl_theory.statements.shulgin2025._line import OVERSHOOTS, RESIDUALS, SMALL_BETA, largest_residual_symbolic
 from dpfl_theory.statements.symbolic import all_equal
 
 __all__ = ["LARGER_BETA", "LEMMA2", "REPAIRED", "STATEMENTS", "after_update"]
@@ -26,9 +26,9 @@ def _swept(statement: Statement, instance: Mapping[str, Any]) -> Iterator[tuple[
     """alpha and beta, squares of the instance's roots, and residuals on a grid up to the radius, R = 1."""
     points = int(instance["points"])
     for a, b in instance["roots"]:
-        letters = {"R": Fraction(1), "alpha": Fraction(a) ** 2, "beta": Fraction(b) ** 2}
-        radius = at(statement, "rhs", letters)
-        yield letters["alpha"], letters["beta"], [radius * Fraction(j, points) for j in range(1, points + 1)]
+        symbols = {"R": Fraction(1), "alpha": Fraction(a) ** 2, "beta": Fraction(b) ** 2}
+        radius = evaluate_side(statement, "rhs", symbols)
+        yield symbols["alpha"], symbols["beta"], [radius * Fraction(j, points) for j in range(1, points + 1)]
 
 
 def _steps(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -53,7 +53,9 @@ def _leavings(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     for alpha, beta, residuals in _swept(statement, instance):
         for r in (*residuals, max(Fraction(0), line.root(alpha) * line.root(beta) - alpha), R):
             values = {"alpha": alpha, "beta": beta, "residual": r, "after": "the update"}
-            cases.append(Case(values, line.residual_after_update(r, alpha, beta), line.left_over(R, alpha, beta)))
+            cases.append(
+                Case(values, line.residual_after_update(r, alpha, beta), line.largest_residual(R, alpha, beta))
+            )
     return cases
 
 
@@ -70,7 +72,7 @@ def _without_overshoot(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where beta <= alpha + r, |1 - beta/(alpha + r)| r = r - beta r/(alpha + r), which grows with r: its derivative is
     ((alpha + r)^2 - alpha beta)/(alpha + r)^2, and the radius of the lemma is R - beta R/(alpha + R) plus the limit of
     gamma L_max."""
-    s, (a, b, r, R) = letters_of(statement), sp.symbols("alpha beta r R", positive=True)
+    s, (a, b, r, R) = symbols_of(statement), sp.symbols("alpha beta r R", positive=True)
     g = r - b * r / (a + r)
     radius = total(statement).subs({s.alpha: a, s.beta: a, s.R: 3 * a}, simultaneous=True)
     return all_equal(
@@ -88,7 +90,7 @@ def _with_overshoot(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With q = (sqrt beta - sqrt alpha)^2 and m = beta R/(alpha + R): -g(r) is at most q, at r = sqrt(alpha beta) -
     alpha, and at rho = q + m >= R also g(rho) <= q, since g(rho) - q = m - beta rho/(alpha + rho) <= 0. So the radius
     max(R, q + m) is kept: above R the step is longer, and an overshoot is at most q."""
-    s, (a, b, r, R, more) = letters_of(statement), sp.symbols("alpha beta r R more", positive=True)
+    s, (a, b, r, R, more) = symbols_of(statement), sp.symbols("alpha beta r R more", positive=True)
     g = r - b * r / (a + r)
     q = (sp.sqrt(b) - sp.sqrt(a)) ** 2
     rho = R + more  # q + m
@@ -111,7 +113,7 @@ def after_update(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """
     a, b, r, R = sp.symbols("alpha beta r R", positive=True)
     g, top = r - b * r / (a + r), sp.sqrt(a * b) - a
-    most = most_left_over({"alpha": a, "beta": b, "R": R})
+    most = largest_residual_symbolic({"alpha": a, "beta": b, "R": R})
     largest = R - (sp.sqrt(a + R) - sp.sqrt(a)) ** 2
     return all_equal(
         (g.subs(r, R) + b * R / (a + R), R, "g(R) + m"),
@@ -159,7 +161,7 @@ def _no_overshoot(problem: Any, values: Mapping[str, Any]) -> str | None:
     alpha, beta = values["alpha"], values["beta"]
     if 0 < beta <= alpha * (1 + 1e-12):
         return None
-    return f"beta = {shu.shown(beta)} does not lie in (0, alpha] = (0, {shu.shown(alpha)}]"
+    return f"beta = {shu.six_digits(beta)} does not lie in (0, alpha] = (0, {shu.six_digits(alpha)}]"
 
 
 LEMMA2: Statement = Statement(
@@ -186,7 +188,7 @@ LEMMA2: Statement = Statement(
         "If max_i ||grad f_i(x^k) - v_i^k|| <= R, beta <= alpha and 0 < gamma <= beta R/((alpha + R) L_max), then "
         "max_i ||grad f_i(x^{k+1}) - v_i^{k+1}|| <= R."
     ),
-    symbols=(shu.BOUND, *shu.letters("gamma", "alpha", "beta", "L_max")),
+    symbols=(shu.BOUND, *shu.symbols("gamma", "alpha", "beta", "L_max")),
     expectations=(shu.next_residual("R"),),
     assumptions=(shu.CLIENTS, shu.WITHIN, Assumption("0 < beta <= alpha", _no_overshoot), shu.STEP),
     sides=_sides,
@@ -258,7 +260,7 @@ REPAIRED: Statement = replace(
         "gamma <= beta R/((alpha + R) L_max). Then max_i ||grad f_i(x^{k+1}) - v_i^{k+1}|| <= rho, and max_i ||grad "
         "f_i(x^k) - v_i^{k+1}|| <= A = max(R - beta R/(alpha + R), q) <= R in between."
     ),
-    symbols=(shu.SCALE, *shu.letters("gamma", "alpha", "beta", "L_max")),
+    symbols=(shu.SCALE, *shu.symbols("gamma", "alpha", "beta", "L_max")),
     expectations=(shu.next_residual("rho"),),
     assumptions=(shu.CLIENTS, shu.TRACKED, shu.CONTRACTS, shu.STEP),
     sides=_repaired_sides,

@@ -14,9 +14,9 @@ from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds.error_feedback import ErrorFeedback, error_feedback
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
-from dpfl_theory.statements.formula import Symbols, evaluate, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate, sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement
-from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025._experiments import experiment, runs
 from dpfl_theory.statements.shulgin2025._instances import NOISY, ONE_CLIENT
 from dpfl_theory.statements.symbolic import all_equal
@@ -70,10 +70,10 @@ def _moments(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     return cases
 
 
-def squared(statement: Statement, letters: Mapping[str, Any], term: str = "") -> Fraction:
+def squared(statement: Statement, symbols: Mapping[str, Any], term: str = "") -> Fraction:
     """The square of the right side, or of one of its terms, which is rational."""
     right = sides_of(statement).rhs
-    found: Fraction = evaluate(sp.expand((right[term] if term else sum(right.values())) ** 2), letters, statement.id)
+    found: Fraction = evaluate(sp.expand((right[term] if term else sum(right.values())) ** 2), symbols, statement.id)
     return found
 
 
@@ -86,7 +86,7 @@ _SQUARES = (
 def _gaussian_length(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The slack of Jensen's inequality: E||z|| = sqrt(2) Gamma((d+1)/2)/Gamma(d/2) for z ~ N(0, I_d), which is
     sqrt(2/pi) = 0.798 for d = 1 and within 1/(4d) of sqrt(d) for large d."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     d = s.d
     length = sp.sqrt(2) * sp.gamma((d + 1) / 2) / sp.gamma(d / 2)
     entered = total(statement).subs({s.K: 0, s.n: 1, s.beta: 1, s.sigma: 1})
@@ -133,7 +133,7 @@ LEMMA3: Statement = Statement(
         "If vhat^0 = (1/n) sum_i v_i^0 and z_i^k ~ N(0, sigma^2 I_d) are independent, then the server's estimate "
         "satisfies the bound."
     ),
-    symbols=shu.letters("K", "beta", "n", "d", "sigma"),
+    symbols=shu.symbols("K", "beta", "n", "d", "sigma"),
     expectations=(_NOISE,),
     assumptions=(shu.ROUNDS, shu.NOISE),
     sides=_sides,
@@ -141,7 +141,8 @@ LEMMA3: Statement = Statement(
         Check("algebra", "the length of a Gaussian vector", _gaussian_length),
         Check("exact", "second moment against the squared bound", _moments, _RUNS, part=_SQUARES),
         *runs(
-            {**{name: {**i, "lanes": 4096} for name, i in NOISY.items()}, "one client on the line": ONE_CLIENT}, _known
+            {**{name: {**i, "replicates": 4096} for name, i in NOISY.items()}, "one client on the line": ONE_CLIENT},
+            _known,
         ),
         *runs(
             {

@@ -13,13 +13,13 @@ from dpfl_theory.statements.claims import ConstantClaim, PrivacyClaim, PrivacyPo
 from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.repaired_noise import BUDGET, PROOF, repaired_checks
-from dpfl_theory.statements.shulgin2025._letters import whole_rounds
+from dpfl_theory.statements.shulgin2025._symbols import whole_rounds
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 PAPER = "shulgin2025"
-_LETTERS = (
+_SYMBOLS = (
     Symbol("sigma", "standard deviation of each coordinate of a client's noise", (0, 0), "positive", r"\sigma"),
     Symbol("K", "index of the last round; there are K + 1", (0, 0), "nonnegative", "K"),
     Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
@@ -111,7 +111,7 @@ NOISE: Statement = Statement(
         "message, alpha-NormEC is (epsilon, delta)-differentially private for epsilon <= 10 and delta <= e^-5: the "
         "constant 2 is enough."
     ),
-    symbols=(*_LETTERS, _CONSTANT),
+    symbols=(*_SYMBOLS, _CONSTANT),
     assumptions=(Assumption("0 < epsilon <= 10 and delta <= e^-5", _usual), ROUNDS, shared.DELTA),
     relation="==",
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
@@ -144,7 +144,7 @@ ANY_EPSILON: Statement = replace(
         "standard deviation sqrt(v (K + 1) log(1/delta))/epsilon on every client's normalised message makes "
         "alpha-NormEC (epsilon, delta)-differentially private."
     ),
-    symbols=(*_LETTERS, _OF_RANGE, _CONSTANT),
+    symbols=(*_SYMBOLS, _OF_RANGE, _CONSTANT),
     assumptions=(Assumption("0 < epsilon <= u (K + 1)", _range), ROUNDS, shared.DELTA),
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
     prescription=lambda s: {"sigma": _deviation(s)},
@@ -179,7 +179,7 @@ REPAIRED: Statement = Statement(
         "+ 1) log(1/delta))/epsilon on every client's normalised message, alpha-NormEC is (epsilon, "
         "delta)-differentially private."
     ),
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     assumptions=(BUDGET, ROUNDS, shared.DELTA),
     relation="==",
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s, 2)}),

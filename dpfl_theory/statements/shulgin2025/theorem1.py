@@ -8,10 +8,10 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
-from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
+from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import runs
 from dpfl_theory.statements.shulgin2025._instances import QUIET, SHARP
@@ -20,8 +20,8 @@ from dpfl_theory.statements.shulgin2025._line import (
     NO_NOISE,
     OUTSIDE,
     edges,
-    left_over,
-    most_left_over,
+    largest_residual,
+    largest_residual_symbolic,
     runs_on_the_line,
 )
 from dpfl_theory.statements.shulgin2025.lemma2 import after_update
@@ -43,7 +43,7 @@ def _sides(s: Symbols) -> Sides:
 
 def _telescoped(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """K + 1 descent inequalities f_{k+1} <= f_k - gamma g_k + 2 gamma R + L gamma^2/2, added up and divided."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     count, step = s.K + 1, s.gamma
     added = (s.gap + count * (2 * step * s.R + s.L * step**2 / 2)) / (step * count)
     return equal(added, total(statement), "the mean of the descent inequalities and the restored bound")
@@ -52,7 +52,7 @@ def _telescoped(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _runs_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """min_k |f'(x^k)| after every round."""
     return [
-        Values({**run.letters, "K": K, "least": min(r.slope for r in run.rounds[: K + 1])}, {**run.letters, "K": K})
+        Values({**run.symbols, "K": K, "least": min(r.slope for r in run.rounds[: K + 1])}, {**run.symbols, "K": K})
         for run in runs_on_the_line(instance)
         for K in range(len(run.rounds))
     ]
@@ -61,7 +61,7 @@ def _runs_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Values]
 def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """The residuals after every update against R: the proof needs this instead of Lemma 2."""
     return [
-        Case({**run.letters, "round": K + 1, "client": "the farthest"}, found.after, run.letters["R"])
+        Case({**run.symbols, "round": K + 1, "client": "the farthest"}, found.after, run.symbols["R"])
         for run in runs_on_the_line(instance)
         for K, found in enumerate(run.rounds)
     ]
@@ -137,7 +137,7 @@ THEOREM1: Statement = Statement(
         "||grad f_i(x^0) - v_i^0||, beta/(alpha + R) < 1 and 0 < gamma <= beta R/((alpha + R) L_max) satisfies the "
         "bound."
     ),
-    symbols=shu.letters("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max"),
+    symbols=shu.symbols("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max"),
     expectations=(shu.LEAST,),
     assumptions=(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET),
     sides=_sides,
@@ -158,27 +158,27 @@ THEOREM1: Statement = Statement(
 
 def _sharpened_sides(s: Symbols) -> Sides:
     gained = s.gap / (s.gamma * (s.K + 1)) + s.L * s.gamma / 2
-    return Sides({"gradient": s.least}, {"bound": sp.sqrt(most_left_over(s) ** 2 + gained**2)})
+    return Sides({"gradient": s.least}, {"bound": sp.sqrt(largest_residual_symbolic(s) ** 2 + gained**2)})
 
 
 def _angles_added_up(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """If min_k g_k > A, K + 1 descents f_{k+1} <= f_k - gamma sqrt(g_k^2 - A^2) + L gamma^2/2 give sqrt(min g_k^2 -
     A^2) <= gap/(gamma (K + 1)) + L gamma/2. Otherwise min_k g_k <= A, which the bound exceeds."""
-    s, u = letters_of(statement), sp.Symbol("u", positive=True)  # u = sqrt(min g^2 - A^2)
+    s, u = symbols_of(statement), sp.Symbol("u", positive=True)  # u = sqrt(min g^2 - A^2)
     count, step = s.K + 1, s.gamma
     (found,) = sp.solve(s.gap - count * (step * u - s.L * step**2 / 2), u)
-    own = sp.sqrt(most_left_over(s) ** 2 + found**2)
+    own = sp.sqrt(largest_residual_symbolic(s) ** 2 + found**2)
     return equal(own, total(statement), "the added descents, solved, and the sharpened bound")
 
 
 def _below_printed(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With A <= R and B the two other terms, (2R + B)^2 - (A^2 + B^2) = (2R - A)(2R + A) + 4 R B > 0. A <= R: g(R) = R
     - m, and the overshoot is below R by `after_update`."""
-    s, A = letters_of(statement), sp.Symbol("A", positive=True)
+    s, A = symbols_of(statement), sp.Symbol("A", positive=True)
     printed = sum(_sides(s).rhs.values())
     B = s.gap / (s.gamma * (s.K + 1)) + s.L * s.gamma / 2
     slack = (2 * s.R - A) * (2 * s.R + A) + 4 * s.R * B
-    sharpened = (total(statement) ** 2).subs(most_left_over(s), A)
+    sharpened = (total(statement) ** 2).subs(largest_residual_symbolic(s), A)
     return equal(printed**2 - sharpened, slack, "the squared bounds' difference")
 
 
@@ -186,9 +186,9 @@ def _leavings_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Cas
     """The residuals after the updates against A."""
     cases = []
     for run in runs_on_the_line(instance):
-        most = left_over(run.letters["R"], run.letters["alpha"], run.letters["beta"])
+        most = largest_residual(run.symbols["R"], run.symbols["alpha"], run.symbols["beta"])
         for K, found in enumerate(run.rounds):
-            cases.append(Case({**run.letters, "K": K, "residual": "after the update"}, found.after, most))
+            cases.append(Case({**run.symbols, "K": K, "residual": "after the update"}, found.after, most))
     return cases
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, at, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate_side, sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
-from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025._experiments import runs
 from dpfl_theory.statements.shulgin2025._instances import NOISY, NOISY_EDGES
 from dpfl_theory.statements.shulgin2025._line import (
@@ -41,7 +41,7 @@ def _sides(s: Symbols) -> Sides:
 
 
 def _without_noise(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-    own, other = letters_of(statement), letters_of(THEOREM1)
+    own, other = symbols_of(statement), symbols_of(THEOREM1)
     shared = {other[name]: own[name] for name in other if name in own}
     quiet = total(statement).subs(own.sigma, 0)
     return equal(quiet, total(THEOREM1).subs(shared), "Theorem 2 at sigma = 0 and Theorem 1")
@@ -50,7 +50,7 @@ def _without_noise(statement: Statement, instance: Mapping[str, Any]) -> Outcome
 def _accumulated(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """vhat - v in round k is beta times the mean over n clients of k + 1 independent N(0, sigma^2 I): Jensen gives the
     root of its second moment, the largest of which is round K's; the descent inequality has it twice."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     moment = s.beta**2 * (s.K + 1) * s.d * s.sigma**2 / s.n
     entered = sides_of(statement).rhs["privacy noise"]
     return equal(entered, 2 * sp.sqrt(moment), "the noise term and twice Lemma 3 at k = K")
@@ -64,7 +64,7 @@ def _first_rounds(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         gamma = beta * R / ((alpha + R) * L)
         own = {"L": L, "R": R, "alpha": alpha, "beta": beta, "gamma": gamma, "gap": slope**2 / (2 * L)}
         quiet = {"K": 0, "n": 1, "d": 1, "sigma": 0, "L_max": L, "E_least": slope}
-        found.append(Values({**own, **quiet}, at={**own, "slope": slope}))
+        found.append(Values({**own, **quiet}, instance={**own, "slope": slope}))
     return found
 
 
@@ -72,10 +72,10 @@ def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> list[Case
     """2 beta sqrt((K + 1) d sigma^2/n) squared against 4 times the second moment that the server accumulates."""
     cases = []
     for K, n, d, sigma, beta in instance["noise"]:
-        letters = {"K": K, "n": n, "d": d, "sigma": Fraction(sigma), "beta": Fraction(beta)}
-        moment = 4 * second_moment(K, n, d, letters["sigma"], letters["beta"])
-        printed = squared(statement, letters, "privacy noise")
-        cases += [Case(letters, moment, printed), Case({**letters, "compared": "the other way"}, printed, moment)]
+        symbols = {"K": K, "n": n, "d": d, "sigma": Fraction(sigma), "beta": Fraction(beta)}
+        moment = 4 * second_moment(K, n, d, symbols["sigma"], symbols["beta"])
+        printed = squared(statement, symbols, "privacy noise")
+        cases += [Case(symbols, moment, printed), Case({**symbols, "compared": "the other way"}, printed, moment)]
     return cases
 
 
@@ -84,18 +84,18 @@ def _noisy_runs(statement: Statement, instance: Mapping[str, Any]) -> list[Value
     rational. The upper limit replaces the expectation where it is at most the bound, else the lower one."""
     found, sigma = [], Fraction(instance["sigma"])
     for run in runs_on_the_line(instance):
-        n, beta = run.letters["n"], run.letters["beta"]
+        n, beta = run.symbols["n"], run.symbols["beta"]
         moments = [second_moment(k, int(n), 1, sigma, beta) for k in range(len(run.rounds))]
         for K in range(len(run.rounds)):
             square = (K + 1) * sigma**2 / n
             if not is_square(square):
                 continue
-            letters = {**run.letters, "K": K, "d": 1, "sigma": sigma}
+            symbols = {**run.symbols, "K": K, "d": 1, "sigma": sigma}
             low, high = least_with_noise(run, K, moments)
-            bound = at(statement, "rhs", letters)
+            bound = evaluate_side(statement, "rhs", symbols)
             if low <= bound < high:
                 raise ValueError(f"at K = {K} the limits {float(low):.6g} and {float(high):.6g} do not decide")
-            found.append(Values({**letters, "E_least": high if high <= bound else low}, letters))
+            found.append(Values({**symbols, "E_least": high if high <= bound else low}, symbols))
     return found
 
 
@@ -143,7 +143,7 @@ THEOREM2: Statement = Statement(
         "Under the hypotheses of Theorem 1, with z_i^k ~ N(0, sigma^2 I) added to every message that the server "
         "receives, the bound holds."
     ),
-    symbols=shu.letters("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max", "n", "d", "sigma"),
+    symbols=shu.symbols("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max", "n", "d", "sigma"),
     expectations=(shu.E_LEAST,),
     assumptions=(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE),
     sides=_sides,

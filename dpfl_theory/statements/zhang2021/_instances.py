@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.model import Check, checks
-from dpfl_theory.statements.zhang2021._letters import StepLimits
 from dpfl_theory.statements.zhang2021._round import rounds
+from dpfl_theory.statements.zhang2021._symbols import StepLimits
 
 __all__ = [
     *(
@@ -238,48 +238,50 @@ _SAME = {**_FINE, "sigma_g": 0.0}
 
 SIMULATED: Instances = {
     # in each, one term makes up most of the bound; planted faults in the tests show how near the run comes to it
-    "identical clients, what is left of the start": _run(_equal(2), 2, 2, 600, lanes=2, **_SAME),
-    "identical clients, privacy noise": _run(_equal(2), 2, 1, 8000, c=3.0, sigma=1.2, distance=1.5, lanes=256, **_SAME),
-    "two clients apart, one takes part": _run(_SCALAR, 1, 2, 2000, distance=0.0, lanes=256, sigma_g=0.5, **_FINE),
+    "identical clients, what is left of the start": _run(_equal(2), 2, 2, 600, replicates=2, **_SAME),
+    "identical clients, privacy noise": _run(
+        _equal(2), 2, 1, 8000, c=3.0, sigma=1.2, distance=1.5, replicates=256, **_SAME
+    ),
+    "two clients apart, one takes part": _run(_SCALAR, 1, 2, 2000, distance=0.0, replicates=256, sigma_g=0.5, **_FINE),
     "nine of ten clients clipped to a thousandth": _run(
-        _PULLED, 10, 2, 5000, c=0.001, distance=0.0, start=[0.0], lanes=2, product=0.7, **_FINE
+        _PULLED, 10, 2, 5000, c=0.001, distance=0.0, start=[0.0], replicates=2, product=0.7, **_FINE
     ),
     # all of them at once
-    "Huber, two of six clients, clipped to the median": _run(_huber(), 2, 4, 50, c=1.0, lanes=512),
-    "Huber, all clients, clipped hard, privacy noise": _run(_huber(), 6, 8, 50, c=0.1, sigma=0.2, lanes=512),
+    "Huber, two of six clients, clipped to the median": _run(_huber(), 2, 4, 50, c=1.0, replicates=512),
+    "Huber, all clients, clipped hard, privacy noise": _run(_huber(), 6, 8, 50, c=0.1, sigma=0.2, replicates=512),
     # at the edges
     "Huber, four of twelve clients in 100 dimensions": _run(
-        _huber(clients=12, dimension=100), 4, 2, 20, c=1.0, sigma=0.05, lanes=64
+        _huber(clients=12, dimension=100), 4, 2, 20, c=1.0, sigma=0.05, replicates=64
     ),
     "12 identical clients in 100 dimensions, privacy noise": _run(
-        _axes(12, 100), 12, 2, 600, c=10.0, sigma=0.02, distance=1.5, lanes=16, **_SAME
+        _axes(12, 100), 12, 2, 600, c=10.0, sigma=0.02, distance=1.5, replicates=16, **_SAME
     ),
     "two draws of two clients, with replacement": _run(
-        _pair(4.0), 2, 2, 1500, distance=2.0, sampling="anew", sigma_g=0.5, lanes=64, **_FINE
+        _pair(4.0), 2, 2, 1500, distance=2.0, sampling="anew", sigma_g=0.5, replicates=64, **_FINE
     ),
     "Huber, 30 draws of 30 clients, with replacement, clipped": _run(
-        _huber(clients=30), 30, 2, 40, c=1.0, sampling="anew", lanes=128
+        _huber(clients=30), 30, 2, 40, c=1.0, sampling="anew", replicates=128
     ),
 }
 SIMULATED_BROKEN: Instances = {
     "two clients apart, one takes part": _run(_SCALAR, 1, 2, 400, distance=0.0, **_FINE),
 }
 
-_BUDGET = {"delta": 1e-2, "epsilon": 2.0, "lanes": 256}
+_BUDGET = {"delta": 1e-2, "epsilon": 2.0, "replicates": 256}
 PRIVATE: Instances = {
     "thirty of 300 identical clients, noise dominates": _run(
         _equal(300), 30, 1, 1200, distance=1.5, **_BUDGET, **_SAME
     ),
     "ten of 100 identical clients, noise dominates": _run(_equal(100), 10, 2, 1500, distance=1.5, **_BUDGET, **_SAME),
     "thirty of 300 identical clients, what is left of the start": _run(
-        _equal(300), 30, 1, 400, distance=1.5, **{**_BUDGET, "lanes": 64}, **{**_SAME, "product": 0.15}
+        _equal(300), 30, 1, 400, distance=1.5, **{**_BUDGET, "replicates": 64}, **{**_SAME, "product": 0.15}
     ),
     "Huber, three of thirty clients": _run(_huber(clients=30), 3, 4, 400, **_BUDGET),
     "just inside T >= 80 ln(1/delta) and epsilon <= ln(1/delta)/2": _run(
-        _huber(clients=30), 3, 1, 369, **{**_BUDGET, "epsilon": 2.3, "lanes": 64}
+        _huber(clients=30), 3, 1, 369, **{**_BUDGET, "epsilon": 2.3, "replicates": 64}
     ),
     "just inside epsilon <= (P/N)^2 T": _run(
-        _huber(clients=40), 3, 1, 400, **{**_BUDGET, "epsilon": 2.24, "lanes": 64}
+        _huber(clients=40), 3, 1, 400, **{**_BUDGET, "epsilon": 2.24, "replicates": 64}
     ),
 }
 PRIVATE_OUTSIDE: Instances = {

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from dpfl_theory.statements.formula import at
+from dpfl_theory.statements.formula import evaluate_side
 from dpfl_theory.statements.numbers import Key
 from dpfl_theory.statements.zhang2021.eq16_to_eq18 import EQ17
 from dpfl_theory.statements.zhang2021.eq19 import CONCAVE, EQ19, noise_alone
@@ -29,15 +29,15 @@ def _one_update_for_each() -> float:
         eta**2 * sum(g**2 for g in gains) * (Fraction(1, P) + Fraction(P - 1, P * N))
         for gains in (grown, [g - 1 for g in grown])
     )
-    letters = {"cohort_local": local, "P": P, "eta_l": eta, "alpha": 1, "Q": Q, "sigma_l": 1}
-    return float(whole / at(EQ17, "rhs", letters))
+    symbols = {"cohort_local": local, "P": P, "eta_l": eta, "alpha": 1, "Q": Q, "sigma_l": 1}
+    return float(whole / evaluate_side(EQ17, "rhs", symbols))
 
 
 def _noise_factor(Q: int) -> float:
     """The ratio of (19)'s sides for one client at its maximum, f = -x^2/2, eta_l Q L = 129/1000, with only its
     noise."""
     (found,) = noise_alone(EQ19, {**CONCAVE, "Q": [Q]})
-    return float(at(EQ19, "lhs", found.letters) / at(EQ19, "rhs", found.letters))
+    return float(evaluate_side(EQ19, "lhs", found.symbol_values) / evaluate_side(EQ19, "rhs", found.symbol_values))
 
 
 def _reached() -> float:

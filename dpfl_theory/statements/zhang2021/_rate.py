@@ -22,20 +22,20 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of, sides_of, total
+from dpfl_theory.statements.formula import evaluate, prescription_of, sides_of, symbols_of, total
 from dpfl_theory.statements.model import Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import theorem3_1, theorem3_2
-from dpfl_theory.statements.zhang2021._letters import repaired_limits
 from dpfl_theory.statements.zhang2021._runs import simulated
+from dpfl_theory.statements.zhang2021._symbols import repaired_limits
 
 __all__ = [
-    *("EXPONENTS", "REGIMES", "at", "best_printed_rate", "best_repaired_rate", "best_way", "escape", "fitted"),
+    *("EXPONENTS", "REGIMES", "with_symbol", "best_printed_rate", "best_repaired_rate", "best_way", "escape", "fitted"),
     *("from_theorem", "no_constant", "private", "runs_of"),
 ]
 
 
-def letters() -> dict[str, Any]:
+def symbols() -> dict[str, Any]:
     """The symbols of (9) and of its hidden constants, and ln(1/delta)."""
     names = "eta_g eta_l Q T P N d epsilon delta L G c_prime v gap sigma_l sigma_g rounds"
     found = {name: sp.Symbol(name, positive=True) for name in names.split()}
@@ -55,7 +55,7 @@ def printed_terms(s: Mapping[str, Any]) -> list[Any]:
 
 def from_theorem(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """Theorem 3.1's privacy term at c = eta_l Q c' and the variance of Theorem 3.2 is a constant times (9)'s."""
-    s, of = letters(), letters_of(theorem3_1.THEOREM)
+    s, of = symbols(), symbols_of(theorem3_1.THEOREM)
     term = sides_of(theorem3_1.THEOREM).rhs["privacy"]
     c = s["eta_l"] * s["Q"] * s["c_prime"]
     variance = s["v"] * c**2 * s["P"] * s["T"] * s["log"] / (s["N"] ** 2 * s["epsilon"] ** 2)
@@ -79,14 +79,14 @@ def _best_rate(terms: list[Any], s: Mapping[str, Any], budget: Any) -> Outcome:
 
 
 def best_printed_rate(_: Statement, __: Mapping[str, Any]) -> Outcome:
-    s = letters()
+    s = symbols()
     return _best_rate(printed_terms(s), s, s["N"] * s["epsilon"])
 
 
 def best_repaired_rate(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The least value of the repaired bound over the steps and T, its drift and sampling led to 0 as in
     `_best_rate`: of order sqrt(d log(1/delta))/(N epsilon)."""
-    s, S = letters_of(statement), sp.Symbol("S", positive=True)
+    s, S = symbols_of(statement), sp.Symbol("S", positive=True)
     at = sp.expand(total(statement).subs(s.eta_g, S / (s.eta_l * s.Q * s.T)))
     rest = sp.limit(sp.limit(at, s.eta_l, 0), s.T, sp.oo)
     log = sp.Symbol("log", positive=True)
@@ -129,7 +129,7 @@ def escape(s: Mapping[str, Any]) -> tuple[Any, Any]:
 
 def no_constant(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """As Q grows the terms of (9) vanish faster along `escape` than the left side."""
-    s = letters()
+    s = symbols()
     Q, one = s["Q"], sp.Symbol("one", positive=True)
     allowed, reached = escape(s)
     # v ln(1/delta) rounds/epsilon^2 as one positive number: limits need no more.
@@ -151,10 +151,10 @@ SEED = 2021
 _THRESHOLD = 4.0
 
 
-def _regime(letter: str, claimed: str, grid: list[Any], **more: Any) -> dict[str, Any]:
+def _regime(symbol: str, claimed: str, grid: list[Any], **more: Any) -> dict[str, Any]:
     base = {"epsilon": 2.0, "clients": 160, "P": 20, "dimension": 1, "T": 600, "Q": 1, "delta": 1e-2, "distance": 1.5}
-    where = {"letter": letter, "term": "initialisation and privacy", "claimed": claimed, "grid": grid}
-    return {**where, **base, "lanes": 160, **more}
+    where = {"letter": symbol, "term": "initialisation and privacy", "claimed": claimed, "grid": grid}
+    return {**where, **base, "replicates": 160, **more}
 
 
 REGIMES: tuple[dict[str, Any], ...] = (
@@ -165,7 +165,7 @@ REGIMES: tuple[dict[str, Any], ...] = (
 )
 
 
-def at(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
+def with_symbol(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
     """The instance with its symbol at this value."""
     return {**instance, {"d": "dimension", "N": "clients"}.get(instance["letter"], instance["letter"]): value}
 
@@ -208,7 +208,7 @@ def runs_of(instance: Mapping[str, Any], statement: Statement) -> list[Experimen
     """The run of each point of a grid, at the best total step size S."""
     found = []
     for value in instance["grid"]:
-        one = at(instance, value)
+        one = with_symbol(instance, value)
         farthest = private(statement, described(one, 1.0)).values
         way = farthest["eta_g"] * farthest["eta_l"] * farthest["Q"] * farthest["T"]
         found.append(private(statement, described(one, best_way(statement, farthest) / way)))
@@ -224,11 +224,11 @@ EXPONENTS = checks("monte-carlo", _exponent, {f"exponent of {r['letter']}, ident
 
 
 def _squares(run: Experiment) -> Any:
-    """The mean over the rounds of ||grad f(x^t)||^2, shape (lanes,)."""
+    """The mean over the rounds of ||grad f(x^t)||^2, shape (replicates,)."""
     from dpfl_theory.algorithms import simulate
 
     name = "gradient-norm-squared"
-    done = simulate(run.algorithm, run.problem, run.rounds, run.lanes, SEED, [name], start=run.start, device="cpu")
+    done = simulate(run.algorithm, run.problem, run.rounds, run.replicates, SEED, [name], start=run.start, device="cpu")
     return done[name].mean
 
 
@@ -239,15 +239,15 @@ def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: 
     vanishes with the noise."""
     import numpy as np
 
-    letters, samples, bounds, shares, vanishing = [], [], [], [], []
+    symbols, samples, bounds, shares, vanishing = [], [], [], [], []
     for value, run in zip(instance["grid"], found):
         sample, terms = _squares(run), rates.terms(statement, run.values)
         bound = math.fsum(terms.values())
-        letters.append(float(value))
+        symbols.append(float(value))
         samples.append(sample)
         bounds.append(bound)
         shares.append((terms["initialisation"] + terms["privacy"]) / bound)
         quiet: Any = run.algorithm
-        quiet = replace(run, algorithm=replace(quiet, sigma=0.0), lanes=2)
+        quiet = replace(run, algorithm=replace(quiet, sigma=0.0), replicates=2)
         vanishing.append(1.0 - float(np.mean(_squares(quiet)) / np.mean(sample)))
-    return rates.exponent(instance, letters, samples, bounds, shares, vanishing)
+    return rates.exponent(instance, symbols, samples, bounds, shares, vanishing)

@@ -75,7 +75,7 @@ class Phases:
             "local": -self.eta * alpha * total,
             "sum": total,
         }
-        sent = {kind: world.settled(v) for kind, v in sent.items()}
+        sent = {kind: world.substitute_known(v) for kind, v in sent.items()}
         return {k: v.known for k, v in sent.items()} | {f"{k}, squared": world.square(v) for k, v in sent.items()}
 
     def message(self, kind: str, i: int, run: int = 0) -> Vector:
@@ -96,7 +96,7 @@ class Phases:
 
         return expected(world, heard)
 
-    def letters(self, P: int, sampling: str) -> dict[str, Any]:
+    def symbols(self, P: int, sampling: str) -> dict[str, Any]:
         """The symbols of the proof (`_letters.LETTERS`) in a round with this cohort."""
         world, Q, everyone = self.world, self.Q, range(self.world.clients)
         squares = {kind: self.cohort(kind, P, sampling) for kind in _SQUARED}
@@ -211,7 +211,7 @@ class ScalarRound:
     def values(self, sampling: str | None = None) -> dict[str, Fraction]:
         """The symbols of the proof (`_letters.LETTERS`) in this round, or one with another sampling; values of f are
         relative to f(x_t)."""
-        found = self.phases.letters(self.P, sampling or self.sampling)
+        found = self.phases.symbols(self.P, sampling or self.sampling)
         curvature, noise = sum(self.world.curvatures, F(0)) / self.N, self.sigma**2 / self.P
         return {
             **found,
@@ -239,6 +239,6 @@ def rounds(_: Statement, instance: Mapping[str, Any], instead: Mapping[str, str]
     for sampling in instance.get("samplings", [instance.get("sampling", "without")]):
         for x in instance["x"]:
             values = once[x].values(sampling)
-            values |= {letter: values[other] for letter, other in (instead or {}).items()}
+            values |= {symbol: values[other] for symbol, other in (instead or {}).items()}
             found.append(Values(values, {"x": x, "sampling": sampling, **{name: values[name] for name in _SHOWN}}))
     return found

@@ -22,13 +22,13 @@ from dpfl_theory.statements.model import Check, Statement, checks
 
 __all__ = [
     *("AT_MINIMUM", "CLIPPED", "DESCENTS", "DRAWN", "LOCAL", "MIDDLE", "NOISY", "PRODUCTS", "SAMPLED", "UNCLIPPED"),
-    *("WIDE", "letters_of", "local_phase", "one_round", "runs"),
+    *("WIDE", "symbols_of", "local_phase", "one_round", "runs"),
 ]
 
 Instances = dict[str, dict[str, Any]]
 
 
-def letters_of(
+def symbols_of(
     problem: Any, x: Any, eta: float, Q: int, c: float, P: int, deviation: float, sampling: str = "without"
 ) -> dict[str, float]:
     """The symbols of a round from x (d,), without replacement or, for the sampling ``anew``, with it and a run for
@@ -98,7 +98,7 @@ def letters_of(
     }
 
 
-def begun(instance: Mapping[str, Any]) -> tuple[Any, Any, float]:
+def initial_conditions(instance: Mapping[str, Any]) -> tuple[Any, Any, float]:
     """The instance's problem; a point ``distance`` away from x* (d,); and eta_l, from ``eta Q L``."""
     import numpy as np
 
@@ -123,7 +123,7 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, TwoSidedFedAvg
     from dpfl_theory.algorithms.observables import Reach
 
-    problem, start, eta = begun(instance)
+    problem, start, eta = initial_conditions(instance)
     constants, P, Q = problem.constants, int(instance["P"]), int(instance["Q"])
     sampling = instance.get("sampling", "without")
     eta_g, deviation = float(Fraction(instance.get("eta_g", "1"))), float(instance.get("deviation", 0.0))
@@ -133,7 +133,7 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     sigma = float(instance.get("sigma", 0.0)) * usual
     if deviation and sampling == "anew":
         raise ValueError("a client that is drawn twice has one run here: give no noise, with which it needs two")
-    values = letters_of(problem, start, eta, Q, c, P, deviation, sampling)
+    values = symbols_of(problem, start, eta, Q, c, P, deviation, sampling)
     values |= {"eta_g": eta_g, "noise_variance": sigma**2}
     algorithm = TwoSidedFedAvg(
         eta,
@@ -151,7 +151,7 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
         longest = eta_g * eta * Q * float(max(lengths))
         radius = float(np.linalg.norm(start - constants.w_star)) + longest * (1 + 1e-9)
         reach = Reach(radius, constants, at_star, math.inf, eta, Q)
-    return Experiment(problem, algorithm, 1, start, values, int(instance.get("lanes", 2048)), reach)
+    return Experiment(problem, algorithm, 1, start, values, int(instance.get("replicates", 2048)), reach)
 
 
 def local_phase(_: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -163,13 +163,13 @@ def local_phase(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     from dpfl_theory.algorithms import NoisyGradient, TwoSidedFedAvg
     from dpfl_theory.algorithms.observables import Reach
 
-    problem, start, eta = begun(instance)
+    problem, start, eta = initial_conditions(instance)
     Q, deviation = int(instance["Q"]), float(instance["deviation"])
-    values = letters_of(problem, start, eta, Q, float("inf"), 1, deviation)
-    lanes, reach = int(instance.get("lanes", 2048)), Reach.anywhere(problem)
+    values = symbols_of(problem, start, eta, Q, float("inf"), 1, deviation)
+    replicates, reach = int(instance.get("replicates", 2048)), Reach.anywhere(problem)
     algorithm = TwoSidedFedAvg(eta, local_steps=Q, gradient=NoisyGradient(deviation))
     instead = {"local-mean-drift": "local-drifts"} if instance.get("middle") else {}
-    return Experiment(problem, algorithm, 1, start, values, lanes, reach, instead=instead)
+    return Experiment(problem, algorithm, 1, start, values, replicates, reach, instead=instead)
 
 
 def _quadratic(**parameters: Any) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def _round(problem: Mapping[str, Any] = _APART, P: int = 2, Q: int = 3, **more: 
     return {"problem": problem, "P": P, "Q": Q, "eta Q L": "129/1000", **more}
 
 
-_WIDE = _round(_quadratic(clients=8, **_MANY), 4, lanes=256)
+_WIDE = _round(_quadratic(clients=8, **_MANY), 4, replicates=256)
 CLIPPED: Instances = {
     "one round in two dimensions, two of six clients, half of them clipped": _round(c=1.0),
     "one round in two dimensions, two of six clients, none clipped": _round(c=10.0),
@@ -204,28 +204,28 @@ SAMPLED: Instances = {
     "one round in two dimensions, two of four clients": _round(_quadratic(clients=4)),
     "one round in two dimensions, three of six clients": _round(P=3),
     "four of eight clients in 200 dimensions": _WIDE,
-    "20 of 40 clients": _round(_FORTY, 20, lanes=16384),
+    "20 of 40 clients": _round(_FORTY, 20, replicates=16384),
 }
 DRAWN: Instances = {
-    f"{name}, with replacement": {**instance, "sampling": "anew", "lanes": 65536}
+    f"{name}, with replacement": {**instance, "sampling": "anew", "replicates": 65536}
     for name, instance in SAMPLED.items()
     if instance["problem"]["parameters"]["dimension"] == 2
 }
 """Full gradients, so that a client that is drawn twice has the same update twice."""
-_AWAY: dict[str, Any] = {"distance": 3.0, "lanes": 16384}
+_AWAY: dict[str, Any] = {"distance": 3.0, "replicates": 16384}
 PRODUCTS: Instances = {
     "one round in two dimensions, two of six clients, half of them clipped": _round(**_AWAY, c=1.0),
     "one round in two dimensions, three of six clients, privacy noise": _round(P=3, **_AWAY, c=0.5, sigma=2.0),
 }
 UNCLIPPED: Instances = {
-    "one round in two dimensions, two of six clients": _round(**{**_AWAY, "lanes": 12288}),
+    "one round in two dimensions, two of six clients": _round(**{**_AWAY, "replicates": 12288}),
     "one round in two dimensions, a long local phase": {**_round(P=5, Q=12, **_AWAY), "eta Q L": "2"},
 }
 
 
 def _short(problem: Mapping[str, Any], P: int = 2, **more: Any) -> dict[str, Any]:
     """With steps that the repaired theorem allows."""
-    return {**_round(problem, P), "eta Q L": "91/1000", "eta_g": "1/11", "lanes": 4096, **more}
+    return {**_round(problem, P), "eta Q L": "91/1000", "eta_g": "1/11", "replicates": 4096, **more}
 
 
 DESCENTS: Instances = {
@@ -235,7 +235,7 @@ DESCENTS: Instances = {
         _APART, deviation=3.0, sigma=5.0, distance=2.0
     ),
     "four of eight clients in 200 dimensions, clipped, privacy noise": _short(
-        _WIDE["problem"], 4, c=1.0, sigma=1.0, distance=1.0, lanes=512
+        _WIDE["problem"], 4, c=1.0, sigma=1.0, distance=1.0, replicates=512
     ),
     "one of two clients, f of condition 20000, privacy noise": _short(_STRETCHED, 1, c=1.0, sigma=1.0, distance=30.0),
 }
@@ -252,8 +252,8 @@ LOCAL: Instances = {
     "local steps in two dimensions, noise decides": _local(_ALONE, 40, 3.0, 0.0),
 }
 WIDE: Instances = {
-    "40 clients in 200 dimensions": _local(_quadratic(clients=40, **_MANY), 4, 0.1, 3.0, lanes=64),
-    "local steps in two dimensions, Q = 100": _local(_APART, 100, 1.0, 3.0, lanes=512),
+    "40 clients in 200 dimensions": _local(_quadratic(clients=40, **_MANY), 4, 0.1, 3.0, replicates=64),
+    "local steps in two dimensions, Q = 100": _local(_APART, 100, 1.0, 3.0, replicates=512),
 }
 _FAR = _quadratic(clients=2, heterogeneity=30.0, condition=1.0)
 MIDDLE: Instances = {

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Experiment, Values
 from dpfl_theory.statements.model import Check, Statement, checks
-from dpfl_theory.statements.zhang2021._letters import StepLimits
 from dpfl_theory.statements.zhang2021._round import ScalarRound
+from dpfl_theory.statements.zhang2021._symbols import StepLimits
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -197,7 +197,9 @@ def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Ex
             values["G"] = 0.0  # nothing is clipped, and G multiplies zeros whose range would widen the limits
         reach = fedavg_reach(algorithm, problem, T, start)
         random = cohort.scheme != "full" or sigma > 0.0
-        return Experiment(problem, algorithm, T, start, values, int(instance.get("lanes", 2048)), reach, random=random)
+        return Experiment(
+            problem, algorithm, T, start, values, int(instance.get("replicates", 2048)), reach, random=random
+        )
 
     return build
 

@@ -28,7 +28,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import at, letters_of, total
+from dpfl_theory.statements.formula import evaluate_side, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 
@@ -89,7 +89,7 @@ def _room(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _composed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """At the prescribed noise s is epsilon^2/(4 q^2 T ln(1/delta)), and T rounds of alpha q^2 s/2 are alpha
     epsilon^2/(8 ln(1/delta))."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     inverse = s.c**2 / (s.P * total(statement))  # of the square of a round's noise multiplier
     log = sp.Symbol("log", positive=True)
     rounds = sp.simplify((s.T * (s.P / s.N) ** 2 * inverse / 2).subs(s.delta, sp.exp(-log)))
@@ -111,15 +111,15 @@ def _certified(
     def points() -> list[PrivacyPoint]:
         found = []
         for N, P, T, epsilon in instance["N, P, T, epsilon"]:
-            letters = {"N": N, "P": P, "T": T, "c": 1, "epsilon": epsilon, "delta": float(instance["delta"])}
+            symbols = {"N": N, "P": P, "T": T, "c": 1, "epsilon": epsilon, "delta": float(instance["delta"])}
             scheme, times = getattr(schemes, sampling), int(instance.get("times", 1))
-            z = math.sqrt(P * at(statement, "rhs", letters))
+            z = math.sqrt(P * evaluate_side(statement, "rhs", symbols))
             if times > 1:  # for comparison: a lower limit for the prescribed noise itself
-                letters["epsilon without the factor, at least"] = epsilon_low(
-                    Repeated(scheme(P / N, z, replace), T), letters["delta"]
+                symbols["epsilon without the factor, at least"] = epsilon_low(
+                    Repeated(scheme(P / N, z, replace), T), symbols["delta"]
                 )
-            limits = epsilon_limits(Repeated(scheme(P / N, math.sqrt(times) * z, replace), T), letters["delta"])
-            found.append(PrivacyPoint(letters, epsilon, limits.low, limits.high))
+            limits = epsilon_limits(Repeated(scheme(P / N, math.sqrt(times) * z, replace), T), symbols["delta"])
+            found.append(PrivacyPoint(symbols, epsilon, limits.low, limits.high))
         return found
 
     return PrivacyClaim("the true epsilon", points, proof)

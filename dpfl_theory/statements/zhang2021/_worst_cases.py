@@ -19,8 +19,8 @@ from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.formula import total
 from dpfl_theory.statements.model import Check, Statement, checks
-from dpfl_theory.statements.zhang2021._letters import StepLimits
 from dpfl_theory.statements.zhang2021._round import Phases
+from dpfl_theory.statements.zhang2021._symbols import StepLimits
 
 __all__ = ["PHASES", "at_limit", "one_round", "performance", "round_checks", "step_checks"]
 
@@ -43,14 +43,14 @@ def performance(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     problem = PEP()
     functions = [problem.declare_function(SmoothFunction, L=1.0) for _ in range(N)]
     noises = {("error", 0, i, q): Point() for i in range(N) for q in range(Q)} if noisy else {}
-    letters = {letter.name for letter in statement.letters}
-    products = bool({"cohort_product", "common_product"} & letters)
+    symbols = {symbol.name for symbol in statement.quantities}
+    products = bool({"cohort_product", "common_product"} & symbols)
     variance: Any = 0.0
     if noisy:
         # sigma_l^2, at least every noise's square. The steps without it hold for noises of any size; a scalar that is
         # on no side would only burden the solver.
         first, *rest = noises.values()
-        spoken = products or "sigma_l" in letters
+        spoken = products or "sigma_l" in symbols
         variance = Expression() if spoken else first**2
         for n in noises.values() if spoken else rest:
             problem.add_constraint(n**2 <= variance)
@@ -62,7 +62,7 @@ def performance(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
         noisy=noisy,
         thresholds=None if turn is None else [{way: next(turn) for way in ways} for _ in range(N)],
     )
-    values = phases.letters(P, str(instance["sampling"]))
+    values = phases.symbols(P, str(instance["sampling"]))
     values |= {"N": float(N), "P": float(P), "Q": float(Q), "L": 1.0, "sigma_l^2": variance}
     direction = instance.get("direction", "<=")
     what = f"{statement.id} in one round, L = 1"

@@ -8,14 +8,14 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Symbols, letters_of
+from dpfl_theory.statements.formula import Symbols, symbols_of
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
-from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021._causes import FACTOR_UNIT
 
-_LETTERS = (
-    *zhang.letters("c", "eta_l"),
+_SYMBOLS = (
+    *zhang.symbols("c", "eta_l"),
     Symbol("drawn", "||sum_q g_i^{t,q}||", (1, -1), "nonnegative", r"\|\sum_q g_i^{t,q}\|"),
     Symbol("mean", "||E sum_q g_i^{t,q}||", (1, -1), "nonnegative", r"\|\mathbb{E}[\sum_q g_i^{t,q}]\|"),
 )
@@ -49,7 +49,7 @@ def _near_threshold(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     c/max(c, y) has the slope -1/c just above c, the steepest that it has.
     """
-    s, gap = letters_of(statement), sp.Symbol("gap", positive=True)
+    s, gap = symbols_of(statement), sp.Symbol("gap", positive=True)
     left, right = zhang.sides_with(statement, mean=s.c / s.eta_l, drawn=(s.c + gap) / s.eta_l)
     ratio = sp.limit(sp.simplify(left / right), gap, 0, "+")
     at_half = ratio.subs(s.c, sp.Rational(1, 2))
@@ -60,7 +60,7 @@ def _near_threshold(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _both_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """For lengths y > z >= c: |y - z|/c - |c/y - c/z| = (y - z)(y z - c^2)/(c y z), which is not negative."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     gap, beyond = sp.symbols("gap beyond", positive=True)
     c, eta = s.c, s.eta_l
     z = c + beyond
@@ -71,7 +71,7 @@ def _both_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _one_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """For lengths y <= c < z: (z - y)/c - (1 - c/z) = (c - y)/c + (z - c)^2/(c z), which is not negative."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     below, beyond = sp.symbols("below beyond", positive=True)
     c, eta = s.c, s.eta_l
     # y = c/(1 + below), so that y is positive and below c for all values.
@@ -98,7 +98,7 @@ BOUND: Statement = Statement(
     text=(
         "|alpha_i^t - alpha~_i^t| <= eta_l | ||sum_q g_i^{t,q}|| - ||E[sum_q g_i^{t,q}]|| |, which is 0 if sigma_l = 0."
     ),
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     sides=_printed_sides,
     homogeneous=False,
     checks=(
@@ -111,7 +111,7 @@ BOUND: Statement = Statement(
         grade="unit",
         effect=Effect(0.0, "Its use, that the left side is 0 if sigma_l = 0, is unaffected."),
         printed="|alpha_i - alpha~_i| <= eta_l | ||sum g|| - ||E sum g|| |",
-        true="|alpha_i - alpha~_i| <= (eta_l/c) | ||sum g|| - ||E sum g|| |",
+        corrected="|alpha_i - alpha~_i| <= (eta_l/c) | ||sum g|| - ||E sum g|| |",
         why="the printed form is right for c >= 1",
         counterexample=(
             "c = 1/2, eta_l = 1, Q = 1, g = 1/2 or 1 with probability 1/2 each: for g = 1/2 the factors are 1 and 2/3, "
@@ -119,7 +119,7 @@ BOUND: Statement = Statement(
         ),
         repaired="zhang2021.alpha-bound.repaired",
     ),
-    slips=(
+    typos=(
         "'E|alpha_i - alpha~_i| = 0 if sigma_l = 0' needs alpha~_i given x^t. (11) takes the expectation in alpha~_i "
         "'over all possible randomness'. Then it fails from the second round on, where x^t depends on the clients "
         "drawn or on the privacy noise: with f_i = (x -+ 1)^2/2, one of two clients drawn, Q = 1, eta_g eta_l = a <= "
@@ -136,7 +136,7 @@ REPAIRED: Statement = Statement(
         zhang.PAPER, f"Section 3.1, paragraph after Theorem 3.1 ({zhang.VERSION})", note="repaired: divided by c"
     ),
     text="|alpha_i^t - alpha~_i^t| <= (eta_l/c) | ||sum_q g_i^{t,q}|| - ||E[sum_q g_i^{t,q}]|| |.",
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     sides=_repaired_sides,
     checks=(
         Check("algebra", "just above the threshold", _near_threshold),

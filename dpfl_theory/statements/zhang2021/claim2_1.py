@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
-from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -109,7 +109,7 @@ def _first_are_not(_: Statement, __: Mapping[str, Any]) -> Outcome:
 
 def _bounded(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """A mean of models clipped to c is at most c, for every Q and eta_l, and x* - c = (k-4)c/3."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     # x* less c, the largest mean of three clipped models.
     short = (2 * (-s.c / 2) + s.k * s.c) / 3 - s.c
     (least,) = sp.solve(total(statement, "rhs") - total(statement, "lhs"), s.E_distance)
@@ -181,7 +181,7 @@ CLAIM: Statement = Statement(
         "clipping does not converge to the global optimal solution with any fixed Q >= 1 and eta_l > 0. Its stationary "
         "point is lambda c/(3 - 2 lambda), lambda = (1 - eta_l)^Q in (0, 1), and the optimum (k-1)c/3."
     ),
-    symbols=zhang.letters("k", "c"),
+    symbols=zhang.symbols("k", "c"),
     expectations=zhang.expected("E_distance"),
     assumptions=(Assumption("k > 4", _factor),),
     sides=_sides,
@@ -204,7 +204,7 @@ CLAIM: Statement = Statement(
         *checks("monte-carlo", _experiment, _RUNS),
     ),
     smoke=("printed formula", "k = 5, started at the optimum"),
-    slips=(
+    typos=(
         "The proof's lambda = (1 - eta_l)^Q in (0, 1) does not cover every eta_l >= 1; the claim holds there too, "
         "because a mean of clipped models never exceeds c.",
         Typo(

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
-from dpfl_theory.statements.formula import Symbols, evaluate, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate, prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
-from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.piecewise import PiecewiseLinear
@@ -118,7 +118,7 @@ def _stationary(_: Statement, __: Mapping[str, Any]) -> Outcome:
 
 def _within(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The prescribed step makes R = max(2 G*/mu, 3 c L/mu), and eta_l L <= 1: c/eta_l = G* + L R >= 3 c L^2/mu."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     step = prescription_of(statement)["eta_l"]
     R = _reach(s)[0].subs(s.eta_l, step)
     due = sp.Max(2 * s.G_star, 3 * s.c * s.L) / s.mu
@@ -138,7 +138,7 @@ def _outside(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     Also C mu r/(G* + L r) - G* grows with r, and is m at R.
     """
-    s = letters_of(statement)
+    s = symbols_of(statement)
     R, r, p, q, t = sp.symbols("R r p q t", positive=True)
     mu, L = t * s.L, s.L
     G, c = p * mu * R / 2, q * mu * R / (3 * L)
@@ -243,7 +243,7 @@ REACHED: Statement = Statement(
         "Q >= 1 such that FedAvg with difference clipping converges to the global optimal solution."
     ),
     symbols=(
-        *zhang.letters("c", "eta_l", "L", "T", "D"),
+        *zhang.symbols("c", "eta_l", "L", "T", "D"),
         Symbol("mu", "smallest positive eigenvalue of f's Hessian", (1, -2), "positive", r"\mu"),
         Symbol("G_star", "largest ||grad f_i(x*)||", (1, -1), "nonnegative", "G_*"),
     ),
@@ -268,7 +268,7 @@ REACHED: Statement = Statement(
         ),
         *checks("monte-carlo", _run, RUNS, {"just below the rounds that it takes": "not-applicable"}),
     ),
-    slips=(
+    typos=(
         "The parameters that the proof offers, Q = 1 and eta_l = 1/max_i ||grad f_i(x*)||, lack a factor c and a limit "
         "1/L: on the paper's own problem (8) they are eta_l = 1/6, with which the stationary point for c = 1/2 is "
         "1/2 and not 0, and for c = 2 the optimum repels (a round multiplies x by -23/18); they are not defined "

@@ -14,10 +14,10 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
-from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021._causes import HUBER_PART
 
 
@@ -47,27 +47,34 @@ def grown(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
             raise ValueError(f"Lambda = {weight} is not positive at a = {a}")
         for times in map(Fraction, instance["way/reach"]):
             x = b / a + times * c / (weight * a**2)
-            letters = {"a": a, "b": b, "c": c, "weight": weight, "residual": a * x - b}
-            letters["potential"] = _integral(a, b, weight, c, x)
-            found.append(Values(letters, {"a": a, "b": b, "c": c, "Lambda": weight, "x": x}))
+            symbols = {"a": a, "b": b, "c": c, "weight": weight, "residual": a * x - b}
+            symbols["potential"] = _integral(a, b, weight, c, x)
+            found.append(Values(symbols, {"a": a, "b": b, "c": c, "Lambda": weight, "x": x}))
     return found
 
 
 def unclipped(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """The loss where the update is not clipped, Lambda (a x - b)^2/2, and the same integral."""
     found = grown(statement, instance)
-    return [Case(v.named, v.letters["weight"] * v.letters["residual"] ** 2 / 2, v.letters["potential"]) for v in found]
+    return [
+        Case(
+            v.evidence_instance,
+            v.symbol_values["weight"] * v.symbol_values["residual"] ** 2 / 2,
+            v.symbol_values["potential"],
+        )
+        for v in found
+    ]
 
 
 def _loss(statement: Statement) -> Any:
     """The clipped part of the loss as the two sides have it: the value that the integral would need."""
-    (loss,) = sp.solve(total(statement, "rhs") - total(statement, "lhs"), letters_of(statement).potential)
+    (loss,) = sp.solve(total(statement, "rhs") - total(statement, "lhs"), symbols_of(statement).potential)
     return loss
 
 
 def _derivative(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """For a x > b the derivative of the clipped part must be c."""
-    s, x = letters_of(statement), sp.Symbol("x", real=True)
+    s, x = symbols_of(statement), sp.Symbol("x", real=True)
     above = sp.Symbol("above", positive=True)  # a x - b
     loss = _loss(statement)
     slope = loss.subs(s.residual, s.a * x - s.b).diff(x).subs(x, (above + s.b) / s.a)
@@ -76,7 +83,7 @@ def _derivative(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _continuous(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Both parts must agree where |Lambda a (a x - b)| = c."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     switch = s.c / (s.weight * s.a)
     loss = _loss(statement).subs(s.residual, switch)
     return equal(loss, s.weight * switch**2 / 2, "the two parts at the point of the switch")
@@ -87,7 +94,7 @@ _SYMBOLS = (
     Symbol("b", "the label b_i, in the unit of A_i x", (0, 1), "real", "b_i"),
     Symbol("residual", "A_i x - b_i", (0, 1), "real", "(A_i x - b_i)"),
     Symbol("weight", "Lambda_i, which multiplies the gradient", (0, 0), "positive", r"\Lambda_i"),
-    *zhang.letters("c"),
+    *zhang.symbols("c"),
     Symbol("potential", "integral of the clipped gradient from the minimiser", (0, 2), "nonnegative", r"\int"),
 )
 
@@ -152,7 +159,7 @@ EQ7: Statement = Statement(
         grade="misprint",
         effect=Effect(0.0, "Nothing changes: nothing else in the paper uses (7), and (6) has the gradient."),
         printed="c |(Lambda_i/A_i) f_i(x)| - c^2/2 where the update is clipped",
-        true="c |(A_i x - b_i)/A_i| - c^2/(2 Lambda_i A_i^2)",
+        corrected="c |(A_i x - b_i)/A_i| - c^2/(2 Lambda_i A_i^2)",
         counterexample="A = Lambda = c = 1, b = 0, x = 3: (7) gives 4, not 5/2, and its derivative there is 3, not 1",
         repaired="zhang2021.eq7.repaired",
     ),

@@ -7,12 +7,12 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Symbols, prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
-from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _rate, theorem3_1, theorem3_2
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._sampled_noise import LONG, RANGE
 
@@ -39,7 +39,7 @@ def _repaired_sides(s: Symbols) -> Sides:
 
 def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The repaired Theorem 3.1 without clipping, at c = eta_l Q c' and the repaired Theorem 3.2's noise."""
-    s, of, noise = (letters_of(x) for x in (statement, theorem3_1.REPAIRED, theorem3_2.REPAIRED))
+    s, of, noise = (symbols_of(x) for x in (statement, theorem3_1.REPAIRED, theorem3_2.REPAIRED))
     variance = prescription_of(theorem3_2.REPAIRED)["noise_variance"]
     c = s.eta_l * s.Q * s.c_prime
     own = {"c": c, **{name: s[name] for name in ("P", "N", "T", "epsilon", "delta")}}
@@ -50,7 +50,7 @@ def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return equal(found, total(statement), "Theorem 3.1, repaired, at this noise against the bound")
 
 
-_REPAIRED_LETTERS = zhang.letters(
+_REPAIRED_SYMBOLS = zhang.symbols(
     *("gap", "eta_g", "eta_l", "Q", "T", "L", "sigma_l", "sigma_g", "P", "N", "d", "c_prime", "G", "epsilon", "delta")
 )
 
@@ -88,7 +88,7 @@ COROLLARY: Statement = Statement(
             "experiments, where P = 80 < N = 1920.",
         ),
         printed="eta_g eta_l/P as the third term of (9)",
-        true=(
+        corrected=(
             "the third term is eta_g eta_l Q/P where sigma_g > 0 and P < N. The other three terms remain valid, and so "
             "does the best rate sqrt(d ln(1/delta))/(N epsilon): the third term vanishes as T grows with eta_g eta_l Q "
             "T fixed, and the conditions of the repaired Theorem 3.2 hold there"
@@ -132,7 +132,7 @@ REPAIRED: Statement = Statement(
         "the repaired Theorem 3.2 and with the steps of the repaired Theorem 3.1, DP-FedAvg satisfies the bound. Its "
         "least value over the steps and T is of order sqrt(d ln(1/delta))/(N epsilon)."
     ),
-    symbols=_REPAIRED_LETTERS,
+    symbols=_REPAIRED_SYMBOLS,
     expectations=zhang.expected("E_gradient"),
     assumptions=(*theorem3_1.REPAIRED.assumptions, RANGE, LONG, Assumption("c' >= G", _threshold)),
     sides=_repaired_sides,

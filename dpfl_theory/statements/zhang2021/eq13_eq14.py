@@ -7,11 +7,11 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import Symbols, letters_of
+from dpfl_theory.statements.formula import Symbols, symbols_of
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement
 from dpfl_theory.statements.symbolic import equal
-from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import _worst_cases as worst
 from dpfl_theory.statements.zhang2021._causes import LOST_SIGN
 from dpfl_theory.statements.zhang2021._instances import exact
@@ -82,7 +82,7 @@ def _polarisation(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     with a minus sign, which makes it sqrt(Q) g + S/sqrt(Q); A_1 of (15) is that of sqrt(Q) g - S/sqrt(Q).
     """
     g, S = sp.symbols("g S", real=True)
-    s = letters_of(statement)
+    s = symbols_of(statement)
     step, Q = s.eta_l * s.alpha, s.Q
     squares = {"far_square": Q * (g + S / Q) ** 2, "drift_square": Q * (g - S / Q) ** 2}
     left, right = zhang.sides_with(
@@ -128,7 +128,7 @@ def record_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     # The only round that is observed starts at x, and no mean of clipped gradients is longer than C.
     longest = np.maximum(np.linalg.norm(problem.gradients_at_star, axis=1), C)
     reach = Reach(float(instance["distance"]) * (1 + 1e-9), constants, longest, math.inf, eta, 1)
-    return Experiment(problem, algorithm, 1, x, values, int(instance["lanes"]), reach)
+    return Experiment(problem, algorithm, 1, x, values, int(instance["replicates"]), reach)
 
 
 _RIDGE = {"clients": 3, "dimension": 3, "records": 6, "heterogeneity": 1.0, "ridge": 1.0, "seed": 2}
@@ -140,7 +140,7 @@ RECORDS: dict[str, dict[str, Any]] = {
         "eta L": 0.1,
         "clipped": 9,
         "distance": 2.0,
-        "lanes": 4096,
+        "replicates": 4096,
     },
 }
 
@@ -160,7 +160,7 @@ EQ13: Statement = zhang.proof_step(
         "<grad f(x_t), E (1/P) sum_{P_t} Delta_i> is the sum of the same products with the clients' means of Delta - "
         "Delta~, of Delta~ - Delta-bar and of Delta-bar."
     ),
-    symbols=zhang.letters("first_bias", "second_bias", "common_product"),
+    symbols=zhang.symbols("first_bias", "second_bias", "common_product"),
     expectations=zhang.expected("cohort_product"),
     relation="==",
     sides=_eq13_sides,
@@ -184,7 +184,7 @@ EQ14: Statement = zhang.proof_step(
         "<grad f(x_t), E (1/N) sum Delta-bar> = -(eta_l alpha Q/2) ||grad f||^2 - (eta_l alpha/(2Q)) E||sum "
         "Delta/(eta_l N alpha)||^2 + (eta_l alpha/2) E||sqrt(Q) grad f - (1/sqrt(Q)) sum Delta/(eta_l N alpha)||^2."
     ),
-    symbols=zhang.letters("eta_l", "alpha", "Q", "square", "local_square", "far_square"),
+    symbols=zhang.symbols("eta_l", "alpha", "Q", "square", "local_square", "far_square"),
     expectations=zhang.expected("common_product"),
     relation="==",
     sides=lambda s: _eq14_sides(s, "far_square"),
@@ -201,7 +201,7 @@ EQ14: Statement = zhang.proof_step(
         grade="misprint",
         effect=Effect(0.0, "Nothing changes: (15) bounds the right square, and (20) takes A_1 from there."),
         printed="... + (eta_l alpha/2) E||sqrt(Q) grad f(x_t) - (1/sqrt(Q)) (1/(eta_l N alpha)) sum Delta_i||^2",
-        true="the same with a plus sign in the square, since the Delta_i are -eta_l alpha times sums of gradients",
+        corrected="the same with a plus sign in the square, since the Delta_i are -eta_l alpha times sums of gradients",
         why="the rule quoted, <a, b> = -||a||^2/2 - ||b||^2/2 + ||a - b||^2/2, has the sign of <a, -b>",
         counterexample=(
             "N = P = Q = 1, f = x^2/2, x_t = 1, no noise, no clipping: the left side is -eta_l, the right side eta_l"
@@ -227,7 +227,7 @@ EQ14_REPAIRED: Statement = zhang.proof_step(
         "Delta/(eta_l N alpha)||^2 + (eta_l alpha/2) A_1, A_1 = E||sqrt(Q) grad f + (1/sqrt(Q)) sum Delta/(eta_l N "
         "alpha)||^2."
     ),
-    symbols=zhang.letters("eta_l", "alpha", "Q", "square", "local_square", "drift_square"),
+    symbols=zhang.symbols("eta_l", "alpha", "Q", "square", "local_square", "drift_square"),
     expectations=zhang.expected("common_product"),
     relation="==",
     sides=lambda s: _eq14_sides(s, "drift_square"),

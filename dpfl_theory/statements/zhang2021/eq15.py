@@ -17,14 +17,14 @@ from dpfl_theory.semantics.base import average, expected
 from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.claims import Outcome, WorstCase
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal
-from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021._instances import edges, exact
-from dpfl_theory.statements.zhang2021._letters import LOCAL_STEP
 from dpfl_theory.statements.zhang2021._round import rounds
+from dpfl_theory.statements.zhang2021._symbols import LOCAL_STEP
 
 __all__ = ["EQ15", "SHARPENED", "drift"]
 
@@ -86,7 +86,7 @@ def _lemma3(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     Q = sp.Symbol("Q", integer=True, positive=True)
     room = 1 / (Q - 1) - 1 / (2 * Q - 1) - 6 * Q / (60 * Q**2)
     positive = (8 * Q**2 + 3 * Q - 1) / (10 * Q * (Q - 1) * (2 * Q - 1))
-    s = letters_of(statement)
+    s = symbols_of(statement)
     added = s.eta_l**2 * (s.sigma_l**2 + 6 * s.Q * s.sigma_g**2 + 6 * s.Q * s.square)
     return all_equal(
         (room, positive, "the room in the lemma's recursion at eta_l = 1/(sqrt(60) QL)"),
@@ -114,7 +114,7 @@ def _growth(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     L^2 times the sum over q < Q has the coefficients 2 sum q <= Q^2 and 2 sum q^2 <= (2/3) Q^3 times exp(2/sqrt(60)).
     """
-    s, q = letters_of(statement), sp.Symbol("q", integer=True)
+    s, q = symbols_of(statement), sp.Symbol("q", integer=True)
     unit = s.L**2 * s.eta_l**2
     right = total(statement)
     kept = [sp.expand(right).coeff(s[name], power) / unit for name, power in (("sigma_l", 2), ("square", 1))]
@@ -182,7 +182,7 @@ EQ15: Statement = zhang.proof_step(
         "grad f_i(x_i^{t,q})||^2 <= 5 L^2 Q^2 eta_l^2 (sigma_l^2 + 6 Q sigma_g^2) + 30 L^2 Q^3 eta_l^2 ||grad "
         "f(x_t)||^2."
     ),
-    symbols=zhang.letters("L", "eta_l", "Q", "sigma_l", "sigma_g", "square"),
+    symbols=zhang.symbols("L", "eta_l", "Q", "sigma_l", "sigma_g", "square"),
     expectations=zhang.expected("drift_square"),
     assumptions=(LOCAL_STEP,),
     sides=_eq15_sides,
@@ -191,7 +191,7 @@ EQ15: Statement = zhang.proof_step(
         *_checks(),
     ),
     smoke=("2 clients, Q = 1, eta_l Q L = 129/1000",),
-    slips=(
+    typos=(
         "The lemma of Reddi et al. is stated for eta_l <= 1/(8QL), the theorem allows 1/(7.75 QL); the lemma's proof "
         "is valid there too.",
         "Equation (1) defines f as the sum of the f_i; this step, and the bound on ||grad f_i - grad f||, need their "

@@ -8,11 +8,11 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
-from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import _worst_cases as worst
 from dpfl_theory.statements.zhang2021._instances import edges, exact
 from dpfl_theory.statements.zhang2021._round import rounds
@@ -51,7 +51,7 @@ def _two_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     The mean square of b is that of P Q uncorrelated noises over P^2 where every draw is a separate run."""
     a, b = sp.symbols("a b", real=True)
-    s = letters_of(statement)
+    s = symbols_of(statement)
     left, right = zhang.sides_with(statement, cohort_common=(a + b) ** 2, cohort_local=a**2)
     of_noises = s.eta_l**2 * s.alpha**2 * (s.P * s.Q) * s.sigma_l**2 / s.P**2
     slack = sp.expand(right - left) - 2 * of_noises + 2 * b**2
@@ -82,7 +82,7 @@ def _products(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     )
     series = equal(sp.summation(x**m / sp.factorial(m + 1), (m, 1, sp.oo)), (sp.exp(x) - 1) / x - 1, "the series in x")
     most = 2 * ((sp.exp(x) - 1) / x - 1).subs(x, 1 / sp.sqrt(60))
-    s = letters_of(statement)
+    s = symbols_of(statement)
     V = s.eta_l**2 * s.alpha**2 * s.Q * s.sigma_l**2 / s.P
     allowed = sp.simplify(total(statement).subs(s.cohort_local, 0) / V - 1)
     enough = bool(most < allowed)
@@ -142,7 +142,7 @@ EQ16: Statement = zhang.proof_step(
         "E||(1/P) sum_{P_t} Delta||^2 <= 3 E||(1/P) sum (Delta - Delta~)||^2 + 3 E||(1/P) sum (Delta~ - "
         "Delta-bar)||^2 + 3 E||(1/P) sum Delta-bar||^2."
     ),
-    symbols=zhang.letters("first_spread", "second_spread", "cohort_common"),
+    symbols=zhang.symbols("first_spread", "second_spread", "cohort_common"),
     expectations=zhang.expected("cohort_clipped"),
     sides=_eq16_sides,
     checks=(
@@ -167,7 +167,7 @@ EQ17: Statement = zhang.proof_step(
         "E||(1/P) sum_{P_t} Delta-bar||^2 <= 2 E||(1/P) sum_{P_t} Delta-breve||^2 + (2/P) eta_l^2 alpha-bar^2 Q "
         "sigma_l^2."
     ),
-    symbols=zhang.letters("cohort_local", "P", "eta_l", "alpha", "Q", "sigma_l"),
+    symbols=zhang.symbols("cohort_local", "P", "eta_l", "alpha", "Q", "sigma_l"),
     expectations=zhang.expected("cohort_common"),
     sides=_eq17_sides,
     checks=(
@@ -176,7 +176,7 @@ EQ17: Statement = zhang.proof_step(
         *worst.step_checks(("without", "anew")),
         *simulated.runs(simulated.NOISY),
     ),
-    slips=(
+    typos=(
         "The middle line has grad f where the clients' own gradients grad f_i are meant, as its two ends do.",
         "Inconsistent sampling: the factor 1/P needs a separate run for every draw, the equality (18) one update for "
         "each client. Where one update serves both, (17) can fail with P near N and clients that are concave near x_t: "
@@ -208,7 +208,7 @@ EQ17_SHARPENED: Statement = replace(
         "For eta_l <= 1/(sqrt(60) QL), E||(1/P) sum_{P_t} Delta-bar||^2 <= E||(1/P) sum_{P_t} Delta-breve||^2 + "
         "(8/(7P)) eta_l^2 alpha-bar^2 Q sigma_l^2."
     ),
-    symbols=(*EQ17.symbols, *zhang.letters("L")),
+    symbols=(*EQ17.symbols, *zhang.symbols("L")),
     assumptions=(zhang.LOCAL_STEP,),
     sides=_sharpened_sides,
     checks=(
@@ -218,7 +218,7 @@ EQ17_SHARPENED: Statement = replace(
         *worst.step_checks(("without", "anew")),
         *simulated.runs({name: simulated.NOISY[name] for name in _NOISIEST}),
     ),
-    slips=(),
+    typos=(),
 )
 
 _OPPOSITE = {"q": ["1", "1"], "m": ["-1", "1"], "x": ["0"], "Q": 1, "P": 2, "eta_l": "1/10", "sampling": "without"}
@@ -255,7 +255,7 @@ EQ18: Statement = zhang.proof_step(
         "E||(1/P) sum_{P_t} Delta-breve||^2 = (1/P^2) E[(P/N) sum_i ||Delta-breve_i||^2 + P(P-1) ||(1/N) sum_i "
         "Delta-breve_i||^2]."
     ),
-    symbols=zhang.letters("local_squares", "local_square", "P", "N"),
+    symbols=zhang.symbols("local_squares", "local_square", "P", "N"),
     expectations=zhang.expected("cohort_local"),
     relation="==",
     sides=_eq18_sides,
@@ -316,7 +316,7 @@ EQ18_REPAIRED: Statement = zhang.proof_step(
         "E||(1/P) sum_{P_t} Delta-breve||^2 <= (1/P^2) E[(P/N) sum_i ||Delta-breve_i||^2 + P(P-1) ||(1/N) sum_i "
         "Delta-breve_i||^2]."
     ),
-    symbols=zhang.letters("local_squares", "local_square", "P", "N"),
+    symbols=zhang.symbols("local_squares", "local_square", "P", "N"),
     expectations=zhang.expected("cohort_local"),
     sides=_eq18_sides,
     checks=(

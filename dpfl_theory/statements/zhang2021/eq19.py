@@ -12,16 +12,16 @@ from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
-from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import eq15
 from dpfl_theory.statements.zhang2021._causes import CAUCHY_FACTOR
 from dpfl_theory.statements.zhang2021._instances import edges, exact
-from dpfl_theory.statements.zhang2021._letters import LOCAL_STEP
 from dpfl_theory.statements.zhang2021._round import rounds
+from dpfl_theory.statements.zhang2021._symbols import LOCAL_STEP
 
 __all__ = ["CONCAVE", "EQ19", "EQ19_REPAIRED", "MANY_STEPS", "SUMS", "local_sum", "noise_alone", "repaired_squares"]
 
@@ -56,7 +56,7 @@ def _repaired_sides(s: Symbols) -> Sides:
 
 def _last_line(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The last equality of (19): (iii) sorted by variances."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     N, L, eta, Q, alpha = (s[name] for name in ("N", "L", "eta_l", "Q", "alpha"))
     noise, apart, square = s.sigma_l**2, s.sigma_g**2, s.square
     bracket = 5 * L**2 * Q**2 * eta**2 * (noise + 6 * Q * apart) + 30 * L**2 * Q**3 * eta**2 * square
@@ -71,7 +71,7 @@ def _from_eq15(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     N times 2 eta^2 alpha^2 (Q (15) + Q^2 (||grad f||^2 + sigma_g^2)) is the repaired right side less the slack of the
     factor 2 in the second part.
     """
-    s = letters_of(statement)
+    s = symbols_of(statement)
     eta, Q, alpha = (s[name] for name in ("eta_l", "Q", "alpha"))
     both = s.square + s.sigma_g**2
     drift = total(eq15.EQ15)
@@ -95,7 +95,7 @@ def _sharpened_sides(s: Symbols) -> Sides:
 def _young(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """||sum_q a_q||^2 <= 3/2 ||Q g||^2 + 3 Q sum_q ||a_q - g||^2 for g = grad f_i(x_t), and the middle line of (15)
     with its smaller constants; ||g||^2 on average at most ||grad f||^2 + sigma_g^2."""
-    s, of = letters_of(statement), letters_of(eq15.SHARPENED)
+    s, of = symbols_of(statement), symbols_of(eq15.SHARPENED)
     u, v = sp.symbols("u v", real=True)
     drift = total(eq15.SHARPENED).subs({of[name]: s[name] for name in of if name in s})
     both = s.square + s.sigma_g**2
@@ -163,7 +163,7 @@ EQ19: Statement = zhang.proof_step(
         "eta_l^2 + 1)(||grad f(x_t)||^2 + sigma_g^2)."
     ),
     expectations=zhang.expected("local_squares"),
-    symbols=zhang.letters("N", "L", "eta_l", "Q", "alpha", "sigma_l", "sigma_g", "square"),
+    symbols=zhang.symbols("N", "L", "eta_l", "Q", "alpha", "sigma_l", "sigma_g", "square"),
     assumptions=(LOCAL_STEP,),
     sides=_eq19_sides,
     checks=(
@@ -188,7 +188,7 @@ EQ19: Statement = zhang.proof_step(
             "and eta_l Q L = 0.129, and by 10416/10240 with f = x^2/2 and short steps; at Q = 64 by 2.29 and 2.08.",
         ),
         printed="10 N eta_l^4 alpha L^2 Q^2 sigma_l^2 + 4 N eta_l^2 alpha Q^3 (15 L^2 eta_l^2 + 1)(...)",
-        true="10 N eta_l^4 alpha^2 L^2 Q^3 sigma_l^2 + 4 N eta_l^2 alpha^2 Q^2 (15 Q^2 L^2 eta_l^2 + 1)(...)",
+        corrected="10 N eta_l^4 alpha^2 L^2 Q^3 sigma_l^2 + 4 N eta_l^2 alpha^2 Q^2 (15 Q^2 L^2 eta_l^2 + 1)(...)",
         why="(ii) also prints grad f_i(x_t) + grad f_i(x_i^{t,q}) for the difference, which changes nothing here",
         counterexample=(
             "N = 1, f = x^2/2, x_t = 0, gradients x +- sigma_l, eta_l -> 0: the left side is eta_l^4 sigma_l^2 "

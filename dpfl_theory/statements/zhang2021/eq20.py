@@ -7,20 +7,20 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement
 from dpfl_theory.statements.symbolic import equal
-from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import eq13_eq14, eq15, eq16_to_eq18, eq19
 from dpfl_theory.statements.zhang2021._causes import LOST_L
 from dpfl_theory.statements.zhang2021._instances import edges, exact
-from dpfl_theory.statements.zhang2021._letters import LOCAL_STEP
 from dpfl_theory.statements.zhang2021._round import rounds
+from dpfl_theory.statements.zhang2021._symbols import LOCAL_STEP
 
-__all__ = ["EQ20", "EQ20_REPAIRED", "LETTERS", "NEXT", "assembled", "shared_terms"]
+__all__ = ["EQ20", "EQ20_REPAIRED", "NEXT", "SYMBOLS", "assembled", "shared_terms"]
 
-LETTERS = zhang.letters(
+SYMBOLS = zhang.symbols(
     "f_now",
     "eta_g",
     "eta_l",
@@ -91,7 +91,7 @@ def _eq20_repaired_sides(s: Symbols) -> Sides:
 def assembled(drift: Any, squares: Any) -> Any:
     """The bound of E f(x_{t+1}) by (12) with (13), (14), (16), (17) and (18), with these bounds of A_1 and of the
     clients' squared updates."""
-    s = letters_of(EQ20_REPAIRED)
+    s = symbols_of(EQ20_REPAIRED)
     _, product = zhang.sides_with(eq13_eq14.EQ14_REPAIRED, drift_square=drift)
     _, first = zhang.sides_with(eq13_eq14.EQ13, common_product=product)
     _, sampled = zhang.sides_with(eq16_to_eq18.EQ18_REPAIRED, local_squares=squares)
@@ -112,7 +112,7 @@ def _bookkeeping(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _missing(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The two terms that (18) and (19) add must be (3 L eta_g^2/(P N)) times (19); as printed the L is missing."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     due = 3 * s.L * s.eta_g**2 / (s.P * s.N) * total(eq19.EQ19)
     terms = sides_of(statement).rhs
     return equal(
@@ -135,7 +135,7 @@ EQ20: Statement = zhang.proof_step(
         "Q sigma_l^2, (L/2) eta_g^2 sigma^2 d/P, (30/P) eta_l^4 eta_g^2 alpha L^2 Q^2 sigma_l^2 and (12/P) eta_l^2 "
         "eta_g^2 alpha Q^3 (15 L^2 eta_l^2 + 1)(||grad f||^2 + sigma_g^2)."
     ),
-    symbols=(*LETTERS, *zhang.letters("local_square")),
+    symbols=(*SYMBOLS, *zhang.symbols("local_square")),
     expectations=NEXT,
     assumptions=(LOCAL_STEP,),
     sides=_eq20_sides,
@@ -157,7 +157,7 @@ EQ20: Statement = zhang.proof_step(
             "for L above 8/79 = 0.101.",
         ),
         printed="... + (30/P) eta_l^4 eta_g^2 alpha L^2 Q^2 sigma_l^2 + (12/P) eta_l^2 eta_g^2 alpha Q^3 (...)(...)",
-        true="both terms times L, and with the repaired (19) in them",
+        corrected="both terms times L, and with the repaired (19) in them",
         counterexample=(
             "f_i = 50 (x +- 1)^2, N = 2, P = Q = 1, x_t = 0, eta_g = 1, eta_l = 1e-6, no noise, no clipping: f grows "
             "by 5.0e-7, allowed are 1.2e-7"

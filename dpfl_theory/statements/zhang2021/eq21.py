@@ -7,17 +7,17 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement, checks
 from dpfl_theory.statements.symbolic import equal
-from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import _worst_cases as worst
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._instances import REPAIRED_STEPS, exact, step_edges
-from dpfl_theory.statements.zhang2021._letters import printed_limits, repaired_limits, steps
 from dpfl_theory.statements.zhang2021._round import rounds as one
-from dpfl_theory.statements.zhang2021.eq20 import EQ20, EQ20_REPAIRED, LETTERS, NEXT, shared_terms
+from dpfl_theory.statements.zhang2021._symbols import printed_limits, repaired_limits, steps
+from dpfl_theory.statements.zhang2021.eq20 import EQ20, EQ20_REPAIRED, NEXT, SYMBOLS, shared_terms
 
 __all__ = ["EQ21", "EQ21_REPAIRED"]
 
@@ -54,7 +54,7 @@ def _eq21_repaired_sides(s: Symbols) -> Sides:
 
 def _dropped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """From (20) to (21) the terms in sigma_g^2 must not become smaller: (21) less (20) at their common symbols."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     gap = (total(statement) - zhang.sides_with(EQ20, local_square=0)[1]).subs({s.sigma_l: 0, s.square: 0})
     left = -12 / s.P * s.eta_g**2 * s.eta_l**2 * s.alpha * s.Q**3 * s.sigma_g**2
     found = equal(gap.expand(), left.expand(), "(21) less (20) in sigma_g^2 against -(12/P) eta_g^2 eta_l^2 alpha Q^3")
@@ -72,21 +72,21 @@ def _dropped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(21) repaired less (20) repaired, at their worst: with u = eta_l^2 Q^2 L^2 <= 1/120 and v = L eta_g eta_l Q/P <=
     1/120, alpha <= 1, the coefficients of all symbols are nonnegative."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     eta, eta_g, Q, L, P, alpha = (s[name] for name in ("eta_l", "eta_g", "Q", "L", "P", "alpha"))
     gap = sp.expand(total(statement) - zhang.sides_with(EQ20_REPAIRED, local_square=0)[1])
     u, v = (eta * Q * L) ** 2, L * eta_g * eta * Q / P
     scale = eta_g * eta * alpha * Q
     rest = gap
-    for letter, want in (
+    for symbol, want in (
         ("square", sp.Rational(1, 4) - 15 * u - 12 * alpha * v * (15 * u + 1)),
         ("sigma_g", alpha * v * (sp.Rational(27, 2) - 12 * (15 * u + 1))),
         ("sigma_l", alpha * v / Q * (sp.Rational(1, 4) - 30 * u)),
     ):
-        power = s[letter] if letter == "square" else s[letter] ** 2
+        power = s[symbol] if symbol == "square" else s[symbol] ** 2
         coefficient = gap.coeff(power)
         rest -= coefficient * power
-        found = equal(sp.expand(coefficient / scale), sp.expand(want), f"the coefficient of {letter}")
+        found = equal(sp.expand(coefficient / scale), sp.expand(want), f"the coefficient of {symbol}")
         if not found.true:
             return found
     at_limit = [sp.Rational(1, 4) - 15 * x - 12 * x * (15 * x + 1) for x in (sp.Rational(0), sp.Rational(1, 120))]
@@ -126,7 +126,7 @@ EQ21: Statement = zhang.proof_step(
         "eta_g/P) L^2 Q^2 (sigma_l^2 + 6 Q sigma_g^2) + eta_g times both biases + (3L/N) eta_g^2 eta_l^2 alpha^2 Q "
         "sigma_l^2 + (L/2) eta_g^2 sigma^2 d/P + (3L/2) eta_g^2 times both spreads."
     ),
-    symbols=LETTERS,
+    symbols=SYMBOLS,
     expectations=NEXT,
     assumptions=(steps(printed_limits),),
     sides=_eq21_sides,
@@ -149,7 +149,7 @@ EQ21: Statement = zhang.proof_step(
         ),
         printed="... no term in sigma_g^2/P, 3L/N before sigma_l^2, for eta_g eta_l <= sqrt(P)/sqrt(48QQ), "
         "whose root may end before the last Q in the copy at hand",
-        true=(
+        corrected=(
             "the sampling of P < N clients adds (27/2)(L/P) eta_g^2 eta_l^2 alpha^2 Q^2 sigma_g^2, the noise of the "
             "gradients (13/4)(L/P) eta_g^2 eta_l^2 alpha^2 Q sigma_l^2, for eta_g eta_l <= P/(120QL) and eta_l <= "
             "1/(sqrt(120) QL)"
@@ -183,7 +183,7 @@ EQ21_REPAIRED: Statement = zhang.proof_step(
         "+ 6 Q sigma_g^2) + eta_g times both biases + (L/P) eta_g^2 eta_l^2 alpha^2 Q ((13/4) sigma_l^2 + (27/2) Q "
         "sigma_g^2) + (L/2) eta_g^2 sigma^2 d/P + (3L/2) eta_g^2 times both spreads."
     ),
-    symbols=LETTERS,
+    symbols=SYMBOLS,
     expectations=NEXT,
     assumptions=(steps(repaired_limits),),
     sides=_eq21_repaired_sides,

@@ -8,26 +8,26 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
-from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import eq21
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._instances import step_edges
-from dpfl_theory.statements.zhang2021._letters import hypotheses, printed_limits, repaired_limits
 from dpfl_theory.statements.zhang2021._runs import tree
+from dpfl_theory.statements.zhang2021._symbols import hypotheses, printed_limits, repaired_limits
 
 _MEANS = ("first_bias", "second_bias", "first_spread", "second_spread")
-_LETTERS = (
-    replace(zhang.LETTERS["f_now"], meaning="f(x_1), of the first round", latex="f(x_1)"),
-    replace(zhang.LETTERS["E_next"], meaning="E f(x_{T+1}), after the last round", latex=r"\mathbb{E} f(x_{T+1})"),
+_SYMBOLS = (
+    replace(zhang.SYMBOLS["f_now"], meaning="f(x_1), of the first round", latex="f(x_1)"),
+    replace(zhang.SYMBOLS["E_next"], meaning="E f(x_{T+1}), after the last round", latex=r"\mathbb{E} f(x_{T+1})"),
     *(
-        replace(zhang.LETTERS[name], meaning=f"mean over the rounds of {zhang.LETTERS[name].meaning}")
+        replace(zhang.SYMBOLS[name], meaning=f"mean over the rounds of {zhang.SYMBOLS[name].meaning}")
         for name in _MEANS
     ),
-    *zhang.letters("T", "eta_g", "eta_l", "Q", "L", "sigma_l", "sigma_g", "P", "N", "d", "noise_variance"),
+    *zhang.symbols("T", "eta_g", "eta_l", "Q", "L", "sigma_l", "sigma_g", "P", "N", "d", "noise_variance"),
 )
 
 
@@ -70,7 +70,7 @@ def _repaired_sides(s: Symbols) -> Sides:
 def _summed(once: Statement) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         """One round's inequality times 4/(eta_g eta_l Q), T = 1, with alpha E||grad f||^2 taken to the left."""
-        s, of = letters_of(statement), letters_of(once)
+        s, of = symbols_of(statement), symbols_of(once)
         left = 4 / (s.eta_g * s.eta_l * s.Q) * (total(once) - of.E_next)
         left = sp.expand(left + of.alpha * of.square)
         left = sp.expand(left.subs({of.f_now: s.f_now, of.E_next: s.E_next}))
@@ -91,7 +91,7 @@ EQ22: Statement = zhang.proof_step(
         "alpha^2 + 2L (eta_g/(eta_l Q P)) d sigma^2 + (4/(eta_l Q)) times the mean biases + (6L/(eta_l Q)) eta_g times "
         "the mean spreads."
     ),
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     expectations=zhang.expected("E_aligned", "gamma_1", "gamma_2"),
     assumptions=hypotheses(printed_limits),
     sides=_eq22_sides,
@@ -113,7 +113,7 @@ EQ22: Statement = zhang.proof_step(
             "((N - P)/(N - 1)) Q sigma_g^2), printed is (12L/P) eta_g eta_l sigma_l^2.",
         ),
         printed="no term in eta_g eta_l Q sigma_g^2/P, for the steps of (21)",
-        true=(
+        corrected=(
             "(L/P) eta_g eta_l (13 sigma_l^2 + 54 Q sigma_g^2) gamma_2 in place of (12L/P) eta_g eta_l sigma_l^2 "
             "gamma_2, for eta_g eta_l <= P/(120QL) and eta_l <= 1/(sqrt(120) QL)"
         ),
@@ -126,7 +126,7 @@ EQ22: Statement = zhang.proof_step(
         affects=("zhang2021.theorem3.1", "zhang2021.corollary3.2.1"),
     ),
     uses=("zhang2021.eq21",),
-    slips=("(22) has (12L/P) sigma_l^2, which is right, where (21) has 3L/N and the theorem 6L/P.",),
+    typos=("(22) has (12L/P) sigma_l^2, which is right, where (21) has 3L/N and the theorem 6L/P.",),
 )
 
 REPAIRED: Statement = zhang.proof_step(
@@ -140,7 +140,7 @@ REPAIRED: Statement = zhang.proof_step(
         "(eta_g/(eta_l Q P)) d sigma^2 + (4/(eta_l Q)) times the mean biases + (6L/(eta_l Q)) eta_g times the mean "
         "spreads."
     ),
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     expectations=EQ22.expectations,
     assumptions=hypotheses(repaired_limits, "the exact instances have curvatures of at most L"),
     sides=_repaired_sides,

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Case
 from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
-from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021._causes import TWO_METHODS
 
 Cell = tuple[str | None, int | None]
@@ -168,7 +168,7 @@ GRADIENT: Statement = _table(
             "clipping; with 'difference clipping' in the caption it is right.",
         ),
         printed="c = 1: 1/2 for Q = 1 and 2/3 for Q = inf",
-        true="c = 1: 1/2 for Q = 1 and 13/9 for Q = inf, when gradients are clipped as captioned",
+        corrected="c = 1: 1/2 for Q = 1 and 13/9 for Q = inf, when gradients are clipped as captioned",
         why=(
             "clipped gradients lead every client to its own minimiser, 4, 1/2 and -1/6, whose mean is 13/9. Section "
             "2.1 and Algorithm 2 have the method for which 2/3 is right; with it, and with Section 2.1's words on Q = "
@@ -177,7 +177,7 @@ GRADIENT: Statement = _table(
         counterexample="c = 1, Q = inf, gradients clipped: the stationary point is (4 + 1/2 - 1/6)/3 = 13/9, not 2/3",
         repaired="zhang2021.table1.repaired",
     ),
-    slips=(
+    typos=(
         "With one threshold of updates in both columns, as (4) prints it, the entry 1/2 needs eta_l >= 2/7. The table "
         "compares it with FedAvg without clipping, which converges on (8) only for eta_l < 6/41; at those steps 0 is "
         "stationary with and without clipping. With the gradient's threshold, which Section 2.1 has for Q = 1, the "

@@ -9,21 +9,21 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import Symbols, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
-from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import eq22
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._instances import step_edges
-from dpfl_theory.statements.zhang2021._letters import hypotheses, printed_limits, repaired_limits
 from dpfl_theory.statements.zhang2021._runs import at_rest, long_run, runs, tree
+from dpfl_theory.statements.zhang2021._symbols import hypotheses, printed_limits, repaired_limits
 
 __all__ = ["READINGS", "REPAIRED", "THEOREM", "clipping", "shared"]
 
 _WHERE = f"Theorem 3.1, Section 3.1 ({zhang.VERSION})"
-_LETTERS = zhang.letters(
+_SYMBOLS = zhang.symbols(
     "gap", "eta_g", "eta_l", "Q", "T", "L", "sigma_l", "sigma_g", "P", "N", "d", "noise_variance", "G"
 )
 _EXPECTATIONS = zhang.expected("E_aligned", "gamma_1", "gamma_2", "E_deviation", "E_square_deviation")
@@ -71,17 +71,17 @@ def _repaired_sides(s: Symbols) -> Sides:
     )
 
 
-def _last_step(before: Statement, over: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
+def _last_step(previous: Statement, over: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         """(22) with E f(x_{T+1}) >= f* and its biases and spreads at the bounds that ||g|| <= G gives.
 
         ||grad f|| <= G and ||update|| <= eta_l Q G bound the biases by eta_l Q G^2 times the deviations, and Jensen's
         inequality the spreads by (eta_l Q G)^2 times the mean squares over the clients.
         """
-        s, of = letters_of(statement), letters_of(before)
+        s, of = symbols_of(statement), symbols_of(previous)
         step = s.eta_l * s.Q
         spread = (step * s.G) ** 2 * s.E_square_deviation * s.N / s[over]
-        right = total(before).subs(
+        right = total(previous).subs(
             {
                 of.f_now - of.E_next: s.gap,
                 of.second_bias: step * s.G**2 * s.E_deviation - of.first_bias,
@@ -98,7 +98,7 @@ def _steps_of_section(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     The term of the sampling, which the printed bound lacks, is 54 sqrt(Q/(PT)) sigma_g^2, larger by Q than 1/sqrt(PQT).
     """
-    s = letters_of(statement)
+    s = symbols_of(statement)
     steps = {s.eta_g: sp.sqrt(s.Q * s.P), s.eta_l: 1 / (sp.sqrt(s.T) * s.Q * s.L)}
     terms = sides_of(statement).rhs
     return all_equal(
@@ -142,7 +142,7 @@ THEOREM: Statement = Statement(
     title="Convergence of DP-FedAvg",
     source=Source(zhang.PAPER, _WHERE, note=f"{_NOTE}. {_REACH}"),
     text=_TEXT.format(steps=printed_limits.text),
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     expectations=_EXPECTATIONS,
     assumptions=hypotheses(printed_limits),
     sides=_sides,
@@ -170,7 +170,7 @@ THEOREM: Statement = Statement(
             "the standard terms 4(f(x^0) - f*)/(eta_g eta_l Q T) + (25/2) eta_l^2 L Q (sigma_l^2 + 6 Q sigma_g^2) "
             "gamma_1 + 6 eta_g eta_l L sigma_l^2 gamma_2/P, for eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))}"
         ),
-        true=(
+        corrected=(
             "what the corrected proof gives: 4(f(x^0) - f*)/(eta_g eta_l Q T) + 10 eta_l^2 L^2 Q (sigma_l^2 + 6 Q "
             "sigma_g^2) gamma_1 + (eta_g eta_l L/P)(13 sigma_l^2 + 54 Q sigma_g^2) gamma_2, for eta_g eta_l <= "
             "min{P/(120QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(120) QL). With eta_g = sqrt(QP), eta_l = 1/(sqrt(T) Q "
@@ -193,7 +193,7 @@ THEOREM: Statement = Statement(
         affects=("zhang2021.corollary3.2.1",),
     ),
     uses=("zhang2021.eq22",),
-    slips=(
+    typos=(
         "The second term has L where its proof, (22), has L^2, and the third 6 where (22) has 12.",
         "The last term sums over all N clients and divides by P; its proof gives the mean over the clients, N/P times "
         "less.",
@@ -240,7 +240,7 @@ REPAIRED: Statement = Statement(
         ),
     ),
     text=_TEXT.format(steps=repaired_limits.text),
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     expectations=_EXPECTATIONS,
     assumptions=hypotheses(repaired_limits),
     sides=_repaired_sides,

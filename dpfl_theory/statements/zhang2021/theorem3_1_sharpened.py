@@ -8,16 +8,16 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
-from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import _worst_cases as worst
 from dpfl_theory.statements.zhang2021 import eq15, eq20, theorem3_1
 from dpfl_theory.statements.zhang2021._instances import step_edges
-from dpfl_theory.statements.zhang2021._letters import hypotheses, repaired_limits, sharpened_limits
 from dpfl_theory.statements.zhang2021._runs import at_rest, long_run, runs, tree
+from dpfl_theory.statements.zhang2021._symbols import hypotheses, repaired_limits, sharpened_limits
 
 __all__ = ["SHARPENED"]
 
@@ -57,8 +57,8 @@ def _one_round(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     u, v and alpha <= 1 grow. That of the local updates only falls as eta_g and alpha grow; so they are evaluated at the
     limits.
     """
-    s = letters_of(eq20.EQ20_REPAIRED)
-    own = letters_of(statement)
+    s = symbols_of(eq20.EQ20_REPAIRED)
+    own = symbols_of(statement)
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
     round_ = eq20.assembled(total(eq15.SHARPENED), _squared_updates(s))
     # ||grad f|| <= G and ||update|| <= eta_l Q G bound the biases and, with Jensen's inequality, the spreads.
@@ -83,9 +83,9 @@ def _one_round(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     }
     rest, least = slack, {}
     for name, want in due.items():
-        letter = s[name] if name in ("square", "local_square") else s[name] ** 2
-        coefficient = slack.coeff(letter)
-        rest -= coefficient * letter
+        symbol = s[name] if name in ("square", "local_square") else s[name] ** 2
+        coefficient = slack.coeff(symbol)
+        rest -= coefficient * symbol
         found = equal(sp.expand(coefficient), sp.expand(want.subs(here)), f"the slack's coefficient of {name}")
         if not found.true:
             return found
@@ -103,7 +103,7 @@ def _one_round(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _smaller(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Every constant is at most that of the repaired theorem, and every step that the repaired theorem allows is
     allowed."""
-    s, before = letters_of(statement), letters_of(theorem3_1.REPAIRED)
+    s, before = symbols_of(statement), symbols_of(theorem3_1.REPAIRED)
     gain = sp.expand(total(theorem3_1.REPAIRED).subs({before[k]: s[k] for k in s}) - total(statement))
     factors = [term.as_coeff_Mul()[0] for term in sp.Add.make_args(gain)]
     own, old = astuple(sharpened_limits)[:3], astuple(repaired_limits)[:3]

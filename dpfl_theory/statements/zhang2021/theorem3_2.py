@@ -13,15 +13,15 @@ from dpfl_theory.statements.claims import ConstantClaim, Escape
 from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
-from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _sampled_noise as sampled
+from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021._causes import MOMENT_ORDER
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 
-_LETTERS = (
+_SYMBOLS = (
     Symbol("noise_variance", "variance of each coordinate of a client's noise z_i^t", (0, 2), "positive", r"\sigma^2"),
     Symbol("c", "clipping threshold of update differences", (0, 1), "positive", "c"),
     Symbol("P", "clients in a round", (0, 0), "integer", "P"),
@@ -92,7 +92,7 @@ def _sampled_clients(statement: Statement, instance: Mapping[str, Any]) -> Const
         T = int(epsilon * N**2 / (u * P**2)) + 2
         at = {"P": P, "N": N, "c": 1, "T": T, "u": u, "v": v, "epsilon": epsilon, "delta": delta}
         with mpmath.workdps(65):
-            variance = formula.at(statement, "rhs", at)
+            variance = formula.evaluate_side(statement, "rhs", at)
             of_a_round, rate = mpmath.sqrt(_squared(at, variance) * T), mpmath.mpf(P) / N
         return Escape(at, delta, noise.sampled_sum_delta(epsilon, of_a_round, T, rate))
 
@@ -128,7 +128,7 @@ THEOREM3_2: Statement = Statement(
         "P/N and |P_t| = P for all t, Algorithm 1 is (epsilon, delta)-differentially private for any delta > 0 if "
         "sigma^2 >= v c^2 P T ln(1/delta)/(N^2 epsilon^2)."
     ),
-    symbols=(*_LETTERS, *_CONSTANTS),
+    symbols=(*_SYMBOLS, *_CONSTANTS),
     assumptions=(Assumption("0 < epsilon <= u (P/N)^2 T", _range), COHORT, noise.DELTA),
     relation=">=",
     sides=_at_least(_printed),
@@ -167,7 +167,7 @@ THEOREM3_2: Statement = Statement(
             "constants u and v exist with which the noise v c^2 P T ln(1/delta)/(N^2 epsilon^2) is enough for every "
             "epsilon <= u (P/N)^2 T and every delta"
         ),
-        true=(
+        corrected=(
             "With two more conditions, epsilon <= ln(1/delta)/2 and T >= 80 ln(1/delta), the constants u = 1 and v = 4 "
             "are enough for zero-out neighbours: proved for clients that take part independently with probability "
             "P/N, certified at the paper's own settings for cohorts of exactly P. Where D_i is replaced, u = 1 and v = "
@@ -189,7 +189,7 @@ THEOREM3_2: Statement = Statement(
             )
         },
     ),
-    slips=(
+    typos=(
         "The theorem says Algorithm 1, which neither clips nor adds noise; Algorithm 3, DP-FedAvg, is meant.",
         "The factor q^2 is that of Section 3's attacker, who can 'only observe the aggregated update', and so does not "
         "know P_t. Section 1.1 defines client-level privacy against the server, which draws P_t; secure aggregation "
@@ -222,7 +222,7 @@ REPAIRED: Statement = Statement(
         "have the variance P sigma^2. Then Algorithm 3 is (epsilon, delta)-differentially private for zero-out "
         "neighbours if sigma^2 >= 4 c^2 P T ln(1/delta)/(N^2 epsilon^2)."
     ),
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     assumptions=(sampled.RANGE, sampled.LONG, SHARE, noise.DELTA),
     relation=">=",
     sides=_at_least(_repaired),
@@ -250,7 +250,7 @@ EVERY_T: Statement = Statement(
         "drawn independently of the data. Then Algorithm 3 is (epsilon, delta)-differentially private for zero-out "
         "neighbours if sigma^2 >= 4 c^2 T ln(1/delta)/(P epsilon^2)."
     ),
-    symbols=_LETTERS,
+    symbols=_SYMBOLS,
     assumptions=(BUDGET, COHORT, noise.DELTA),
     relation=">=",
     sides=_at_least(_enough),

@@ -12,7 +12,7 @@ import numpy as np
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.schemas.models import Model, NonNegative, Positive, Probability, told
+from dpfl_theory.schemas.models import Model, NonNegative, Positive, Probability, described_field
 
 __all__ = ["Among", "Certified", "Hyper", "Privacy", "Symbols"]
 
@@ -23,12 +23,16 @@ Symbols = Mapping[str, float]
 class Privacy(Model):
     """The privacy budget, and the setting of the certified epsilon."""
 
-    epsilon: Positive | None = told("noise is the smallest certified for this epsilon; none without it", None)
-    delta: Probability = told("delta of the certified epsilon", 1e-5)
-    relation: Literal["zero-out", "replace", "add-remove"] | None = told(
+    epsilon: Positive | None = described_field(
+        "noise is the smallest certified for this epsilon; none without it", None
+    )
+    delta: Probability = described_field("delta of the certified epsilon", 1e-5)
+    relation: Literal["zero-out", "replace", "add-remove"] | None = described_field(
         "neighbouring relation; zero-out for clients and replace for records without it", None
     )
-    view: Literal["third-party", "server"] = told("the observer: sees the averages, or every message", "third-party")
+    view: Literal["third-party", "server"] = described_field(
+        "the observer: sees the averages, or every message", "third-party"
+    )
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Hyper(Model):
     """An algorithm's hyper-parameters; missing ones get the usual values of the given problem."""
 
     shared: ClassVar[tuple[str, ...]] = ()
-    """The symbols of the hyper-parameters that all lanes of one run share."""
+    """The symbols of the hyper-parameters that all replicates of one run share."""
     noise: ClassVar[str | None] = None
     """The symbol of the noise, None where the algorithm adds none."""
     source: ClassVar[str]
@@ -65,10 +69,10 @@ class Hyper(Model):
         """All hyper-parameters, including the noise."""
 
     @abstractmethod
-    def build(self, problem: Problem, rounds: int, privacy: Privacy, lanes: Mapping[str, Any]) -> Algorithm:
-        """The algorithm with these hyper-parameters, one number for each lane where they are not shared."""
+    def build(self, problem: Problem, rounds: int, privacy: Privacy, replicates: Mapping[str, Any]) -> Algorithm:
+        """The algorithm with these hyper-parameters, one number for each replicate where they are not shared."""
 
-    def certified(self, problem: Problem, rounds: int, privacy: Privacy, letters: Symbols) -> Certified:
+    def certified(self, problem: Problem, rounds: int, privacy: Privacy, parameters: Symbols) -> Certified:
         """The epsilon of a run with these hyper-parameters."""
         return Certified(None, "no noise is added")
 
@@ -76,8 +80,8 @@ class Hyper(Model):
 class Among(Hyper):
     """An algorithm that may sample the clients of a round."""
 
-    cohort: Positive | None = told("clients in a round on average; all without it", None)
-    sampling: Literal["poisson", "fixed", "with-replacement"] | None = told(
+    cohort: Positive | None = described_field("clients in a round on average; all without it", None)
+    sampling: Literal["poisson", "fixed", "with-replacement"] | None = described_field(
         "sampling scheme of the clients; by default the algorithm's own", None
     )
 
@@ -90,14 +94,14 @@ class Among(Hyper):
         return Cohort() if self.cohort is None else Cohort(self.sampling or scheme, self.cohort)
 
 
-def given(model: Hyper, letters: tuple[str, ...]) -> dict[str, float]:
+def given(model: Hyper, parameters: tuple[str, ...]) -> dict[str, float]:
     """The hyper-parameters that have a value."""
-    return {name: value for name in letters if (value := getattr(model, name)) is not None}
+    return {name: value for name in parameters if (value := getattr(model, name)) is not None}
 
 
-def as_plain(letters: Symbols) -> dict[str, float]:
+def as_plain(parameters: Symbols) -> dict[str, float]:
     """Convert values to plain Python numbers."""
-    return {n: int(v) if isinstance(v, (int, np.integer)) else float(v) for n, v in letters.items()}
+    return {n: int(v) if isinstance(v, (int, np.integer)) else float(v) for n, v in parameters.items()}
 
 
 Noise = NonNegative | None

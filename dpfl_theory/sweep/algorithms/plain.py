@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from dpfl_theory.algorithms import FedAvg, ScaffNew, Scaffold, TwoSidedFedAvg
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.schemas.models import Count, Positive, Share, told
+from dpfl_theory.schemas.models import Count, Positive, Share, described_field
 from dpfl_theory.sweep.algorithms.base import Among, Hyper, Privacy, as_plain
 
 __all__ = ["ALGORITHMS"]
@@ -21,16 +21,16 @@ class PlainFedAvg(Among):
     shared: ClassVar[tuple[str, ...]] = ("E",)
 
     name: Literal["fedavg"]
-    eta: Positive | None = told("local step [X^2/F]; 1/L without it", None)
-    beta: Positive | None = told("global step [X^2/F]; eta without it", None)
-    E: Count = told("local steps", 1)
+    eta: Positive | None = described_field("local step [X^2/F]; 1/L without it", None)
+    beta: Positive | None = described_field("global step [X^2/F]; eta without it", None)
+    E: Count = described_field("local steps", 1)
 
     def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
         eta = self.eta or 1.0 / problem.constants.L_max
         return as_plain({"eta": eta, "beta": self.beta or eta, "E": self.E})
 
-    def build(self, problem: Problem, rounds: int, privacy: Privacy, lanes: Mapping[str, Any]) -> Algorithm:
-        return FedAvg(lanes["eta"], int(lanes["E"]), lanes["beta"], cohort=self.drawn("poisson"))
+    def build(self, problem: Problem, rounds: int, privacy: Privacy, replicates: Mapping[str, Any]) -> Algorithm:
+        return FedAvg(replicates["eta"], int(replicates["E"]), replicates["beta"], cohort=self.drawn("poisson"))
 
 
 class PlainTwoSided(Among):
@@ -40,15 +40,17 @@ class PlainTwoSided(Among):
     shared: ClassVar[tuple[str, ...]] = ("Q",)
 
     name: Literal["fedavg-two-sided"]
-    eta_l: Positive | None = told("local step [X^2/F]; 1/L without it", None)
-    eta_g: Positive = told("global step", 1.0)
-    Q: Count = told("local steps", 1)
+    eta_l: Positive | None = described_field("local step [X^2/F]; 1/L without it", None)
+    eta_g: Positive = described_field("global step", 1.0)
+    Q: Count = described_field("local steps", 1)
 
     def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
         return as_plain({"eta_l": self.eta_l or 1.0 / problem.constants.L_max, "eta_g": self.eta_g, "Q": self.Q})
 
-    def build(self, problem: Problem, rounds: int, privacy: Privacy, lanes: Mapping[str, Any]) -> Algorithm:
-        return TwoSidedFedAvg(lanes["eta_l"], lanes["eta_g"], int(lanes["Q"]), cohort=self.drawn("fixed"))
+    def build(self, problem: Problem, rounds: int, privacy: Privacy, replicates: Mapping[str, Any]) -> Algorithm:
+        return TwoSidedFedAvg(
+            replicates["eta_l"], replicates["eta_g"], int(replicates["Q"]), cohort=self.drawn("fixed")
+        )
 
 
 class PlainScaffNew(Hyper):
@@ -58,14 +60,14 @@ class PlainScaffNew(Hyper):
     shared: ClassVar[tuple[str, ...]] = ("p",)
 
     name: Literal["scaffnew"]
-    eta: Positive | None = told("step [X^2/F]; 1/L without it", None)
-    p: Share = told("probability of a communication", 1.0)
+    eta: Positive | None = described_field("step [X^2/F]; 1/L without it", None)
+    p: Share = described_field("probability of a communication", 1.0)
 
     def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
         return as_plain({"eta": self.eta or 1.0 / problem.constants.L_max, "p": self.p})
 
-    def build(self, problem: Problem, rounds: int, privacy: Privacy, lanes: Mapping[str, Any]) -> Algorithm:
-        return ScaffNew(lanes["eta"], float(lanes["p"]))
+    def build(self, problem: Problem, rounds: int, privacy: Privacy, replicates: Mapping[str, Any]) -> Algorithm:
+        return ScaffNew(replicates["eta"], float(replicates["p"]))
 
 
 class PlainScaffold(Among):
@@ -75,15 +77,15 @@ class PlainScaffold(Among):
     shared: ClassVar[tuple[str, ...]] = ("K",)
 
     name: Literal["scaffold"]
-    eta_l: Positive | None = told("local step [X^2/F]; 1/L without it", None)
-    eta_g: Positive = told("global step", 1.0)
-    K: Count = told("local steps", 1)
+    eta_l: Positive | None = described_field("local step [X^2/F]; 1/L without it", None)
+    eta_g: Positive = described_field("global step", 1.0)
+    K: Count = described_field("local steps", 1)
 
     def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
         return as_plain({"eta_l": self.eta_l or 1.0 / problem.constants.L_max, "eta_g": self.eta_g, "K": self.K})
 
-    def build(self, problem: Problem, rounds: int, privacy: Privacy, lanes: Mapping[str, Any]) -> Algorithm:
-        return Scaffold(lanes["eta_l"], lanes["eta_g"], int(lanes["K"]), self.drawn("fixed"))
+    def build(self, problem: Problem, rounds: int, privacy: Privacy, replicates: Mapping[str, Any]) -> Algorithm:
+        return Scaffold(replicates["eta_l"], replicates["eta_g"], int(replicates["K"]), self.drawn("fixed"))
 
 
 ALGORITHMS = (PlainFedAvg, PlainTwoSided, PlainScaffNew, PlainScaffold)

@@ -15,7 +15,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import Mechanism
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
-from dpfl_theory.schemas.models import Count, NonNegative, Positive, Share, told
+from dpfl_theory.schemas.models import Count, NonNegative, Positive, Share, described_field
 from dpfl_theory.sweep.algorithms.base import Among, Certified, Hyper, Privacy, Symbols, as_plain, given
 
 __all__ = ["ALGORITHMS"]
@@ -38,7 +38,7 @@ _RELATIVE = ("global_step", "clip", "memory_step", "smoothing")
 
 class _Private(Hyper):
     noise: ClassVar[str | None] = "sigma"
-    letters: ClassVar[tuple[str, ...]]
+    parameters: ClassVar[tuple[str, ...]]
 
     def tuned(self, problem: Problem, rounds: int, privacy: Privacy) -> Tuned:
         """The algorithm on the problem, within the budget."""
@@ -56,9 +56,11 @@ class _Private(Hyper):
 
     def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
         one = self.tuned(problem, rounds, privacy)
-        own = given(self, self.letters)
+        own = given(self, self.parameters)
         usual = {axis: value for axis, value in self.usual().items() if axis in {a.name for a in one.axes}}
-        shared = {self.axis(letter): getattr(self, letter) for letter in self.shared if getattr(self, letter)}
+        shared = {
+            self.axis(parameter): getattr(self, parameter) for parameter in self.shared if getattr(self, parameter)
+        }
         usual |= {axis: value for axis, value in shared.items() if axis in usual or value != 1.0}
         values = {**usual, "rounds": rounds * usual.get("probability", 1.0)}
         first = {**one.hyperparameters(values, 1.0), **own}
@@ -69,27 +71,27 @@ class _Private(Hyper):
         if level is None:
             level = 0.0 if privacy.epsilon is None else one.multiplier(one.placed(found)) * unit
         found[one.noise] = level
-        return as_plain({name: found[name] for name in (*self.letters, one.noise)})
+        return as_plain({name: found[name] for name in (*self.parameters, one.noise)})
 
     def usual(self) -> dict[str, float]:
         """The default values of the axes."""
         return dict(_USUAL)
 
     @staticmethod
-    def axis(letter: str) -> str:
-        """The axis of a hyper-parameter that lanes share."""
-        return {"E": "local_steps", "Q": "local_steps", "K": "local_steps", "p": "probability", "s": "share"}[letter]
+    def axis(parameter: str) -> str:
+        """The axis of a hyper-parameter that replicates share."""
+        return {"E": "local_steps", "Q": "local_steps", "K": "local_steps", "p": "probability", "s": "share"}[parameter]
 
-    def build(self, problem: Problem, rounds: int, privacy: Privacy, lanes: Mapping[str, Any]) -> Algorithm:
-        return self.tuned(problem, rounds, privacy).algorithm(lanes)
+    def build(self, problem: Problem, rounds: int, privacy: Privacy, replicates: Mapping[str, Any]) -> Algorithm:
+        return self.tuned(problem, rounds, privacy).algorithm(replicates)
 
-    def certified(self, problem: Problem, rounds: int, privacy: Privacy, letters: Symbols) -> Certified:
+    def certified(self, problem: Problem, rounds: int, privacy: Privacy, parameters: Symbols) -> Certified:
         one = self.tuned(problem, rounds, privacy)
-        if not letters[one.noise]:
+        if not parameters[one.noise]:
             return Certified(None, "no noise is added")
-        own = {**letters, "rounds": rounds, "iterations": rounds}
+        own = {**parameters, "rounds": rounds, "iterations": rounds}
         values = one.placed(own)
-        level = letters[one.noise] / one.hyperparameters(values, 1.0)[one.noise]
+        level = parameters[one.noise] / one.hyperparameters(values, 1.0)[one.noise]
         less = float(f"{level * (1 - 1e-11):.11g}")  # not more noise than is added; one account serves many cells
         try:
             high = _spent(one, one.mechanism(values), values, less)
@@ -119,15 +121,17 @@ class DPFedAvg(_Private, Among):
     """DP-FedAvg with clipped updates."""
 
     source: ClassVar[str] = "das2022 Algorithm 1 (i)"
-    letters: ClassVar[tuple[str, ...]] = ("eta", "beta", "C", "E")
+    parameters: ClassVar[tuple[str, ...]] = ("eta", "beta", "C", "E")
     shared: ClassVar[tuple[str, ...]] = ("E",)
 
     name: Literal["dp-fedavg"]
-    eta: Positive | None = told("local step [X^2/F]; 1/L without it", None)
-    beta: Positive | None = told("global step [X^2/F]; eta without it", None)
-    C: Positive | None = told("threshold [F/X]; E times the clients' mean gradient norm at the start without it", None)
-    E: Count = told("local steps", 1)
-    sigma: NonNegative | None = told("noise of the average [F/X]; from privacy.epsilon, else none", None)
+    eta: Positive | None = described_field("local step [X^2/F]; 1/L without it", None)
+    beta: Positive | None = described_field("global step [X^2/F]; eta without it", None)
+    C: Positive | None = described_field(
+        "threshold [F/X]; E times the clients' mean gradient norm at the start without it", None
+    )
+    E: Count = described_field("local steps", 1)
+    sigma: NonNegative | None = described_field("noise of the average [F/X]; from privacy.epsilon, else none", None)
 
 
 class DPNormFedAvg(DPFedAvg):
@@ -141,42 +145,48 @@ class TwoSided(_Private, Among):
     """DP-FedAvg with two step sizes: differences are clipped."""
 
     source: ClassVar[str] = "zhang2021 Algorithm 3"
-    letters: ClassVar[tuple[str, ...]] = ("eta_l", "eta_g", "c", "Q")
+    parameters: ClassVar[tuple[str, ...]] = ("eta_l", "eta_g", "c", "Q")
     shared: ClassVar[tuple[str, ...]] = ("Q",)
 
     name: Literal["dp-fedavg-two-sided"]
-    eta_l: Positive | None = told("local step [X^2/F]; 1/L without it", None)
-    eta_g: Positive | None = told("global step; 1 without it", None)
-    c: Positive | None = told("threshold [X]; Q eta_l times the mean gradient norm at the start without it", None)
-    Q: Count = told("local steps", 1)
-    sigma: NonNegative | None = told("noise of one message [X]; from privacy.epsilon, else none", None)
+    eta_l: Positive | None = described_field("local step [X^2/F]; 1/L without it", None)
+    eta_g: Positive | None = described_field("global step; 1 without it", None)
+    c: Positive | None = described_field(
+        "threshold [X]; Q eta_l times the mean gradient norm at the start without it", None
+    )
+    Q: Count = described_field("local steps", 1)
+    sigma: NonNegative | None = described_field("noise of one message [X]; from privacy.epsilon, else none", None)
 
 
 class DPScaffNew(_Private):
     """DP-ScaffNew; a round is an iteration."""
 
     source: ClassVar[str] = "hou2023 Algorithm 2"
-    letters: ClassVar[tuple[str, ...]] = ("eta", "p", "C")
+    parameters: ClassVar[tuple[str, ...]] = ("eta", "p", "C")
     shared: ClassVar[tuple[str, ...]] = ("p",)
 
     name: Literal["dp-scaffnew"]
-    eta: Positive | None = told("step [X^2/F]; 1/L without it", None)
-    p: Share = told("probability of a communication", 1.0)
-    C: Positive | None = told("threshold [X]; eta/p times the mean gradient norm at the start without it", None)
-    sigma: NonNegative | None = told("noise of one message [X]; from privacy.epsilon, else none", None)
+    eta: Positive | None = described_field("step [X^2/F]; 1/L without it", None)
+    p: Share = described_field("probability of a communication", 1.0)
+    C: Positive | None = described_field(
+        "threshold [X]; eta/p times the mean gradient norm at the start without it", None
+    )
+    sigma: NonNegative | None = described_field("noise of one message [X]; from privacy.epsilon, else none", None)
 
 
 class DPNormEC(_Private):
     """DP-alpha-NormEC, with server normalisation and zero memories."""
 
     source: ClassVar[str] = "shulgin2025 Algorithm 1"
-    letters: ClassVar[tuple[str, ...]] = ("gamma", "beta", "alpha")
+    parameters: ClassVar[tuple[str, ...]] = ("gamma", "beta", "alpha")
 
     name: Literal["dp-norm-ec"]
-    gamma: Positive | None = told("step [X]; a hundredth of the initial distance without it", None)
-    beta: Positive | None = told("memory step [F/X]; a tenth of the mean gradient norm at the start without it", None)
-    alpha: Positive | None = told("smoothing [F/X]; equal to beta without it", None)
-    sigma: NonNegative | None = told("noise of one message; from privacy.epsilon, else none", None)
+    gamma: Positive | None = described_field("step [X]; a hundredth of the initial distance without it", None)
+    beta: Positive | None = described_field(
+        "memory step [F/X]; a tenth of the mean gradient norm at the start without it", None
+    )
+    alpha: Positive | None = described_field("smoothing [F/X]; equal to beta without it", None)
+    sigma: NonNegative | None = described_field("noise of one message; from privacy.epsilon, else none", None)
 
     def usual(self) -> dict[str, float]:
         return {**_USUAL, "step": 0.01}
@@ -186,12 +196,12 @@ class DPClip21(_Private):
     """DP-Clip21."""
 
     source: ClassVar[str] = "shulgin2025 Section 6"
-    letters: ClassVar[tuple[str, ...]] = ("gamma", "tau")
+    parameters: ClassVar[tuple[str, ...]] = ("gamma", "tau")
 
     name: Literal["dp-clip21"]
-    gamma: Positive | None = told("step [X^2/F]; 1/L without it", None)
-    tau: Positive | None = told("threshold [F/X]; the mean gradient norm at the start without it", None)
-    sigma: NonNegative | None = told("noise of one message [F/X]; from privacy.epsilon, else none", None)
+    gamma: Positive | None = described_field("step [X^2/F]; 1/L without it", None)
+    tau: Positive | None = described_field("threshold [F/X]; the mean gradient norm at the start without it", None)
+    sigma: NonNegative | None = described_field("noise of one message [F/X]; from privacy.epsilon, else none", None)
 
 
 class DPFedAvgRecord(_Private, Among):
@@ -199,16 +209,20 @@ class DPFedAvgRecord(_Private, Among):
 
     source: ClassVar[str] = "noble2022 Algorithm 2"
     noise: ClassVar[str | None] = "sigma_g"
-    letters: ClassVar[tuple[str, ...]] = ("eta_l", "eta_g", "C", "K", "s")
+    parameters: ClassVar[tuple[str, ...]] = ("eta_l", "eta_g", "C", "K", "s")
     shared: ClassVar[tuple[str, ...]] = ("K", "s")
 
     name: Literal["dp-fedavg-record"]
-    eta_l: Positive | None = told("local step [X^2/F]; 1/L without it", None)
-    eta_g: Positive | None = told("global step; 1 without it", None)
-    C: Positive | None = told("threshold of a record [F/X]; the records' mean gradient norm at the start", None)
-    K: Count = told("local steps", 1)
-    s: Share = told("fraction of the records in a local step", 1.0)
-    sigma_g: NonNegative | None = told("noise multiplier of a local step; from privacy.epsilon, else none", None)
+    eta_l: Positive | None = described_field("local step [X^2/F]; 1/L without it", None)
+    eta_g: Positive | None = described_field("global step; 1 without it", None)
+    C: Positive | None = described_field(
+        "threshold of a record [F/X]; the records' mean gradient norm at the start", None
+    )
+    K: Count = described_field("local steps", 1)
+    s: Share = described_field("fraction of the records in a local step", 1.0)
+    sigma_g: NonNegative | None = described_field(
+        "noise multiplier of a local step; from privacy.epsilon, else none", None
+    )
 
 
 class DPScaffold(DPFedAvgRecord):
@@ -223,14 +237,16 @@ class DPSGDRecord(_Private):
 
     source: ClassVar[str] = "noble2022 Algorithm 2, K = 1 and l = 1"
     noise: ClassVar[str | None] = "sigma_g"
-    letters: ClassVar[tuple[str, ...]] = ("eta", "C", "s")
+    parameters: ClassVar[tuple[str, ...]] = ("eta", "C", "s")
     shared: ClassVar[tuple[str, ...]] = ("s",)
 
     name: Literal["dp-sgd-record"]
-    eta: Positive | None = told("step [X^2/F]; 1/L without it", None)
-    C: Positive | None = told("threshold of a record [F/X]; the records' mean gradient norm at the start", None)
-    s: Share = told("fraction of the records in a step", 1.0)
-    sigma_g: NonNegative | None = told("noise multiplier; from privacy.epsilon, else none", None)
+    eta: Positive | None = described_field("step [X^2/F]; 1/L without it", None)
+    C: Positive | None = described_field(
+        "threshold of a record [F/X]; the records' mean gradient norm at the start", None
+    )
+    s: Share = described_field("fraction of the records in a step", 1.0)
+    sigma_g: NonNegative | None = described_field("noise multiplier; from privacy.epsilon, else none", None)
 
 
 ALGORITHMS = (

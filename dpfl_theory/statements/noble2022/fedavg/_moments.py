@@ -11,7 +11,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Values
-from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of
+from dpfl_theory.statements.formula import evaluate, prescription_of, symbols_of
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as each
 from dpfl_theory.statements.noble2022._moments import Users, below, squares, users_of, weighted
@@ -39,7 +39,7 @@ def dissimilarity(users: Users, B: Fraction) -> Fraction:
 def cases(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """The mean of E F(x^t) - F* or of E F'(x^t)^2 over t < T, weighted with (1 - mu eta~/2)^{-t} where the statement
     has mu, with the prescribed step rounded down to a fraction; rounded up at the 30th digit."""
-    kind = "slope" if "slope" in letters_of(statement) else "excess"
+    kind = "slope" if "slope" in symbols_of(statement) else "excess"
     step, found = prescription_of(statement)["eta_l"], []
     for T, V in product(instance["T"], instance["V"]):
         root = isqrt(int(instance["size"]))
@@ -50,7 +50,7 @@ def cases(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
         square = Fraction(str(instance["G^2"])) if "G^2" in instance else dissimilarity(users, B)
         values = _values(users, B, square, T)
         users = replace(users, eta_l=below(evaluate(step, values), 10**9))
-        rate = min(users.curvatures) * users.step / 2 if "mu" in letters_of(statement) else Fraction(0)
+        rate = min(users.curvatures) * users.step / 2 if "mu" in symbols_of(statement) else Fraction(0)
         unit = users.mean_curvature**2 if kind == "slope" else users.mean_curvature / 2
         values |= {
             "eta_l": users.eta_l,

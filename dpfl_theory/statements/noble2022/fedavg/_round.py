@@ -39,7 +39,7 @@ from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.claims import Outcome, Performance
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022._utility import ROUND_PART
-from dpfl_theory.statements.noble2022.fedavg._step_size import RoundConstants, kept
+from dpfl_theory.statements.noble2022.fedavg._step_size import RoundConstants, round_constants
 from dpfl_theory.statements.symbolic import decided, errors
 
 __all__ = ["checks", "cost", "drift", "performance", "proof"]
@@ -55,7 +55,7 @@ def cost(kind: str, theta: Any, ratio: Any, split: Any) -> Any:
 
 
 def proof(kind: str, claim: RoundConstants | None = None) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
-    """The proof of the round that the statement's bound needs (`kept`), or of another claim for its class.
+    """The proof of the round that the statement's bound needs (`round_constants`), or of another claim for its class.
 
     Its slacks are polynomials in t = theta 8 (1 + B^2), u = 2/(1 + B^2), h = 1/(lM), 1 - l and w = mu/nu, all in [0,
     1], and are held to the unit box. Beyond roots, q^{2K} <= exp(2 theta) <= 8/7 for theta <= 1/16.
@@ -69,8 +69,8 @@ def proof(kind: str, claim: RoundConstants | None = None) -> Callable[[Statement
     """
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        stated = kept(statement, kind) if claim is None else claim
-        t, u, h, away, w = letters = sp.symbols("t u h away w", nonnegative=True)
+        stated = round_constants(statement, kind) if claim is None else claim
+        t, u, h, away, w = symbols = sp.symbols("t u h away w", nonnegative=True)
         gain, noise, users, drift, a = (
             sp.Rational(x.numerator, x.denominator)
             for x in (stated.gain, stated.noise, stated.users, stated.drift, stated.split)
@@ -90,7 +90,7 @@ def proof(kind: str, claim: RoundConstants | None = None) -> Callable[[Statement
             "users": users - (1 + a) * kappa / (away * h) / (2 if smooth else 1),
             "drift": drift - drifts["G^2"],
         }
-        return decided(_identities(kind, a), slacks, letters)
+        return decided(_identities(kind, a), slacks, symbols)
 
     return build
 
@@ -145,14 +145,15 @@ _STEP = (
 
 
 def performance(statement: Statement, instance: Mapping[str, Any], claim: RoundConstants | None = None) -> Performance:
-    """The requirement of the statement's bound on one round (`kept`), for eta~ = step/(8 (1 + B^2) nu), nu = 1.
+    """The requirement of the statement's bound on one round (`round_constants`), for eta~ = step/(8 (1 + B^2) nu), nu =
+    1.
 
     Assumption 4 is required only at x; the errors of the local steps are +xi or -xi with xi^2 <= V.
     """
     from PEPit import PEP, Expression
 
     kind = str(instance["class"])
-    stated = claim or kept(statement, kind)
+    stated = claim or round_constants(statement, kind)
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
     B, mu = float(instance["B"]), float(Fraction(str(instance.get("mu", 0))))
     step = float(Fraction(str(instance["step"]))) / (8 * (1 + B**2))
@@ -200,7 +201,7 @@ def drift(statement: Statement, instance: Mapping[str, Any], price: float | None
     from PEPit import PEP, Point
 
     kind, mu = str(instance["class"]), float(Fraction(str(instance.get("mu", 0))))
-    step, claim = float(Fraction(str(instance["step"]))) / 16, kept(statement, kind)
+    step, claim = float(Fraction(str(instance["step"]))) / 16, round_constants(statement, kind)
     if price is None:
         price = float(cost(kind, step, mu, float(claim.split)))
     problem = PEP()

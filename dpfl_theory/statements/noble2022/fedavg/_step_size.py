@@ -15,7 +15,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, evaluate, letters_of, sides_of
+from dpfl_theory.statements.formula import Symbols, evaluate, sides_of, symbols_of
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022._utility import log_factor, variance
 from dpfl_theory.statements.symbolic import all_equal
@@ -25,8 +25,8 @@ __all__ = [
     "RoundConstants",
     "coefficients",
     "exact",
-    "kept",
     "logarithm",
+    "round_constants",
     "start",
     "step",
     "strong_step",
@@ -118,7 +118,7 @@ longest step."""
 Build = Callable[[Statement, Mapping[str, Any]], Outcome]
 
 
-def kept(statement: Statement, kind: str) -> RoundConstants:
+def round_constants(statement: Statement, kind: str) -> RoundConstants:
     """The constants that one round must keep so that T rounds add up to the statement's bound, as `three_cases` and
     `logarithm` say.
 
@@ -128,7 +128,7 @@ def kept(statement: Statement, kind: str) -> RoundConstants:
     >>> kept(get("noble2022.theoremC.2.convex.repaired"), "convex") == ROUNDS["convex"]
     True
     """
-    s, terms, known = letters_of(statement), sides_of(statement).rhs, ROUNDS[kind]
+    s, terms, known = symbols_of(statement), sides_of(statement).rhs, ROUNDS[kind]
     point = {name: Fraction(1, 2) if name == "l" else 1 for name in s}
     parts = [evaluate(part, point) for part in coefficients(kind, s, exact)]
     strongly = kind == "strongly convex"
@@ -160,7 +160,7 @@ def three_cases(kind: str) -> Build:
     """
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s, terms = letters_of(statement), sides_of(statement).rhs
+        s, terms = symbols_of(statement), sides_of(statement).rhs
         noise, users, c2 = coefficients(kind, s, exact)
         share = start(kind, s, exact) / s.T
         a, c = sp.symbols("a c", positive=True)  # A/T, and c_1 or c_2
@@ -188,23 +188,23 @@ def logarithm(ratio: Callable[[Symbols], Any]) -> Build:
     """
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s, terms = letters_of(statement), sides_of(statement).rhs
+        s, terms = symbols_of(statement), sides_of(statement).rhs
         parts = dict(zip(_NAMES, coefficients("strongly convex", s, exact)))
         m, more, log, T = sp.symbols("m more log T", positive=True)
-        n, u, h = letters = sp.symbols("n u h", positive=True)  # the two parts of c_1, and c_2
+        n, u, h = symbols = sp.symbols("n u h", positive=True)  # the two parts of c_1, and c_2
         rounds, short, tall = s.mu * s.T, exact(_SHORT), exact(_TALL)
         half = s.mu / 2 * start("strongly convex", s, exact)
         W = exact(ROUNDS["strongly convex"].gain) * (n + u + 2 * h / rounds)
         left = half * short * W / (s.mu**2 * s.D0**2 * s.T)
         left = sp.expand(left + (n + u) * 2 * log / rounds + h * (2 * log / rounds) ** 2)
         room = {}
-        for (name, part), letter in zip(parts.items(), letters):
-            unit = rounds**2 if letter is h else rounds
-            spare = terms[name].subs(sp.log(sp.Max(sp.E, ratio(s))), log) / part - left.coeff(letter)
+        for (name, part), symbol in zip(parts.items(), symbols):
+            unit = rounds**2 if symbol is h else rounds
+            spare = terms[name].subs(sp.log(sp.Max(sp.E, ratio(s))), log) / part - left.coeff(symbol)
             room[name] = sp.expand(sp.simplify(spare * unit).subs(log, 1 + more))  # L >= 1
         enough = all(min(sp.Poly(v, more).coeffs()) >= 0 for v in room.values())
         roots = bool(1 / (1 - sp.exp(-1)) <= short) and bool(1 / (1 - sp.exp(-sp.Rational(1, 2))) <= tall)
-        given = W.subs(dict(zip(letters, parts.values())))
+        given = W.subs(dict(zip(symbols, parts.values())))
         found = _proved(
             (ratio(s) * given, s.mu**2 * s.D0**2 * s.T, "what L is the logarithm of"),
             ((1 - m) ** (-T) / m - (1 - m) ** (1 - T) / m, (1 - m) ** (-T), "the sum of the weights, one more"),

@@ -83,7 +83,7 @@ STRONGLY_CONVEX: Statement = Statement(
         "Take mu-strongly convex F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g) "
         "and T >= 8 (1 + B^2) nu/mu. Then DP-FedAvg has weights w_t with which the averaged output satisfies the bound."
     ),
-    symbols=noble.letters(*_COMMON, "mu", "D0"),
+    symbols=noble.symbols(*_COMMON, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     reading=noble.NEVER_CLIPPED,
     assumptions=(
@@ -112,7 +112,7 @@ STRONGLY_CONVEX: Statement = Statement(
             "lasts.",
         ),
         printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
-        true=(
+        corrected=(
             "take eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W), W = "
             "7V/(5KlM) + 5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM), V = varsigma^2/(sR) + Sigma_g^2. This gives the "
             "printed terms with the factors 147/50 L (of V), 21/4 L, 98/15 L^2/(lM) and 1; the printed O does not show "
@@ -133,7 +133,7 @@ STRONGLY_CONVEX: Statement = Statement(
         repaired="noble2022.theoremC.2.strongly-convex.repaired",
     ),
     uses=("noble2022.lemmaC.1",),
-    slips=(
+    typos=(
         *_OUTPUT,
         "The condition on T has b where B of Assumption 4 is meant.",
         "No run with sigma_g > 0, which the theorem asks for, meets Assumption 3.3: Gaussian noise takes the iterates "
@@ -150,7 +150,7 @@ CONVEX: Statement = Statement(
         "DP-FedAvg with convex F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g) and "
         "T >= 1 has weights w_t with which the averaged output satisfies the bound."
     ),
-    symbols=noble.letters(*_COMMON, "D0"),
+    symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     assumptions=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
     sides=_convex,
@@ -176,7 +176,7 @@ CONVEX: Statement = Statement(
             "lasts.",
         ),
         printed="the bound, every term of which has a power of D_0, for the step eta_l of nu, B, K, l, M alone",
-        true=(
+        corrected=(
             "take eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), sqrt(3) D_0/(2 sqrt(c_1 T)), (3 D_0^2/(4 c_2 "
             "T))^(1/3)), c_1 = V/(KlM) + 15 (1 - l) G^2/(8lM), c_2 = 21 nu G^2/(32lM). This gives the printed terms "
             "with the factors sqrt(3) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 3 sqrt(10)/4, (3/4) "
@@ -198,7 +198,7 @@ CONVEX: Statement = Statement(
         },
     ),
     uses=("noble2022.lemmaC.1",),
-    slips=_OUTPUT,
+    typos=_OUTPUT,
 )
 
 NON_CONVEX: Statement = Statement(
@@ -217,7 +217,7 @@ NON_CONVEX: Statement = Statement(
         "Take F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g) and T >= 1. Then "
         "DP-FedAvg has weights w_t with which a random iterate, x^t with probability w_t, satisfies the bound."
     ),
-    symbols=noble.letters(*_COMMON, "F0"),
+    symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
     assumptions=(noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
     sides=_non_convex,
@@ -244,7 +244,7 @@ NON_CONVEX: Statement = Statement(
             "with a factor nu, and does not depend on nu in the right unit.",
         ),
         printed="nu sqrt(F) Sigma_g, nu G sqrt(F (1 - l)) and F^(2/3) nu^(1/3) G^(2/3) in three terms",
-        true=(
+        corrected=(
             "their units are not that of ||grad F||^2: sqrt(nu F) Sigma_g, G sqrt(nu F (1 - l)) and (nu F G)^(2/3) "
             "have it. And the step must be chosen: take eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), sqrt(3 F/(c_1 "
             "T)), (3 F/(c_2 T))^(1/3)), c_1 = 2 nu V/(KlM) + 18 nu (1 - l) G^2/(5lM), c_2 = 8 nu^2 G^2/(5lM). This "
@@ -266,7 +266,7 @@ NON_CONVEX: Statement = Statement(
         repaired="noble2022.theoremC.2.non-convex.repaired",
     ),
     uses=("noble2022.lemmaC.1",),
-    slips=(*_OUTPUT, "The output is called that of DP-SCAFFOLD-warm; that of DP-FedAvg is meant."),
+    typos=(*_OUTPUT, "The output is called that of DP-SCAFFOLD-warm; that of DP-FedAvg is meant."),
 )
 
 STATEMENTS = (STRONGLY_CONVEX, CONVEX, NON_CONVEX)

@@ -16,7 +16,7 @@ from dpfl_theory.statements.noble2022.fedavg import _moments as moments
 from dpfl_theory.statements.noble2022.fedavg import _round as one_round
 from dpfl_theory.statements.noble2022.fedavg import _step_size as step_size
 
-_LETTERS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T", "G", "B")
+_SYMBOLS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T", "G", "B")
 _BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WHOLE, noble.DISSIMILAR)
 _NOTE = (
     "repaired: {step}, explicit constants. The round is proved for all M, lM and K (the paper cites Theorem V of "
@@ -149,8 +149,8 @@ def _weighted() -> tuple[Check, ...]:
         return runs.run_of(runs.points_of(clients, spread=spread, ridge=1.0), size, K, T, sigma, clip=10.0, **more)
 
     chosen = {
-        "256 users, with a ridge": run(256, 256, 1, 300, 1e-5, lanes=16),
-        "300 users, noise dominates": run(300, 300, 10, 64, 0.5, 0.0, distance=0.05, lanes=24),
+        "256 users, with a ridge": run(256, 256, 1, 300, 1e-5, replicates=16),
+        "300 users, noise dominates": run(300, 300, 10, 64, 0.5, 0.0, distance=0.05, replicates=24),
         "four users, with a ridge": run(4, 4, 2, 600, 0.001),
         "two of four users, with a ridge": run(4, 2, 1, 1000, 0.001),
         _SHORT: run(4, 4, 2, 2000, 0.05),
@@ -174,7 +174,7 @@ STRONGLY_CONVEX: Statement = Statement(
         "l) G^2/(2lM) + 28 nu G^2/(9 mu T lM) and V = varsigma^2/(sR) + Sigma^2. Then DP-FedAvg satisfies the bound "
         "for the mean of x^0, ..., x^{T-1} with weights (1 - mu K eta_l eta_g/2)^{-t}."
     ),
-    symbols=noble.letters(*_LETTERS, "mu", "D0"),
+    symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     assumptions=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH),
     sides=_strongly_convex,
@@ -201,7 +201,7 @@ CONVEX: Statement = Statement(
         "= 21 nu G^2/(32lM) and V = varsigma^2/(sR) + Sigma^2. Then DP-FedAvg satisfies the bound for the mean of x^0, "
         "..., x^{T-1}, T >= 1, if x^0 is not x*; a c that is 0 asks for no shorter step."
     ),
-    symbols=noble.letters(*_LETTERS, "D0"),
+    symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.MEAN_EXCESS,),
     assumptions=(noble.CONVEX, *_BASE, noble.ROUNDS, runs.APART),
     sides=_convex,
@@ -230,7 +230,7 @@ NON_CONVEX: Statement = Statement(
         "G^2/(5lM) and V = varsigma^2/(sR) + Sigma^2. Then DP-FedAvg satisfies the bound for a random one of x^0, ..., "
         "x^{T-1}, T >= 1, if F_0 > 0; a c that is 0 asks for no shorter step."
     ),
-    symbols=noble.letters(*_LETTERS, "F0"),
+    symbols=noble.symbols(*_SYMBOLS, "F0"),
     expectations=(noble.MEAN_SLOPE,),
     assumptions=(*_BASE, noble.ROUNDS, runs.AWAY),
     sides=_non_convex,

@@ -78,7 +78,7 @@ def subsampled_cgf(order: float, rate: float, deviation: float) -> tuple[float, 
     import numpy as np
     from scipy.special import ndtr
 
-    from dpfl_theory.privacy.tails import Absent, Present
+    from dpfl_theory.privacy.tails import SampledUnit, SampledUnitReversed
 
     a, z = order, deviation
     reach = (a - 1) / z + 12.0
@@ -94,7 +94,7 @@ def subsampled_cgf(order: float, rate: float, deviation: float) -> tuple[float, 
         edges = np.exp(power * epsilon) / power
         return float(np.dot(np.diff(edges), sticks[:-1] if upper else sticks[1:]))
 
-    present, absent = stick(Present(rate, z)), stick(Absent(rate, z))
+    present, absent = stick(SampledUnit(rate, z)), stick(SampledUnitReversed(rate, z))
     low = integral(a - 1, present, False) + integral(-a, absent, False)
     # H is at most q Phi(1/(2z) - z epsilon), and Phi(-x) <= exp(-x^2/2)/2.
     log_tail = (a - 1) / (2 * z * z) + (a - 1) ** 2 / (2 * z * z)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.lazy import mpmath
-from dpfl_theory.statements.formula import at
+from dpfl_theory.statements.formula import evaluate_side
 from dpfl_theory.statements.model import Statement
 
 __all__ = [
@@ -99,4 +99,4 @@ def repaired_epsilon(statement: Statement, point: Mapping[str, Any], aggregated:
     known = {"l": mpmath.mpf(run.cohort) / point["M"], "T": point["T"], "K": point["K"], "delta": point["delta"]}
     budgets = zip(orders, lemma_b7(orders, run.batch / point["R"], variance))
     each = ({**known, "alpha": float(order), "rdp_step": float(budget)} for order, budget in budgets)
-    return float(min(at(statement, "rhs", values) for values in each))
+    return float(min(evaluate_side(statement, "rhs", values) for values in each))

@@ -19,26 +19,26 @@ from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds.fedavg import FedAvg, fedavg
 from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold
 
-__all__ = ["Given", "Run", "cohort_sequences", "forms_of", "squared_distance"]
+__all__ = ["LinearRun", "LinearWorld", "cohort_sequences", "forms_of", "squared_distance"]
 
 Form = list[Fraction]
 """Coefficients of the record's presence and of each noise variable."""
 
 
-class Given(Quadratics):
+class LinearWorld(Quadratics):
     """Users with gradients a_i x, to which the record adds ``sign`` for user 0; errors of variance 1; the cohort is
     given."""
 
-    def __init__(self, heard: tuple[int, ...], curvatures: Sequence[Fraction], sign: int = 1) -> None:
+    def __init__(self, observed: tuple[int, ...], curvatures: Sequence[Fraction], sign: int = 1) -> None:
         super().__init__(curvatures, [-sign, *[0] * (len(curvatures) - 1)], {"error": 1})
-        self.heard = heard
+        self.heard = observed
 
     def cohort(self, size: int, replacement: bool = False) -> tuple[int, ...]:
         return self.heard
 
 
 @dataclass(frozen=True)
-class Run:
+class LinearRun:
     """One run in one dimension, for a given sequence of cohorts.
 
     Args:
@@ -66,7 +66,9 @@ class Run:
         messages: list[Vector] = []
         models: list[list[Vector]] = []
         for t, cohort in enumerate(self.cohorts):
-            world = Given(cohort, self.curvatures or (Fraction(0),) * self.users, self.signs[t] if self.signs else 1)
+            world = LinearWorld(
+                cohort, self.curvatures or (Fraction(0),) * self.users, self.signs[t] if self.signs else 1
+            )
             x = now.x
             if isinstance(now, Scaffold):
                 own = now.c_i

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, evaluate, letters_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Statement, checks
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy._letters import DELTA, NOISE, SAMPLING
+from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, SAMPLING
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def solved(view: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     """With u = 1 the first term of the printed epsilon-tilde is epsilon, or epsilon_s = epsilon sqrt(M/l)."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s = letters_of(statement)
+        s = symbols_of(statement)
         logs = sp.log(2 * s.T * s.l / s.delta) * sp.log(2 / s.delta)
         noise = total(statement).subs(s.u, 1)
         if view == "third-party":
@@ -157,15 +157,15 @@ def at_order(
     return build
 
 
-def _of_the_last(at: Mapping[str, Any], delta: float, view: str, enlarged: float, high: float) -> float:
+def _of_the_last(instance: Mapping[str, Any], delta: float, view: str, enlarged: float, high: float) -> float:
     """A lower limit of epsilon where only x^T is seen, from one where x^1, ..., x^T are: see `at_order`."""
-    taken = 200 * enlarged * at["sigma_g"] / (at["s"] * at["R"] / 2)
+    taken = 200 * enlarged * instance["sigma_g"] / (instance["s"] * instance["R"] / 2)
     if not taken < 1:
-        raise ValueError(f"R = {at['R']} is too small for the factor {enlarged:g}: clipping may act")
-    sigma = at["sigma_g"] / math.sqrt(1 - taken**2)
-    variation = math.sqrt(at["T"] / 8) * at["T"] / enlarged**2
+        raise ValueError(f"R = {instance['R']} is too small for the factor {enlarged:g}: clipping may act")
+    sigma = instance["sigma_g"] / math.sqrt(1 - taken**2)
+    variation = math.sqrt(instance["T"] / 8) * instance["T"] / enlarged**2
     given_away = variation * (1 + math.exp(high))
-    return formulas.certified("dp-fedavg-record", {**at, "sigma_g": sigma, "delta": delta + given_away}, view)[0]
+    return formulas.certified("dp-fedavg-record", {**instance, "sigma_g": sigma, "delta": delta + given_away}, view)[0]
 
 
 _EDGE = {"M": 2, "l": 0.5, "K": 1, "T": 64, "R": 64, "s": 1 / 64, "epsilon": 0.5, "delta": 1e-6}

@@ -25,7 +25,7 @@ from typing import Any
 
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy._linear import Run, cohort_sequences, squared_distance
+from dpfl_theory.statements.noble2022.privacy._linear import LinearRun, cohort_sequences, squared_distance
 
 __all__ = [
     "LEVEL",
@@ -33,9 +33,9 @@ __all__ = [
     "UNSEEN",
     "alternating",
     "delta_limits",
-    "letters_at",
     "mixture_of_participations",
     "sampled_low",
+    "symbols_at",
     "third_party_low",
 ]
 
@@ -77,7 +77,7 @@ def third_party_low(epsilon: Any, sigma: Any, users: int, size: int, rounds: int
     signs = alternating(rounds)
     found: Counter[Fraction] = Counter()
     for cohorts in cohort_sequences(users, size, rounds):
-        _, seen, last = Run(users, cohorts, signs=signs).views(True)
+        _, seen, last = LinearRun(users, cohorts, signs=signs).views(True)
         found[squared_distance(last if rounds <= 2 else seen)] += 1
     with mpmath.workdps(40):
         total = mpmath.mpf(0)
@@ -102,14 +102,14 @@ def sampled_low(epsilon: float, sigma: float, rate: float, users: int, size: int
     total, count = 0.0, 0
     for cohorts in cohort_sequences(users, size, rounds):
         count += 1
-        rows = [[float(x) for x in form] for form in Run(users, cohorts, signs=signs).views(True)[1]]
+        rows = [[float(x) for x in form] for form in LinearRun(users, cohorts, signs=signs).views(True)[1]]
         mine = [t for t, cohort in enumerate(cohorts) if 0 in cohort]
         if 0 not in mine:
             continue
         moves, weights = [], []
         for drawn in product((0, 1), repeat=len(mine)):
             kept = tuple(signs[t] if t in mine and drawn[mine.index(t)] else 0 for t in range(rounds))
-            moves.append([float(form[0]) for form in Run(users, cohorts, signs=kept).views(True)[1]])
+            moves.append([float(form[0]) for form in LinearRun(users, cohorts, signs=kept).views(True)[1]])
             weights.append(rate ** sum(drawn) * (1 - rate) ** (len(drawn) - sum(drawn)))
         noise = np.array(rows)[:, 1:]
         covariance = noise @ noise.T
@@ -122,7 +122,7 @@ def sampled_low(epsilon: float, sigma: float, rate: float, users: int, size: int
     return total / count * (1 - 1e-9) - UNSEEN * (1 + float(np.exp(epsilon)))
 
 
-def letters_at(point: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+def symbols_at(point: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """The symbols' values at a point, which is given by M, the cohort's size m, T, s, sigma_g and R."""
     known = {"M": point["M"], "l": point["m"] / point["M"], "T": point["T"], "K": point.get("K", 1)}
     return {**known, "s": point["s"], "R": point["R"], "sigma_g": point["sigma_g"], **more}
@@ -132,7 +132,7 @@ def delta_limits(name: str, point: Mapping[str, Any], view: str) -> Any:
     """Its certified limits of delta at the point's epsilon."""
     from dpfl_theory.privacy.accounting import account
 
-    return account(formulas.mechanism(name, letters_at(point), view), epsilon=float(point["epsilon"])).delta
+    return account(formulas.mechanism(name, symbols_at(point), view), epsilon=float(point["epsilon"])).delta
 
 
 LEVEL = (

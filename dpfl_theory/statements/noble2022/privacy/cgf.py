@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, at, letters_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022.privacy._divergences import FAMILIES
-from dpfl_theory.statements.noble2022.privacy._letters import PAPER, letters
+from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, symbols
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ def _equivalence(logarithm: bool) -> Callable[[Statement, Mapping[str, Any]], Pr
                     divergence, moment = FAMILIES[name]
                     x, lam = mpmath.mpf(parameter), mpmath.mpf(power)
                     true, mean = divergence(lam + 1, x), moment(lam, x)
-                    claimed = at(statement, "rhs", {"lambda": lam, "cgf": mpmath.log(mean) if logarithm else mean})
+                    claimed = evaluate_side(
+                        statement, "rhs", {"lambda": lam, "cgf": mpmath.log(mean) if logarithm else mean}
+                    )
                     named = {"mechanism": name, "parameter": x, "lambda": lam}
                     found.append(PrivacyPoint(named, claimed, true * (1 - slack), true * (1 + slack)))
             return found
@@ -79,7 +81,7 @@ def _interpolation(logarithm: bool) -> Callable[[Statement, Mapping[str, Any]], 
 
                     low, high, true = mpmath.floor(lam), mpmath.ceil(lam), value(lam)
                     known = {"lambda": lam, "cgf_floor": value(low), "cgf_ceiling": value(high)}
-                    claimed = at(statement, "rhs", known)
+                    claimed = evaluate_side(statement, "rhs", known)
                     named = {"mechanism": name, "parameter": x, "lambda": lam}
                     slack = mpmath.mpf(ROUNDING) if low < high else 0  # at integers both sides are the same number
                     found.append(PrivacyPoint(named, claimed, true * (1 - slack), true * (1 + slack)))
@@ -96,7 +98,7 @@ def _interpolation(logarithm: bool) -> Callable[[Statement, Mapping[str, Any]], 
 
 def _gaussian_gap(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """For the Gaussian mechanism the interpolation exceeds K_M by t (1 - t)/(2 sigma_g^2), t the fraction of lambda."""
-    s, (n, t, z) = letters_of(statement), sp.symbols("n t sigma_g", positive=True)
+    s, (n, t, z) = symbols_of(statement), sp.symbols("n t sigma_g", positive=True)
 
     def cgf(x: Any) -> Any:
         return x * (x + 1) / (2 * z**2)
@@ -109,7 +111,7 @@ def _gaussian_gap(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _gaussian_divergence(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The loss L of N(1, sigma_g^2) against N(0, sigma_g^2) has log E e^(lambda L) = lambda (lambda + 1)/(2 sigma_g^2),
     so that the lemma gives Lemma B.6's alpha/(2 sigma_g^2) at alpha = lambda + 1."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     lam, z, x = s["lambda"], sp.Symbol("sigma_g", positive=True), sp.Symbol("x", real=True)
     loss = (x**2 - (x - 1) ** 2) / (2 * z**2)
     exponent = lam * loss - (x - 1) ** 2 / (2 * z**2)  # of e^(lambda L) times the density of N(1, sigma_g^2)
@@ -125,7 +127,7 @@ def _two_answers(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Answers of probabilities p, 1 - p against q, 1 - q: lambda times the Renyi divergence of order lambda + 1 is the
     logarithm of E e^(lambda L) at every whole lambda; as K_M is defined, y = E e^(lambda L) instead of log y, the
     budget is larger by (y - log y)/lambda, which is least at y = 1."""
-    s, y = letters_of(statement), sp.Symbol("y", positive=True)
+    s, y = symbols_of(statement), sp.Symbol("y", positive=True)
     p, q = sp.symbols("p q", positive=True, probability=True)
     steps = []
     for power in instance["lambda"]:
@@ -177,7 +179,7 @@ LEMMA_B3: Statement = Statement(
         ),
     ),
     text="Any mechanism M is (lambda + 1, K_M(lambda)/lambda)-RDP for all lambda > 0.",
-    symbols=letters("rdp", "cgf", "lambda"),
+    symbols=symbols("rdp", "cgf", "lambda"),
     assumptions=(LAMBDA,),
     sides=_equivalence_sides,
     checks=(
@@ -197,7 +199,7 @@ LEMMA_B3: Statement = Statement(
         ),
         *_edges(_equivalence(True)),
     ),
-    slips=("The definition of K_M, and equation (3) after it, lack the logarithm of a cumulant generating function.",),
+    typos=("The definition of K_M, and equation (3) after it, lack the logarithm of a cumulant generating function.",),
 )
 
 EQ7: Statement = Statement(
@@ -217,7 +219,7 @@ EQ7: Statement = Statement(
         "For all lambda > 0: K_M(lambda) <= (1 - lambda + floor(lambda)) K_M(floor(lambda)) + (lambda - floor(lambda)) "
         "K_M(ceil(lambda))."
     ),
-    symbols=letters("cgf", "lambda", "cgf_floor", "cgf_ceiling"),
+    symbols=symbols("cgf", "lambda", "cgf_floor", "cgf_ceiling"),
     assumptions=(LAMBDA,),
     sides=_interpolation_sides,
     checks=(

@@ -11,9 +11,9 @@ from dpfl_theory.statements.errata import Typo
 from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
 from dpfl_theory.statements.noble2022._causes import RETURNING_USER
 from dpfl_theory.statements.noble2022.privacy import _views as views
-from dpfl_theory.statements.noble2022.privacy._letters import NOISE, PAPER, SAMPLING, edges, letters
-from dpfl_theory.statements.noble2022.privacy._linear import Run, squared_distance
+from dpfl_theory.statements.noble2022.privacy._linear import LinearRun, squared_distance
 from dpfl_theory.statements.noble2022.privacy._order import SURVIVES
+from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, PAPER, SAMPLING, edges, symbols
 
 
 def _more_seen(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
@@ -25,7 +25,7 @@ def _more_seen(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
             claimed = views.mixture_of_participations(epsilon, sigma * size**0.5, rate, point["T"])[1]
             low = views.third_party_low(epsilon, sigma, point["M"], size, point["T"])
             high = views.mixture_of_participations(epsilon, sigma, rate, point["T"])[1]
-            found.append(PrivacyPoint(views.letters_at(point, epsilon=epsilon), claimed, low, high))
+            found.append(PrivacyPoint(views.symbols_at(point, epsilon=epsilon), claimed, low, high))
         return found
 
     return PrivacyClaim("delta of DP-SCAFFOLD towards a third party", points, None, "==")
@@ -38,7 +38,7 @@ def _more_seen_of_samples(_: Statement, instance: Mapping[str, Any]) -> PrivacyC
             claimed = views.delta_limits("dp-fedavg-record", point, "third-party").high
             low = views.sampled_low(point["epsilon"], point["sigma_g"], point["s"], point["M"], point["m"], point["T"])
             high = views.delta_limits("dp-scaffold", point, "third-party").high
-            found.append(PrivacyPoint(views.letters_at(point, epsilon=point["epsilon"]), claimed, low, high))
+            found.append(PrivacyPoint(views.symbols_at(point, epsilon=point["epsilon"]), claimed, low, high))
         return found
 
     return PrivacyClaim("delta of DP-SCAFFOLD towards a third party", points, None, "==")
@@ -62,7 +62,7 @@ def _not_more_than_the_server(_: Statement, instance: Mapping[str, Any]) -> Priv
             else:
                 limits = views.delta_limits("dp-scaffold", point, "third-party")
                 low, high = limits.low, limits.high
-            found.append(PrivacyPoint(views.letters_at(point, epsilon=point["epsilon"]), claimed, low, high))
+            found.append(PrivacyPoint(views.symbols_at(point, epsilon=point["epsilon"]), claimed, low, high))
         return found
 
     return PrivacyClaim("delta of DP-SCAFFOLD towards a third party", points, _POSTPROCESSED)
@@ -73,7 +73,7 @@ def _alternating_cohorts(_: Statement, instance: Mapping[str, Any]) -> PrivacyCl
         found = []
         for rounds in instance["T"]:
             cohorts = tuple((0, 1 + t % 2) for t in range(rounds))
-            run = Run(3, cohorts, signs=views.alternating(rounds))
+            run = LinearRun(3, cohorts, signs=views.alternating(rounds))
             exact = squared_distance(run.views(True)[1])
             at = {"M": 3, "R": 1, "l": 2 / 3, "s": 1, "K": 1, "T": rounds, "sigma_g": 1, "cohorts": "{0,1}, {0,2}, ..."}
             found.append(PrivacyPoint(at, Fraction(rounds), exact, exact))
@@ -98,7 +98,7 @@ THIRD_PARTY: Statement = Statement(
         "For any t, DP-SCAFFOLD, which shows (x^t, c^t) to a third party, and DP-FedAvg, which shows x^t, have the "
         "same level of privacy."
     ),
-    symbols=letters("M", "R", "l", "s", "K", "T", "sigma_g"),
+    symbols=symbols("M", "R", "l", "s", "K", "T", "sigma_g"),
     assumptions=(SAMPLING, NOISE),
     relation="claim",
     checks=(
@@ -143,7 +143,7 @@ THIRD_PARTY: Statement = Statement(
             "the factor is the same to first order in 1/sigma_g^2, and such a pair of cohorts has probability 0.0021.",
         ),
         printed="DP-SCAFFOLD and DP-FedAvg have the same level of privacy towards a third party.",
-        true=(
+        corrected=(
             "A third party that sees all x^t may learn more from DP-SCAFFOLD, from the second round on. It never "
             "learns more than the server, and where cohorts alternate it learns almost as much: the lM users' noise "
             "then hides no more than a user's own. Of x^t alone nothing is shown."
@@ -170,7 +170,7 @@ THIRD_PARTY: Statement = Statement(
             **SURVIVES,
         },
     ),
-    slips=(
+    typos=(
         Typo(
             "Control variates are said to 'only depend on stochastic gradients and thus do not degrade the privacy "
             "level throughout the iterations'. Towards a third party that sees x^1, ..., x^t they can: they depend on "
@@ -196,7 +196,7 @@ REPAIRED: Statement = Statement(
         "For any t, DP-SCAFFOLD, which shows (x^t, c^t) to a third party, is at least as private as DP-FedAvg is "
         "towards a server. The server sees every message and who takes part."
     ),
-    symbols=letters("M", "R", "l", "s", "K", "T", "sigma_g"),
+    symbols=symbols("M", "R", "l", "s", "K", "T", "sigma_g"),
     assumptions=(SAMPLING, NOISE),
     relation="claim",
     checks=(

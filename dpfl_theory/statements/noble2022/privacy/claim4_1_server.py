@@ -10,8 +10,14 @@ from dpfl_theory.semantics.rounds.scaffold import scaffold, warm_start
 from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Remark, Source, Statement
 from dpfl_theory.statements.noble2022.privacy import _views as views
-from dpfl_theory.statements.noble2022.privacy._letters import NOISE, PAPER, SAMPLING, edges, letters
-from dpfl_theory.statements.noble2022.privacy._linear import Given, Run, cohort_sequences, forms_of, squared_distance
+from dpfl_theory.statements.noble2022.privacy._linear import (
+    LinearRun,
+    LinearWorld,
+    cohort_sequences,
+    forms_of,
+    squared_distance,
+)
+from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, PAPER, SAMPLING, edges, symbols
 
 
 def _same_distances(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
@@ -21,7 +27,7 @@ def _same_distances(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
             for bent in instance["curvatures"]:
                 curvatures = tuple(Fraction(x) for x in bent)
                 for cohorts in cohort_sequences(users, size, rounds):
-                    run = Run(users, cohorts, steps, views.alternating(rounds), curvatures, Fraction(1, 2))
+                    run = LinearRun(users, cohorts, steps, views.alternating(rounds), curvatures, Fraction(1, 2))
                     ours, theirs = (squared_distance(run.views(control)[0]) for control in (True, False))
                     at = {"M": users, "R": 1, "l": size / users, "s": 1, "K": steps, "T": rounds, "sigma_g": 1}
                     at |= {"cohorts": str(cohorts), "curvatures": ", ".join(bent)}
@@ -47,7 +53,7 @@ def _warm(counted: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyClai
             found = []
             for users, size, steps in instance["sizes"]:
                 cohort = tuple(range(size))
-                world = Given(cohort, (Fraction(0),) * users)
+                world = LinearWorld(cohort, (Fraction(0),) * users)
                 before = warm_start(world, world.zero, steps)
                 after = scaffold(world, before, world.one, world.one, steps, size)
                 messages = [v for i in cohort for v in (after.paths[i][steps], after.c_i[i])]
@@ -72,7 +78,7 @@ def _full_batches(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
             rate = Fraction(point["m"], point["M"])
             low, high = views.mixture_of_participations(point["epsilon"], deviation, rate, point["T"])
             limits = views.delta_limits("dp-scaffold", point, "server")
-            at = views.letters_at(point, epsilon=point["epsilon"])
+            at = views.symbols_at(point, epsilon=point["epsilon"])
             found.append(PrivacyPoint(at, (low + high) / 2, limits.low, limits.high))
         return found
 
@@ -89,7 +95,7 @@ def _composed(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
         for point in instance["points"]:
             ours, theirs = (views.delta_limits(name, point, "server") for name in ("dp-scaffold", "dp-fedavg-record"))
             found.append(
-                PrivacyPoint(views.letters_at(point, epsilon=point["epsilon"]), theirs.high, ours.low, ours.high)
+                PrivacyPoint(views.symbols_at(point, epsilon=point["epsilon"]), theirs.high, ours.low, ours.high)
             )
         return found
 
@@ -117,10 +123,10 @@ SERVER: Statement = Statement(
         "For any t, DP-SCAFFOLD, which shows {y_i^t, c_i^t} to the server, and DP-FedAvg, which shows {y_i^t}, have "
         "the same level of privacy."
     ),
-    symbols=letters("M", "R", "l", "s", "K", "T", "sigma_g"),
+    symbols=symbols("M", "R", "l", "s", "K", "T", "sigma_g"),
     assumptions=(SAMPLING, NOISE),
     relation="claim",
-    slips=(
+    typos=(
         "Footnote 2: 1 - e^(-4) = 0.98 after 4/l rounds is the probability for one user; all 100 users have been "
         "selected at least once with probability 0.18 (l = 0.05, 80 rounds).",
     ),
@@ -194,7 +200,7 @@ WARM: Statement = Statement(
         "Let t be counted from the first round after the warm start. For any t, DP-SCAFFOLD-warm, which shows {y_i^t, "
         "c_i^t} to the server, and DP-FedAvg, which shows {y_i^t}, have the same level of privacy."
     ),
-    symbols=letters("M", "R", "l", "s", "K", "T", "sigma_g"),
+    symbols=symbols("M", "R", "l", "s", "K", "T", "sigma_g"),
     assumptions=(SAMPLING, NOISE),
     relation="claim",
     reading="t counts only the rounds after the warm start, as T does in Theorem C.1.",

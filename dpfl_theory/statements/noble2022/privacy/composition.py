@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, at, evaluate, letters_of, prescription_of, sides_of, total
+from dpfl_theory.statements.formula import (
+    Symbols,
+    evaluate,
+    evaluate_side,
+    prescription_of,
+    sides_of,
+    symbols_of,
+    total,
+)
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
-from dpfl_theory.statements.noble2022.privacy._letters import PAPER, letters
+from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, symbols
 from dpfl_theory.statements.symbolic import enclosure, equal
 
 if TYPE_CHECKING:
@@ -73,7 +81,7 @@ def _strong(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
                 if x > 1:  # epsilon-bar is no real number there
                     found.append(PrivacyPoint(values, claimed, 0, 1))
                     continue
-                budget = at(statement, "rhs", values)
+                budget = evaluate_side(statement, "rhs", values)
                 found.append(PrivacyPoint(values, claimed, *composed_delta(e, d, count, budget)))
         return found
 
@@ -87,7 +95,7 @@ def _strong(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
 
 def _mean_loss(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Randomised response loses epsilon with probability e^epsilon/(1 + e^epsilon), and else gains it."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     e, drift = s.epsilon, sides_of(statement).rhs["drift"] / s.T
     mean = e * sp.exp(e) / (1 + sp.exp(e)) - e / (1 + sp.exp(e))
     return equal(mean * (sp.exp(e) + 1), drift, "e^epsilon + 1 times the mean loss, and the drift")
@@ -99,7 +107,9 @@ def _amplified(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClai
         for n, m in instance["sizes"]:
             for ratio, delta in product(map(Fraction, instance["exp(epsilon)"]), map(Fraction, instance["delta"])):
                 values = {"q": Fraction(m, n), "epsilon": sp.log(sp.Rational(ratio)), "delta": delta}
-                budgets = enclosure(sp.exp(at(statement, "rhs", values)))  # e^epsilon', equal ends where it is rational
+                budgets = enclosure(
+                    sp.exp(evaluate_side(statement, "rhs", values))
+                )  # e^epsilon', equal ends where it is rational
                 claimed = evaluate(prescription_of(statement)["delta_q"], values)
                 for threshold in range(1, m + 1):
                     high, low = (_sampled_delta(n, m, ratio, delta, threshold, budget) for budget in budgets)
@@ -143,7 +153,7 @@ def _sampled_delta(n: int, m: int, ratio: Fraction, delta: Fraction, threshold: 
 
 def _difference(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The identity behind the lemma, for one output with probabilities m0, m1 and m2."""
-    s, a = letters_of(statement), sp.Symbol("a", positive=True)  # e^epsilon
+    s, a = symbols_of(statement), sp.Symbol("a", positive=True)  # e^epsilon
     m0, m1, m2 = sp.symbols("m0 m1 m2", positive=True, probability=True)
     amplified = sp.exp(total(statement).subs(s.epsilon, sp.log(a)))
     b = (1 + s.q * (a - 1)) / a
@@ -182,7 +192,7 @@ LEMMA_B1: Statement = Statement(
         "T adaptive (epsilon, delta)-DP mechanisms are together (epsilon-bar, T delta + delta')-DP for any delta' > 0, "
         "where epsilon-bar = epsilon sqrt(2 T log(1/delta')) + T epsilon (e^epsilon - 1)."
     ),
-    symbols=letters("epsilon_bar", "delta_bar", "epsilon", "delta", "T", "delta_prime"),
+    symbols=symbols("epsilon_bar", "delta_bar", "epsilon", "delta", "T", "delta_prime"),
     assumptions=(Assumption("epsilon > 0, 0 <= delta <= 1, T >= 1 and 0 < delta' <= 1", _composed),),
     relation="==",
     sides=_strong_sides,
@@ -223,7 +233,7 @@ LEMMA_B2: Statement = Statement(
         "If M' is (epsilon, delta)-DP on m records, then M' on m of n records, drawn uniformly without replacement, is "
         "(log(1 + q (e^epsilon - 1)), q delta)-DP, q = m/n."
     ),
-    symbols=letters("epsilon_prime", "delta_q", "epsilon", "delta", "q"),
+    symbols=symbols("epsilon_prime", "delta_q", "epsilon", "delta", "q"),
     assumptions=(Assumption("epsilon >= 0, 0 <= delta <= 1 and 1 <= m <= n", _sampled),),
     relation="==",
     sides=_amplified_sides,

@@ -11,9 +11,9 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import Symbols, at, letters_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
-from dpfl_theory.statements.noble2022.privacy._letters import DELTA, ORDER, PAPER, letters
+from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, ORDER, PAPER, symbols
 from dpfl_theory.statements.symbolic import all_equal
 
 
@@ -51,7 +51,7 @@ def _converted(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClai
         for order, budget, delta in product(instance["alpha"], instance["budget"], instance["delta"]):
             with mpmath.workdps(40):
                 values = {"alpha": mpmath.mpf(order), "rdp": mpmath.mpf(budget), "delta": mpmath.mpf(delta)}
-                epsilon = at(statement, "rhs", values)
+                epsilon = evaluate_side(statement, "rhs", values)
             named = {"alpha": values["alpha"], "budget": values["rdp"], "delta": values["delta"]}
             found.append(PrivacyPoint(named, values["delta"], *worst_delta(order, budget, epsilon)))
         return found
@@ -66,7 +66,7 @@ def _converted(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClai
 def _largest(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """p - c p^(alpha/(alpha-1)), c = e^(epsilon - budget), at its stationary point; it is concave in p. There p is
     delta (1 - 1/alpha)^(alpha-1)."""
-    s, b = letters_of(statement), sp.Symbol("b", positive=True)  # b = 1/(alpha - 1)
+    s, b = symbols_of(statement), sp.Symbol("b", positive=True)  # b = 1/(alpha - 1)
     alpha = 1 + 1 / b
     c = sp.exp((total(statement) - s.rdp).subs(s.alpha, alpha))
     best = s.delta * (1 - 1 / alpha) ** (alpha - 1)
@@ -109,7 +109,7 @@ LEMMA_B4: Statement = Statement(
         ),
     ),
     text="If M is (alpha, eps)-RDP, then M is (eps + log(1/delta)/(alpha - 1), delta)-DP for any 0 < delta < 1.",
-    symbols=(*letters("epsilon"), _BUDGET, *letters("delta", "alpha")),
+    symbols=(*symbols("epsilon"), _BUDGET, *symbols("delta", "alpha")),
     assumptions=(ORDER, DELTA),
     relation="==",
     sides=_conversion_sides,
@@ -128,7 +128,7 @@ LEMMA_B4: Statement = Statement(
         *checks("privacy", _converted, _INSIDE),
         *checks("privacy", _converted, _OUTSIDE, "not-applicable"),
     ),
-    slips=(
+    typos=(
         "The lemma prints '(epsilon, alpha)-RDP' where Definition B.2 has (alpha, epsilon)-RDP.",
         Typo(
             "(epsilon, delta)-DP 'ensures that the absolute value of the privacy loss is bounded by epsilon with "

@@ -10,10 +10,10 @@ from typing import Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, at, letters_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022.privacy._divergences import gaussian_moment
-from dpfl_theory.statements.noble2022.privacy._letters import NOISE, ORDER, PAPER, edges, letters
+from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, ORDER, PAPER, edges, symbols
 from dpfl_theory.statements.symbolic import enclosure, equal
 
 Answers = tuple[Fraction, ...]
@@ -59,7 +59,7 @@ def _composition(statement: Statement, instance: Mapping[str, Any]) -> PrivacyCl
         for first, second, order in product(instance["odds"], instance["odds"], instance["alpha"]):
             pair, last, *own = adaptive_moments(Fraction(first), Fraction(second), order)
             budgets = (sp.log(sp.Rational(moment)) / (order - 1) for moment in own)
-            budget = at(statement, "rhs", dict(zip(("rdp_1", "rdp_2"), budgets)))
+            budget = evaluate_side(statement, "rhs", dict(zip(("rdp_1", "rdp_2"), budgets)))
             bound = enclosure(sp.exp(sp.expand((order - 1) * budget)))[0]
             named = {"odds": Fraction(first), "odds of M_2": Fraction(second), "alpha": order}
             found.append(PrivacyPoint({**named, "seen": "both outputs"}, bound, pair, pair))
@@ -75,7 +75,7 @@ def _composition(statement: Statement, instance: Mapping[str, Any]) -> PrivacyCl
 
 def _two_gaussians(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Two Gaussian answers: the divergences add up, so that the lemma is an equality for them."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     alpha, a, b = sp.symbols("alpha sigma_1 sigma_2", positive=True)
     together = 1 / sp.sqrt(1 / a**2 + 1 / b**2)  # the sufficient statistic's deviation
     entered = total(statement).subs({s.rdp_1: alpha / (2 * a**2), s.rdp_2: alpha / (2 * b**2)})
@@ -84,7 +84,7 @@ def _two_gaussians(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _square(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """alpha log p + (1 - alpha) log q is alpha - 1 times the budget plus the log density of N(alpha, sigma^2)."""
-    s, y = letters_of(statement), sp.Symbol("y", positive=True)
+    s, y = symbols_of(statement), sp.Symbol("y", positive=True)
     left = (-s.alpha * (y - 1) ** 2 - (1 - s.alpha) * y**2) / (2 * s.sigma_g**2)
     right = -((y - s.alpha) ** 2) / (2 * s.sigma_g**2) + (s.alpha - 1) * total(statement)
     return equal(left, right, "the exponent of p^alpha q^(1-alpha)")
@@ -98,7 +98,11 @@ def _gaussian(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim
             for sigma, order in product(map(mpmath.mpf, instance["sigma_g"]), map(mpmath.mpf, instance["alpha"])):
                 true = mpmath.log(gaussian_moment(order - 1, sigma / distance)) / (order - 1)
                 values = {"sigma_g": sigma, "alpha": order, "distance": distance}
-                found.append(PrivacyPoint(values, at(statement, "rhs", values), true * (1 - slack), true * (1 + slack)))
+                found.append(
+                    PrivacyPoint(
+                        values, evaluate_side(statement, "rhs", values), true * (1 - slack), true * (1 + slack)
+                    )
+                )
         return found
 
     proof = (
@@ -140,7 +144,7 @@ LEMMA_B5: Statement = Statement(
         "Let M_1 be (alpha, eps_1)-RDP. Let M_2, which takes M_1's output as auxiliary input, be (alpha, eps_2)-RDP. "
         "Then M_2 o M_1 is (alpha, eps_1 + eps_2)-RDP."
     ),
-    symbols=(*letters("rdp"), *_BUDGETS),
+    symbols=(*symbols("rdp"), *_BUDGETS),
     assumptions=(ORDER,),
     sides=_composition_sides,
     checks=(
@@ -161,7 +165,7 @@ LEMMA_B6: Statement = Statement(
     title="Renyi budget of the Gaussian mechanism",
     source=Source(PAPER, "Lemma B.6, Appendix B.2", note="exact: attained where the answers differ by the sensitivity"),
     text="If f has l2 sensitivity 1, f + N(0, sigma_g^2 I_d) is (alpha, alpha/(2 sigma_g^2))-RDP for any alpha > 1.",
-    symbols=letters("rdp", "alpha", "sigma_g"),
+    symbols=symbols("rdp", "alpha", "sigma_g"),
     assumptions=(ORDER, NOISE),
     sides=_gaussian_sides,
     checks=(

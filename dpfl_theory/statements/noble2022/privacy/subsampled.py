@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, at, letters_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
-from dpfl_theory.statements.noble2022.privacy._letters import NOISE, ORDER, PAPER, RATE, letters
+from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, ORDER, PAPER, RATE, symbols
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 if TYPE_CHECKING:
@@ -44,19 +44,19 @@ def _lemma_at(statement: Statement, order: float, rate: float, sigma: float) -> 
         later = (
             mpmath.binomial(order, j) * q**j * mpmath.exp(j * (j - 1) / (2 * z**2)) for j in range(3, int(order) + 1)
         )
-        return at(statement, "rhs", {"alpha": order, "q": q, "sigma_g": z, "rest": 2 * mpmath.fsum(later)})
+        return evaluate_side(statement, "rhs", {"alpha": order, "q": q, "sigma_g": z, "rest": 2 * mpmath.fsum(later)})
 
 
 def _equation_at(statement: Statement, order: float, rate: float, sigma: float) -> Any:
     """Equation (8)'s right side, as it is entered, with epsilon'(1) = 0."""
     low, high = (_lemma_at(LEMMA_B7, n, rate, sigma) if n > 1 else 0 for n in (math.floor(order), math.ceil(order)))
     with mpmath.workdps(65):
-        return at(statement, "rhs", {"alpha": mpmath.mpf(order), "rdp_floor": low, "rdp_ceiling": high})
+        return evaluate_side(statement, "rhs", {"alpha": mpmath.mpf(order), "rdp_floor": low, "rdp_ceiling": high})
 
 
 def _argued_lemma(statement: Statement) -> bool:
     """Whether the formula of Lemma B.7, as it is entered, is that of `_ARGUMENT`."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     x, a = sp.exp(1 / s.sigma_g**2), s.alpha
     second = a * (a - 1) / 2 * s.q**2 * 2 * sp.Min(2 * (x - 1), x)
     return equal(total(statement), sp.log(1 + second + s.rest) / (a - 1), "the lemma, and the argument").true is True
@@ -64,7 +64,7 @@ def _argued_lemma(statement: Statement) -> bool:
 
 def _argued_equation(statement: Statement) -> bool:
     """The same of equation (8), and of the lemma that it interpolates."""
-    own = letters_of(statement)
+    own = symbols_of(statement)
     order, low, high = own.alpha, sp.floor(own.alpha), sp.ceiling(own.alpha)
     share = order - low  # of the cumulant generating function at the integer above
     line = (1 - share) * (low - 1) * own.rdp_floor + share * (high - 1) * own.rdp_ceiling
@@ -103,7 +103,7 @@ def _bounded(whole: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyCla
 
 def _entered_sum(statement: Statement, order: int, q: Any, x: Any) -> Any:
     """alpha - 1 times Lemma B.7's bound at a whole alpha, with x = e^(1/sigma_g^2)."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     rest = sum(2 * q**j * sp.binomial(order, j) * x ** sp.Rational(j * (j - 1), 2) for j in range(3, order + 1))
     values = {s.alpha: sp.Integer(order), s.q: q, s.rest: sp.sympify(rest)}
     return (order - 1) * total(statement).subs(sp.exp(1 / s.sigma_g**2), x).subs(values)
@@ -112,7 +112,7 @@ def _entered_sum(statement: Statement, order: int, q: Any, x: Any) -> Any:
 def _integers(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """At whole alpha equation (8) is Lemma B.7, and for 1 < alpha <= 2 it is the constant epsilon'(2)."""
     s, (x, t), q = (
-        letters_of(statement),
+        symbols_of(statement),
         sp.symbols("x t", positive=True),
         sp.Symbol("q", positive=True, probability=True),
     )
@@ -168,12 +168,12 @@ def _interpolation_sides(s: Symbols) -> Sides:
     )
 
 
-def _edges(build: Any, order: float, told: str, beyond: float) -> tuple[Check, ...]:
+def _edges(build: Any, order: float, text: str, beyond: float) -> tuple[Check, ...]:
     """Both sides of the hypotheses on alpha and q."""
     one = {"sigma_g": [1.0], "alpha": [order], "q": [0.2]}
-    inside = {f"just inside {told}": one, "just inside q < 1": {**one, "q": [0.99]}}
+    inside = {f"just inside {text}": one, "just inside q < 1": {**one, "q": [0.99]}}
     outside: dict[str, dict[str, Any]] = {
-        f"just outside {told}": {**one, "alpha": [beyond]},
+        f"just outside {text}": {**one, "alpha": [beyond]},
         "just outside q < 1": {**one, "q": [1.0]},
     }
     outside["just outside sigma_g > 0"] = {**one, "stated": {"sigma_g": "0"}}
@@ -200,7 +200,7 @@ LEMMA_B7: Statement = Statement(
         "eps' <= 1/(alpha-1) log(1 + 2 q^2 binom(alpha, 2) min{2(e^(1/sigma_g^2) - 1), e^(1/sigma_g^2)} + "
         "sum_{j=3}^alpha 2 q^j binom(alpha, j) e^(j(j-1)/2 sigma_g^2))."
     ),
-    symbols=(_RDP, *letters("alpha", "q", "sigma_g"), _REST),
+    symbols=(_RDP, *symbols("alpha", "q", "sigma_g"), _REST),
     assumptions=(Assumption("alpha is a whole number of at least 2", _whole), RATE, NOISE),
     sides=_lemma_sides,
     checks=(
@@ -231,7 +231,7 @@ EQ8: Statement = Statement(
         "For real alpha > 1, G'_f is (alpha, eps'')-RDP. Here eps'' <= (1 - alpha + floor(alpha)) (floor(alpha) - "
         "1)/(alpha - 1) eps'(floor(alpha)) + (alpha - floor(alpha)) (ceil(alpha) - 1)/(alpha - 1) eps'(ceil(alpha))."
     ),
-    symbols=(_RDP, *letters("alpha"), _FLOOR, _CEILING),
+    symbols=(_RDP, *symbols("alpha"), _FLOOR, _CEILING),
     assumptions=(ORDER, RATE, NOISE),
     sides=_interpolation_sides,
     checks=(

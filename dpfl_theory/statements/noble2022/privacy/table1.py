@@ -9,7 +9,7 @@ from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
 from dpfl_theory.statements.noble2022._causes import REPEATED_ROW
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy._letters import DELTA, NOISE, PAPER, SAMPLING, edges, letters
+from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, PAPER, SAMPLING, edges, symbols
 
 SETTING = {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "delta": 1 / 400_000}
 """Appendix D.2: 100 users, of whose 5000 records 80 % enter training; delta = 1/(MR)."""
@@ -94,7 +94,7 @@ ROUNDS: Statement = Statement(
         "40, 542, 488, 428, 324, 72 (sigma_g = 10), 545, 502, 451, 352, 83 (20), 546, 505, 457, 360, 86 (40), 546, "
         "506, 458, 362, 87 (80), 546, 506, 458, 362, 87 (160)."
     ),
-    symbols=letters("T", "sigma_g", "K", "epsilon", "M", "R", "l", "s", "delta"),
+    symbols=symbols("T", "sigma_g", "K", "epsilon", "M", "R", "l", "s", "delta"),
     assumptions=(SAMPLING, NOISE, DELTA),
     relation="==",
     checks=(
@@ -114,7 +114,7 @@ ROUNDS: Statement = Statement(
             "the paper's own ratios they differ already, by one round.",
         ),
         printed="T = 506, 458 and 362 for sigma_g = 160, K = 5, 10 and 20.",
-        true=(
+        corrected=(
             "T = 507, 459 and 363, if Implementation is read with the variance lM sigma_g^2, R = 4000 and delta = "
             "1/(MR), the reading that gives 22 of the entries exactly. The authors' published script "
             "get_epsilon_bound.py, run with the tables' parameters, gives these three and the printed 22."
@@ -132,7 +132,7 @@ ROUNDS: Statement = Statement(
         repaired="noble2022.table1.rounds.repaired",
     ),
     uses=("noble2022.theorem4.1.third-party", "noble2022.eq5", "noble2022.eq8"),
-    slips=(
+    typos=(
         "Appendix D.3.2 says 'T does not change between sigma_g = 40 and sigma_g = 160 for any value of K'; the tables "
         "have 505 and 506, 457 and 458, 360 and 362, 86 and 87 there, for all K but 1.",
         "Appendix D.3.2 says that more noise cannot buy more rounds 'if q is taken too large'. It says that 'this "
@@ -158,7 +158,7 @@ REPAIRED: Statement = Statement(
         "The maximal T such that Implementation's epsilon is at most 3 are those of Table 1, and 546, 507, 459, 363, "
         "87 for sigma_g = 160; all of them give (3, delta)-DP."
     ),
-    symbols=letters("T", "sigma_g", "K", "epsilon", "M", "R", "l", "s", "delta"),
+    symbols=symbols("T", "sigma_g", "K", "epsilon", "M", "R", "l", "s", "delta"),
     assumptions=(SAMPLING, NOISE, DELTA),
     relation="==",
     checks=(

@@ -9,9 +9,9 @@ from typing import Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, at, letters_of, total
+from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
-from dpfl_theory.statements.noble2022.privacy._letters import DELTA, PAPER, letters
+from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, PAPER, symbols
 from dpfl_theory.statements.noble2022.privacy.composition import composed_delta
 from dpfl_theory.statements.symbolic import equal
 
@@ -28,7 +28,7 @@ def response_cgf(power: Any, epsilon: Any, count: int) -> Any:
     )
 
 
-def least(objective: Callable[[Any], Any]) -> Any:
+def minimize(objective: Callable[[Any], Any]) -> Any:
     """The least value over lambda in [1e-6, 1e6] of a function that falls, then rises: by trisection of log lambda."""
     a, b = mpmath.mpf(-14), mpmath.mpf(14)
     for _ in range(120):
@@ -68,7 +68,7 @@ def _guaranteed(epsilon_wanted: bool) -> Callable[[Statement, Mapping[str, Any]]
             if epsilon_wanted and x >= 1:  # the minimum is no minimum there
                 return mpmath.mpf(0), mpmath.mpf(0), mpmath.inf
             best = z * mpmath.sqrt(-2 * mpmath.log(x)) if epsilon_wanted else max(z**2 * x - mpmath.mpf(1) / 2, 0)
-            claimed = at(statement, "rhs", {given: x, **gaussian_values(z)(mpmath.mpf(best))})
+            claimed = evaluate_side(statement, "rhs", {given: x, **gaussian_values(z)(mpmath.mpf(best))})
             if not epsilon_wanted:
                 return (claimed, *gaussian_delta(x, z))
             return (claimed, *smallest_epsilon(lambda e: gaussian_delta(e, z), x))
@@ -77,9 +77,11 @@ def _guaranteed(epsilon_wanted: bool) -> Callable[[Statement, Mapping[str, Any]]
             e, x, count = mpmath.mpf(parameter), mpmath.mpf(target), instance["answers"]
 
             def bound(power: Any) -> Any:
-                return at(statement, "rhs", {given: x, "lambda": power, "cgf": response_cgf(power, e, count)})
+                return evaluate_side(
+                    statement, "rhs", {given: x, "lambda": power, "cgf": response_cgf(power, e, count)}
+                )
 
-            claimed = least(bound)
+            claimed = minimize(bound)
             if not epsilon_wanted:
                 return (min(claimed, bound(mpmath.mpf(0))), *composed_delta(e, 0, count, x))  # the limit at 0
             return (claimed, *smallest_epsilon(lambda y: composed_delta(e, 0, count, y), x))
@@ -104,7 +106,7 @@ def _guaranteed(epsilon_wanted: bool) -> Callable[[Statement, Mapping[str, Any]]
 
 def _gaussian_minimum(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(L + lambda (lambda + 1)/(2 sigma^2))/lambda - (1/(2 sigma^2) + sqrt(2 L)/sigma) is a square over lambda."""
-    s, (z, log) = letters_of(statement), sp.symbols("sigma_g L", positive=True)
+    s, (z, log) = symbols_of(statement), sp.symbols("sigma_g L", positive=True)
     lam = s["lambda"]
     objective = total(statement).subs(s.cgf, lam * (lam + 1) / (2 * z**2)).subs(s.delta, sp.exp(-log))
     excess = (lam / z - sp.sqrt(2 * log)) ** 2 / (2 * lam)
@@ -113,7 +115,7 @@ def _gaussian_minimum(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _gaussian_exponent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """lambda (lambda + 1)/(2 sigma^2) - lambda epsilon is a square less (sigma^2 epsilon - 1/2)^2/(2 sigma^2)."""
-    s, z = letters_of(statement), sp.Symbol("sigma_g", positive=True)
+    s, z = symbols_of(statement), sp.Symbol("sigma_g", positive=True)
     lam, best = s["lambda"], z**2 * s.epsilon - sp.Rational(1, 2)
     objective = sp.log(total(statement)).subs(s.cgf, lam * (lam + 1) / (2 * z**2))
     return equal(objective - (lam - best) ** 2 / (2 * z**2), -(best**2) / (2 * z**2), "the exponent of equation (6)")
@@ -150,7 +152,7 @@ EQ5: Statement = Statement(
         note=_READING.format(gap="for the Gaussian mechanism with sigma_g = 1, delta = 1e-5, 5.30 against 4.38"),
     ),
     text="M is (eps(delta), delta)-DP with eps(delta) = min over lambda > 0 of (log(1/delta) + K_M(lambda))/lambda.",
-    symbols=letters("epsilon", "delta", "lambda", "cgf"),
+    symbols=symbols("epsilon", "delta", "lambda", "cgf"),
     assumptions=(DELTA,),
     sides=_epsilon_sides,
     checks=(
@@ -183,7 +185,7 @@ EQ6: Statement = Statement(
         note=_READING.format(gap="for the Gaussian mechanism with sigma_g = 1, epsilon = 5, 4.0e-5 against 5.8e-7"),
     ),
     text="M is (epsilon, delta(epsilon))-DP, delta(epsilon) = min over lambda > 0 of e^(K_M(lambda) - lambda epsilon).",
-    symbols=letters("delta", "epsilon", "lambda", "cgf"),
+    symbols=symbols("delta", "epsilon", "lambda", "cgf"),
     sides=_delta_sides,
     checks=(
         Check("algebra", "the minimum for the Gaussian mechanism", _gaussian_exponent),

@@ -14,15 +14,15 @@ from dpfl_theory.statements.noble2022.privacy import _attacks as attacks
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy import _order as order
 from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
-from dpfl_theory.statements.noble2022.privacy._letters import PAPER, letters
+from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, symbols
 from dpfl_theory.statements.symbolic import equal
 
 
-def _claimed(at: Mapping[str, Any], low: float, high: float) -> list[PrivacyPoint]:
+def _claimed(instance: Mapping[str, Any], low: float, high: float) -> list[PrivacyPoint]:
     """The same limits compared with the three steps and with the paragraph Implementation."""
     return [
-        PrivacyPoint({**at, "formula": "Steps 1 to 3"}, formulas.three_steps(at), low, high),
-        PrivacyPoint({**at, "formula": "Implementation"}, formulas.implementation(at), low, high),
+        PrivacyPoint({**instance, "formula": "Steps 1 to 3"}, formulas.three_steps(instance), low, high),
+        PrivacyPoint({**instance, "formula": "Implementation"}, formulas.implementation(instance), low, high),
     ]
 
 
@@ -36,11 +36,11 @@ def _participation(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     return PrivacyClaim("epsilon of DP-FedAvg towards a third party", points)
 
 
-def _masses(at: Mapping[str, Any], gain: float | None) -> attacks.Masses:
-    run = formulas.mechanism("dp-fedavg-record", at)
+def _masses(instance: Mapping[str, Any], gain: float | None) -> attacks.Masses:
+    run = formulas.mechanism("dp-fedavg-record", instance)
     if gain is not None:
-        return attacks.amplified(run.batch, at["s"], run.cohort, at["sigma_g"], gain)
-    return attacks.contracted(run.batch, at["s"], run.cohort, at["sigma_g"], at["K"])
+        return attacks.amplified(run.batch, instance["s"], run.cohort, instance["sigma_g"], gain)
+    return attacks.contracted(run.batch, instance["s"], run.cohort, instance["sigma_g"], instance["K"])
 
 
 def _aggregation(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
@@ -79,8 +79,8 @@ def _minimum(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     return equal(a * (t + 2) + b / t - sp.expand(square), 2 * sp.sqrt(a * b) + 2 * a, "the objective less a square")
 
 
-def _guarantee(at: Mapping[str, Any]) -> tuple[Any, Any]:
-    return at["epsilon"], at["delta"]
+def _guarantee(instance: Mapping[str, Any]) -> tuple[Any, Any]:
+    return instance["epsilon"], instance["delta"]
 
 
 _MINIMUM = "It decides a step of B.4's derivation of the order; the other checks refute the rest."
@@ -124,7 +124,7 @@ THIRD_PARTY: Statement = Statement(
         "eps* sqrt(2T log(1/delta'')) + T eps* (e^eps* - 1) with delta = T l delta' + delta''."
     ),
     reading=order.READING,
-    symbols=letters("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
+    symbols=symbols("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
     assumptions=order.HYPOTHESES,
     relation=">=",
     sides=order.sides,
@@ -208,7 +208,7 @@ THIRD_PARTY: Statement = Statement(
             "Without approximation, the epsilon of Steps 1 to 3; and sigma_g of the order s sqrt(l T K log(2Tl/delta) "
             "log(2/delta))/(epsilon sqrt(M)) gives (O(epsilon), delta)-DP towards a third party."
         ),
-        true=(
+        corrected=(
             "Neither the formula without approximation nor the order gives it. The formula fails for T = 1, where x^1 "
             "is the final model; the order fails for T = 1 as delta falls, and for many rounds at fixed delta if x^1, "
             "..., x^T are seen (footnote 1). Without approximation, users' sampling only makes a user's rounds fewer, "
@@ -259,7 +259,7 @@ THIRD_PARTY: Statement = Statement(
         "noble2022.lemmaB.7",
         "noble2022.eq8",
     ),
-    slips=(
+    typos=(
         "The sketch of Section 4.1 prints sigma_a^2 = sigma_g^2/(lM K s^2) for the noise of the aggregate, the "
         "appendix sigma_g^2/(lM).",
         "The sketch and Appendix B.4 say that S = 2C/(sR) is in Section 3.2; it is in Section 3.3.",

@@ -8,10 +8,10 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, letters_of, sides_of
+from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy._letters import DELTA, EDGES, NOISE, PAPER, SAMPLING, edges, letters
+from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, EDGES, NOISE, PAPER, SAMPLING, edges, symbols
 from dpfl_theory.statements.symbolic import all_equal
 
 
@@ -50,7 +50,7 @@ def _sampled_moment(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     Two forms that it must have: at l = 1 Lemma B.5's T K eps'', at small l the rate T l (e^c - 1)/(alpha - 1).
     """
-    s, terms = letters_of(statement), sides_of(statement).rhs
+    s, terms = symbols_of(statement), sides_of(statement).rhs
     beyond, budget, l, K = s.alpha - 1, s.rdp_step, s.l, s.K  # noqa: E741
     # A message that is sent has densities p and q, one that is not has 1 and 1.
     p, q = sp.symbols("p q", positive=True, probability=True)
@@ -95,7 +95,7 @@ REPAIRED: Statement = Statement(
         "For every alpha > 1, T rounds of DP-SCAFFOLD or DP-FedAvg are (epsilon, delta)-DP towards a third party with "
         "epsilon = [T log(1 - l + l e^((alpha-1) K eps''(alpha, sigma_g^2))) + log(1/delta)]/(alpha - 1)."
     ),
-    symbols=(*letters("epsilon", "T", "l", "alpha", "K"), _STEP, *letters("delta", "M", "R", "s", "sigma_g")),
+    symbols=(*symbols("epsilon", "T", "l", "alpha", "K"), _STEP, *symbols("delta", "M", "R", "s", "sigma_g")),
     assumptions=(SAMPLING, NOISE, DELTA),
     relation="==",
     sides=_repaired_sides,

@@ -9,12 +9,12 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, at, evaluate, letters_of, sides_of
+from dpfl_theory.statements.formula import Symbols, evaluate, evaluate_side, sides_of, symbols_of
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022._causes import ORDER_OF_NOISE
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy import _order as order
-from dpfl_theory.statements.noble2022.privacy._letters import DELTA, EDGES, NOISE, PAPER, SAMPLING, edges, letters
+from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, EDGES, NOISE, PAPER, SAMPLING, edges, symbols
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 
@@ -25,13 +25,13 @@ def _promised(s: Mapping[str, Any]) -> tuple[Any, Any]:
 
 def _guarantee(named: Mapping[str, Any]) -> tuple[Any, Any]:
     """The same at numbers."""
-    epsilon, delta = (evaluate(promised, named) for promised in _promised(letters_of(SERVER)))
+    epsilon, delta = (evaluate(promised, named) for promised in _promised(symbols_of(SERVER)))
     return epsilon, delta
 
 
 def _budget_of_delta(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """T delta' + delta'' with Step 3's delta' = delta/(2Tl) and delta'' = delta/2 is the printed delta_s."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     return equal(s.T * s.delta / (2 * s.T * s.l) + s.delta / 2, _promised(s)[1], "T delta' + delta'', and delta_s")
 
 
@@ -61,7 +61,9 @@ def _at_best(statement: Statement, point: Mapping[str, Any]) -> float:
     order, share = formulas.best_three_steps(point, "server")
     lemma = formulas.step_budget(order, point)
     each = point["K"] * lemma + math.log(point["T"] / (share * point["delta"])) / (order - 1)
-    return float(at(statement, "rhs", {"epsilon_a": each, "T": point["T"], "x": share, "delta": point["delta"]}))
+    return float(
+        evaluate_side(statement, "rhs", {"epsilon_a": each, "T": point["T"], "x": share, "delta": point["delta"]})
+    )
 
 
 def _repaired_sides(s: Symbols) -> Sides:
@@ -78,7 +80,7 @@ def _repaired_sides(s: Symbols) -> Sides:
 def _strong_composition(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """eps_a is Lemma B.4 at delta' = x delta/T, and T delta' + (1 - x) delta = delta; eps_a (e^eps_a - 1) is eps_a^2 to
     the second order, so that the right side is sqrt(2T log(1/delta'')) eps_a + T eps_a^2 for small eps_a."""
-    s, terms = letters_of(statement), sides_of(statement).rhs
+    s, terms = symbols_of(statement), sides_of(statement).rhs
     own, rest = s.x * s.delta / s.T, (1 - s.x) * s.delta
     found = all_equal(
         (s.T * own + rest, s.delta, "T delta' + delta''"),
@@ -126,7 +128,7 @@ SERVER: Statement = Statement(
         "delta_s)-DP towards the server, eps_s = epsilon sqrt(M/l) and delta_s = delta/2 (1/l + 1)."
     ),
     reading=order.READING,
-    symbols=letters("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
+    symbols=symbols("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
     assumptions=order.HYPOTHESES,
     relation=">=",
     sides=order.sides,
@@ -170,7 +172,7 @@ SERVER: Statement = Statement(
             "sigma_g of the order s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)) gives (O(epsilon "
             "sqrt(M/l)), delta/2 (1/l + 1))-DP towards the server."
         ),
-        true=(
+        corrected=(
             "No constants exist, even where sigma_g does not tend to 0. The formula without approximation holds, for "
             "both algorithms."
         ),
@@ -190,7 +192,7 @@ SERVER: Statement = Statement(
         "noble2022.lemmaB.5",
         "noble2022.eq8",
     ),
-    slips=(
+    typos=(
         "The appendix has log(2T/delta) in the server's problem, while delta_s belongs to delta' = delta/(2Tl), that "
         "is to log(2Tl/delta).",
     ),
@@ -214,7 +216,7 @@ REPAIRED: Statement = Statement(
         "server with epsilon = eps_a sqrt(2T log(1/((1-x) delta))) + T eps_a (e^eps_a - 1). Here eps_a = K "
         "eps''(alpha, sigma_g^2) + log(T/(x delta))/(alpha - 1)."
     ),
-    symbols=(*letters("epsilon_s", "T", "delta"), _EACH, _SHARE, *letters("M", "R", "l", "s", "K", "sigma_g")),
+    symbols=(*symbols("epsilon_s", "T", "delta"), _EACH, _SHARE, *symbols("M", "R", "l", "s", "K", "sigma_g")),
     assumptions=(SAMPLING, NOISE, DELTA),
     relation="==",
     sides=_repaired_sides,

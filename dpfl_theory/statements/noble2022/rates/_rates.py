@@ -17,12 +17,12 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.formula import sides_of, symbols_of
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022._private_runs import experiment
 
-__all__ = ["REGIMES", "at", "checks", "exponents", "fitted"]
+__all__ = ["REGIMES", "checks", "exponents", "fitted", "with_symbol"]
 
 SEED = 2022
 """The seed of the fitted runs, which no check uses."""
@@ -30,7 +30,7 @@ SEED = 2022
 
 def _regime(
     method: str,
-    letter: str,
+    symbol: str,
     term: str,
     claimed: str,
     grid: list[Any],
@@ -40,7 +40,7 @@ def _regime(
 ) -> dict[str, Any]:
     users = problem["parameters"].get("clients", 2)
     run = runs.run_of(problem, users, 1, 500, 0.0, eta_g=math.sqrt(more.get("size", users)))
-    where = {"letter": letter, "term": term, "claimed": claimed, "grid": grid, "c": c}
+    where = {"letter": symbol, "term": term, "claimed": claimed, "grid": grid, "c": c}
     return {**run, "epsilon": "1e9", "delta": "1e-5", "method": method, **where, **more}
 
 
@@ -50,7 +50,7 @@ _RECORDS = runs.points_of(4, records=2, record_spread=1.5, threshold=4.0)
 _APART = runs.points_of(4, spread=8.0, threshold=12.0)
 _CURVED = {"family": "huber-scalar", "parameters": {"minimisers": [-80.0, 400.0], "thresholds": [96.0, 80.0]}}
 """One user of curvature 1, and one whose gradient is constant where the run goes: their local steps drift apart."""
-_SCAFFOLD, _FEDAVG = {"longer": 12.0, "lanes": 64}, {"longer": 3.25, "lanes": 64}
+_SCAFFOLD, _FEDAVG = {"longer": 12.0, "replicates": 64}, {"longer": 3.25, "replicates": 64}
 _ROUNDS = [250, 500, 1000]
 
 REGIMES: tuple[dict[str, Any], ...] = (
@@ -63,17 +63,17 @@ REGIMES: tuple[dict[str, Any], ...] = (
     _regime(
         "scaffold", "K", "sampling", "-1/2", [1, 2, 4], 1.0, _RECORDS, T=1000, share=0.5, distance=0.15, **_SCAFFOLD
     ),
-    _regime("scaffold", "T", "start", "-1", [125, 250, 500], 7.7, runs.points_of(4, spread=0.3), lanes=16),
-    _regime("scaffold", "l", "start", "-2/3", [8, 4, 2], 7.7, runs.points_of(8, spread=0.3), lanes=32),
+    _regime("scaffold", "T", "start", "-1", [125, 250, 500], 7.7, runs.points_of(4, spread=0.3), replicates=16),
+    _regime("scaffold", "l", "start", "-2/3", [8, 4, 2], 7.7, runs.points_of(8, spread=0.3), replicates=32),
     _regime("fedavg", "epsilon", "privacy", "-1", ["60", "120", "240"], 1.8, _EQUAL, T=1000, **_FEDAVG),
     _regime("fedavg", "M", "privacy", "-1", [4, 8, 16], 1.8, _EQUAL, epsilon="60", T=1000, **_FEDAVG),
     _regime("fedavg", "d", "privacy", "1/2", [1, 2, 4], 1.8, _AXES, epsilon="240", T=4000, **_FEDAVG),
     _regime("fedavg", "K", "privacy", "0", [1, 2, 4], 1.8, _EQUAL, epsilon="60", T=500, **_FEDAVG),
     _regime("fedavg", "T", "sampling", "-1/2", _ROUNDS, 1.0, _RECORDS, share=0.5, distance=0.15, **_FEDAVG),
     _regime("fedavg", "K", "sampling", "-1/2", [1, 2, 4], 1.0, _RECORDS, T=1000, share=0.5, distance=0.15, **_FEDAVG),
-    _regime("fedavg", "T", "start", "-1", [125, 250, 500], 5.2, runs.points_of(4), lanes=16),
+    _regime("fedavg", "T", "start", "-1", [125, 250, 500], 5.2, runs.points_of(4), replicates=16),
     _regime("fedavg", "T", "users", "-1/2", [500, 1000, 2000], 0.95, _APART, size=1, longer=2.75),
-    _regime("fedavg", "T", "drift", "-2/3", [1000, 2000, 4000], 0.43, _CURVED, K=4, longer=2.9, lanes=64),
+    _regime("fedavg", "T", "drift", "-2/3", [1000, 2000, 4000], 0.43, _CURVED, K=4, longer=2.9, replicates=64),
 )
 """claimed: the term's exponent without the logarithms of sigma_g*. The budgets are large because the users have few
 records, which is quick to run: epsilon and R enter the bound and the noise only by their product. longer: eta~ over the
@@ -89,28 +89,28 @@ def without_its_source(term: str, run: Experiment) -> Experiment:
     known: Any = run.algorithm
     if term == "start":
         assert run.problem.constants.w_star is not None
-        return replace(run, start=run.problem.constants.w_star, values={**run.values, "F0": 0.0}, lanes=2)
+        return replace(run, start=run.problem.constants.w_star, values={**run.values, "F0": 0.0}, replicates=2)
     changes: dict[str, Callable[[], dict[str, Any]]] = {
         "privacy": lambda: {"gradient": replace(known.gradient, noise_multiplier=0.0)},
         "sampling": lambda: {"gradient": replace(known.gradient, share=1.0)},
         "users": lambda: {"cohort": Cohort()},
         "drift": lambda: {"local_steps": 1, "local_step": known.local_steps * known.local_step},
     }
-    return replace(run, algorithm=replace(known, **changes[term]()), lanes=2)
+    return replace(run, algorithm=replace(known, **changes[term]()), replicates=2)
 
 
-def at(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
+def with_symbol(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
     """The instance with its symbol at this value; M and l also set how many users take part."""
-    letter, problem = instance["letter"], instance["problem"]
+    symbol, problem = instance["letter"], instance["problem"]
     parameters = problem["parameters"]
-    if letter == "M":
+    if symbol == "M":
         changed = {**problem, "parameters": {**parameters, "clients": value}}
         return {**instance, "problem": changed, "size": value, "eta_g": math.sqrt(value)}
-    if letter == "d":
+    if symbol == "d":
         return {**instance, "problem": {**problem, "parameters": {**parameters, "dimension": value}}}
-    if letter == "l":
+    if symbol == "l":
         return {**instance, "size": value, "eta_g": math.sqrt(value)}
-    return {**instance, letter: value}
+    return {**instance, symbol: value}
 
 
 def checks(method: str) -> tuple[Check, ...]:
@@ -118,7 +118,7 @@ def checks(method: str) -> tuple[Check, ...]:
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
         def run(value: Any) -> Experiment:
-            return experiment(at(instance, value), statement)
+            return experiment(with_symbol(instance, value), statement)
 
         grid = instance["grid"]
         return replace(run(grid[-1]), notes=rates.Fit(lambda: fitted(instance, [run(v) for v in grid], statement)))
@@ -137,21 +137,21 @@ def exponents(statement: Statement) -> dict[tuple[str, str], Any]:
     factor, found = sp.Symbol("factor", positive=True), {}
     for term, expression in sides_of(statement).rhs.items():
         plain = expression.replace(lambda e: isinstance(e, sp.log), lambda _: sp.Integer(1))
-        for name, letter in letters_of(statement).items():
-            power = sp.simplify(letter * sp.diff(plain, letter) / plain)
+        for name, symbol in symbols_of(statement).items():
+            power = sp.simplify(symbol * sp.diff(plain, symbol) / plain)
             if name == "l" and not power.is_number:
                 continue  # 1 - l is no power of l
-            if not power.is_number or sp.simplify(plain.subs(letter, factor * letter) / plain - factor**power) != 0:
+            if not power.is_number or sp.simplify(plain.subs(symbol, factor * symbol) / plain - factor**power) != 0:
                 raise ValueError(f"{statement.id}: the term {term!r} is no power of {name}")
             found[term, name] = power
     return found
 
 
 def _excess(run: Experiment) -> Any:
-    """The mean over x^0, ..., x^{T-1} of F - F*, shape (lanes,)."""
+    """The mean over x^0, ..., x^{T-1} of F - F*, shape (replicates,)."""
     from dpfl_theory.algorithms import simulate
 
-    done = simulate(run.algorithm, run.problem, run.rounds, run.lanes, SEED, start=run.start, device="cpu")
+    done = simulate(run.algorithm, run.problem, run.rounds, run.replicates, SEED, start=run.start, device="cpu")
     excess = done["suboptimality"].mean
     if "F0" in run.values:  # without the warm round
         excess = (1 + 1 / run.values["T"]) * excess - run.values["F0"] / run.values["T"]
@@ -163,14 +163,14 @@ def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: 
     least share of the excess that vanishes with its source; the least constant at each point."""
     import numpy as np
 
-    letters, samples, bounds, shares, vanishing = [], [], [], [], []
+    symbols, samples, bounds, shares, vanishing = [], [], [], [], []
     for value, run in zip(instance["grid"], found):
         excess = _excess(run)
         terms = rates.terms(statement, run.values)
         bound = math.fsum(terms.values())
-        letters.append(run.values["l"] if instance["letter"] == "l" else float(value))
+        symbols.append(run.values["l"] if instance["letter"] == "l" else float(value))
         samples.append(excess)
         bounds.append(bound)
         shares.append(terms[instance["term"]] / bound)
         vanishing.append(1 - float(np.mean(_excess(without_its_source(instance["term"], run))) / np.mean(excess)))
-    return rates.exponent(instance, letters, samples, bounds, shares, vanishing, instance["c"], judged=False)
+    return rates.exponent(instance, symbols, samples, bounds, shares, vanishing, instance["c"], judged=False)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, letters_of, prescription_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, prescription_of, sides_of, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _private_runs as private
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.fedavg import theoremC_2, theoremC_2_repaired
-from dpfl_theory.statements.noble2022.privacy._letters import LETTERS as PRIVACY
+from dpfl_theory.statements.noble2022.privacy._symbols import SYMBOLS as PRIVACY
 from dpfl_theory.statements.noble2022.rates import _rates as rates
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8
 from dpfl_theory.statements.symbolic import equal
@@ -45,7 +45,7 @@ def _noise(statement: Statement) -> Any:
 
 def _terms(statement: Statement) -> dict[str, Any]:
     """The right side at c = 1."""
-    c = letters_of(statement)["c"]
+    c = symbols_of(statement)["c"]
     return {name: term.subs(c, 1) for name, term in sides_of(statement).rhs.items()}
 
 
@@ -53,7 +53,7 @@ def scaffold_constant(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Lemma C.8 repaired with eta_g = sqrt(lM): sqrt(x^2 + y^2) <= x + y parts its noise term into that of the records
     and that of sigma_g*; log(2y) <= 2 log(y) for y >= 2 takes the latter's logarithms to the printed ones."""
 
-    s, own = letters_of(statement), letters_of(lemmaC_8.REPAIRED)
+    s, own = symbols_of(statement), symbols_of(lemmaC_8.REPAIRED)
     given = sides_of(lemmaC_8.REPAIRED).rhs
     named = {own[name]: s[name] for name in own if name in s} | {own["eta_g"]: sp.sqrt(s.l * s.M)}
     noise, start = (given[name].subs(named) for name in ("noise", "start"))
@@ -75,7 +75,7 @@ def fedavg_constant(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Theorem C.2 (2) repaired at sigma_g*: sqrt(x^2 + y^2) <= x + y parts its noise term, log(2y) <= 2 log(y), lM >= 1
     and 6(1 + B^2) <= 12 B^2 for B >= 1."""
 
-    s, own = letters_of(statement), letters_of(theoremC_2_repaired.CONVEX)
+    s, own = symbols_of(statement), symbols_of(theoremC_2_repaired.CONVEX)
     named = {own[name]: s[name] for name in own if name in s}
     given = {name: term.subs(named) for name, term in sides_of(theoremC_2_repaired.CONVEX).rhs.items()}
     sigma = _noise(statement)
@@ -155,7 +155,7 @@ def _noise_scale(s: Symbols) -> Mapping[str, Any]:
 
 def _privacy_term(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Sigma_g(C) D_0/sqrt(TKlM) at sigma_g* is 2 sqrt(2) times the privacy bound with log(2 .) for log(.)."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     Sigma = 2 * s.C * sp.sqrt(2 * s.d) * prescription_of(statement)["sigma_g"] / (s.s * s.R)
     left = Sigma * s.D0 / sp.sqrt(s.T * s.K * s.l * s.M)
     return equal(left, 2 * sp.sqrt(2) * privacy(s, 2), "the noise term at sigma_g* against the privacy bound")
@@ -163,7 +163,7 @@ def _privacy_term(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _same_as_theorem_c2(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """All terms but the privacy bound are those of Theorem C.2 (2) without Sigma_g."""
-    s, own = letters_of(statement), letters_of(theoremC_2.CONVEX)
+    s, own = symbols_of(statement), symbols_of(theoremC_2.CONVEX)
     given = total(theoremC_2.CONVEX).subs(own["Sigma"], 0)
     ours = sum(v for name, v in sides_of(statement).rhs.items() if name != "privacy")
     return equal(
@@ -180,7 +180,7 @@ def _small(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 SMALL = Assumption("delta <= 1/2 and T l/delta >= 2, so that log(2 y) <= 2 log(y) for both logarithms", _small)
 _NAMES = ("c", "nu", "varsigma", "s", "R", *noble.COHORT, "T", "D0")
-_LETTERS = (*noble.letters(*_NAMES), _CLIP, _DIMENSION, *(PRIVACY[name] for name in ("epsilon", "delta", "sigma_g")))
+_SYMBOLS = (*noble.symbols(*_NAMES), _CLIP, _DIMENSION, *(PRIVACY[name] for name in ("epsilon", "delta", "sigma_g")))
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.SAMPLING, noble.ROUNDS, SMALL)
 _NOTE = (
     "O hides a constant c: c = 102 (DP-SCAFFOLD-warm) and 12 (DP-FedAvg) serve, twice as much for the printed output "
@@ -227,7 +227,7 @@ SCAFFOLD: Statement = Statement(
         "DP-SCAFFOLD-warm with convex nu-smooth F_i and sigma_g = sigma_g* has step sizes and weights with which the "
         "excess satisfies the bound, whatever the heterogeneity."
     ),
-    symbols=(*_LETTERS, *noble.letters("F0")),
+    symbols=(*_SYMBOLS, *noble.symbols("F0")),
     expectations=(runs.EXCESS,),
     assumptions=(*_BASE, noble.WARM),
     sides=_scaffold,
@@ -250,7 +250,7 @@ SCAFFOLD: Statement = Statement(
         "noble2022.lemmaC.8",
         "noble2022.lemmaC.8.repaired",
     ),
-    slips=(
+    typos=(
         *_SLIPS,
         "Appendix C.2 prints Sigma_g(C) = 2 C d sqrt(2 lTK ...)/(epsilon R sqrt(M)) at sigma_g*, with d where its own "
         "definition has sqrt(d).",
@@ -266,7 +266,7 @@ FEDAVG: Statement = Statement(
         "DP-FedAvg with convex nu-smooth F_i of dissimilarity (G, B) and sigma_g = sigma_g* has step sizes and "
         "weights with which the excess satisfies the bound."
     ),
-    symbols=(*_LETTERS, *noble.letters("G", "B")),
+    symbols=(*_SYMBOLS, *noble.symbols("G", "B")),
     expectations=(noble.MEAN_EXCESS,),
     assumptions=(*_BASE, noble.DISSIMILAR),
     sides=_fedavg,
@@ -289,7 +289,7 @@ FEDAVG: Statement = Statement(
         "noble2022.theoremC.2.convex",
         "noble2022.theoremC.2.convex.repaired",
     ),
-    slips=_SLIPS,
+    typos=_SLIPS,
 )
 
 STATEMENTS = (FEDAVG, SCAFFOLD)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, prescription_of, total
+from dpfl_theory.statements.formula import prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Statement
 from dpfl_theory.statements.noble2022.rates import theorem4_2 as asymptotic
 
@@ -45,7 +45,7 @@ def floor_and_bound(statement: Statement, family: str, delta: Any = None) -> tup
 
     delta: of the second family.
     """
-    s = letters_of(statement)
+    s = symbols_of(statement)
     T = s.T
     at = {s[name]: sp.Integer(1) for name in ("K", "s", "R", "nu", "C", "D0", "d")} | {s.varsigma: sp.Integer(0)}
     if "G" in s:
@@ -63,7 +63,7 @@ def floor_and_bound(statement: Statement, family: str, delta: Any = None) -> tup
 
 def _refuted(family: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     def build(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-        s = letters_of(statement)
+        s = symbols_of(statement)
         delta = sp.Rational(instance["delta"]) if "delta" in instance else None
         floor, right = floor_and_bound(statement, family, delta)
         stays, tends = sp.limit(floor, s.T, sp.oo), sp.limit(right.subs(s.c, 1), s.T, sp.oo)
@@ -121,7 +121,7 @@ def _read_literally(id_: str, statement: Statement) -> Statement:
         remark=None,
         reading="delta is any number in (0, 1) with Tl >= delta, for which the bound is defined.",
         reading_of=statement.id,
-        slips=(),
+        typos=(),
     )
 
 

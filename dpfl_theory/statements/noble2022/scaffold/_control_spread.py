@@ -23,7 +23,7 @@ __all__ = ["errors_of_steps", "on_quadratics", "over_records", "performance", "s
 
 
 def spreads(
-    world: World, before: Scaffold, eta: Any, K: int, size: int, part: str = "second"
+    world: World, previous: Scaffold, eta: Any, K: int, size: int, part: str = "second"
 ) -> dict[tuple[int, ...], Any]:
     """The left side of a display after one round, for each cohort of this size.
 
@@ -36,13 +36,13 @@ def spreads(
     """
 
     def observed() -> Mapping[tuple[tuple[int, ...], str], Any]:
-        after = scaffold(world, before, eta, world.one, K, size)
+        after = scaffold(world, previous, eta, world.one, K, size)
         cohort, seen = after.cohort, after.c
         if part != "third":
             seen = average([after.c_i[i] for i in cohort])
         if part == "first":
             seen = seen - average([world.gradient(i, y) for i in cohort for y in after.paths[i][:K]])
-        mean = world.settled(seen).known
+        mean = world.substitute_known(seen).known
         return {(cohort, "share"): 1, (cohort, "mean"): mean, (cohort, "square"): world.square(seen)}
 
     found, out = expected(world, observed), {}
@@ -62,10 +62,10 @@ def on_quadratics(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         world, eta = Quadratics(a, [0] * M, {"error": 1}), Fraction(str(step)) / nu
         own = tuple(Vector(Fraction(i)) for i in range(M))
         for size in range(1, M + 1):
-            letters = {"K": K, "M": M, "l": Fraction(size, M), "eta_l": eta, "nu": nu, **noise(Fraction(1))}
+            symbols = {"K": K, "M": M, "l": Fraction(size, M), "eta_l": eta, "nu": nu, **noise(Fraction(1))}
             at = {"curvatures": tuple(a), "K": K, "eta_l nu": step, "lM": size}
             found = spreads(world, Scaffold(Vector(Fraction(1)), average(own), own), eta, K, size, part)
-            out += [Values({**letters, "spread": v}, {**at, "cohort": cohort}) for cohort, v in found.items()]
+            out += [Values({**symbols, "spread": v}, {**at, "cohort": cohort}) for cohort, v in found.items()]
     return out
 
 
@@ -74,13 +74,13 @@ def over_records(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     world, K, part = records_of(instance), int(instance["K"]), instance["part"]
     M, eta = world.clients, Fraction(instance["eta_l nu"]) / world.smoothness
     own = tuple(Vector(-Fraction(q)) for q in instance["corrections"])
-    before, letters = Scaffold(Vector(Fraction(instance["start"])), world.zero, own), world.letters
-    letters |= {"M": M, "K": K, "eta_l": eta, "nu": world.smoothness}
+    before, symbols = Scaffold(Vector(Fraction(instance["start"])), world.zero, own), world.symbols
+    symbols |= {"M": M, "K": K, "eta_l": eta, "nu": world.smoothness}
     out = []
     for size in range(1, M + 1):
         at = {"K": K, "lM": size, "cohort": (), "sR": world.drawn, "tau": world.noise, "V": world.variance_bound}
         for cohort, spread in spreads(world, before, eta, K, size, part).items():
-            out.append(Values({**letters, "l": Fraction(size, M), "spread": spread}, {**at, "cohort": cohort}))
+            out.append(Values({**symbols, "l": Fraction(size, M), "spread": spread}, {**at, "cohort": cohort}))
     return out
 
 
@@ -108,9 +108,9 @@ def errors_of_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
 
 def _of_one_user(
-    world: FunctionClass, before: Scaffold, instance: Mapping[str, Any], part: str, what: str
+    world: FunctionClass, previous: Scaffold, instance: Mapping[str, Any], part: str, label: str
 ) -> WorstCase:
     K, eta = int(instance["K"]), float(Fraction(str(instance["eta_l nu"])))
-    (spread,) = spreads(world, before, eta, K, 1, part).values()
+    (spread,) = spreads(world, previous, eta, K, 1, part).values()
     V = world.variance("error")
-    return WorstCase(world.problem, {**sizes(1, 1, K, V), "nu": 1, "eta_l": eta, "spread": spread}, what.format(K))
+    return WorstCase(world.problem, {**sizes(1, 1, K, V), "nu": 1, "eta_l": eta, "spread": spread}, label.format(K))

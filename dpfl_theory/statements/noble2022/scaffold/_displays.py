@@ -28,7 +28,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold._round_instances import noise, root
@@ -48,7 +48,7 @@ def first_display(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Corollary C.1, first display: P_k = P_{k-1} + Q_k for the second moments P_k of a user's summed errors and Q_k of
     the k-th error. That error has mean zero given those before; so P_K <= K V. Given the cohort users are
     independent."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     K, r, k, V = s["K"], sp.Symbol("r", positive=True), sp.Symbol("k", integer=True, positive=True), sp.Symbol("V")
     users = sp.summation(1, (k, 1, r)) * sp.summation(V, (k, 1, K)) / (K * r) ** 2
     stated = total(statement)
@@ -58,7 +58,7 @@ def first_display(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def other_displays(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Corollary C.1, second and third display, for eta_l nu = 2 theta, theta in [0, 1]."""
-    s, stated = letters_of(statement), total(statement)
+    s, stated = symbols_of(statement), total(statement)
     K, share = s.K, s.l
     eta, nu, V, r, theta, S, x, q = sp.symbols("eta_l nu V r theta S x q", positive=True)
     first, second, d, g, inner, mean = sp.symbols("E_1 E_2 d g p m", real=True)

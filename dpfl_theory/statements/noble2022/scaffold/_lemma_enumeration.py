@@ -82,7 +82,7 @@ def rounds_of(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     world, nu = records_of(instance), records_of(instance).smoothness
     K, M, size, eta_g = int(instance["K"]), world.clients, int(instance["size"]), Fraction(instance["eta_g"])
     start, step = Fraction(instance["start"]), Fraction(instance["eta~ nu"]) / nu
-    known = {"eta": step, "eta_g": eta_g, "nu": nu, "mu": 0, "K": K, "l": Fraction(size, M), "M": M, **world.letters}
+    known = {"eta": step, "eta_g": eta_g, "nu": nu, "mu": 0, "K": K, "l": Fraction(size, M), "M": M, **world.symbols}
     known |= {"alpha": Fraction(instance["alpha"])} if "alpha" in instance else {}
     at = {"M": M, "lM": size, "K": K, "sR": world.drawn, "V": world.variance_bound}
     found = enumerated_rounds(world, K, step / (K * eta_g), size, eta_g, start, int(instance["T"]))

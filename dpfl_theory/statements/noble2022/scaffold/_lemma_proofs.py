@@ -35,7 +35,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.symbolic import decided, errors
@@ -45,7 +45,7 @@ __all__ = ["drift", "lag", "move"]
 
 def _stated(statement: Statement, left: str) -> tuple[Symbols, dict[str, Any]]:
     """The symbols, and the right side's coefficients over the left side's, the noise under ``noise``."""
-    s, right = letters_of(statement), sp.expand(total(statement))
+    s, right = symbols_of(statement), sp.expand(total(statement))
     factor = sp.expand(total(statement, "lhs")).coeff(s[left])
     moments = [name for name in ("drift", "lag", "slope") if name in s and name != left]
     found: dict[str, Any] = {name: right.coeff(s[name]) / factor for name in moments}

@@ -26,8 +26,8 @@ __all__ = [
     "SUMS",
     "checks",
     "experiment",
-    "letters",
     "outside",
+    "symbols",
 ]
 
 Known = Callable[[Mapping[str, float]], Mapping[str, float]]
@@ -42,8 +42,8 @@ NOTE = (
 
 def _expected(name: str, observable: str) -> Expected:
     """A symbol of the proof as an expectation after one round."""
-    letter = noble.LETTERS[name]
-    return Expected(name, ((observable, 1),), letter.unit, letter.latex, letter.meaning + _ROUND, "end")
+    symbol = noble.SYMBOLS[name]
+    return Expected(name, ((observable, 1),), symbol.unit, symbol.latex, symbol.meaning + _ROUND, "end")
 
 
 EXPECTED = {
@@ -54,11 +54,11 @@ EXPECTED = {
 }
 
 
-def letters(statement_letters: tuple[Any, ...], *observed: str) -> dict[str, Any]:
+def symbols(statement_symbols: tuple[Any, ...], *observed: str) -> dict[str, Any]:
     """Symbols and expectations of a statement of which some symbols are observed, for its constructor."""
     found = tuple(EXPECTED[name] for name in observed)
     names = {e.name for e in found}
-    return {"symbols": tuple(s for s in statement_letters if s.name not in names), "expectations": found}
+    return {"symbols": tuple(s for s in statement_symbols if s.name not in names), "expectations": found}
 
 
 def _quadratic(**parameters: Any) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _run(problem: Mapping[str, Any], size: int, K: int, **more: Any) -> dict[str
     coordinate's error on quadratics, or sigma_g over records; share: s; step: eta~ nu over its limit; private: whether
     that error counts as privacy noise, whose second moment is half of Sigma_g^2; claimed: factors of symbols, whose
     values are then not those of the run."""
-    common = {"distance": 1.0, "lag": 0.0, "noise": 1.0, "share": 0.2, "step": 1.0, "eta_g": None, "lanes": 2048}
+    common = {"distance": 1.0, "lag": 0.0, "noise": 1.0, "share": 0.2, "step": 1.0, "eta_g": None, "replicates": 2048}
     common["private"] = False
     return {"problem": problem, "size": size, "K": K, **common, **more}
 
@@ -88,9 +88,11 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 CORNERS: dict[str, dict[str, Any]] = {
     "one of twelve users, 100 dimensions, 20 steps": _run(
-        _quadratic(clients=12, dimension=100), 1, 20, lag=1.0, noise=0.02, lanes=64
+        _quadratic(clients=12, dimension=100), 1, 20, lag=1.0, noise=0.02, replicates=64
     ),
-    "two of 24 users, far apart": _run(_quadratic(clients=24, heterogeneity=20.0), 2, 2, lag=0.5, noise=0.1, lanes=512),
+    "two of 24 users, far apart": _run(
+        _quadratic(clients=24, heterogeneity=20.0), 2, 2, lag=0.5, noise=0.1, replicates=512
+    ),
 }
 """For the sharpened forms, which imply the printed ones: many users, coordinates and steps."""
 
@@ -102,15 +104,15 @@ OUTSIDE: dict[str, dict[str, Any]] = {
 """Outside the hypotheses: Algorithm 1 rounds numbers of users and records down. They are not simulated."""
 
 
-def outside(*letters: str) -> dict[str, dict[str, Any]]:
+def outside(*symbols: str) -> dict[str, dict[str, Any]]:
     """Those of `OUTSIDE` that claim another value of one of these symbols."""
-    return {name: run for name, run in OUTSIDE.items() if set(run["claimed"]) <= set(letters)}
+    return {name: run for name, run in OUTSIDE.items() if set(run["claimed"]) <= set(symbols)}
 
 
 SAMPLES: dict[str, dict[str, Any]] = {
     "one record of five, little noise": _run(_huber(threshold=0.1), 4, 2, distance=20.0, noise=0.001),
     "two records of ten, privacy noise": _run(_huber(records=10), 4, 2, noise=1.0),
-    "all records, 50 dimensions": _run(_huber(dimension=50, records=2), 4, 1, noise=0.5, share=1.0, lanes=512),
+    "all records, 50 dimensions": _run(_huber(dimension=50, records=2), 4, 1, noise=0.5, share=1.0, replicates=512),
 }
 SUMS: dict[str, dict[str, Any]] = {
     "four steps, noise alone": _run(_quadratic(clients=1), 1, 4, distance=0.1, noise=3.0),
@@ -170,7 +172,7 @@ def experiment(
         2,
         start,
         {**values, **claimed},
-        int(instance["lanes"]),
+        int(instance["replicates"]),
         Reach.anywhere(problem),
         known=known(values) if instance["share"] == 1 else {},
     )
@@ -179,7 +181,7 @@ def experiment(
 def checks(
     limit: Callable[[Mapping[str, float]], float],
     runs: Mapping[str, Mapping[str, Any]] = RUNS,
-    what: str = "one round",
+    label: str = "one round",
     expected: str = "holds",
     known: Known = lambda _: {},
 ) -> tuple[Check, ...]:
@@ -192,4 +194,4 @@ def checks(
         names = {symbol.name for symbol in statement.symbols}
         return replace(found, values={name: value for name, value in found.values.items() if name in names})
 
-    return checks_of("monte-carlo", build, {f"{what}, {name}": i for name, i in runs.items()}, expected)
+    return checks_of("monte-carlo", build, {f"{label}, {name}": i for name, i in runs.items()}, expected)

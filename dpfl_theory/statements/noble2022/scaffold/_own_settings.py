@@ -10,7 +10,7 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022.scaffold._strongly_convex import LONG_ENOUGH
 from dpfl_theory.statements.noble2022.scaffold.theoremC_1_repaired import CONVEX as REPAIRED
@@ -72,7 +72,7 @@ def own_settings(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
     The rounds are tested at nu = mu, where the fewest are needed; F(x^0) - F* <= nu D_0^2/2.
     """
-    s, own = letters_of(statement), letters_of(REPAIRED)
+    s, own = symbols_of(statement), symbols_of(REPAIRED)
     wanted, start = (
         prescription_of(statement)["eta_g"],
         sides_of(REPAIRED).rhs["start"] * 2 / (own["nu"] * own["D0"] ** 2),

@@ -21,11 +21,11 @@ __all__ = [
     "MIXED",
     "OTHER",
     "checks",
-    "letters",
     "noise",
     "power",
     "root",
     "rounds_of",
+    "symbols",
 ]
 
 
@@ -83,7 +83,7 @@ def noise(V: Fraction) -> dict[str, Any]:
     return {"s": Fraction(1, 2), "R": 4, "varsigma": root(16 * V / 9), "Sigma": root(V / 9)}
 
 
-def letters(users: Users, moments: RoundMoments, instance: Mapping[str, Any]) -> dict[str, Any]:
+def symbols(users: Users, moments: RoundMoments, instance: Mapping[str, Any]) -> dict[str, Any]:
     """One round by the symbols of Lemmas C.4 to C.7. ``l`` of an instance takes the place of lM over M, of which
     Algorithm 1 draws a whole number of users; ``mu`` that of the least curvature."""
     steps = {"eta": users.step, "eta_g": users.eta_g, "nu": users.smoothness}
@@ -101,7 +101,7 @@ def rounds_of(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
             users = users_of({**instance, "start": start, "V": V})
             at = {"x^0": start, "V": V, "M": len(users.curvatures), "lM": users.size, "K": instance["K"]}
             for t, moments in enumerate(rounds(users, int(instance["T"])), 1):
-                found.append(Values(letters(users, moments, instance), {"t": t, **at}))
+                found.append(Values(symbols(users, moments, instance), {"t": t, **at}))
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
@@ -20,8 +20,8 @@ ROUND = ("eta", "nu", "drift", "lag", *noble.VARIANCE, *noble.COHORT)
 BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)
 
 
-def letters(*names: str) -> tuple[Any, ...]:
-    return noble.letters(*dict.fromkeys(names))
+def symbols(*names: str) -> tuple[Any, ...]:
+    return noble.symbols(*dict.fromkeys(names))
 
 
 def step_limit(factor: float, power: str | None = None) -> Callable[[Problem | None, Mapping[str, Any]], str | None]:
@@ -39,9 +39,9 @@ def by_lemma_c2(sharp: Callable[[Symbols], Sides]) -> Callable[[Statement, Any],
     gap (its largest value by Lemma C.2), and eta_g is written as 1 + a, a >= 0, where the lemma asks for eta_g >= 1."""
 
     def build(printed: Statement, _: Mapping[str, Any]) -> Outcome:
-        s = letters_of(printed)
+        s = symbols_of(printed)
         named = {**s, "slope": 2 * s.nu * s.gap} if "gap" in s else dict(s)
-        stronger = sharp(Symbols({name: letter for name, letter in named.items() if name != "gap"}, printed.id))
+        stronger = sharp(Symbols({name: symbol for name, symbol in named.items() if name != "gap"}, printed.id))
         larger = rest = sp.expand(total(printed) - sum(stronger.rhs.values()))
         if "eta_g" in s:
             more = sp.Symbol("a", nonnegative=True)

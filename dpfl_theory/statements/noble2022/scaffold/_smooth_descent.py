@@ -17,7 +17,7 @@ from dpfl_theory.semantics.base import Vector, expected
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.semantics.rounds.scaffold import scaffold
 from dpfl_theory.statements.claims import Case, Outcome, Performance
-from dpfl_theory.statements.formula import evaluate, letters_of, sides_of, total
+from dpfl_theory.statements.formula import evaluate, sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
@@ -26,14 +26,14 @@ from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC
 from dpfl_theory.statements.noble2022.scaffold._round_performance import earlier_rounds, lag, mean_square
 from dpfl_theory.statements.noble2022.scaffold._step_limit import least_slacks, limit
 
-__all__ = ["combination", "descent", "descent_checks", "kept", "performance", "worst_descents"]
+__all__ = ["combination", "descent", "descent_checks", "performance", "round_constants", "worst_descents"]
 
 
 Kept = tuple[Fraction, Fraction, Fraction]
 """The factors of -eta~ ||F'||^2, nu eta~^2 V/(KlM), and nu eta~^2 V/(K eta_g^2)."""
 
 
-def kept(statement: Statement) -> Kept:
+def round_constants(statement: Statement) -> Kept:
     """The factors that one round must keep so that T rounds add up to the statement's bound. They are read from its
     terms where all symbols are 1 (and eta_g is 2, for the third).
 
@@ -41,7 +41,7 @@ def kept(statement: Statement) -> Kept:
     >>> [str(v) for v in kept(get("noble2022.lemmaC.9.repaired"))]
     ['5/12', '5/2', '5/12']
     """
-    terms, one = sides_of(statement).rhs, dict.fromkeys(letters_of(statement), 1)
+    terms, one = sides_of(statement).rhs, dict.fromkeys(symbols_of(statement), 1)
     start = evaluate(terms["start"], one) / 24
     both, less = (evaluate(terms["noise"] ** 2, {**one, "varsigma": 0, "eta_g": v}) / (4 * start) for v in (1, 2))
     shared = (both - less) * Fraction(4, 3)
@@ -62,18 +62,18 @@ def descent(u: Users, m: RoundMoments, given: Kept) -> tuple[Fraction, Fraction]
 def combination(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """F(x^t) <= F(x^{t-1}) - (eta~/2)||grad F||^2 + (eta~/2) nu^2 drift + (nu/2)||x^t - x^{t-1}||^2, with Lemma C.4, 12
     nu^3 eta~^2/l times Lemma C.5 (alpha = 2/3) and 10/27 of Lemma C.6, all sharpened. This is compared with the need of
-    the statement's bound (`kept`).
+    the statement's bound (`round_constants`).
 
     With theta = 24 nu eta~/l^(2/3), p = l^(2/3) and h = 1/eta_g^2 in [0, 1] and z = lM/eta_g^2 >= 0 each slack is
     affine in each symbol: the corners of the first three decide, where the slack at z = 0 and its increase in z are not
     negative. The instance may give the noise's factor ("alone") and that of lM/eta_g^2 in it ("shared").
     """
-    gain, alone, shared = (sp.Rational(v) for v in kept(statement))
-    s = letters_of(lemmaC_4.C4_SHARPENED)
+    gain, alone, shared = (sp.Rational(v) for v in round_constants(statement))
+    s = symbols_of(lemmaC_4.C4_SHARPENED)
     eta, nu, share, eta_g = s["eta"], s["nu"], s["l"], sp.Symbol("eta_g", positive=True)
 
     def side(lemma: Statement, which: str) -> Any:
-        own = letters_of(lemma)
+        own = symbols_of(lemma)
         named = {own[name]: s[name] for name in own if name in s}
         named |= {own["alpha"]: sp.Rational(2, 3)} if "alpha" in own else {}
         return total(lemma, which).subs(named)
@@ -94,7 +94,7 @@ def combination(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _one_round(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """Every round from every start and at every variance of the instance."""
-    given, found = kept(statement), []
+    given, found = round_constants(statement), []
     for start, V in product(instance["start"], instance["V"]):
         users = users_of({**instance, "start": start, "V": V})
         for t, moments in enumerate(rounds(users, int(instance["T"])), 1):
@@ -116,10 +116,10 @@ def descent_checks() -> tuple[Check, ...]:
 def performance(statement: Statement, instance: Mapping[str, Any], claim: Kept | None = None) -> Performance:
     """E F(x^t) - F* + w F_t + gain eta~ ||grad F(x)||^2 <= F(x) - F* + w F_{t-1} + nu eta~^2 V/(KlM) (alone + shared
     lM/eta_g^2), w = 12 nu^3 eta~^2/l, nu = 1, eta~ = l^(2/3)/24, with the factors that the statement's bound needs
-    (`kept`)."""
+    (`round_constants`)."""
     from PEPit import PEP, Expression
 
-    gain, alone, shared = (float(v) for v in claim or kept(statement))
+    gain, alone, shared = (float(v) for v in claim or round_constants(statement))
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
     share, eta_g = size / M, float(instance.get("eta_g", 1))
     step = limit({"l": share, "nu": 1})

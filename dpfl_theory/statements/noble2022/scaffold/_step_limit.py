@@ -11,10 +11,10 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import evaluate
 
-__all__ = ["least_slacks", "limit", "longest", "rate", "unless_quiet"]
+__all__ = ["least_slacks", "limit", "rate", "step_limit_symbolic", "unless_quiet"]
 
 
-def longest(s: Mapping[str, Any]) -> Any:
+def step_limit_symbolic(s: Mapping[str, Any]) -> Any:
     """l^(2/3)/(24 nu), from sympy symbols."""
     return s["l"] ** sp.Rational(2, 3) / (24 * s["nu"])
 
@@ -54,15 +54,15 @@ def least_slacks(slacks: Mapping[str, Any], s: Mapping[str, Any], per: str) -> O
     for name, slack in slacks.items():
         ratio = sp.simplify(slack).subs(s["M"], z * eta_g**2 / share)
         ratio = ratio.subs(s["mu"], phi * share / (54 * eta)) if "mu" in s else ratio
-        ratio = ratio.subs(eta, theta * longest(s)).subs(eta_g, 1 / sp.sqrt(h))
+        ratio = ratio.subs(eta, theta * step_limit_symbolic(s)).subs(eta_g, 1 / sp.sqrt(h))
         ratio = sp.expand(sp.simplify(ratio.subs(share, p ** sp.Rational(3, 2))))
-        letters = sorted(ratio.free_symbols, key=str)
-        if not set(letters) <= {theta, p, h, phi, z} or any(sp.degree(ratio, v) > 1 for v in letters):
+        symbols = sorted(ratio.free_symbols, key=str)
+        if not set(symbols) <= {theta, p, h, phi, z} or any(sp.degree(ratio, v) > 1 for v in symbols):
             return Outcome(None, f"the slack of {name} is not affine in each symbol: {ratio}")
-        ends = [v for v in letters if v != z]
+        ends = [v for v in symbols if v != z]
         corners = [dict(zip(ends, c)) for c in product((0, 1), repeat=len(ends))]
         least[name] = min(ratio.subs(z, 0).subs(c) for c in corners)
-        if z in letters:
+        if z in symbols:
             least[f"{name}, {per}"] = min(sp.diff(ratio, z).subs(c) for c in corners)
     shown = ", ".join(f"{name} {value}" for name, value in least.items())
     fine = all(value >= 0 for value in least.values())

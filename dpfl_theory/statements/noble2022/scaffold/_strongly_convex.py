@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of
+from dpfl_theory.statements.formula import evaluate, prescription_of, symbols_of
 from dpfl_theory.statements.model import Assumption, Check, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import below, single_user, squares, weighted
@@ -126,12 +126,12 @@ def one_user(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """T rounds of Lemma C.8 or C.9 repaired for one user on F(x) = x^2/2, in fractions. The prescribed step
     is rounded down; ``longer`` multiplies it."""
     found = []
-    kind, start = ("slope", "slope0") if "slope" in letters_of(statement) else ("excess", "F0")
+    kind, start = ("slope", "slope0") if "slope" in symbols_of(statement) else ("excess", "F0")
     for T, V in product(map(int, instance["T"]), map(Fraction, instance["V"])):
         x = Fraction(str(instance.get("start", 1)))
         values: dict[str, Any] = {**_ALONE, "nu": 1, "T": T, "Sigma": sp.sqrt(sp.Rational(V)), "D0": x}
         values |= {"eta_g": Fraction(str(instance.get("eta_g", 1))), "F0": x * x / 2, "slope0": x * x}
-        step = "eta" if "eta" in letters_of(statement) else "eta_l"  # K = eta_g = 1: the same
+        step = "eta" if "eta" in symbols_of(statement) else "eta_l"  # K = eta_g = 1: the same
         chosen = evaluate(prescription_of(statement)[step], values)
         eta = chosen if isinstance(chosen, Fraction) else below(chosen, 10**9)
         eta *= Fraction(str(instance.get("longer", 1)))

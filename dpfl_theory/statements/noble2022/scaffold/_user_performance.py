@@ -31,7 +31,7 @@ class AnyGradients(FunctionClass):
         from PEPit import Point
 
         self.resolved(x)
-        return self._drawn.setdefault(self.fallen(x), Vector(Point()))
+        return self._drawn.setdefault(self.resolved_multiples(x), Vector(Point()))
 
     def size_of(self, name: Hashable) -> Any:
         return super().size_of((name, *self._fallen.items()))
@@ -68,5 +68,5 @@ def error_of_a_sample(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
         error = sum(chosen[1:], chosen[0]) / drawn - mean
         for sign in (1, -1):
             left = left + (error + sign * xi) ** 2 / (2 * len(samples))
-    letters = {"R": R, "s": Fraction(drawn, R), "varsigma^2": spread, "Sigma^2": noise, "error": left}
-    return WorstCase(problem, letters, f"the error of {drawn} of {R} records")
+    symbols = {"R": R, "s": Fraction(drawn, R), "varsigma^2": spread, "Sigma^2": noise, "error": left}
+    return WorstCase(problem, symbols, f"the error of {drawn} of {R} records")

@@ -16,7 +16,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from dpfl_theory.semantics.base import Vector
-from dpfl_theory.semantics.rational import Line
+from dpfl_theory.semantics.rational import RationalWorld
 from dpfl_theory.statements.noble2022.scaffold._round_instances import root
 
 __all__ = ["RecordUser", "Records", "records_of"]
@@ -71,7 +71,7 @@ class RecordUser:
         )
 
 
-class Records(Line):
+class Records(RationalWorld):
     """A world of users with records. A stochastic gradient is the mean over ``drawn`` of a user's records, each subset
     equally likely, and +tau or -tau (``noise``).
 
@@ -112,7 +112,7 @@ class Records(Line):
         return max(u.spread for u in self.users) / self.drawn + 2 * self.noise**2
 
     @property
-    def letters(self) -> dict[str, Any]:
+    def symbols(self) -> dict[str, Any]:
         """The symbols that V is made of."""
         records = len(self.users[0].records)
         spread, Sigma = root(max(u.spread for u in self.users)), root(2 * self.noise**2)

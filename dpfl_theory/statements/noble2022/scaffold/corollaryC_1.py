@@ -71,7 +71,7 @@ def _everywhere(build: Callable[[Statement, Mapping[str, Any]], list[Values]]) -
     """Both sides of the statement whether the hypotheses of its second and third display are met or not."""
 
     def cases(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
-        return [Case(v.named, *sides_at(statement, v.letters)) for v in build(statement, instance)]
+        return [Case(v.evidence_instance, *sides_at(statement, v.symbol_values)) for v in build(statement, instance)]
 
     return cases
 
@@ -150,7 +150,7 @@ _OUTSIDE = (
         {"part": "second", **_GRID, "eta_l nu": ["101/50"]},
         "not-applicable",
     ),
-    *runs.checks(_longest, runs=runs.OUTSIDE, what="second display", expected="not-applicable"),
+    *runs.checks(_longest, runs=runs.OUTSIDE, label="second display", expected="not-applicable"),
 )
 
 
@@ -176,14 +176,14 @@ COROLLARY: Statement = Statement(
         "cohort and its local steps; the mean of the cohort's control variates around its expectation; and c^t around "
         "its own."
     ),
-    symbols=noble.letters(*noble.VARIANCE, *noble.COHORT),
+    symbols=noble.symbols(*noble.VARIANCE, *noble.COHORT),
     expectations=(_SPREAD,),
     assumptions=(noble.SMOOTH, noble.GRADIENTS, noble.WHOLE),
     sides=_sides,
     checks=(
         *_HOLDS,
-        *runs.checks(_longest, runs=runs.outside("l", "s"), what="second display", expected="not-applicable"),
-        *runs.checks(_far, runs=_LONG, what="second display, eta_l nu = 8", expected="violated"),
+        *runs.checks(_longest, runs=runs.outside("l", "s"), label="second display", expected="not-applicable"),
+        *runs.checks(_far, runs=_LONG, label="second display, eta_l nu = 8", expected="violated"),
         Check(
             "exact",
             "second display given C^t and x^{t-1} only, Huber, two steps of 2/nu",
@@ -239,7 +239,7 @@ COROLLARY: Statement = Statement(
             "F_i, given the past, the share is 0.",
         ),
         printed="E||(1/(lM)) sum_{i in C^t} c_i^t - E[c_i^t]||^2 <= V/(KlM), for every smooth F_i and every eta_l > 0",
-        true=(
+        corrected=(
             "The first display holds as printed. The second and, given the cohort, the third hold if every F_i is "
             "convex and eta_l <= 2/nu (a gradient step is then nonexpansive). They hold given C^t, x^{t-1} and the "
             "past (all c_i^{t-1}), which is more than the paper conditions on. Given C^t and x^{t-1} only, the errors "
@@ -275,7 +275,7 @@ COROLLARY: Statement = Statement(
         },
     ),
     uses=("noble2022.lemmaC.1",),
-    slips=(
+    typos=(
         "The proof's second part divides the cohort's sum by M; the claim and its use divide by lM.",
         "The display marked (b) conditions ||A_{i,k} - grad F_i(y_i^{k-1})||^2 on y_i^1, ..., y_i^k. But y_i^k depends "
         "on A_{i,k}; Lemma C.1 bounds the expectation given y_i^{k-1}.",
@@ -299,16 +299,16 @@ REPAIRED: Statement = replace(
         "Let every F_i be convex and eta_l <= 2/nu. Then, given the cohort, x^{t-1} and the past (all c_i^{t-1}), the "
         "three means of Corollary C.1 satisfy the bound; the first needs neither."
     ),
-    symbols=(*COROLLARY.symbols, *noble.letters("nu", "eta_l")),
+    symbols=(*COROLLARY.symbols, *noble.symbols("nu", "eta_l")),
     assumptions=(*COROLLARY.assumptions, noble.CONVEX, Assumption("eta_l <= 2/nu", _short)),
-    checks=(*_HOLDS, *_OUTSIDE, *runs.checks(_longest, runs=_RUNS, what="second display")),
+    checks=(*_HOLDS, *_OUTSIDE, *runs.checks(_longest, runs=_RUNS, label="second display")),
     smoke=(
         "second display, one of four users, lagging, little noise",
         "second display, noise alone, two of four users",
     ),
     expected="holds",
     erratum=None,
-    slips=(),
+    typos=(),
 )
 
 STATEMENTS = (COROLLARY, REPAIRED)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, letters_of, sides_of
+from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
@@ -75,13 +75,13 @@ def errors_of(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
             for noise in (Fraction(str(v)) for v in instance["sigma_g"]):
                 second = 4 * threshold**2 * d * noise**2 / Fraction(drawn) ** 2
                 at = {"R": R, "sR": drawn, "d": d, "sigma_g": noise, "gradients": name}
-                letters = {
+                symbols = {
                     "R": R,
                     "s": Fraction(drawn, R) * Fraction(instance.get("claimed", 1)),
                     "varsigma": root(spread),
                     "Sigma": root(2 * second),
                 }
-                found.append(Values({**letters, "error": left + second}, at))
+                found.append(Values({**symbols, "error": left + second}, at))
     return found
 
 
@@ -104,8 +104,8 @@ def attained_cases(statement: Statement, instance: Mapping[str, Any]) -> list[Ca
     """The statement's right side against its left one: they are equal."""
     found = []
     for values in errors_of(statement, instance):
-        left, right = sides_at(statement, values.letters)
-        found.append(Case(values.at, right, left))
+        left, right = sides_at(statement, values.symbol_values)
+        found.append(Case(values.instance, right, left))
     return found
 
 
@@ -113,7 +113,7 @@ def _every_size(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """m of R records without replacement: with S = sum_j ||g_j - mean||^2 two different records have inner product
     -S/(R(R - 1)) on average, so E||mean of the drawn - mean||^2 = (m S/R - m(m - 1) S/(R(R - 1)))/m^2.
     """
-    s, stated = letters_of(statement), sides_of(statement).rhs["sampling"]
+    s, stated = symbols_of(statement), sides_of(statement).rhs["sampling"]
     m, S, R = sp.Symbol("m", integer=True, positive=True), sp.Symbol("S", positive=True), s.R
     found = (m * S / R - m * (m - 1) * S / (R * (R - 1))) / m**2
     stated = stated.subs({s.varsigma: sp.sqrt(S / R), s.s: m / R})
@@ -131,7 +131,7 @@ def _noise_length(times: int) -> Callable[[Statement, Mapping[str, Any]], Outcom
         density = sp.exp(-(z**2) / 2) / sp.sqrt(2 * sp.pi)
         one = 2 * sp.integrate(z**2 * density, (z, 0, sp.oo))
         Sigma = 2 * C * sp.sqrt(2 * d) * sigma / n
-        stated = sides_of(statement).rhs["noise"].subs(letters_of(statement).Sigma, Sigma)
+        stated = sides_of(statement).rhs["noise"].subs(symbols_of(statement).Sigma, Sigma)
         what = f"{times} times the noise's second moment against the noise term"
         return equal(times * (2 * C / n) ** 2 * sigma**2 * d * one, stated, what)
 
@@ -193,7 +193,7 @@ LEMMA: Statement = Statement(
         "If no gradient is clipped, the mean of sR records' gradients plus the noise is an unbiased gradient of F_i. "
         "Its variance satisfies the bound."
     ),
-    symbols=noble.letters("varsigma", "s", "R", "Sigma"),
+    symbols=noble.symbols("varsigma", "s", "R", "Sigma"),
     expectations=(_ERROR,),
     assumptions=(noble.SMOOTH_AT_A_POINT, noble.GRADIENTS, RECORDS),
     sides=_sides,
@@ -204,11 +204,11 @@ LEMMA: Statement = Statement(
         Check("exact", "part 2, 200 dimensions", errors_of, _HIGH),
         Check("exact", "one record, no noise: attained", attained_cases, _ONE_RECORD, part=_REVERSE),
         *_worst((2, 1), (3, 1), (3, 2), (4, 4)),
-        *runs.checks(_one_step, runs=runs.SAMPLES, what="last local step", known=_noise_alone),
-        *runs.checks(_one_step, runs=runs.outside("s"), what="last local step", expected="not-applicable"),
+        *runs.checks(_one_step, runs=runs.SAMPLES, label="last local step", known=_noise_alone),
+        *runs.checks(_one_step, runs=runs.outside("s"), label="last local step", expected="not-applicable"),
     ),
     smoke=("last local step, all records, 50 dimensions",),
-    slips=(
+    typos=(
         "The text before the lemma says that N(0, I_d) has variance 2d; it has d, so that Sigma_g^2 is twice the "
         "noise's second moment and the bounds hold with slack.",
         "Algorithm 1 draws floor(sR) records and divides by sR: where sR is no whole number the mean is "

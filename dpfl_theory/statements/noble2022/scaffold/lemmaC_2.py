@@ -12,7 +12,7 @@ from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements.claims import Experiment, Outcome, Values, WorstCase
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.symbolic import equal
@@ -49,8 +49,8 @@ def quadratics(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         nu, mean, star = max(abs(v) for v in a), sum(a, Fraction(0)) / len(a), sum(b, Fraction(0)) / sum(a, Fraction(0))
         for x in (Fraction(str(v)) for v in instance["x"]):
             at = {"curvatures": tuple(a), "offsets": tuple(b), "x": x}
-            letters = {"nu": nu, "slope": mean**2 * (x - star) ** 2, "gap": mean / 2 * (x - star) ** 2}
-            found.append(Values(letters, at))
+            symbols = {"nu": nu, "slope": mean**2 * (x - star) ** 2, "gap": mean / 2 * (x - star) ** 2}
+            found.append(Values(symbols, at))
     return found
 
 
@@ -72,7 +72,7 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
         20,
         3.0 * np.ones(problem.d),
         values,
-        lanes=512,
+        replicates=512,
         reach=Reach.anywhere(problem),
     )
 
@@ -80,7 +80,7 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 def descent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """F(x*) <= min over t of F(x) - t g^2 + nu t^2 g^2/2, g = ||grad F(x)||: this is what sides() asks for, and no
     less."""
-    s, t, g = letters_of(statement), sp.Symbol("t"), sp.Symbol("g", positive=True)
+    s, t, g = symbols_of(statement), sp.Symbol("t"), sp.Symbol("g", positive=True)
     fall = t * g**2 - s.nu * t**2 * g**2 / 2
     (best,) = sp.solve(sp.diff(fall, t), t)
     right = total(statement).subs(s.gap, fall.subs(t, best))
@@ -127,7 +127,7 @@ LEMMA: Statement = Statement(
         note="F* = F(x*); stated for every x, so for the mean over any x too; quadratics attain it",
     ),
     text="If every F_i is convex and nu-smooth and x* minimises F, then the bound holds at every x.",
-    symbols=noble.letters("nu"),
+    symbols=noble.symbols("nu"),
     expectations=(_SLOPE, _GAP),
     assumptions=(noble.CONVEX, noble.SMOOTH, noble.MINIMISER),
     sides=_sides,
@@ -161,7 +161,7 @@ SHARPENED: Statement = replace(
     ),
     text="If every F_i is nu-smooth, convex or not, and x* minimises F, then the bound holds at every x.",
     assumptions=(noble.SMOOTH_BY_CLASS, noble.MINIMISER),
-    slips=(),
+    typos=(),
     checks=(
         Check("algebra", "from the descent of smooth functions", descent),
         *_worst("non-convex"),
@@ -169,7 +169,7 @@ SHARPENED: Statement = replace(
     ),
     expectations=(),
     symbols=(
-        *noble.letters("nu"),
+        *noble.symbols("nu"),
         Symbol("slope", "||grad F(x)||^2", (2, -2), "nonnegative", r"\|\nabla F(x)\|^2"),
         Symbol("gap", "F(x) - F(x*)", (1, 0), "nonnegative", r"(F(x) - F^*)"),
     ),

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Performance, Values, WorstCase
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
@@ -139,7 +139,7 @@ def _eta(values: Mapping[str, float]) -> float:
 
 def _young(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The right side less ||a + z||^2 is ||a - z||^2, with z the sum of the errors, E||z||^2 <= n sigma_A^2."""
-    s = letters_of(statement)
+    s = symbols_of(statement)
     a, z = sp.symbols("a z", real=True)
     named = {s.means_squared: a**2, s.sigma_A: sp.Abs(z) / sp.sqrt(s.n)}
     right = total(statement).subs(named)
@@ -200,9 +200,9 @@ LEMMA: Statement = Statement(
         Check("exact", "part 2, means that follow the errors", part2, {"n": [1, 2, 3, 6, 9], "seed": 3}),
         *checks("worst-case", part1_performance, {f"part 1, n = {n}": {"n": n} for n in (1, 2, 4)}, part=_PART1),
         *checks("worst-case", performance, {f"part 2, n = {n}": {"n": n} for n in (1, 2, 3)}),
-        *runs.checks(_eta, runs=runs.SUMS, what="part 2"),
+        *runs.checks(_eta, runs=runs.SUMS, label="part 2"),
     ),
-    slips=(
+    typos=(
         "Part 2 prints ||sum a_i||^2 without an expectation, although a_i = E[A_i | A_{i-1}, ..., A_1] is random; "
         "without one the bound can fail: A_1 = -1, 0 or 1 with probability 1/4, 1/2, 1/4 and A_2 = a_2 = 9 A_1 have "
         "E(A_1 + A_2)^2 = 50, but 2 a_2^2 + 4 sigma_A^2 = 2 where A_1 = 0.",

@@ -67,7 +67,7 @@ C4: Statement = Statement(
     title="Variance of the server's update",
     source=Source(noble.PAPER, "Lemma C.4, Appendix C.3", note=_C4_NOTE),
     text="If every F_i is convex and nu-smooth and eta~ = K eta_l eta_g <= 1/nu, then every round satisfies the bound.",
-    **runs.letters(steps.letters("move", "gap", *steps.ROUND), "move", "drift"),
+    **runs.symbols(steps.symbols("move", "gap", *steps.ROUND), "move", "drift"),
     assumptions=(*steps.BASE, noble.CONVEX, noble.MINIMISER, Assumption("eta~ <= 1/nu", steps.step_limit(1.0, "0"))),
     sides=_c4_sides,
     checks=(
@@ -85,7 +85,7 @@ C4: Statement = Statement(
         "noble2022.lemmaC.3",
         "noble2022.lemmaC.4.sharpened",
     ),
-    slips=(
+    typos=(
         "The proof replaces E[grad F_i(y_i^{k-1}) | y^0] by grad F_i(y_i^{k-1}). It replaces E[c_i^{t-1} | y^0] by "
         "gradients, whatever x^{t-1} says about the errors in c_i^{t-1}. The bound holds without either (see the "
         "sharpened form).",
@@ -106,7 +106,7 @@ C4_SHARPENED: Statement = replace(
     title="Variance of the server's update, without convexity",
     source=Source(noble.PAPER, "Lemma C.4, Appendix C.3", note="derived, with smaller factors and for every step size"),
     text="If every F_i is nu-smooth, convex or not, then every round satisfies the bound, for every step size.",
-    **runs.letters(steps.letters("move", "slope", *steps.ROUND), "move", "drift"),
+    **runs.symbols(steps.symbols("move", "slope", *steps.ROUND), "move", "drift"),
     assumptions=steps.BASE,
     sides=_c4_sharp_sides,
     checks=(
@@ -119,7 +119,7 @@ C4_SHARPENED: Statement = replace(
         *runs.checks(_short, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.1",),
-    slips=(),
+    typos=(),
 )
 
 STATEMENTS = (C4, C4_SHARPENED)

@@ -100,7 +100,7 @@ C5: Statement = Statement(
         "If every F_i is convex and nu-smooth, 1/2 <= alpha <= 1 and eta~ <= l^alpha/(24 nu), then every round "
         "satisfies the bound."
     ),
-    **runs.letters(steps.letters("lag_after", "gap", "alpha", *steps.ROUND), "lag_after", "drift"),
+    **runs.symbols(steps.symbols("lag_after", "gap", "alpha", *steps.ROUND), "lag_after", "drift"),
     assumptions=(*steps.BASE, noble.CONVEX, noble.MINIMISER, _EXPONENT, _STEP_ALPHA),
     sides=_c5_sides,
     checks=(
@@ -123,7 +123,7 @@ C5_SHARPENED: Statement = replace(
         "If every F_i is nu-smooth, convex or not, 1/2 <= alpha <= 1 and eta~ <= l^alpha/(24 nu), then every round "
         "satisfies the bound."
     ),
-    **runs.letters(steps.letters("lag_after", "slope", "alpha", *steps.ROUND), "lag_after", "drift"),
+    **runs.symbols(steps.symbols("lag_after", "slope", "alpha", *steps.ROUND), "lag_after", "drift"),
     assumptions=(*steps.BASE, _EXPONENT, _STEP_ALPHA),
     checks=(
         Check("algebra", "for all users, cohorts and steps", proofs.lag),
@@ -133,7 +133,7 @@ C5_SHARPENED: Statement = replace(
         *runs.checks(_longest, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.4.sharpened"),
-    slips=(),
+    typos=(),
 )
 
 STATEMENTS = (C5, C5_SHARPENED)

@@ -36,7 +36,7 @@ def _c6_sides(s: Symbols) -> Sides:
 
 
 _C6_STEP = Assumption("eta_l <= 1/(24 nu K eta_g), that is eta~ <= 1/(24 nu)", steps.step_limit(1 / 24, "0"))
-_C6_LETTERS = ("eta", "nu", "drift", "lag", "eta_g", "K", *noble.VARIANCE, "l", "M")
+_C6_SYMBOLS = ("eta", "nu", "drift", "lag", "eta_g", "K", *noble.VARIANCE, "l", "M")
 
 
 def _longest(values: Mapping[str, float]) -> float:
@@ -73,7 +73,7 @@ C6: Statement = Statement(
         "If every F_i is convex and nu-smooth, eta_g >= 1 and eta_l <= 1/(24 nu K eta_g), then every round satisfies "
         "the bound."
     ),
-    **runs.letters(steps.letters("gap", *_C6_LETTERS), "drift"),
+    **runs.symbols(steps.symbols("gap", *_C6_SYMBOLS), "drift"),
     assumptions=(*steps.BASE, noble.CONVEX, noble.MINIMISER, noble.GLOBAL, _C6_STEP),
     sides=_c6_sides,
     checks=(
@@ -102,7 +102,7 @@ C6_SHARPENED: Statement = replace(
         "If every F_i is nu-smooth, convex or not, eta_g >= 1 and eta~ <= 1/(24 nu), then every round satisfies the "
         "bound."
     ),
-    **runs.letters(steps.letters("slope", *_C6_LETTERS), "drift"),
+    **runs.symbols(steps.symbols("slope", *_C6_SYMBOLS), "drift"),
     assumptions=(*steps.BASE, noble.GLOBAL, _C6_STEP),
     checks=(
         Check("algebra", "for all users, cohorts and steps", proofs.drift),
@@ -112,7 +112,7 @@ C6_SHARPENED: Statement = replace(
         *runs.checks(_longest, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.1",),
-    slips=(),
+    typos=(),
 )
 
 STATEMENTS = (C6, C6_SHARPENED)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.performance import declared
 from dpfl_theory.statements.claims import Outcome, Performance
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
@@ -29,7 +29,7 @@ Constants = tuple[Fraction, Fraction, Fraction]
 """The factors of -eta~ gap, eta~^2 V/(KlM), and eta~^2 V/(K eta_g^2)."""
 PRINTED: Constants = (Fraction(1, 2), Fraction(10), Fraction(10))
 SHARP: Constants = (Fraction(3, 2), Fraction(5), Fraction(1))
-_MU = replace(noble.LETTERS["mu"], meaning="convexity constant of every F_i, 0 if convex only", domain="nonnegative")
+_MU = replace(noble.SYMBOLS["mu"], meaning="convexity constant of every F_i, 0 if convex only", domain="nonnegative")
 
 
 def largest_step(share: Fraction, mu: Fraction) -> Fraction:
@@ -47,11 +47,11 @@ def _combination(*lemmas: Statement) -> Callable[[Statement, Mapping[str, Any]],
     """
 
     def build(claim: Statement, _: Mapping[str, Any]) -> Outcome:
-        s = {**letters_of(claim)}
+        s = {**symbols_of(claim)}
         s["drift"] = sp.Symbol("drift", nonnegative=True)
 
         def side(statement: Statement, which: str) -> Any:
-            own = letters_of(statement)
+            own = symbols_of(statement)
             named = {own[name]: s[name] for name in own if name in s}
             named |= {own["slope"]: 2 * s["nu"] * s["gap"]} if "slope" in own else {}
             named |= {own["alpha"]: sp.Rational(2, 3)} if "alpha" in own else {}
@@ -130,7 +130,7 @@ def _rounds_add_up(per_round: Fraction) -> Callable[[Statement, Mapping[str, Any
     """
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s = letters_of(statement)
+        s = symbols_of(statement)
         left, right = (sp.expand(total(statement, side).subs(s.mu, 0)) for side in ("lhs", "rhs"))
         times = sp.Rational(per_round.numerator, per_round.denominator)
         found = all_equal(
@@ -207,11 +207,11 @@ LEMMA: Statement = Statement(
         "If every F_i is nu-smooth and mu-strongly convex, mu >= 0, eta_g >= 1 and eta_l <= min(l^(2/3)/(24 K eta_g "
         "nu), l/(54 mu K eta_g)), then every round satisfies the bound."
     ),
-    **runs.letters(
+    **runs.symbols(
         (
-            *noble.letters("distance_after", "lag_after", "distance", "lag", "gap", "eta", "eta_g", "nu"),
+            *noble.symbols("distance_after", "lag_after", "distance", "lag", "gap", "eta", "eta_g", "nu"),
             _MU,
-            *noble.letters(*noble.VARIANCE, *noble.COHORT),
+            *noble.symbols(*noble.VARIANCE, *noble.COHORT),
         ),
         "distance_after",
         "lag_after",
@@ -235,7 +235,7 @@ LEMMA: Statement = Statement(
         *runs.checks(_longest, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.4", "noble2022.lemmaC.5", "noble2022.lemmaC.6"),
-    slips=(
+    typos=(
         "For mu = 0 the second bound of eta_l divides by 0; it is read as absent.",
         "The display of E[A] prints (mu/4) E||x^{t-1} - x*|| without its square. It prints = where it puts the drift, "
         "over y_i^1 to y_i^K, for the points y_i^0 to y_i^{K-1}: that is <=.",
@@ -271,7 +271,7 @@ SHARPENED: Statement = replace(
         *runs.checks(_longest, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.4.sharpened", "noble2022.lemmaC.5.sharpened", "noble2022.lemmaC.6.sharpened"),
-    slips=(),
+    typos=(),
 )
 
 STATEMENTS = (LEMMA, SHARPENED)

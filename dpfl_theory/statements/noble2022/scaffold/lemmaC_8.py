@@ -10,7 +10,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Symbols, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
@@ -18,7 +18,7 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import theoremC_1_explicit as explicit
-from dpfl_theory.statements.noble2022.scaffold._step_limit import longest, rate, unless_quiet
+from dpfl_theory.statements.noble2022.scaffold._step_limit import rate, step_limit_symbolic, unless_quiet
 from dpfl_theory.statements.noble2022.scaffold.lemmaC_7 import STEP
 from dpfl_theory.statements.symbolic import all_equal
 
@@ -57,7 +57,7 @@ def _too_short_a_step(statement: Statement, instance: Mapping[str, Any]) -> Outc
     D_0/(100 c) and T = 100 c (T = 10^5 (1 + ln c) in the strongly convex case, mu = nu) the right side is smaller,
     whatever c >= 1 is.
     """
-    s, strongly = letters_of(statement), bool(instance["strongly"])
+    s, strongly = symbols_of(statement), bool(instance["strongly"])
     right = strongly_convex(Symbols({**s, "mu": s.nu}, statement.id)) if strongly else total(statement)
     c, nu, D0 = s.c, s.nu, s.D0
     unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {
@@ -97,7 +97,7 @@ def _balance(s: Symbols) -> Any:
 
 def best_step(values: Mapping[str, float]) -> float:
     """`_balance` of numbers; inf without noise."""
-    return unless_quiet(_balance(letters_of(REPAIRED)), values)
+    return unless_quiet(_balance(symbols_of(REPAIRED)), values)
 
 
 def _repaired(s: Symbols) -> Sides:
@@ -112,7 +112,7 @@ def _repaired(s: Symbols) -> Sides:
 
 def _step(s: Symbols) -> Mapping[str, Any]:
     """eta~ = min(l^(2/3)/(24 nu), D_0/sqrt(10 T W))."""
-    return {"eta": sp.Min(longest(s), _balance(s))}
+    return {"eta": sp.Min(step_limit_symbolic(s), _balance(s))}
 
 
 def _two_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
@@ -120,11 +120,11 @@ def _two_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     f(b) = 4 sqrt(10) D sqrt(W/T). If a < b, 20 a W <= 20 b W = half of that, and 2 D^2/(a T) is the other term.
     """
-    s, ours = letters_of(explicit.EXPLICIT), letters_of(statement)
+    s, ours = symbols_of(explicit.EXPLICIT), symbols_of(statement)
     given, terms = total(explicit.EXPLICIT), sides_of(statement).rhs
     named = {ours[name]: s[name] for name in ours if name in s}
     noise, start, b = (expression.subs(named) for expression in (terms["noise"], terms["start"], _balance(ours)))
-    a = longest(s)
+    a = step_limit_symbolic(s)
     second = 20 * b * noble.averaged(s) * _spread(s)
     found = all_equal(
         (sp.simplify(given.subs(s.eta, b) ** 2), sp.simplify(noise**2), "the square of f at its best step"),
@@ -138,7 +138,7 @@ _SECOND = (
     "It decides the second half, for strongly convex objectives, whose bound is in the text; the sides are those of "
     "the first half, which the other checks decide."
 )
-_LETTERS = ("eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0")
+_SYMBOLS = ("eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0")
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, noble.GLOBAL)
 
 LEMMA: Statement = Statement(
@@ -158,7 +158,7 @@ LEMMA: Statement = Statement(
         "output satisfies the bound; for mu-strongly convex F_i, eta_l <= l/(54 mu K eta_g) and T >= max(108/l, 48 "
         "nu/(mu l^(2/3))) too, it is O(V (1 + lM/eta_g^2)/(mu TKlM) + mu D_0^2 exp(-min(l/108, mu l^(2/3)/(48 nu)) T))."
     ),
-    symbols=noble.letters("c", "eta_l", *_LETTERS),
+    symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(noble.OUTPUT_EXCESS,),
     assumptions=(*_BASE, noble.ROUNDS),
     sides=_printed,
@@ -185,7 +185,7 @@ LEMMA: Statement = Statement(
             "the two-slope instance asks for c >= 0.09 there, which c = 1 covers.",
         ),
         printed="the bounds, under eta_l <= l^(2/3)/(24 nu K eta_g) and, strongly convex, l/(54 mu K eta_g)",
-        true=(
+        corrected=(
             "read as 'for some eta_l' the convex half holds, with an eta_l that depends on T, D_0 and the noise: K "
             "eta_l eta_g = min(l^(2/3)/(24 nu), D_0/sqrt(10 T W)), W = V (1 + lM/eta_g^2)/(KlM), gives 4 sqrt(10) D_0 "
             "sqrt(W/T) + 48 nu D_0^2/(l^(2/3) T); strongly convex, min(limit, 2L/(mu T)), L = ln max(e, mu^2 D_0^2 "
@@ -215,7 +215,7 @@ LEMMA: Statement = Statement(
         },
     ),
     uses=("noble2022.lemmaC.7",),
-    slips=(
+    typos=(
         "The averaged output is over x^1, ..., x^T; Lemma C.7 bounds F(x^{t-1}), so that its sum is over x^0, ..., "
         "x^{T-1}.",
         "The lemma says 'f_i are convex', and f_i are the losses of single records; F_i is meant.",
@@ -240,7 +240,7 @@ REPAIRED: Statement = Statement(
         "T >= max(108/l, 48 nu/(mu l^(2/3))) and eta~ = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), L = ln max(e, mu^2 "
         "D_0^2 T/W). Then some weights give 42 L W/(mu T) + 1.6 mu D_0^2 exp(-min(l/108, mu l^(2/3)/(48 nu)) T)."
     ),
-    symbols=noble.letters("eta", *_LETTERS, "F0"),
+    symbols=noble.symbols("eta", *_SYMBOLS, "F0"),
     expectations=(runs.EXCESS,),
     assumptions=(*_BASE, noble.ROUNDS, STEP, runs.APART),
     sides=_repaired,

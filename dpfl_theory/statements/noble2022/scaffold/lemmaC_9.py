@@ -11,7 +11,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import Symbols, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Expected, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
@@ -20,7 +20,7 @@ from dpfl_theory.statements.noble2022._causes import LOST_ROOT
 from dpfl_theory.statements.noble2022.scaffold import _smooth_descent as smooth
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7
-from dpfl_theory.statements.noble2022.scaffold._step_limit import longest, unless_quiet
+from dpfl_theory.statements.noble2022.scaffold._step_limit import step_limit_symbolic, unless_quiet
 from dpfl_theory.statements.symbolic import all_equal
 
 _WHERE = "Lemma C.9, Appendix C.4"
@@ -47,7 +47,7 @@ def _no_step_helps(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     the right side is 8 c sqrt(nu) F_0 + nu F_0/4, below 2 Phi(-1/sqrt(8)) nu F_0 once nu is large: the units of the
     first term are wrong, and a change of units decides.
     """
-    s = letters_of(statement)
+    s = symbols_of(statement)
     unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0}
     c, nu, F0, T = s.c, s.nu, s.F0, s.T
     positive = sp.Symbol("F0", positive=True)
@@ -72,7 +72,7 @@ def _too_short_a_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     E min(x^t, k) >= k - T eta_l nu k - eta_l sqrt(T V) >= (1 - 1/1000 - 1/10^6) k for Sigma = sqrt(nu F_0)/(100 c), and
     F'(x) >= nu min(x, k).
     """
-    s, terms = letters_of(statement), sides_of(statement).rhs
+    s, terms = symbols_of(statement), sides_of(statement).rhs
     unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0}
     c, nu, F0 = s.c, s.nu, s.F0
     positive = sp.Symbol("F0", positive=True)
@@ -98,7 +98,7 @@ def _refuting_run(statement: Statement, instance: Mapping[str, Any]) -> Experime
 
 def _refuting_runs() -> tuple[Check, ...]:
     problem = {"family": "huber-planes", "parameters": {"rows": [[32.0]], "thresholds": [32.0]}}
-    run = {**runs.run_of(problem, 1, 1, 4, 0.0, lanes=512), "c": 1}
+    run = {**runs.run_of(problem, 1, 1, 4, 0.0, replicates=512), "c": 1}
     return tuple(
         Check("monte-carlo", f"c = 1, {name} steps", _refuting_run, {**run, "step": step}, "violated")
         for name, step in (("the longest", 1.0), ("short", 0.001))
@@ -117,28 +117,28 @@ def _balance(s: Symbols) -> Any:
 
 def best_step(values: Mapping[str, float]) -> float:
     """`_balance` of numbers; inf without noise."""
-    return unless_quiet(_balance(letters_of(REPAIRED)), values)
+    return unless_quiet(_balance(symbols_of(REPAIRED)), values)
 
 
 def _step(s: Symbols) -> Mapping[str, Any]:
     """eta~ = min(l^(2/3)/(24 nu), sqrt(12 F_0/(5 nu T W)))."""
-    return {"eta": sp.Min(longest(s), _balance(s))}
+    return {"eta": sp.Min(step_limit_symbolic(s), _balance(s))}
 
 
 def _two_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """12/5 = 1/gain and 12/5 (alone + shared z) <= 6 + z, so the mean of ||grad F||^2 is at most f(eta~) = (12/5)
     F_0/(eta~ T) + nu eta~ W; at its best step b, f(b) = 2 sqrt((12/5) nu F_0 W/T), and nu b W is half of that."""
-    s, terms = letters_of(statement), sides_of(statement).rhs
+    s, terms = symbols_of(statement), sides_of(statement).rhs
     W = sp.Symbol("W", positive=True)
     b = sp.sqrt(12 * s.F0 / (5 * s.nu * s.T * W))
     best = 2 * sp.sqrt(sp.Rational(12, 5) * s.nu * s.F0 * W / s.T)
-    a = longest(s)
+    a = step_limit_symbolic(s)
     found = all_equal(
         (sp.Rational(12, 5) * s.F0 / (b * s.T) + s.nu * b * W, best, "f at its best step"),
         (sp.Rational(12, 5) * s.F0 / (a * s.T), terms["start"], "f's first term at the longest step"),
         (terms["noise"] ** 2, best.subs(W, _noise(s)) ** 2, "the noise term"),
     )
-    gain, alone, shared = smooth.kept(statement)
+    gain, alone, shared = smooth.round_constants(statement)
     room = gain * Fraction(12, 5) >= 1 and alone * Fraction(12, 5) <= 6 and shared * Fraction(12, 5) <= 1
     return replace(found, true=(found.true and room) or None)
 
@@ -161,7 +161,7 @@ _LEAST = Expected(
     "with the best weights, which is the least of the rounds' expectations",
     when="least",
 )
-_LETTERS = ("eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "F0")
+_SYMBOLS = ("eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "F0")
 _BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, noble.GLOBAL, noble.ROUNDS)
 
 LEMMA: Statement = Statement(
@@ -180,7 +180,7 @@ LEMMA: Statement = Statement(
         "DP-SCAFFOLD-warm with nu-smooth F_i has weights w_t such that for eta_g >= 1, eta_l <= l^(2/3)/(24 nu K "
         "eta_g) and T >= 1 a random iterate, x^t with probability w_t, satisfies the bound."
     ),
-    symbols=noble.letters("c", "eta_l", *_LETTERS),
+    symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(_LEAST,),
     assumptions=_BASE,
     sides=_printed,
@@ -211,7 +211,7 @@ LEMMA: Statement = Statement(
             "sqrt(F_0) (varsigma/sqrt(sR) + Sigma_g)/sqrt(TKlM) sqrt(1 + lM/eta_g^2) as a term, under eta_l <= "
             "l^(2/3)/(24 nu K eta_g)"
         ),
-        true=(
+        corrected=(
             "the term needs a factor sqrt(nu), and the step size must be chosen: K eta_l eta_g = min(l^(2/3)/(24 nu), "
             "sqrt(12 F_0/(5 nu T W))), W = V (6 + lM/eta_g^2)/(KlM), gives 2 sqrt((12/5) nu F_0 W/T) + (288/5) nu "
             "F_0/(l^(2/3) T) for the mean of ||grad F||^2 over x^0, ..., x^{T-1}"
@@ -229,7 +229,7 @@ LEMMA: Statement = Statement(
         affects=("noble2022.theoremC.1.non-convex",),
     ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.4", "noble2022.lemmaC.5", "noble2022.lemmaC.6"),
-    slips=(
+    typos=(
         "The paper gives no proof; its Lemmas C.4 to C.6 are stated for convex F_i, but hold for smooth ones by "
         "||grad F||^2.",
         "The output is over x^1, ..., x^T; the descent bounds ||grad F(x^{t-1})||^2, so x^0, ..., x^{T-1}.",
@@ -255,7 +255,7 @@ REPAIRED: Statement = Statement(
         "sqrt(12 F_0/(5 nu T W))). Then the mean squared gradient satisfies the bound for every T >= 1, if x^0 is no "
         "minimiser."
     ),
-    symbols=(*noble.letters("eta", *_LETTERS), runs.SLOPE0),
+    symbols=(*noble.symbols("eta", *_SYMBOLS), runs.SLOPE0),
     expectations=(runs.SLOPE,),
     assumptions=(*_BASE, lemmaC_7.STEP, runs.AWAY),
     sides=_repaired,

@@ -17,7 +17,7 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
 from dpfl_theory.statements.noble2022.scaffold import _own_settings as own
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
-from dpfl_theory.statements.noble2022.scaffold._step_limit import longest, rate
+from dpfl_theory.statements.noble2022.scaffold._step_limit import rate, step_limit_symbolic
 
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma")
 
@@ -25,7 +25,7 @@ _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma"
 def _steps(s: Symbols, strongly: bool = False) -> Mapping[str, Any]:
     """eta_g = sqrt(lM); eta_l = l^(2/3)/(24 nu K eta_g), and at most l/(54 mu K eta_g) if strongly convex."""
     eta_g = sp.sqrt(s.l * s.M)
-    eta_l = longest(s) / (s.K * eta_g)
+    eta_l = step_limit_symbolic(s) / (s.K * eta_g)
     return {"eta_g": eta_g, "eta_l": sp.Min(eta_l, s.l / (54 * s.mu * s.K * eta_g)) if strongly else eta_l}
 
 
@@ -82,7 +82,7 @@ STRONGLY_CONVEX: Statement = Statement(
         ">= max(108/l, 48 nu/(mu l^(2/3))). Then DP-SCAFFOLD-warm has weights w_t with which the averaged output "
         "satisfies the bound."
     ),
-    symbols=noble.letters(*_COMMON, "mu", "D0"),
+    symbols=noble.symbols(*_COMMON, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     reading=noble.NEVER_CLIPPED,
     assumptions=(
@@ -109,7 +109,7 @@ STRONGLY_CONVEX: Statement = Statement(
             "the two-slope instance c = 1 is too small from T = 8850 on (20 000 rounds were computed).",
         ),
         printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
-        true=(
+        corrected=(
             "Lemma C.8 repaired, eta_g = sqrt(lM): eta~ = K eta_l eta_g = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), "
             "L = ln max(e, mu^2 D_0^2 T/W), W = 2V/(KlM), gives 84 L V/(mu TKlM) + 1.6 mu D_0^2 exp(-min(l/108, mu "
             "l^(2/3)/(48 nu)) T); the printed O does not show the logarithm"
@@ -129,7 +129,7 @@ STRONGLY_CONVEX: Statement = Statement(
         repaired="noble2022.theoremC.1.strongly-convex.repaired",
     ),
     uses=("noble2022.lemmaC.8",),
-    slips=(
+    typos=(
         noble.OUTPUT,
         "No run with sigma_g > 0, which the theorem asks for, meets Assumption 3.3: Gaussian noise takes the iterates "
         "anywhere, where the gradients of strongly convex F_i have no bound C.",
@@ -145,7 +145,7 @@ CONVEX: Statement = Statement(
         "DP-SCAFFOLD-warm with convex F_i, eta_g = sqrt(lM), eta_l = l^(2/3)/(24 nu K eta_g) and T >= 1 has weights "
         "w_t with which the averaged output satisfies the bound."
     ),
-    symbols=noble.letters(*_COMMON, "D0"),
+    symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     assumptions=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
     sides=_convex,
@@ -173,7 +173,7 @@ CONVEX: Statement = Statement(
             "rounds lasts.",
         ),
         printed="the bound, every term of which is proportional to D_0 or D_0^2, for the step eta_l of nu, l, K alone",
-        true=(
+        corrected=(
             "Lemma C.8 repaired, eta_g = sqrt(lM): eta~ = K eta_l eta_g = min(l^(2/3)/(24 nu), D_0/sqrt(10 T W)), W = "
             "2V/(KlM), gives 8 sqrt(5) D_0 sqrt(V/(TKlM)) + 48 nu D_0^2/(l^(2/3) T), if x^0 is no minimiser"
         ),
@@ -192,7 +192,7 @@ CONVEX: Statement = Statement(
         },
     ),
     uses=("noble2022.lemmaC.8",),
-    slips=(noble.OUTPUT, *own.SLIPS),
+    typos=(noble.OUTPUT, *own.SLIPS),
 )
 
 NON_CONVEX: Statement = Statement(
@@ -211,7 +211,7 @@ NON_CONVEX: Statement = Statement(
         "DP-SCAFFOLD-warm with eta_g = sqrt(lM), eta_l = l^(2/3)/(24 nu K eta_g) and T >= 1 has weights w_t with which "
         "a random iterate, x^t with probability w_t, satisfies the bound."
     ),
-    symbols=noble.letters(*_COMMON, "F0"),
+    symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
     assumptions=(noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
     sides=_non_convex,
@@ -239,7 +239,7 @@ NON_CONVEX: Statement = Statement(
             "printed term lacks it.",
         ),
         printed="(varsigma/sqrt(sR) + Sigma_g) sqrt(F_0)/sqrt(TKlM) as a term, for the step eta_l of nu, l, K alone",
-        true=(
+        corrected=(
             "Lemma C.9 repaired, eta_g = sqrt(lM): the term needs a factor sqrt(nu), without which its unit is not "
             "that of ||grad F||^2, and the step a choice: eta~ = K eta_l eta_g = min(l^(2/3)/(24 nu), sqrt(12 F_0/(5 "
             "nu T W))), W = 7V/(KlM), gives 2 sqrt((84/5) nu F_0 V/(TKlM)) + (288/5) nu F_0/(l^(2/3) T), if F_0 > 0"
@@ -255,7 +255,7 @@ NON_CONVEX: Statement = Statement(
         repaired="noble2022.theoremC.1.non-convex.repaired",
     ),
     uses=("noble2022.lemmaC.9",),
-    slips=(
+    typos=(
         noble.OUTPUT,
         Typo(
             "The error bound, it says, 'grows linearly with the dimension of the parameters for non-convex "

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Symbols, letters_of, total
+from dpfl_theory.statements.formula import Symbols, symbols_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -37,7 +37,7 @@ def _telescoped(source: Statement) -> Callable[[Statement, Mapping[str, Any]], O
     """Lemma C.7 with mu = 0, summed over T rounds from F_0 = 0 (the warm start) and divided by the gain times T."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s, own = letters_of(source), letters_of(statement)
+        s, own = symbols_of(source), symbols_of(statement)
         right = total(source).subs(s.mu, 0).expand()
         gain = -right.coeff(s.gap)
         noise = right.subs({s[name]: 0 for name in ("gap", "distance", "lag")})
@@ -55,7 +55,7 @@ def means(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         for V in instance["V"]:
             users = users_of({**instance, "start": start, "V": V})
             moments = rounds(users, int(instance["T"]))
-            known = {**exact.letters(users, moments[0], {**instance, "mu": "0"}), "D0": exact.root(moments[0].distance)}
+            known = {**exact.symbols(users, moments[0], {**instance, "mu": "0"}), "D0": exact.root(moments[0].distance)}
             for T in range(1, len(moments) + 1):
                 gaps = sum((m.gap for m in moments[:T]), Fraction(0))
                 values = {**known, "T": T, "F0": moments[0].gap, "excess": (gaps + moments[0].gap) / (T + 1)}
@@ -120,7 +120,7 @@ EXPLICIT: Statement = Statement(
         "DP-SCAFFOLD-warm with convex nu-smooth F_i, eta_g >= 1 and eta~ = K eta_l eta_g <= l^(2/3)/(24 nu) satisfies "
         "the bound for every T >= 1."
     ),
-    symbols=(*noble.letters("eta", "eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0", "F0"),),
+    symbols=(*noble.symbols("eta", "eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0", "F0"),),
     expectations=(runs.EXCESS,),
     assumptions=(
         noble.CONVEX,

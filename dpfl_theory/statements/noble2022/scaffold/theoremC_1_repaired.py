@@ -8,16 +8,16 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import Symbols, letters_of, sides_of
+from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, lemmaC_9
-from dpfl_theory.statements.noble2022.scaffold._step_limit import limit, longest, rate
+from dpfl_theory.statements.noble2022.scaffold._step_limit import limit, rate, step_limit_symbolic
 from dpfl_theory.statements.symbolic import all_equal
 
-_LETTERS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T")
+_SYMBOLS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T")
 _BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)
 _OUTPUT = "the averaged output is over x^0, ..., x^{T-1}, which Lemma C.7 bounds"
 
@@ -29,11 +29,11 @@ def _steps(s: Symbols, step: Callable[[Symbols], Any]) -> Mapping[str, Any]:
 
 
 def _convex_step(s: Symbols) -> Any:
-    return sp.Min(longest(s), s.D0 / sp.sqrt(20 * s.T * noble.averaged(s)))
+    return sp.Min(step_limit_symbolic(s), s.D0 / sp.sqrt(20 * s.T * noble.averaged(s)))
 
 
 def _strong_step(s: Symbols) -> Any:
-    return sp.Min(longest(s), s.l / (54 * s.mu), 2 * _log(s) / (s.mu * s.T))
+    return sp.Min(step_limit_symbolic(s), s.l / (54 * s.mu), 2 * _log(s) / (s.mu * s.T))
 
 
 def _log(s: Symbols) -> Any:
@@ -42,7 +42,7 @@ def _log(s: Symbols) -> Any:
 
 
 def _smooth_step(s: Symbols) -> Any:
-    return sp.Min(longest(s), sp.sqrt(12 * s.F0 / (35 * s.nu * s.T * noble.averaged(s))))
+    return sp.Min(step_limit_symbolic(s), sp.sqrt(12 * s.F0 / (35 * s.nu * s.T * noble.averaged(s))))
 
 
 def _convex(s: Symbols) -> Sides:
@@ -79,7 +79,7 @@ def _at_sqrt(lemma: Statement) -> Callable[[Statement, Mapping[str, Any]], Outco
     """The lemma's terms at eta_g = sqrt(lM) are this statement's, squared to be free of roots."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s, own, theirs = letters_of(statement), letters_of(lemma), sides_of(lemma).rhs
+        s, own, theirs = symbols_of(statement), symbols_of(lemma), sides_of(lemma).rhs
         named = {own[name]: s[name] for name in own if name in s} | {own.eta_g: sp.sqrt(s.l * s.M)}
         return all_equal(
             *(
@@ -94,10 +94,12 @@ def _at_sqrt(lemma: Statement) -> Callable[[Statement, Mapping[str, Any]], Outco
 def _log_terms(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """42 L W/(mu T) at W = 2V/(KlM) is the noise term, and mu eta~/2 at both ends of eta~'s limit is the rate of the
     start's."""
-    s, stated = letters_of(statement), sides_of(statement).rhs
+    s, stated = symbols_of(statement), sides_of(statement).rhs
     W = 2 * noble.averaged(s)
     start = sp.Rational(8, 5) * s.mu * s.D0**2
-    slowest = sp.Min(*(sp.simplify(s.mu * end / 2 * s.nu) for end in (s.l / (54 * s.mu), longest(s)))) / s.nu
+    slowest = (
+        sp.Min(*(sp.simplify(s.mu * end / 2 * s.nu) for end in (s.l / (54 * s.mu), step_limit_symbolic(s)))) / s.nu
+    )
     return all_equal(
         (42 * _log(s) * W / (s.mu * s.T), stated["noise"], "the noise"),
         (start * sp.exp(-slowest * s.T), stated["start"], "the start"),
@@ -128,7 +130,7 @@ def _strong_runs() -> tuple[Check, ...]:
     problem = {"family": "points", "parameters": {"clients": 4, "spread": 0.3, "ridge": 1.0}}
     many = runs.points_of(256, spread=0.3, ridge=1.0)
     chosen = {
-        "256 users, with a ridge": runs.run_of(many, 256, 1, 300, 1e-5, clip=10.0, lanes=16),
+        "256 users, with a ridge": runs.run_of(many, 256, 1, 300, 1e-5, clip=10.0, replicates=16),
         "four users, with a ridge": runs.run_of(problem, 4, 2, 600, 0.001, clip=10.0),
         "half of the users, with a ridge": runs.run_of(problem, 2, 1, 1000, 0.001, clip=10.0),
         "four users, a step below the limit": runs.run_of(problem, 4, 2, 2000, 0.05, clip=10.0),
@@ -172,7 +174,7 @@ CONVEX: Statement = Statement(
         "Take convex nu-smooth F_i, eta_g = sqrt(lM) and K eta_l eta_g = min(l^(2/3)/(24 nu), D_0 sqrt(KlM/(20 T V))). "
         "Then DP-SCAFFOLD-warm satisfies the bound for the mean of x^0, ..., x^{T-1}, T >= 1, if x^0 is not x*."
     ),
-    symbols=noble.letters(*_LETTERS, "D0"),
+    symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     assumptions=(noble.CONVEX, *_BASE, noble.ROUNDS, runs.APART),
     sides=_convex,
@@ -202,7 +204,7 @@ STRONGLY_CONVEX: Statement = Statement(
         "min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 TKlM/(2V)). Then DP-SCAFFOLD-warm "
         "satisfies the bound for the mean of x^0, ..., x^{T-1} with weights (1 - mu K eta_l eta_g/2)^{-t}."
     ),
-    symbols=noble.letters(*_LETTERS, "mu", "D0"),
+    symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     assumptions=(noble.STRONGLY_CONVEX, *_BASE, strong.LONG_ENOUGH),
     sides=_strongly_convex,
@@ -237,7 +239,7 @@ NON_CONVEX: Statement = Statement(
         "Take nu-smooth F_i, eta_g = sqrt(lM) and K eta_l eta_g = min(l^(2/3)/(24 nu), sqrt(12 F_0 KlM/(35 nu T V))). "
         "Then DP-SCAFFOLD-warm satisfies the bound for a random one of x^0, ..., x^{T-1}, T >= 1, if F_0 > 0."
     ),
-    symbols=(*noble.letters(*_LETTERS, "F0"), runs.SLOPE0),
+    symbols=(*noble.symbols(*_SYMBOLS, "F0"), runs.SLOPE0),
     expectations=(runs.SLOPE,),
     assumptions=(*_BASE, noble.ROUNDS, runs.AWAY),
     sides=_non_convex,

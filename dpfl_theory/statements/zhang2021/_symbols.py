@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.formula import at, letters_of
+from dpfl_theory.statements.formula import evaluate_side, symbols_of
 from dpfl_theory.statements.model import Assumption, Expected, Source, Statement, Symbol
 
 __all__ = [
-    *("LETTERS", "LOCAL_STEP", "PAPER", "PROOF", "VERSION", "StepLimits", "expected", "letters"),
+    *("SYMBOLS", "LOCAL_STEP", "PAPER", "PROOF", "VERSION", "StepLimits", "expected", "symbols"),
     *("hypotheses", "printed_limits", "proof_step", "repaired_limits", "sharpened_limits", "sides_with", "steps"),
 ]
 
@@ -37,7 +37,7 @@ def _product(name: str, of: str, sent: str) -> Symbol:
     return Symbol(name, f"<grad f(x_t), E (1/N) sum_i {of}>", (1, 0), "real", latex)
 
 
-LETTERS = {
+SYMBOLS = {
     s.name: s
     for s in (
         Symbol("N", "number of clients", (0, 0), "integer", "N"),
@@ -192,25 +192,25 @@ EXPECTED = {
 
 _AFTER = "; in a simulated round that starts at x* with eta_g = 1, the squared distance from it"
 EXPECTED |= {
-    name: _seen(name, "descent-product", LETTERS[name].unit, LETTERS[name].latex, LETTERS[name].meaning)
+    name: _seen(name, "descent-product", SYMBOLS[name].unit, SYMBOLS[name].latex, SYMBOLS[name].meaning)
     for name in ("cohort_product", "common_product")
 }
 EXPECTED |= {
     s.name: _seen(s.name, observable, s.unit, s.latex, s.meaning + more, "end")
     for s, observable, more in (
-        (LETTERS["cohort_clipped"], "distance-squared", _AFTER),
-        (LETTERS["cohort_common"], "distance-squared", _AFTER),
-        (LETTERS["cohort_local"], "distance-squared", _AFTER),
-        (LETTERS["E_next"], "suboptimality", ", counted from f^*"),
-        (LETTERS["drift_square"], "local-mean-drift", ""),
-        (LETTERS["local_squares"], "local-updates-squared", ""),
+        (SYMBOLS["cohort_clipped"], "distance-squared", _AFTER),
+        (SYMBOLS["cohort_common"], "distance-squared", _AFTER),
+        (SYMBOLS["cohort_local"], "distance-squared", _AFTER),
+        (SYMBOLS["E_next"], "suboptimality", ", counted from f^*"),
+        (SYMBOLS["drift_square"], "local-mean-drift", ""),
+        (SYMBOLS["local_squares"], "local-updates-squared", ""),
     )
 }
 
 
-def letters(*names: str) -> tuple[Symbol, ...]:
+def symbols(*names: str) -> tuple[Symbol, ...]:
     """The paper's symbols with these names."""
-    return tuple(LETTERS[name] for name in names)
+    return tuple(SYMBOLS[name] for name in names)
 
 
 def expected(*names: str) -> tuple[Expected, ...]:
@@ -225,8 +225,8 @@ def sides_with(statement: Statement, **values: Any) -> tuple[Any, Any]:
     >>> sides_with(get("zhang2021.eq16"), cohort_clipped=9, first_spread=1, second_spread=1, cohort_common=1)
     (Fraction(9, 1), Fraction(9, 1))
     """
-    all_of_them = {**letters_of(statement), **values}
-    return at(statement, "lhs", all_of_them), at(statement, "rhs", all_of_them)
+    all_of_them = {**symbols_of(statement), **values}
+    return evaluate_side(statement, "lhs", all_of_them), evaluate_side(statement, "rhs", all_of_them)
 
 
 def proof_step(id_: str, title: str, equation: str, note: str, text: str, **more: Any) -> Statement:

@@ -39,7 +39,7 @@ _ALL = (
     Symbol("p_any", "any other probability", (0, 0), "probability", "p'"),
     Symbol("T_any", "any other number of iterations", (0, 0), "positive", "T'"),
 )
-LETTERS = {symbol.name: symbol for symbol in _ALL}
+SYMBOLS = {symbol.name: symbol for symbol in _ALL}
 
 MESSAGES = Expected(
     "E_messages",
@@ -78,9 +78,9 @@ def theta(mu: Any, eta: Any, p: Any, power: int = 1) -> Any:
     return sp.Max((1 - mu * eta) ** power, 1 - p**2)
 
 
-def letters(*names: str) -> tuple[Symbol, ...]:
+def symbols(*names: str) -> tuple[Symbol, ...]:
     """The symbols with these names, in this order."""
-    return tuple(LETTERS[name] for name in names)
+    return tuple(SYMBOLS[name] for name in names)
 
 
 def _strongly_convex(problem: Problem | None, values: Mapping[str, Any]) -> str | None:

@@ -1,8 +1,8 @@
 """Rounds written with an `Oracle`, run on many replicates at once: `simulate` runs the description itself.
 
-A vector of this world is an array (lanes, d), so that one call of the round advances all replicates. Where a round
+A vector of this world is an array (replicates, d), so that one call of the round advances all replicates. Where a round
 draws a coin or a cohort, its replicates separate: the round then runs from its start for each group with equal choices.
-Noise and choices have addresses by seed, lane, round and number, as everywhere.
+Noise and choices have addresses by seed, replicate, round and number, as everywhere.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.semantics.base import Vector, World
 from dpfl_theory.semantics.oracle import Oracle
 
-__all__ = ["AVERAGES", "Iterated", "Lanes", "first_vector"]
+__all__ = ["AVERAGES", "Iterated", "Replicates", "first_vector"]
 
 AVERAGES = ("", "before", "after")
 """The point of an iteration that is observed: the last; the mean of x_0, ..., x_{k-1}; that of x_1, ..., x_k."""
@@ -37,7 +37,7 @@ class _PartWays(Exception):
         self.groups = groups
 
 
-class Lanes(World):
+class Replicates(World):
     """All replicates of a block in one round, or those ``rows`` of them whose choices so far are ``taken``."""
 
     def __init__(
@@ -48,21 +48,21 @@ class Lanes(World):
         self._choices = 0
         self.drawn = False
         """Whether anything was drawn."""
-        self.one = self.own(context.engine.xp.ones((context.lanes.count, 1)))
+        self.one = self.own(context.engine.xp.ones((context.replicates.count, 1)))
 
     def own(self, array: Any) -> Any:
-        """The part of an array (lanes, ...) of the block that belongs to these replicates."""
+        """The part of an array (replicates, ...) of the block that belongs to these replicates."""
         return array if self._rows is None else array[self._rows]
 
     def choose(self, options: Sequence[Any], weights: Sequence[Any] | None = None) -> Any:
         self.drawn = True
         if not isinstance(self._k, int):
-            raise Untraceable("a choice of each lane")
+            raise Untraceable("a choice of each replicate")
         place, self._choices = self._choices, self._choices + 1
         if place < len(self._taken):
             return options[self._taken[place]]
         engine = self._context.engine
-        drawn = np.asarray(engine.to_host(engine.uniform(self._context.lanes, self._k, 1, COIN, place)))[:, 0]
+        drawn = np.asarray(engine.to_host(engine.uniform(self._context.replicates, self._k, 1, COIN, place)))[:, 0]
         shares = np.full(len(options), 1.0 / len(options)) if weights is None else np.array(weights, dtype=float)
         chosen = np.minimum(np.searchsorted(np.cumsum(shares), drawn, side="right"), len(options) - 1)
         rows = np.arange(len(chosen)) if self._rows is None else self._rows
@@ -77,7 +77,7 @@ class Lanes(World):
         d = self._context.problem.d
         step = name[-1]
         assert isinstance(step, int)
-        normals = self._context.engine.normal(self._context.lanes, self._k, 1, d, SERVER_NOISE, step)[0]
+        normals = self._context.engine.normal(self._context.replicates, self._k, 1, d, SERVER_NOISE, step)[0]
         return Vector(float(np.sqrt(self._variances[name] / d)) * self.own(normals))
 
     def gradient(self, client: int, x: Vector) -> Vector:
@@ -123,8 +123,8 @@ class Lanes(World):
 
 @dataclass
 class _State:
-    """inner: the author's state, with arrays (lanes, d) in place of its vectors; mean, total: the mean of the points so
-    far and their number (lanes, 1), where the mean is observed."""
+    """inner: the author's state, with arrays (replicates, d) in place of its vectors; mean, total: the mean of the
+    points so far and their number (replicates, 1), where the mean is observed."""
 
     inner: Any
     mean: Any
@@ -138,7 +138,7 @@ class Iterated(Algorithm):
     ``start(oracle)`` makes its state, ``round(oracle, state)`` the next one, and ``point(state)`` is the observed
     point; or, with ``average``, the mean of these points is observed (see `AVERAGES`).
 
-    name, letters: the output of `describe`.
+    name, symbols: the output of `describe`.
     """
 
     start: Callable[[Oracle], Any]
@@ -146,15 +146,15 @@ class Iterated(Algorithm):
     point: Callable[[Any], Vector]
     average: str = ""
     name: str = "iteration"
-    letters: Mapping[str, Any] = field(default_factory=dict)
+    symbols: Mapping[str, Any] = field(default_factory=dict)
 
-    def validate(self, problem: Problem, lanes: int) -> None:
+    def validate(self, problem: Problem, replicates: int) -> None:
         pass
 
-    def begin(self, context: Context) -> _State:
+    def initial_state(self, context: Context) -> _State:
         oracle, _ = self._oracle(context, 0)
         inner = _arrays(self.start(oracle))
-        return _State(inner, context.start, context.engine.xp.zeros((context.lanes.count, 1)))
+        return _State(inner, context.start, context.engine.xp.zeros((context.replicates.count, 1)))
 
     def server(self, state: _State) -> Any:
         return state.mean if self.average else self.point(_vectors(state.inner)).known
@@ -188,15 +188,17 @@ class Iterated(Algorithm):
         joined = _joined([part for _, part in parts], context.engine.xp.concatenate)
         return _each(joined, itemgetter(order)), drawn
 
-    def _oracle(self, context: Context, k: Any, rows: Any = None, taken: Sequence[int] = ()) -> tuple[Oracle, Lanes]:
+    def _oracle(
+        self, context: Context, k: Any, rows: Any = None, taken: Sequence[int] = ()
+    ) -> tuple[Oracle, Replicates]:
         variances: dict[Hashable, Any] = {}
-        world = Lanes(context, variances, k, rows, taken)
+        world = Replicates(context, variances, k, rows, taken)
         oracle = Oracle(world, Vector(world.own(context.start)), float(context.problem.d), variances)
-        oracle.begin(k)
+        oracle.start_round(k)
         return oracle, world
 
     def describe(self) -> dict[str, Any]:
-        return {"algorithm": self.name, "average": self.average or None, **self.letters}
+        return {"algorithm": self.name, "average": self.average or None, **self.symbols}
 
 
 def first_vector(state: Any) -> Vector:

@@ -33,18 +33,18 @@ _ALL = (
     Symbol("cgf_floor", "the same at the next integer below", (0, 0), "nonnegative", r"K_M(\lfloor\lambda\rfloor)"),
     Symbol("cgf_ceiling", "the same at the next integer above", (0, 0), "positive", r"K_M(\lceil\lambda\rceil)"),
     Symbol("sigma_g", "standard deviation of the noise over the sensitivity", (0, 0), "positive", r"\sigma_g"),
-    *noble.letters("M", "R", "l", "s", "K"),
+    *noble.symbols("M", "R", "l", "s", "K"),
     Symbol("T", "number of rounds, or of composed mechanisms", (0, 0), "integer", "T"),
     Symbol("u", "the constant of the hypotheses and of the noise", (0, 0), "positive", "u"),
     Symbol("v", "the constant of the guarantee", (0, 0), "positive", "v"),
     Symbol("epsilon_s", "privacy budget towards the server", (0, 0), "positive", r"\epsilon_s"),
 )
-LETTERS = {symbol.name: symbol for symbol in _ALL}
+SYMBOLS = {symbol.name: symbol for symbol in _ALL}
 
 
-def letters(*names: str) -> tuple[Symbol, ...]:
+def symbols(*names: str) -> tuple[Symbol, ...]:
     """The symbols with these names, in this order."""
-    return tuple(LETTERS[name] for name in names)
+    return tuple(SYMBOLS[name] for name in names)
 
 
 def _delta(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -67,7 +67,7 @@ def edges(
     build: Callable[..., Any], instance: Mapping[str, Any], stated: Mapping[str, Mapping[str, str]]
 ) -> tuple[Check, ...]:
     """The instances just outside of hypotheses, by the hypotheses' words, with the symbols that each restates."""
-    outside = {f"just outside {words}": {**instance, "stated": letter} for words, letter in stated.items()}
+    outside = {f"just outside {words}": {**instance, "stated": symbol} for words, symbol in stated.items()}
     return checks("privacy", build, outside, "not-applicable")
 
 

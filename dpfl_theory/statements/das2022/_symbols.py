@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 __all__ = [
-    "LETTERS",
     "PAPER",
     "SMALLER",
     "SMALLER_THRESHOLD",
+    "SYMBOLS",
     "alpha_prescription",
     "clipped_term",
     "expanded_rho",
     "expected",
     "initialisation_term",
-    "letters",
     "of_client",
     "prescription",
-    "privacy_letters",
+    "privacy_symbols",
     "step_of_at_most",
+    "symbols",
 ]
 
 PAPER = "das2022"
 
-LETTERS = {
+SYMBOLS = {
     s.name: s
     for s in (
         Symbol("rho", "privacy ratio sqrt(q d log(1/delta))/(n epsilon)", (0, 0), "positive", r"\rho"),
@@ -74,12 +74,12 @@ LETTERS = {
 }
 
 
-def letters(*names: str) -> tuple[Symbol, ...]:
+def symbols(*names: str) -> tuple[Symbol, ...]:
     """The paper's symbols with these names."""
-    return tuple(LETTERS[name] for name in names)
+    return tuple(SYMBOLS[name] for name in names)
 
 
-CLIENT_DELTA = replace(LETTERS["Delta"], meaning="heterogeneity of client i, f_i(w*) - min f_i", latex=r"\Delta_i^*")
+CLIENT_DELTA = replace(SYMBOLS["Delta"], meaning="heterogeneity of client i, f_i(w*) - min f_i", latex=r"\Delta_i^*")
 
 
 def _lipschitz(problem: Problem | None, values: Mapping[str, float]) -> str | None:
@@ -211,9 +211,9 @@ def initialisation_term(s: Symbols) -> Any:
     return s.C_hat * (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.rho
 
 
-def privacy_letters() -> tuple[Symbol, ...]:
+def privacy_symbols() -> tuple[Symbol, ...]:
     """The symbols in which the proofs write rho out."""
-    return letters("q", "d", "delta", "n", "epsilon")
+    return symbols("q", "d", "delta", "n", "epsilon")
 
 
 def expanded_rho(s: Symbols) -> Any:

@@ -41,7 +41,7 @@ _ALL = (
     Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
     Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
 )
-LETTERS = {symbol.name: symbol for symbol in _ALL}
+SYMBOLS = {symbol.name: symbol for symbol in _ALL}
 
 
 def _least(name: str, latex: str, meaning: str) -> Expected:
@@ -69,28 +69,35 @@ SCALE = Symbol("R", "the length in the limits of beta and gamma", (1, -1), "posi
 """R of Lemma 2, as restored and as repaired."""
 
 
-def shown(value: Any) -> str:
+def six_digits(value: Any) -> str:
     """A number of any kind in six digits."""
     return f"{float(value):.6g}"
 
 
-def letters(*names: str) -> tuple[Symbol, ...]:
+def symbols(*names: str) -> tuple[Symbol, ...]:
     """These symbols, in this order."""
-    return tuple(LETTERS[name] for name in names)
+    return tuple(SYMBOLS[name] for name in names)
 
 
 def _contracts(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     if not values["alpha"] >= 0:
-        return f"alpha = {shown(values['alpha'])} is negative"
+        return f"alpha = {six_digits(values['alpha'])} is negative"
     beta, most = values["beta"], values["alpha"] + values["R"]
-    return None if 0 < beta < most else f"beta = {shown(beta)} does not lie in (0, alpha + R) = (0, {shown(most)})"
+    return (
+        None
+        if 0 < beta < most
+        else f"beta = {six_digits(beta)} does not lie in (0, alpha + R) = (0, {six_digits(most)})"
+    )
 
 
 def _step(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     most = values["beta"] * values["R"] / ((values["alpha"] + values["R"]) * values["L_max"])
     if 0 < values["gamma"] <= most * (1 + 1e-12):
         return None
-    return f"gamma = {shown(values['gamma'])} does not lie in (0, beta R/((alpha + R) L_max)] = (0, {shown(most)}]"
+    return (
+        f"gamma = {six_digits(values['gamma'])} does not lie in (0, beta R/((alpha + R) L_max)] = (0, "
+        f"{six_digits(most)}]"
+    )
 
 
 def whole_rounds(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -105,7 +112,9 @@ def too_small(problem: Problem | None, values: Mapping[str, Any], *names: str) -
     least = {"L": problem.constants.L_f, "L_max": problem.constants.L_max}
     for name in names:
         if not least[name] <= values[name] * (1 + 1e-12):
-            return f"{name} = {shown(values[name])} is too small: the problem's constant is {shown(least[name])}"
+            return (
+                f"{name} = {six_digits(values[name])} is too small: the problem's constant is {six_digits(least[name])}"
+            )
     return None
 
 
@@ -119,7 +128,7 @@ def _accuracy(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     R = values["D"] / (values["K"] + 1) ** 0.5
     if values["D"] > 0 and abs(values["R"] - R) <= 1e-9 * R:
         return None
-    return f"R = {shown(values['R'])} is not D/sqrt(K + 1) = {shown(R)}"
+    return f"R = {six_digits(values['R'])} is not D/sqrt(K + 1) = {six_digits(R)}"
 
 
 def tracked_radius(values: Mapping[str, Any]) -> float:
@@ -139,20 +148,20 @@ def _residual(exactly: bool, tracked: bool = False) -> Callable[[Problem | None,
 
     def test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
         if not values["R"] > 0:
-            return f"R = {shown(values['R'])} is not positive"
+            return f"R = {six_digits(values['R'])} is not positive"
         most = tracked_radius(values) if tracked else values["R"]
         found = values.get("residual_0")
         if found is None or (found <= most * (1 + _CLOSE) and (not exactly or found >= most * (1 - _CLOSE))):
             return None
         which = "is not" if exactly else "exceeds"
-        return f"the run's largest residual is {shown(found)}, which {which} {name} = {shown(most)}"
+        return f"the run's largest residual is {six_digits(found)}, which {which} {name} = {six_digits(most)}"
 
     return test
 
 
 def _quiet(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     sigma = values.get("sigma", 0.0)
-    return None if sigma == 0 else f"the messages have noise, sigma = {shown(sigma)}"
+    return None if sigma == 0 else f"the messages have noise, sigma = {six_digits(sigma)}"
 
 
 def _noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -160,7 +169,7 @@ def _noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
         return f"sigma = {values['sigma']} is not a standard deviation"
     for name in ("n", "d"):
         if problem is not None and values[name] != getattr(problem, name):
-            return f"{name} = {shown(values[name])}, while the problem has {getattr(problem, name)}"
+            return f"{name} = {six_digits(values[name])}, while the problem has {getattr(problem, name)}"
     return None
 
 
@@ -174,7 +183,7 @@ def _prescribed(problem: Problem | None, values: Mapping[str, Any]) -> str | Non
     }
     for name, value in chosen.items():
         if not abs(values[name] - value) <= _CLOSE * value:
-            return f"{name} = {shown(values[name])} is not the prescribed {shown(value)}"
+            return f"{name} = {six_digits(values[name])} is not the prescribed {six_digits(value)}"
     return None
 
 
