@@ -1,7 +1,8 @@
 r"""The losses of a release on a grid, with limits from above and from below.
 
 * **from above**: the mass in each cell of width h is split between the cell's ends, so that both P and Q keep their
-  mass there ("connecting the dots", Doroshenko et al., PETS 2022). The result dominates the pair at every epsilon.
+  mass there. This is "connecting the dots" (Doroshenko et al., PETS 2022). The result dominates the pair at every
+  epsilon.
 * **from below**: each cell is merged to one outcome, which never helps an observer. Its loss is moved to an end of the
   cell at random, with mean 0. The error of n releases exceeds :math:`h\sqrt{n \log(2/\eta)/2}` with probability at most
   eta (Hoeffding); the lower limit subtracts both.

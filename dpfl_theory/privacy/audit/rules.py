@@ -97,8 +97,7 @@ def mu_from_counts(
 
 def candidates(ascending_with: Array, ascending_without: Array) -> tuple[Array, Array]:
     """Candidate thresholds (low, high) on sorted scores. These are order statistics at counts that grow by a quarter
-    from the tails inwards, the middle of a gap between the arms if one exists, and infinity for a side that is switched
-    off.
+    from the tails inwards, and the middle of a gap between the arms if one exists. Infinity switches a side off.
     """
 
     def counts(n: int) -> NDArray[np.int64]:

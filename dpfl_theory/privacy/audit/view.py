@@ -89,9 +89,9 @@ class LikelihoodRatio:
 
     .. math:: \sum_k \log\big(1 - q + q\, e^{m_k x_k - m_k^2/2}\big)
 
-    x_k is round k's release along the canary (rows of ``columns``), in standard deviations from its mean without it,
-    and m_k how far the canary moves it. The validity of the audit does not depend on this form: any function of the
-    observations is a score.
+    x_k is round k's release along the canary (rows of ``columns``), in standard deviations from its mean without it.
+    m_k is the distance by which the canary moves it. The validity of the audit does not depend on this form: any
+    function of the observations is a score.
     """
 
     columns: Array
