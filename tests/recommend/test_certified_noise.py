@@ -252,8 +252,10 @@ def test_zhang2021s_bound_is_for_its_own_noise_alone() -> None:
     assert found["noise"]["accounted"]["high"] < inputs["epsilon"]
     assert found["noise"]["accountant"]["sigma"] < found["noise"]["paper"]["sigma"] == found["noise"]["sigma"]
     assert "only that of this noise" in found["noise"]["bound"]
-    words = r"computes the bound from the paper's own noise formula; use `calibration=paper`"
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(
+        InputError,
+        match=r"computes the bound from the paper's own noise formula; use `calibration=paper`",
+    ):
         recommend("dp-fedavg-two-sided", "printed", **inputs, calibration="accountant")
 
 
