@@ -14,6 +14,7 @@ Source: Waudby-Smith, Ramdas, "Estimating means of bounded random variables by b
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,14 +52,44 @@ def lower_limit(x: NDArray[np.float64], alpha: float, minimum: float = 0.0) -> f
     target = math.log(1.0 / alpha)
     if mean == 0.0:
         return minimum
-    low, high = 0.0, mean  # the capital against the sample mean never pays: it is at most 1 there
+    return minimum + _halved(lambda at: _log_capital(shifted, at) - target, mean)
+
+
+def _halved(excess: Callable[[float], float], maximum: float) -> float:
+    """The last point at which a decreasing function is not negative, after sixty halvings of [0, maximum].
+
+    Brent's method encloses the root first, between points whose values are known. A halving then needs a value only
+    where it falls between these. The result is the same, from a third of the values.
+    """
+    from scipy.optimize import brentq
+
+    refused, allowed = 0.0, maximum
+    known: dict[float, float] = {}
+
+    def seen(at: float) -> float:
+        nonlocal refused, allowed
+        if at in known:
+            return known[at]
+        value = known[at] = excess(at)
+        if value >= 0.0:
+            refused = max(refused, at)
+        else:
+            allowed = min(allowed, at)
+        return value
+
+    low, high, enclosed = 0.0, maximum, False
     for _ in range(60):
         middle = 0.5 * (low + high)
-        if _log_capital(shifted, middle) >= target:
+        if refused < middle < allowed:
+            seen(middle)
+        if not enclosed and 0.0 < refused < allowed < maximum:
+            brentq(seen, refused, allowed, xtol=1e-16 * allowed, rtol=1e-15, disp=False)
+            enclosed = True
+        if middle <= refused:
             low = middle
         else:
             high = middle
-    return minimum + low
+    return low
 
 
 def upper_limit(x: NDArray[np.float64], alpha: float, maximum: float) -> float:

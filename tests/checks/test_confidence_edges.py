@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from dpfl_theory.checks import confidence
 from dpfl_theory.checks.confidence import asymptotic_limits, least_lower_limit, lower_limit, upper_limit
 
 STAKES = [1.0 - 0.5 ** (0.0005 * 24000.0 ** (k / 47)) for k in range(48)]
@@ -144,3 +145,28 @@ def test_the_ends_of_double_precision() -> None:
         found = asymptotic_limits(x * unit, 0.1)
         assert found[1] == pytest.approx(high * unit, rel=1e-2, abs=0)
         assert found[0] == pytest.approx(low * unit, rel=0.3, abs=0)
+
+
+@pytest.mark.parametrize("kind", ["exponential", "heavy", "rare", "narrow", "wide", "equal"])
+@pytest.mark.parametrize("count", [2, 30, 700])
+def test_the_limit_is_that_of_sixty_halvings(kind: str, count: int) -> None:
+    """Digit for digit, from fewer values."""
+    rng = np.random.default_rng(count)
+    draws = {
+        "exponential": rng.exponential(size=count),
+        "heavy": rng.pareto(1.2, size=count),
+        "rare": (rng.random(count) < 0.05) + 0.0,
+        "narrow": 1.0 + 1e-9 * rng.random(count),
+        "wide": rng.lognormal(0.0, 5.0, size=count),
+        "equal": np.full(count, 2.0),
+    }
+    x = draws[kind]
+    for alpha in (0.05, 1e-9):
+        low, high = 0.0, float(x.mean())
+        for _ in range(60 if high > 0.0 else 0):
+            middle = 0.5 * (low + high)
+            if confidence._log_capital(x, middle) >= math.log(1.0 / alpha):
+                low = middle
+            else:
+                high = middle
+        assert lower_limit(x, alpha) == low

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, product
@@ -61,7 +62,7 @@ def composed_delta(epsilon: Any, delta: Any, count: int, budget: Any) -> tuple[A
         for j in range(count, -1, -1):
             if (2 * j - count) * e <= budget:
                 break
-            pure += mpmath.binomial(count, j) * odds**j * -mpmath.expm1(budget - (2 * j - count) * e)
+            pure += mpmath.mpf(math.comb(count, j)) * odds**j * -mpmath.expm1(budget - (2 * j - count) * e)
         pure /= (1 + odds) ** count
         d = mpmath.mpf(delta)
         value = -mpmath.expm1(count * mpmath.log1p(-d) + mpmath.log1p(-pure)) if d < 1 else mpmath.mpf(1)
