@@ -83,15 +83,16 @@ def is_positive_semidefinite(matrix: Matrix) -> bool:
     size = len(rest)
     if any(len(row) != size for row in rest) or any(rest[i][j] != rest[j][i] for i in range(size) for j in range(i)):
         raise ValueError("the matrix is not symmetric")
-    while rest:
-        pivot, row = rest[0][0], rest[0]
+    upper = [row[i:] for i, row in enumerate(rest)]
+    while upper:
+        row, *later = upper
+        pivot = row[0]
         if pivot < 0 or (pivot == 0 and any(row)):
             return False
-        later = range(1, len(rest))
-        if pivot == 0:
-            rest = [[rest[i][j] for j in later] for i in later]
-        else:
-            rest = [[rest[i][j] - row[i] * row[j] / pivot for j in later] for i in later]
+        if pivot > 0:
+            shares = [x / pivot for x in row]
+            later = [[x - shares[i] * y for x, y in zip(own, row[i:])] for i, own in enumerate(later, 1)]
+        upper = later
     return True
 
 
