@@ -70,7 +70,7 @@ def test_a_neighbourhood_is_drawn(tmp_path: Path, capsys: Output) -> None:
         assert (tmp_path / name).read_bytes().startswith(begins)
     capsys.readouterr()
     assert main([*COMMAND, *GIVEN, "--figure", str(tmp_path / "other.svg")]) == 2
-    assert "give --confirm too" in capsys.readouterr().err
+    assert "or also give --confirm" in capsys.readouterr().err
 
 
 @pytest.mark.slow

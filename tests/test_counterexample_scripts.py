@@ -104,8 +104,8 @@ def test_it_runs_and_prints_the_numbers_of_the_letter(cause: Cause, told: dict[s
     assert told[cause.id]["error"] == ""
     printed = NUMBER.findall(told[cause.id]["out"])
     assert printed, "it prints both sides"
-    symbol = set(NUMBER.findall(cause.example))
-    assert set(printed) <= symbol, f"the letter does not say {sorted(set(printed) - symbol)}"
+    reported = set(NUMBER.findall(cause.example))
+    assert set(printed) <= reported, f"the report to the authors lacks {sorted(set(printed) - reported)}"
 
 
 @pytest.mark.exhaustive(keep=3)

@@ -160,7 +160,7 @@ def words_in(source: str, name: str = "") -> list[str]:
 
 
 def long_sentences(source: str) -> list[str]:
-    """The sentences of a file's docstrings that have too many words; symbols of one letter do not count."""
+    """The sentences of a file's docstrings that have too many words; single characters do not count."""
     return [
         sentence
         for docstring in DOCSTRING.findall(source)
