@@ -97,7 +97,8 @@ CODE = re.compile(r"^\s*(?:>>>|\.\.\.) .*$|``.*?``|`[^`]*`|\bNone\b", re.MULTILI
 """Code within a text: examples, names in backquotes, and Python's None, which is not the word none."""
 SEVERAL = re.compile(r"[\"']\s*\n\s*[rRfF]{0,2}[\"']|\n\s*#")
 """Where a text continues: from a string to the next one, and from a comment to the next line's."""
-DOCSTRING = re.compile(r'^ *[rR]?"""(.*?)"""', re.MULTILINE | re.DOTALL)
+TRIPLE = re.compile(r'(^ *[rR]?)?"""(.*?)"""', re.MULTILINE | re.DOTALL)
+"""A string in triple quotes, which is a docstring where it starts a line."""
 EXAMPLES = re.compile(r"\\b\n(?:.*\S.*\n)*|^ *(?:>>>|\.\.\.|\|).*$", re.MULTILINE)
 """Commands in the help of a command (behind a mark), Python, and tables."""
 
@@ -114,8 +115,9 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
     """
     strings: list[tokenize.TokenInfo] = []
     comments: list[tokenize.TokenInfo] = []
-    depth, lines = 0, source.splitlines(keepends=True)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    lines = io.StringIO(source).readlines()
+    depth = 0
+    for token in tokenize.generate_tokens(iter(lines).__next__):
         name = tokenize.tok_name[token.type]
         depth += (name == "FSTRING_START") - (name == "FSTRING_END")
         if depth or name in ("STRING", "FSTRING_END"):
@@ -148,7 +150,7 @@ def _of_strings(tokens: list[tokenize.TokenInfo], lines: list[str]) -> Iterator[
 
 def words_in(source: str, name: str = "") -> list[str]:
     """The avoided words of a file's texts, each with its line."""
-    if not avoided().search(SEVERAL.sub(" ", source)):  # most files have none, also not in their code
+    if not avoided().search(SEVERAL.sub(" ", source).replace("None", "")):  # most files need not be read in parts
         return []
     found = []
     for line, text in texts(source):
@@ -163,8 +165,9 @@ def long_sentences(source: str) -> list[str]:
     """The sentences of a file's docstrings that have too many words; single characters do not count."""
     return [
         sentence
-        for docstring in DOCSTRING.findall(source)
-        for sentence in sentences(CODE.sub(" X ", EXAMPLES.sub("\n", docstring)))
+        for triple in TRIPLE.finditer(source)
+        if triple[1] is not None
+        for sentence in sentences(CODE.sub(" X ", EXAMPLES.sub("\n", triple[2])))
         if len(re.findall(r"[A-Za-z][\w'-]+", sentence)) > WORDS
     ]
 
@@ -229,4 +232,5 @@ def test_code_is_no_text() -> None:
 def test_a_planted_long_sentence_is_found() -> None:
     words = " ".join(["word"] * (WORDS + 1))
     assert long_sentences(f'def f():\n    """Short.\n\n    {words}.\n    """\n') == [f"{words}."]
+    assert long_sentences(f'x = """\n"""\n\n\ndef f():\n    """{words}."""\n') == [f"{words}."]  # after another string
     assert long_sentences(f'def f():\n    """{words[5:]}.\n\n    >>> {words}\n    """\n') == []
