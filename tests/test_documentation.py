@@ -69,7 +69,7 @@ def imported(text: str) -> set[str]:
     [
         ("$ dpfl-theory list problems", 1, "", "ended with exit code 0, and the text says 1"),
         ("$ dpfl-theory list problems", 0, "no-such-problem", "promises 'no-such-problem'"),
-        ("$ rm something", 0, "", "is no command"),
+        ("$ rm something", 0, "", "is not a command"),
     ],
 )
 def test_a_command_that_prints_something_else_fails(command: str, code: int, shows: str, cause: str) -> None:
