@@ -152,3 +152,27 @@ def test_batches_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(linear_records_array, "_LIMIT", 40)
     for a, b in zip(whole, engine.linear_record_sums(data, w, clients, None, np.full(4, 0.3))):
         assert np.allclose(a, b, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("width", [None, 1, 3])
+@pytest.mark.parametrize("threshold", [None, "median", "given"])
+def test_pairs_that_are_summed_together_are_summed_as_alone(loss: str, width: int | None, threshold: Any) -> None:
+    """On the CPU bit for bit, also where pairs have different numbers of records, or none."""
+    rng = np.random.default_rng(9)
+    data, clients = data_of(loss, 0.1), rng.integers(0, 3, (30, 5))
+    w, engine = rng.standard_normal((30, 5, data.parameters)), ENGINES["cpu"]
+    chosen = None
+    if width is not None:
+        chosen = np.full((30, 5, width), -1)
+        for a, s in np.ndindex(30, 5):
+            records = rng.permutation(SIZES[clients[a, s]])[: rng.integers(0, width + 1)]
+            chosen[a, s, : len(records)] = records
+    limits = rng.uniform(0.1, 2.0, 5)
+    sums, used = engine.linear_record_sums(data, w, clients, chosen, limits if threshold == "given" else threshold)
+    for a, s in np.ndindex(30, 5):
+        here = slice(a, a + 1), slice(s, s + 1)
+        own = limits[s : s + 1] if threshold == "given" else threshold
+        alone = engine.linear_record_sums(data, w[here], clients[here], None if chosen is None else chosen[here], own)
+        assert np.array_equal(alone[0][0, 0], sums[a, s])
+        assert alone[1][0, 0] == used[a, s]
