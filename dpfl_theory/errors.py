@@ -73,9 +73,9 @@ def format_error(error: BaseException) -> str:
     >>> try:
     ...     raise AssertionError
     ... except AssertionError as error:
-    ...     print(told(error).split(" in ")[0])
+    ...     print(format_error(error).split(" in ")[0])
     AssertionError without a message
-    >>> told(ValueError("no such\\n  file."))
+    >>> format_error(ValueError("no such\\n  file."))
     'ValueError: no such file'
     """
     kind, message = type(error).__name__, re.sub(r"\s+", " ", str(error)).strip().rstrip(".")

@@ -24,11 +24,11 @@ class Forecast:
 
     >>> now = [0.0]
     >>> forecast = Forecast(1, {0: 1.0, 1: 2.0}.__getitem__, lambda: now[0])
-    >>> forecast.left([0, 1]) is None
+    >>> forecast.remaining_seconds([0, 1]) is None
     True
     >>> now[0] = 30.0  # the first piece took thirty times its cost
     >>> forecast.ended(0)
-    >>> forecast.left([1])
+    >>> forecast.remaining_seconds([1])
     60.0
     """
 

@@ -20,7 +20,7 @@ def is_pattern(word: str) -> bool:
 def match_names(word: str, names: Iterable[str]) -> list[str]:
     """The names that match a pattern.
 
-    >>> alike("das2022_figure?", ["das2022_figure2", "das2022_table2"])
+    >>> match_names("das2022_figure?", ["das2022_figure2", "das2022_table2"])
     ['das2022_figure2']
     """
     return [name for name in names if fnmatch.fnmatchcase(name, word)]

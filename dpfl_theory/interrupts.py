@@ -26,7 +26,7 @@ def on_interrupt(tell: Callable[[], None]) -> Iterator[None]:
     (`interruptible`).
 
     >>> try:
-    ...     with last_words(lambda: print("so far")):
+    ...     with on_interrupt(lambda: print("so far")):
     ...         raise KeyboardInterrupt
     ... except KeyboardInterrupt:
     ...     print("interrupted")
@@ -58,7 +58,7 @@ def interruptible(otherwise: Callable[[], None], code: int) -> Iterator[None]:
 
     Nothing changes outside the main thread, and where another handler of the signal is set.
 
-    >>> with heard(lambda: None, 130):
+    >>> with interruptible(lambda: None, 130):
     ...     print("done")
     done
     """

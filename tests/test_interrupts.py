@@ -19,9 +19,9 @@ from dpfl_theory.processes import without_interrupts
 FOREVER = """
 import sys, threading, time
 import numpy as np
-from dpfl_theory.console import run_app, say
+from dpfl_theory.console import print_message, run_app
 from dpfl_theory import interrupts
-from dpfl_theory.interrupts import last_words
+from dpfl_theory.interrupts import on_interrupt
 from numba import njit
 
 interrupts.PATIENCE = 1.0
@@ -44,7 +44,7 @@ def tell():
 def app(args, prog_name, standalone_mode):
     forever(-1.0, inside)
     threading.Thread(target=tell, daemon=True).start()
-    with last_words(lambda: 1 / 0), last_words(lambda: say("so far")):
+    with on_interrupt(lambda: 1 / 0), on_interrupt(lambda: print_message("so far")):
         forever(0.0, inside)
 
 sys.exit(run_app(app, []))
@@ -53,17 +53,17 @@ sys.exit(run_app(app, []))
 
 LONG = """
 import sys
-from dpfl_theory.algorithms import taped
+from dpfl_theory.algorithms import tape_run
 from dpfl_theory.cli import main
 
-play = taped.Player.play
+play = tape_run.Player.play
 
 def told(self, *arguments):
     found = play(self, *arguments)
     print("begun", flush=True)
     return found
 
-taped.Player.play = told
+tape_run.Player.play = told
 sys.exit(main(sys.argv[1:]))
 """
 """The command, which reports when it has run the first of many rounds."""

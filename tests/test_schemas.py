@@ -218,4 +218,4 @@ def test_every_field_is_described() -> None:
         if not field.get("description")
     ]
     assert undescribed == []
-    assert {"Found", "OneStatement", "Summary"} <= set(parts)
+    assert {"CheckRecord", "OneStatement", "Summary"} <= set(parts)

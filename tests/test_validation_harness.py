@@ -292,9 +292,9 @@ def test_claims_elsewhere_and_our_own_questions_are_counted_apart(scripts: Path,
         scripts,
         '"measured": float(values[-1])}]',
         """"measured": 1.0}]
-    from dpfl_theory.validation import elsewhere, ours
+    from dpfl_theory.validation import as_question, elsewhere
     failed = {**claims[0], "verdict": "not-reproduced", "expected": "not-reproduced"}
-    claims += [elsewhere(failed, "powers of three in the paper"), ours(failed), ours(claims[0])]""",
+    claims += [elsewhere(failed, "powers of three in the paper"), as_question(failed), as_question(claims[0])]""",
     )
     without_figures(scripts / "powers.py")
     assert main(["validate", "--folder", "validations", "--output", "out", "--device", "cpu"]) == 0

@@ -39,7 +39,7 @@ def draw(data):
 """
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OWN = """from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import at as valued
+from dpfl_theory.statements.formula import evaluate_side as valued
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 
 LETTERS = (

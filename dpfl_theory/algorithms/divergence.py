@@ -65,7 +65,7 @@ def divergence_text(diverged: NDArray[np.int64]) -> str:
     """The number of replicates that diverged, and the round after which the first did; empty where none did.
 
     >>> import numpy as np
-    >>> told(np.array([NEVER, 12, 7])), told(np.array([NEVER]))
+    >>> divergence_text(np.array([NEVER, 12, 7])), divergence_text(np.array([NEVER]))
     ('diverged in 2 of 3 replicates, the first after round 7', '')
     """
     when = diverged[diverged != NEVER]

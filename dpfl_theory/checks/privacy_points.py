@@ -130,7 +130,7 @@ def to_json(value: Any) -> Any:
     """A value as JSON holds it: numbers that a float would turn into 0 or infinity become text.
 
     >>> import mpmath
-    >>> plain(mpmath.mpf(10) ** -1000), plain(mpmath.mpf("0.5")), plain("poisson")
+    >>> to_json(mpmath.mpf(10) ** -1000), to_json(mpmath.mpf("0.5")), to_json("poisson")
     ('1.0e-1000', 0.5, 'poisson')
     """
     if value is None or isinstance(value, (str, bool, int, float)):

@@ -63,7 +63,7 @@ class Detected:
     def sentence(self) -> str:
         """All of it in words.
 
-        >>> Noticed(0.025, "exact: K = 1", 0.975, "exact: K = 1", {}).sentence()
+        >>> Detected(0.025, "exact: K = 1", 0.975, "exact: K = 1", {}).sentence()
         'your bound is 40 times larger than any observed value (exact: K = 1): no check here could detect a factor 2'
         """
         if self.ratio is None or self.share is None:

@@ -15,7 +15,7 @@ def _with_prefix(incomplete: str, names: Iterable[str]) -> list[str]:
 def complete_from(names: Iterable[str]) -> Callable[[str], list[str]]:
     """A completion to one of these names.
 
-    >>> of(("holds", "violated"))("h")
+    >>> complete_from(("holds", "violated"))("h")
     ['holds']
     """
 

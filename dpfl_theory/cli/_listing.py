@@ -51,7 +51,7 @@ def matching(words: Sequence[str]) -> tuple[Statement, ...]:
     They have any of the ids, patterns and papers among the words. Each of the other words is in the id, title, text,
     authors or the paper's title.
 
-    >>> [s.id for s in chosen(["das2022", "fact", "smooth"])]
+    >>> [s.id for s in matching(["das2022", "fact", "smooth"])]
     ['das2022.fact1']
     """
     everything = statements.all_statements()

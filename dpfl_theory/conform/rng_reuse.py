@@ -63,7 +63,7 @@ class NoiseWatcher:
     """The noise of one function.
 
     >>> import numpy as np
-    >>> noise, rng = Watched(), np.random.Generator(np.random.Philox(0))
+    >>> noise, rng = NoiseWatcher(), np.random.Generator(np.random.Philox(0))
     >>> def normal(place):
     ...     return noise.normal(place, rng, np.zeros(2), lambda: rng.standard_normal(2))
     >>> with_one_key = [normal(b"key"), normal(b"key"), normal(b"other")]

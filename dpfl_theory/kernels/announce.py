@@ -30,7 +30,7 @@ def claim_announcement() -> bool:
     """Whether this process may print, which is then its last time.
 
     >>> _said[0] = 0
-    >>> mine(), mine()
+    >>> claim_announcement(), claim_announcement()
     (True, False)
     """
     if _said[0] or not all(turn.acquire(block=False) for turn in _turns):

@@ -110,7 +110,7 @@ def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
 def meaningless_epsilon(epsilon: float, unit: str) -> tuple[str, ...]:
     """A warning for an epsilon that is too large to protect anything, as a tuple; empty for a smaller one.
 
-    >>> useless(3.0, "client")
+    >>> meaningless_epsilon(3.0, "client")
     ()
     """
     if epsilon <= USELESS:

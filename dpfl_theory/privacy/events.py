@@ -64,7 +64,7 @@ def gaussian(noise_multiplier: float) -> Release:
     """The Gaussian mechanism: the unit takes part with certainty.
 
     >>> gaussian(2.0).forward
-    Plain(z=2.0)
+    FullParticipation(z=2.0)
     """
     return Release(FullParticipation(noise_multiplier), FullParticipation(noise_multiplier))
 
@@ -72,7 +72,7 @@ def gaussian(noise_multiplier: float) -> Release:
 def gaussian_multiplier(release: Release) -> float | None:
     """The noise multiplier of a release that is Gaussian, both in its bound and in the pairs that occur; else None.
 
-    >>> plain(gaussian(2.0)), plain(Release(Plain(2.0), Plain(2.0), ((Plain(3.0), Plain(3.0)),)))
+    >>> gaussian_multiplier(gaussian(2.0)), gaussian_multiplier(Release(FullParticipation(2.0), FullParticipation(2.0), ((FullParticipation(3.0), FullParticipation(3.0)),)))
     (2.0, None)
     """
     forward = release.forward
@@ -91,7 +91,7 @@ def leaf(event: Event) -> Release:
 def release_count(event: Event) -> int:
     """The largest number of releases in an event.
 
-    >>> leaves(Repeated(WithProbability(Repeated(gaussian(1.0), 5), 0.1), 20))
+    >>> release_count(Repeated(WithProbability(Repeated(gaussian(1.0), 5), 0.1), 20))
     100
     """
     match event:
@@ -107,7 +107,7 @@ def simplified(event: Event) -> Event:
     """The same event in a simpler form: T Gaussian releases are one with the noise multiplier divided by sqrt(T).
 
     >>> simplified(Repeated(gaussian(10.0), 4)).forward
-    Plain(z=5.0)
+    FullParticipation(z=5.0)
     """
     match event:
         case Release():

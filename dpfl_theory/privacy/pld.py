@@ -68,7 +68,7 @@ ROUNDING = 1e-14
 class CertifiedInterval:
     """A privacy parameter: certified lower and upper limits, and a value in between.
 
-    >>> Limits(0.9, 1.0, 1.1).width
+    >>> CertifiedInterval(0.9, 1.0, 1.1).width
     0.2
     """
 

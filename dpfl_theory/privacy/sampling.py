@@ -42,7 +42,7 @@ def full(z: float, replace: bool) -> Release:
     """Every client in every round: a Gaussian mechanism of sensitivity 1, or 2 for replace.
 
     >>> full(4.0, replace=True).forward
-    Plain(z=2.0)
+    FullParticipation(z=2.0)
     """
     return gaussian(z / 2 if replace else z)
 

@@ -55,7 +55,7 @@ class Tails(Protocol):
 class FullParticipation:
     """N(1, z^2) over N(0, z^2): the unit takes part with certainty.
 
-    >>> p, q = Plain(3.0)(np.array([1.0]))
+    >>> p, q = FullParticipation(3.0)(np.array([1.0]))
     >>> print(f"{p[0] - np.exp(1) * q[0]:.12f}")
     0.000207512202
     """

@@ -121,7 +121,7 @@ def view(default: str) -> Any:
 def quote_option(name: str) -> str:
     """The name of an input for a message: the command line shows a name in these quotes as its option.
 
-    >>> named("strong_convexity")
+    >>> quote_option("strong_convexity")
     '`strong_convexity`'
     """
     return f"`{name}`"

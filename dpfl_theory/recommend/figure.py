@@ -26,7 +26,7 @@ def draw(document: Mapping[str, Any]) -> Figure:
     >>> row = {"name": "dp-fedavg", "protects": "client", "suboptimality": gap, "causes": [{"without": 0.02}]}
     >>> budget = {"epsilon": 3.0, "delta": 1e-5}
     >>> document = {"algorithms": [row], "recommended_by_unit": {"client": "dp-fedavg"}, "budget": budget}
-    >>> len(drawn({**document, "start": {"suboptimality": 0.7}}).axes)
+    >>> len(draw({**document, "start": {"suboptimality": 0.7}}).axes)
     1
     """
     units = list(document["recommended_by_unit"])

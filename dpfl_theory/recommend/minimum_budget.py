@@ -92,7 +92,7 @@ def changes(
         the clients, each repeated equally often; ``features``: the largest number of principal components, which sparse
         records do not have. Each is None where no tried value is sufficient.
 
-    >>> found = changes(Source("breast-cancer", features=2), 4, Budget(0.2, 1e-5, rounds=4), "dp-fedavg")
+    >>> found = changes(DataSource("breast-cancer", features=2), 4, Budget(0.2, 1e-5, rounds=4), "dp-fedavg")
     >>> found["epsilon"] > 0.2, found["clients"] > 4
     (True, True)
     """
@@ -129,9 +129,9 @@ def changes(
 def describe_changes(found: Document, width: str = "features (principal components)") -> str:
     """The changes in a sentence; width: the quantity that is reduced.
 
-    >>> told({"epsilon": 2.0, "clients": None, "features": 3})
+    >>> describe_changes({"epsilon": 2.0, "clients": None, "features": 3})
     'Any one of these would suffice: epsilon = 2, or 3 features (principal components).'
-    >>> told({"epsilon": None, "clients": None, "features": None})
+    >>> describe_changes({"epsilon": None, "clients": None, "features": None})
     'No tried change of epsilon, clients or features is sufficient.'
     """
     parts = []

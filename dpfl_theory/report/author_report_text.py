@@ -35,7 +35,7 @@ def escaped(text: str) -> str:
 def verdict_text(verdict: str) -> str:
     """A verdict as the end of a sentence.
 
-    >>> told("holds"), told("violated")
+    >>> verdict_text("holds"), verdict_text("violated")
     ('holds', 'fails')
     """
     return {"violated": "fails", "inconclusive": "is undecided"}.get(verdict, verdict)

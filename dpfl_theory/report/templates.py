@@ -67,7 +67,7 @@ def significant(value: Any) -> str:
 def abbreviate(text: str) -> str:
     """A sentence with its long fractions and whole numbers, which exact checks often have, as decimals.
 
-    >>> brief("the worst with 18575167966539727/500000000000000 > 1331/128")
+    >>> abbreviate("the worst with 18575167966539727/500000000000000 > 1331/128")
     'the worst with 37.15033593 > 1331/128'
     """
     return LONG.sub(_decimal, text)
@@ -97,7 +97,7 @@ def compact(value: Any) -> str:
 def shortened(value: Any, maximum: int = 240) -> str:
     """Plain data in one line that is cut where it is long.
 
-    >>> shortened([1, 2, 3, 4], most=6)
+    >>> shortened([1, 2, 3, 4], maximum=6)
     '[1, …'
     """
     line = compact(value)

@@ -74,7 +74,7 @@ def average(vectors: Sequence[Vector]) -> Vector:
 def law(name: Hashable) -> Hashable:
     """The common part of the names of errors with one law: the name without the run.
 
-    >>> law(("noise", 0, 3, Run(1)))
+    >>> law(("noise", 0, 3, RunIndex(1)))
     ('noise', 0, 3)
     """
     return name[:-1] if isinstance(name, tuple) and name and isinstance(name[-1], RunIndex) else name

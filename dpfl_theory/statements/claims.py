@@ -114,7 +114,7 @@ class Values:
     """One instance: a value for every symbol, a fraction or a number of sympy, such as a root. ``instance`` names it in
     evidence, where the values of the symbols would be too long.
 
-    >>> Values({"eta": Fraction(1, 3)}).named
+    >>> Values({"eta": Fraction(1, 3)}).evidence_instance
     {'eta': Fraction(1, 3)}
     """
 

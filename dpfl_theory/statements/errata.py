@@ -85,7 +85,7 @@ class Effect:
 
     >>> Effect(0.0008, "The right side must grow by this share at r = 1000 of n = 5000 clients.").value
     0.0008
-    >>> Effect(None, "The experiments do not give psi_0.").said
+    >>> Effect(None, "The experiments do not give psi_0.").statement
     'not known from the paper: The experiments do not give psi_0.'
     """
 

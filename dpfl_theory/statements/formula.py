@@ -97,7 +97,7 @@ def record_requested() -> Iterator[set[Statement]]:
     """The statements whose sides are requested within the block.
 
     >>> from dpfl_theory.statements import get
-    >>> with asked() as found:
+    >>> with record_requested() as found:
     ...     right = total(get("das2022.lemma8"))
     >>> [s.id for s in found]
     ['das2022.lemma8']
@@ -298,7 +298,7 @@ def evaluate_side(statement: Statement, side: str, values: Mapping[str, Any]) ->
 
     >>> from dpfl_theory.statements import get
     >>> values = dict.fromkeys(("first_spread", "second_spread", "cohort_common"), Fraction(1, 3))
-    >>> at(get("zhang2021.eq16"), "rhs", values)
+    >>> evaluate_side(get("zhang2021.eq16"), "rhs", values)
     Fraction(3, 1)
     """
     return evaluate(total(statement, side), values, statement.id)

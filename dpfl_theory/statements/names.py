@@ -15,7 +15,7 @@ def matching_ids(word: str, ids: Collection[str], papers: Collection[str]) -> li
     """The ids that one word names: its own, those that a pattern describes, or all of a paper. Raises InputError if it
     names no id.
 
-    >>> found("a.lemma*", ["a.lemma1", "a.lemma2", "a.eq1"], ["a"]), found("a", ["a.eq1", "b.eq1"], ["a", "b"])
+    >>> matching_ids("a.lemma*", ["a.lemma1", "a.lemma2", "a.eq1"], ["a"]), matching_ids("a", ["a.eq1", "b.eq1"], ["a", "b"])
     (['a.lemma1', 'a.lemma2'], ['a.eq1'])
     """
     if word in ids:
@@ -32,9 +32,9 @@ def matching_ids(word: str, ids: Collection[str], papers: Collection[str]) -> li
 def unknown_statement(word: str, ids: Collection[str], papers: Collection[str]) -> InputError:
     """The error for a word that names no statement, with the nearest names.
 
-    >>> print(meant("das2022.theorem4", ["das2022.theorem4a", "das2022.theorem4b", "das2022.eq4"], ["das2022"]))
+    >>> print(unknown_statement("das2022.theorem4", ["das2022.theorem4a", "das2022.theorem4b", "das2022.eq4"], ["das2022"]))
     unknown statement 'das2022.theorem4': did you mean 'das2022.theorem4a' or 'das2022.theorem4b'?
-    >>> print(meant("das2022_eq4", ["das2022.eq4"], ["das2022"]))
+    >>> print(unknown_statement("das2022_eq4", ["das2022.eq4"], ["das2022"]))
     unknown statement 'das2022_eq4': did you mean 'das2022.eq4'?
     """
     error = unknown_name("statement", word, ids if "." in word or "_" in word else [*ids, *papers])

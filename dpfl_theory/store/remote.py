@@ -36,7 +36,7 @@ def parcels() -> list[Parcel] | None:
 def collect_parcels() -> Iterator[list[Parcel]]:
     """Inside, all stores are remote: they appear empty, and each result put into a slot is added to this list.
 
-    >>> with away() as sent:
+    >>> with collect_parcels() as sent:
     ...     parcels() is sent
     True
     >>> parcels() is None

@@ -131,7 +131,7 @@ def read(path: str | Path | None) -> dict[str, Any]:
 def with_assignments(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
     """The configuration with the assignments ``key=value``, whose values are TOML or, where invalid, plain text.
 
-    >>> settled({"rounds": 3}, ["problem.name=quadratic", "grid.eta=[0.1, 0.2]", "rounds=5"])
+    >>> with_assignments({"rounds": 3}, ["problem.name=quadratic", "grid.eta=[0.1, 0.2]", "rounds=5"])
     {'rounds': 5, 'problem': {'name': 'quadratic'}, 'grid': {'eta': [0.1, 0.2]}}
     """
     found: dict[str, Any] = _copied(config)

@@ -50,7 +50,7 @@ def draw(table: Table, x: str, y: str, hue: str | None = None, scales: Sequence[
 
     >>> from dpfl_theory.sweep.table import Table
     >>> rows = [{"status": "done", "eta": e, "gap": e, "gap_error": 0.1} for e in (1.0, 2.0)]
-    >>> len(drawn(Table(rows), "eta", "gap").axes)
+    >>> len(draw(Table(rows), "eta", "gap").axes)
     1
     """
     for name in filter(None, (x, y, hue)):

@@ -66,7 +66,7 @@ def _model(name: str, constructor: Callable[..., Problem]) -> type[Model]:
 def build_problem(table: Mapping[str, Any]) -> Problem:
     """The problem of a table.
 
-    >>> made({"name": "quadratic", "clients": 3}).n
+    >>> build_problem({"name": "quadratic", "clients": 3}).n
     3
     """
     if "name" in table:

@@ -37,7 +37,7 @@ def elsewhere(claim: Mapping[str, Any], differs: str) -> dict[str, Any]:
 def as_question(claim: Mapping[str, Any]) -> dict[str, Any]:
     """The predicate as a question of our own: its verdict becomes yes, no or open.
 
-    >>> ours({"claim": "the cost is at most 2", "verdict": "not-reproduced"})["verdict"]
+    >>> as_question({"claim": "the cost is at most 2", "verdict": "not-reproduced"})["verdict"]
     'no'
     """
     return {**_renamed(claim, _OURS), "ours": True}

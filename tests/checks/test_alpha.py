@@ -215,11 +215,11 @@ def test_limits_spend_exactly_their_alpha(check: Check) -> None:
 
 CONFIDENCE, DECISION = "confidence", "decision"
 TARGET, STUDENT, LOOKS = "math.log(1.0 / alpha)", "stats.t.isf(alpha / 2.0, count - 1)", "alpha / (2 * _LOOKS)"
-MIRRORED, OF_COLUMN = "dtype=np.float64), alpha, -most", "lower_limit(x[:, k], alpha, least)"
+MIRRORED, OF_COLUMN = "dtype=np.float64), alpha, -maximum", "lower_limit(x[:, k], alpha, minimum)"
 LOW, HIGH, LEAST = (
-    "(z, alpha / 2.0, least) if",
-    "(raised, alpha / 2.0, most)",
-    "(z, alpha / 2.0, least) if low_valid else below",
+    "(z, alpha / 2.0, minimum) if",
+    "(raised, alpha / 2.0, maximum)",
+    "(z, alpha / 2.0, minimum) if low_valid else below",
 )
 OF_LEAST = "math.inf, math.inf, alpha)"
 

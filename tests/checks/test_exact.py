@@ -146,7 +146,7 @@ def test_fewer_than_one_client_is_outside_the_hypotheses():
 
 
 def test_unknown_vector_family():
-    with pytest.raises(ValueError, match="none of equal, opposite"):
+    with pytest.raises(ValueError, match="is not one of equal, opposite"):
         moments.vectors("random", 2)
 
 

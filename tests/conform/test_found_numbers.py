@@ -56,7 +56,7 @@ def test_a_number_that_explains_nothing_is_none() -> None:
         def __init__(self, value: float) -> None:
             self.probe, self.value, self.choices = self, value, None
 
-        def of(self, player: object, choices: object) -> object:
+        def outcome(self, player: object, choices: object) -> object:
             import numpy as np
 
             return np.array([player(self)])  # type: ignore[operator]

@@ -464,7 +464,7 @@ NOTHING: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
 def test_what_promises_nothing_says_so_first_and_what_would_help(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     algorithm, inputs, helping = NOTHING[case]
     monkeypatch.setattr(
-        noise, "_beside", lambda at, document, given: document
+        noise, "_with_both_noises", lambda at, document, given: document
     )  # the accounted epsilon does not matter here
     found = recommend(algorithm, "bound-optimal", **inputs)
     assert list(found)[2] == "vacuous"

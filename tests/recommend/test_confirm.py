@@ -43,7 +43,7 @@ def planted(monkeypatch: pytest.MonkeyPatch, name: str, best: float) -> None:
         found = honest(run, chosen, known)
         return replace(found, bound=1.0 + abs(math.log(chosen[name] / best)), why=None, own=dict(chosen), trivial=9.0)
 
-    monkeypatch.setattr(neighbourhood, "_said", said)
+    monkeypatch.setattr(neighbourhood, "_statement_at", said)
 
 
 def test_a_bound_that_is_least_elsewhere_is_told_and_one_that_is_least_there_too(

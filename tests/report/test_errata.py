@@ -107,7 +107,7 @@ def test_an_erratum_with_evidence_is_shown_in_full(output: Path) -> None:
     shown = finding(text, REFUTED)
     statement = statements.get(REFUTED)
     assert statement.erratum is not None
-    for part in ("printed", "true", "why", "counterexample", "grade"):
+    for part in ("printed", "corrected", "why", "counterexample", "grade"):
         assert prose(getattr(statement.erratum, part)) in shown
     assert f'href="#cause-{anchor(statement.erratum.cause.id)}"' in shown
     for part in ("unequal clients", "monte-carlo", "0.02", "[0.018, 0.9]", "the lower limit exceeds the bound"):

@@ -135,9 +135,9 @@ def test_exact_values_are_those_of_the_recursion(average_: str, when: str) -> No
     values = checked(Iteration(noisy, CONSTANTS, "strongly convex", average=average_), "exact", when)
     assert len(values) > 6
     for v in values:
-        if len(set(v.at["curvatures"])) > 1 or any(v.at["gradients at x*"]):
+        if len(set(v.instance["curvatures"])) > 1 or any(v.instance["gradients at x*"]):
             continue
-        a, eta, sigma = v.at["curvatures"][0], Fraction(1, 2), Fraction(1, 2)
+        a, eta, sigma = v.instance["curvatures"][0], Fraction(1, 2), Fraction(1, 2)
         # x_k = c_k + sum_j e_kj zeta_j; rows of (c, e_1, ..., e_K)
         rows = [np.array([Fraction(1)] + [Fraction(0)] * 3, dtype=object)]
         for k in range(3):
@@ -153,7 +153,7 @@ def test_exact_values_are_those_of_the_recursion(average_: str, when: str) -> No
             )
         squares = [sum(x * x) for x in seen]
         wanted = {"mean": sum(squares[:3]) / 3, "end": squares[3], "least": min(squares[:3])}[when]
-        assert v.symbols["left"] == wanted
+        assert v.symbol_values["left"] == wanted
 
 
 def test_the_three_methods_agree_where_the_worst_function_is_a_quadratic() -> None:
@@ -217,7 +217,7 @@ def test_proximal_steps_are_where_they_should_be() -> None:
     slope = experiment.problem.gradient(y)
     np.testing.assert_allclose(y + experiment.values["eta"] * slope, experiment.start, atol=1e-12)
     for v in checked(Iteration(proximal, CONSTANTS, "strongly convex"), "exact", n=1, K=1):
-        assert v.symbols["left"] == 1 / (1 + v.at["curvature"] / 2) ** 2
+        assert v.symbol_values["left"] == 1 / (1 + v.instance["curvature"] / 2) ** 2
 
 
 @pytest.mark.parametrize(

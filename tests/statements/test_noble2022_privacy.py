@@ -433,7 +433,7 @@ def test_lower_limits_stay_below_the_truth_and_above_the_claim():
     for name in ("s = 1", "s < 1"):
         for p in the_points("claim4.1.third-party", f"a user that returns in another cohort, {name}"):
             assert p.claimed < p.low < p.high
-    (worst,) = (p for p in the_points("claim4.1.third-party.repaired", "cohorts") if p.at["T"] == 16)
+    (worst,) = (p for p in the_points("claim4.1.third-party.repaired", "cohorts") if p.instance["T"] == 16)
     assert float(worst.low / worst.claimed) > 0.96  # third parties learn almost as much as the server
     rate = Fraction(2, 3)  # exact at s = K = 1: the accountant's limits enclose the closed form
     described = mechanism("dp-fedavg-record")
@@ -654,7 +654,7 @@ def test_the_order_fails_at_the_recorded_instance(view):
     found = np.max(np.log(np.maximum(p - delta, 1e-300) / q))
     assert found > epsilon + 0.1
     *_, recorded = the_points(f"theorem4.1.{view}", "the order with the constant 1")
-    assert recorded.at["sigma_g"] == pytest.approx(noise)
+    assert recorded.instance["sigma_g"] == pytest.approx(noise)
     assert found < recorded.low < recorded.high < 1.03 * recorded.low
     assert f"at least {math.floor(100 * recorded.low) / 100}" in told
 
@@ -665,9 +665,9 @@ def test_the_order_fails_without_small_noise(view):
     """One round at sigma_g = 1 by the closed form in 120 digits: with probability 1/2 user 0's message is seen, and s =
     1/R; a third party sees one of 2R records."""
     for point, records in zip(the_points(f"theorem4.1.{view}", "the order with the constant 1"), (15, 70, 231)):
-        assert point.at["sigma_g"] == 1.0
+        assert point.instance["sigma_g"] == 1.0
         with mpmath.workdps(120):
-            delta = point.at["delta"] * (1.5 if view == "server" else 1.0)
+            delta = point.instance["delta"] * (1.5 if view == "server" else 1.0)
             s, seen = (mpmath.mpf(1) / records, 0.5) if view == "server" else (mpmath.mpf(1) / (2 * records), 1.0)
 
             def excess(epsilon, s=s, seen=seen, delta=delta):

@@ -73,7 +73,7 @@ def complaints(found: dict[str, Any], regime: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("regime", [r for r in _rates.REGIMES if r["symbol"] == "epsilon"], ids=lambda r: r["method"])
+@pytest.mark.parametrize("regime", [r for r in _rates.REGIMES if r["letter"] == "epsilon"], ids=lambda r: r["method"])
 def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
     """The other symbols' slopes are checks of Theorem 4.2; this test also requires the record of the fit."""
     evidence = decided(regime)
@@ -114,7 +114,7 @@ def test_the_fit_notices_noise_that_is_absent_or_not_averaged(regime: dict[str, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", [k for k, r in enumerate(_rates.REGIMES) if r["symbol"] == "T" and r["claimed"] != "0"])
+@pytest.mark.parametrize("at", [k for k, r in enumerate(_rates.REGIMES) if r["letter"] == "T" and r["claimed"] != "0"])
 def test_a_step_of_a_wrong_power_of_t_is_noticed(at: int) -> None:
     """At the far end, where the grid has grown by four: a step four times too short loses a power of T where the start
     leads; one four times too long, which has not shrunk with T, gains one where noise or drift lead."""

@@ -184,7 +184,7 @@ def test_the_escape_with_one_expected_round_by_the_whole_mixture(u, v):
     """The full mixture, of which the escape uses a single term, exceeds delta as well, and epsilon <= min(u, 1)."""
     statement, check = the_check("hou2023.lemma1", "no constants, one round")
     at = check.make(statement).escape(u, v)
-    T, p, epsilon, delta = (at.at[k] for k in ("T", "p", "epsilon", "delta"))
+    T, p, epsilon, delta = (at.instance[k] for k in ("T", "p", "epsilon", "delta"))
     assert p * T == 1
     assert epsilon == min(u, 1)
     true = binomial_delta(epsilon, v * -LN(delta) / epsilon**2, T, p)
@@ -199,22 +199,22 @@ def test_needed_constants():
     ):
         found, check = the_check(statement, name)
         points = check.make(found).needed()
-        zero_out = [p for p in points if p.at["relation"] == "zero-out"]
+        zero_out = [p for p in points if p.instance["relation"] == "zero-out"]
         for p in zero_out:
-            epsilon, delta = p.at["epsilon"], p.at["delta"]
+            epsilon, delta = p.instance["epsilon"], p.instance["delta"]
             z = mpmath.sqrt(-LN(delta)) / epsilon
             assert (
                 normal_delta(epsilon, z * mpmath.sqrt(p.low)) > delta >= normal_delta(epsilon, z * mpmath.sqrt(p.high))
             )
             assert p.high >= epsilon / (2 * -LN(delta))  # the divergence that is claimed
         same, replaced = points[:2]
-        assert replaced.at == {**same.at, "relation": "replace"}
+        assert replaced.instance == {**same.instance, "relation": "replace"}
         assert replaced.low == 4 * same.low
-        along = [p.low for p in zero_out if float(p.at["delta"]) == 1e-5]
+        along = [p.low for p in zero_out if float(p.instance["delta"]) == 1e-5]
         assert len(along) == 5
         assert all(b > a for a, b in pairwise(along))
     setting = points[0]
-    assert (float(setting.at["epsilon"]), float(setting.at["delta"])) == (5.0, 1e-6)
+    assert (float(setting.instance["epsilon"]), float(setting.instance["delta"])) == (5.0, 1e-6)
     assert float(setting.low) == pytest.approx(1.738, abs=5e-4)  # Appendix F: epsilon = 5, delta = 1e-6
     assert "1.738" in theorem3.THEOREM3.erratum.corrected
 
@@ -223,9 +223,13 @@ def test_the_constant_needed_for_one_expected_round_grows_as_delta_falls():
     statement, check = the_check("hou2023.lemma1", "no constants, one round")
     points = check.make(statement, {**check.instance, "needed": ["1e-3", "1e-7", "1e-12"], "T": 6}).needed()
     for p in points:
-        log = -LN(p.at["delta"])
+        log = -LN(p.instance["delta"])
         chance = mpmath.mpf(1) / 6
-        assert binomial_delta(1, p.low * log, 6, chance) > p.at["delta"] >= binomial_delta(1, p.high * log, 6, chance)
+        assert (
+            binomial_delta(1, p.low * log, 6, chance)
+            > p.instance["delta"]
+            >= binomial_delta(1, p.high * log, 6, chance)
+        )
     assert all(b.low > 1.2 * a.high for a, b in pairwise(points))
     assert statement.erratum is not None
 
@@ -349,7 +353,7 @@ def test_a_repaired_constant_that_is_too_small_is_found(module, which, monkeypat
     found = privacy_verdict(planted, checks["0 < epsilon <= 2 ln(1/delta)"])
     assert found.verdict == "violated"
     assert found.notes["worst"]["delta"] == "1.0e-1000"
-    assert checks["the exponent"].made(planted).true is False
+    assert checks["the exponent"].make(planted).true is False
 
 
 def test_beyond_the_repaired_range_the_constant_four_fails():

@@ -79,7 +79,7 @@ def faulty(regime: dict[str, Any], fault: Callable[[Any, Experiment], Any]) -> d
 
 
 @pytest.mark.exhaustive(keep=1)
-@pytest.mark.parametrize("regime", PRIVATE[:3], ids=[r["symbol"] for r in PRIVATE[:3]])
+@pytest.mark.parametrize("regime", PRIVATE[:3], ids=[r["letter"] for r in PRIVATE[:3]])
 def test_the_fit_notices_noise_of_a_wrong_power(regime: dict[str, Any]) -> None:
     """Noise that does not fall with epsilon, is never averaged over the clients, or does not get shorter with d."""
     last = _rates.build_one(COROLLARY2, _rates.with_symbol(regime, regime["grid"][0])).values
@@ -95,7 +95,7 @@ def test_the_fit_notices_noise_that_is_absent() -> None:
     assert faulty(PRIVATE[1], lambda a, run: replace(a, sigma=0.0))["share_of_the_excess"] < 0.1
 
 
-@pytest.mark.parametrize("regime", PRIVATE, ids=[r["symbol"] for r in PRIVATE])
+@pytest.mark.parametrize("regime", PRIVATE, ids=[r["letter"] for r in PRIVATE])
 def test_standing_still_fails_at_the_far_end(regime: dict[str, Any]) -> None:
     assert decided("corollary2", regime, lambda a: replace(a, step=1e-300)).verdict == "violated"
 

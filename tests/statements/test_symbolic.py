@@ -78,8 +78,8 @@ def test_every_domain_has_points_and_no_point_leaves_it() -> None:
     symbols = {domain: symbol(domain, f"a_{domain}") for domain in DOMAINS}
     points = list(symbolic._points(list(symbols.values())))
     assert len(points) == symbolic.POINTS
-    for domain, symbol in symbols.items():
-        values = {Fraction(str(p[symbol])) for p in points}
+    for domain, a in symbols.items():
+        values = {Fraction(str(p[a])) for p in points}
         assert len(values) >= 3, domain
         assert all(within(domain, value) for value in values), domain
     assert any(p[symbols["real"]] < 0 for p in points)

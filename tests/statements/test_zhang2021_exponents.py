@@ -42,7 +42,7 @@ def fitted(regime: dict[str, Any], fault: Callable[[Any, Experiment, Experiment]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("regime", _rate.REGIMES[:1], ids=lambda r: r["symbol"])
+@pytest.mark.parametrize("regime", _rate.REGIMES[:1], ids=lambda r: r["letter"])
 def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
     """Both terms of the bound are attained up to one constant, so that the interval contains the claimed exponent; the
     step's length relative to 1/L, which changes with the symbol, moves it by at most 0.02."""

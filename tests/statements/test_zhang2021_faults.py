@@ -199,7 +199,7 @@ def instances_of(statement: Statement, check: Check) -> list[tuple[Mapping[str, 
     built = check.make(statement)
     if isinstance(built, Experiment):
         return [(built.values, built.problem)]
-    return [(values.symbols, None) for values in built]
+    return [(values.symbol_values, None) for values in built]
 
 
 @pytest.mark.exhaustive(keep=6)

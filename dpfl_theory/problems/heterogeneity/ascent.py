@@ -43,7 +43,7 @@ def climb(
     change;  radius: of the ball around the centre within which the search stays.
 
     >>> hill = climb(lambda w: -float((w[0] - 3.0) ** 2), lambda w: 2.0 * (3.0 - w), np.zeros(1), [], 1.0)
-    >>> bool(abs(hill.at[0] - 3.0) < 1e-6)
+    >>> bool(abs(hill.maximizer[0] - 3.0) < 1e-6)
     True
     """
     # Many small products: one BLAS thread is several times faster than two.

@@ -35,7 +35,7 @@ def largest_quadratic(
     and such components of g, below 1e-12 times these count as zero there.
 
     >>> largest_quadratic(np.array([[-2.0]]), np.array([1.0]), 0.0)  # -2 u^2 + 2 u at u = 1/2
-    Largest(low=0.5, high=0.5, at=array([0.5]))
+    Supremum(low=0.5, high=0.5, maximizer=array([0.5]))
     >>> round(largest_quadratic(np.eye(2), np.array([1.0, 0.0]), 0.0, radius=3.0).high, 9)  # 9 + 6
     15.0
     """

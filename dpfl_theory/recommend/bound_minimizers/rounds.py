@@ -22,7 +22,7 @@ ENOUGH = 1e18
 def first_increase(of: Callable[[int], float], low: int, maximum: float) -> int:
     """The T in [low, most] from which a function that first falls and then rises does not fall.
 
-    >>> turn(lambda T: (T - 70) ** 2, 1, 1e18)
+    >>> first_increase(lambda T: (T - 70) ** 2, 1, 1e18)
     70
     """
     end = low

@@ -155,7 +155,7 @@ def largest_residual(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
     """A = max(R - beta R/(alpha + R), (sqrt beta - sqrt alpha)^2): the largest residual after an update of the
     memories, for alpha and beta that are squares of fractions.
 
-    >>> str(left_over(Fraction(1), Fraction(1, 16), Fraction(1)))
+    >>> str(largest_residual(Fraction(1), Fraction(1, 16), Fraction(1)))
     '9/16'
     """
     return max(R - beta * R / (alpha + R), max(Fraction(0), root(beta) - root(alpha)) ** 2)

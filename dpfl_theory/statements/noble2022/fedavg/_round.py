@@ -63,7 +63,7 @@ def proof(kind: str, claim: RoundConstants | None = None) -> Callable[[Statement
     >>> from dataclasses import replace
     >>> from dpfl_theory.statements import get
     >>> statement = get("noble2022.theoremC.2.convex.repaired")
-    >>> less = replace(kept(statement, "convex"), noise=1)
+    >>> less = replace(round_constants(statement, "convex"), noise=1)
     >>> proof("convex")(statement, {}).true, proof("convex", less)(statement, {}).true
     (True, None)
     """

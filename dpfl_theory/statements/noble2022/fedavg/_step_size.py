@@ -125,7 +125,7 @@ def round_constants(statement: Statement, kind: str) -> RoundConstants:
     Each coefficient is read from one entered term, where all symbols are 1 (and l = 1/2, and L = 1).
 
     >>> from dpfl_theory.statements import get
-    >>> kept(get("noble2022.theoremC.2.convex.repaired"), "convex") == ROUNDS["convex"]
+    >>> round_constants(get("noble2022.theoremC.2.convex.repaired"), "convex") == ROUNDS["convex"]
     True
     """
     s, terms, known = symbols_of(statement), sides_of(statement).rhs, ROUNDS[kind]

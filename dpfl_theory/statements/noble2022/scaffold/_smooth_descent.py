@@ -38,7 +38,7 @@ def round_constants(statement: Statement) -> Kept:
     terms where all symbols are 1 (and eta_g is 2, for the third).
 
     >>> from dpfl_theory.statements import get
-    >>> [str(v) for v in kept(get("noble2022.lemmaC.9.repaired"))]
+    >>> [str(v) for v in round_constants(get("noble2022.lemmaC.9.repaired"))]
     ['5/12', '5/2', '5/12']
     """
     terms, one = sides_of(statement).rhs, dict.fromkeys(symbols_of(statement), 1)
