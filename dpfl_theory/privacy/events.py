@@ -72,7 +72,8 @@ def gaussian(noise_multiplier: float) -> Release:
 def gaussian_multiplier(release: Release) -> float | None:
     """The noise multiplier of a release that is Gaussian, both in its bound and in the pairs that occur; else None.
 
-    >>> gaussian_multiplier(gaussian(2.0)), gaussian_multiplier(Release(FullParticipation(2.0), FullParticipation(2.0), ((FullParticipation(3.0), FullParticipation(3.0)),)))
+    >>> two, three = FullParticipation(2.0), FullParticipation(3.0)
+    >>> gaussian_multiplier(gaussian(2.0)), gaussian_multiplier(Release(two, two, ((three, three),)))
     (2.0, None)
     """
     forward = release.forward

@@ -105,7 +105,8 @@ def _mean(one: Tuned, replicates: Mapping[str, Any], rounds: int, seed: int) -> 
 def describe_causes(found: list[Cause], gap: float) -> str:
     """The causes in a sentence.
 
-    >>> describe_causes([Cause("the noise", 0.25, 0.75), Cause("clipping", 0.3, None), Cause("the rest", 0.0, 0.25)], 1.0)
+    >>> causes = [Cause("the noise", 0.25, 0.75), Cause("clipping", 0.3, None), Cause("the rest", 0.0, 0.25)]
+    >>> describe_causes(causes, 1.0)
     'Of the suboptimality 1, 75% are from the noise, 25% from the rest; clipping helps.'
     """
     if not found:

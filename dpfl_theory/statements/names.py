@@ -15,8 +15,10 @@ def matching_ids(word: str, ids: Collection[str], papers: Collection[str]) -> li
     """The ids that one word names: its own, those that a pattern describes, or all of a paper. Raises InputError if it
     names no id.
 
-    >>> matching_ids("a.lemma*", ["a.lemma1", "a.lemma2", "a.eq1"], ["a"]), matching_ids("a", ["a.eq1", "b.eq1"], ["a", "b"])
-    (['a.lemma1', 'a.lemma2'], ['a.eq1'])
+    >>> matching_ids("a.lemma*", ["a.lemma1", "a.lemma2", "a.eq1"], ["a"])
+    ['a.lemma1', 'a.lemma2']
+    >>> matching_ids("a", ["a.eq1", "b.eq1"], ["a", "b"])
+    ['a.eq1']
     """
     if word in ids:
         return [word]
@@ -32,7 +34,8 @@ def matching_ids(word: str, ids: Collection[str], papers: Collection[str]) -> li
 def unknown_statement(word: str, ids: Collection[str], papers: Collection[str]) -> InputError:
     """The error for a word that names no statement, with the nearest names.
 
-    >>> print(unknown_statement("das2022.theorem4", ["das2022.theorem4a", "das2022.theorem4b", "das2022.eq4"], ["das2022"]))
+    >>> ids = ["das2022.theorem4a", "das2022.theorem4b", "das2022.eq4"]
+    >>> print(unknown_statement("das2022.theorem4", ids, ["das2022"]))
     unknown statement 'das2022.theorem4': did you mean 'das2022.theorem4a' or 'das2022.theorem4b'?
     >>> print(unknown_statement("das2022_eq4", ["das2022.eq4"], ["das2022"]))
     unknown statement 'das2022_eq4': did you mean 'das2022.eq4'?
