@@ -342,7 +342,7 @@ def test_an_empty_message_in_a_users_file_is_told_with_its_line(capsys: Output, 
     text = EXAMPLE.read_text()
     before, after = text.split("def sides(s: Symbols) -> Sides:\n")
     file = tmp_path / "mine.py"
-    file.write_text(f"{before}def sides(s: Symbols) -> Sides:\n    assert LETTERS == ()\n{after}")
+    file.write_text(f"{before}def sides(s: Symbols) -> Sides:\n    assert SYMBOLS == ()\n{after}")
     line = before.count("\n") + 2
     sentence = refused(capsys, "check", "--file", str(file), "--method", "algebra", "--jobs", "1")
     assert f"AssertionError without a message in {file}, line {line}" in sentence

@@ -97,10 +97,15 @@ CODE = re.compile(r"^\s*(?:>>>|\.\.\.) .*$|``.*?``|`[^`]*`|\bNone\b", re.MULTILI
 """Code within a text: examples, names in backquotes, and Python's None, which is not the word none."""
 SEVERAL = re.compile(r"[\"']\s*\n\s*[rRfF]{0,2}[\"']|\n\s*#")
 """Where a text continues: from a string to the next one, and from a comment to the next line's."""
-TRIPLE = re.compile(r'(^ *[rR]?)?"""(.*?)"""', re.MULTILINE | re.DOTALL)
-"""A string in triple quotes, which is a docstring where it starts a line."""
+DOCSTRING = re.compile(r'^( *)[rR]?"""(.*?)"""|"""(?:.*?)"""', re.MULTILINE | re.DOTALL)
+"""The margin and the text of a docstring; other strings in triple quotes are passed over."""
 EXAMPLES = re.compile(r"\\b\n(?:.*\S.*\n)*|^ *(?:>>>|\.\.\.|\|).*$", re.MULTILINE)
 """Commands in the help of a command (behind a mark), Python, and tables."""
+DISPLAY = r"(?:(?<=\n\n)|^{margin}\.\. math::.*\n)(?:{margin} {{4,}}\S.*(?:\n|\Z))+"
+"""Formulas and code: lines indented by 4 or more after an empty line, and directives with their lines.
+
+What follows `Args:`, `Returns:` or `Raises:` in the next line is text, and so is the next line of an entry of a list.
+"""
 
 
 def files(folder: str) -> list[Path]:
@@ -161,13 +166,16 @@ def words_in(source: str, name: str = "") -> list[str]:
     return found
 
 
+def _without_displays(docstring: str, margin: str) -> str:
+    return re.sub(DISPLAY.format(margin=margin), "\n", docstring, flags=re.MULTILINE)
+
+
 def long_sentences(source: str) -> list[str]:
     """The sentences of a file's docstrings that have too many words; single characters do not count."""
     return [
         sentence
-        for triple in TRIPLE.finditer(source)
-        if triple[1] is not None
-        for sentence in sentences(CODE.sub(" X ", EXAMPLES.sub("\n", triple[2])))
+        for margin, docstring in DOCSTRING.findall(source)
+        for sentence in sentences(CODE.sub(" X ", EXAMPLES.sub("\n", _without_displays(docstring, margin))))
         if len(re.findall(r"[A-Za-z][\w'-]+", sentence)) > WORDS
     ]
 
@@ -234,3 +242,22 @@ def test_a_planted_long_sentence_is_found() -> None:
     assert long_sentences(f'def f():\n    """Short.\n\n    {words}.\n    """\n') == [f"{words}."]
     assert long_sentences(f'x = """\n"""\n\n\ndef f():\n    """{words}."""\n') == [f"{words}."]  # after another string
     assert long_sentences(f'def f():\n    """{words[5:]}.\n\n    >>> {words}\n    """\n') == []
+
+
+@pytest.mark.parametrize("margin", ["", "    "])
+def test_a_display_is_no_sentence(margin: str) -> None:
+    """Formulas and code are left out; the text around them, indented sections and lists are not."""
+    words, few = " ".join(["word"] * (WORDS + 1)), " ".join(["word"] * 20)
+    display = f"{margin}    {words}\n{margin}        {words}\n"
+    mark = '"""'
+
+    def found(text: str) -> list[str]:
+        return long_sentences(f"{margin}{mark}Short.\n\n{text}{margin}{mark}\n")
+
+    assert found(f"{margin}It is:\n\n{display}\n{margin}{few}.\n") == []
+    assert found(f"{margin}.. math::\n{display}\n{margin}.. math:: {words}\n{display}") == []
+    assert found(f"{margin}It is:\n\n{display}{margin}{words}.\n") == [f"{words}."]
+    assert found(f"{margin}It is:\n\n{display}\n{margin}{words}.\n") == [f"{words}."]
+    assert found(f"{margin}Returns:\n{margin}    {words}.\n") == [f"{words}."]
+    assert found(f"{margin}x: short;\n{margin}    {words}.\n") == [f"{words}."]
+    assert found(f"{margin}1. Short.\n\n{margin}   {words}.\n") == [f"{words}."]

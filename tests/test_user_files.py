@@ -57,10 +57,10 @@ def more(words: str) -> tuple[str, str]:
 
 SLIPS = {
     "no letter": (
-        ("LETTERS = (\n", "LETTERS = (\n    3,\n"),
+        ("SYMBOLS = (\n", "SYMBOLS = (\n    3,\n"),
         "its symbols have 3 among them: give a tuple of Symbol objects alone",
     ),
-    "letters": (("symbols=LETTERS", "symbols=LETTERS[0]"), "give a tuple of Symbol objects (mine.py"),
+    "letters": (("symbols=SYMBOLS", "symbols=SYMBOLS[0]"), "give a tuple of Symbol objects (mine.py"),
     "source": (("    sides=sides,\n", "    sides=3,\n"), "its sides is 3: give a function of the symbols"),
     "relation": (more('relation=">="'), "monte-carlo compares by <= and ==, and not by >=; exchange the two sides and"),
     "no relation": (more('relation="=<"'), "its relation is '=<': choose one of <=, ==, >="),
@@ -310,13 +310,13 @@ EXACT = """
 import os, sys
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, by_construction
-LETTERS = (Symbol("x", "a number"), Symbol("n", "another", domain="integer"))
+SYMBOLS = (Symbol("x", "a number"), Symbol("n", "another", domain="integer"))
 def small(problem, values):
     return SMALL
 def build(statement, instance):
     return BUILD
 STATEMENTS = (
-    Statement("mine.one", "lemma", "t", Source("mine", "here"), "text", symbols=LETTERS,
+    Statement("mine.one", "lemma", "t", Source("mine", "here"), "text", symbols=SYMBOLS,
         assumptions=(Assumption("x < 5", small),), RELATION
         sides=lambda s: Sides(lhs={"x": s.x}, rhs={"n": s.n}), checks=(Check("METHOD", "c", build),)),
 )
@@ -488,7 +488,7 @@ def test_a_build_that_ends_its_process_is_undecided(
 
 HALF = """
 from dpfl_theory.statements.model import Sides, Source, Statement, Symbol, checks
-LETTERS = (Symbol("L", "smoothness", (1, -2)), Symbol("gap", "gap", (1, 0)), Symbol("D", "distance", (0, 1)))
+SYMBOLS = (Symbol("L", "smoothness", (1, -2)), Symbol("gap", "gap", (1, 0)), Symbol("D", "distance", (0, 1)))
 def sides(s):
     return Sides(lhs={"gap": s.gap}, rhs={"start": s.L * s.D**2 / 2})
 def build(statement, instance):
@@ -500,7 +500,7 @@ def build(statement, instance):
     minimum, start = f.stationary_point(), problem.set_initial_point()
     values = {"L": 1, "gap": f(start) - f(minimum), "D^2": (start - minimum) ** 2}
     return WorstCase(problem, values, direction=instance["half"])
-STATEMENTS = (Statement("mine.equal", "lemma", "t", Source("mine", "here"), "text", symbols=LETTERS, sides=sides,
+STATEMENTS = (Statement("mine.equal", "lemma", "t", Source("mine", "here"), "text", symbols=SYMBOLS, sides=sides,
     relation="==", checks=checks("worst-case", build, {h: {"half": h} for h in HALVES})),)
 """
 

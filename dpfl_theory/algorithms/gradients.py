@@ -1,7 +1,7 @@
 """Gradient oracles: the gradient estimates of a client's local steps.
 
 FullGradient         g_i = grad f_i(x)
-NoisyGradient        g_i = grad f_i(x) + N(0, s^2 I): a stochastic gradient whose variance is known, d s^2
+NoisyGradient        g_i = grad f_i(x) + N(0, s^2 I): a stochastic gradient whose variance is known, d s^2;
 RecordGradient       the mean over a random subset of the client's records, each record's gradient clipped on its
                      own, plus Gaussian noise: noble2022 Algorithms 1 and 2, lines 8 to 13 and 7 to 11
 """

@@ -64,8 +64,8 @@ class Point:
 class Curve:
     """The points of a check over a symbol, by increasing value.
 
-    edges: the points between which a hypothesis starts or ceases to be met, by the number of the first one, and the
-    symbol's value there, found by bisection."""
+    edges: where a hypothesis starts or ceases to be met between two points. A key is the number of the first point; its
+    value is the symbol's value there, found by bisection."""
 
     statement: Statement
     check: Check

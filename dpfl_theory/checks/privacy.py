@@ -39,10 +39,10 @@ def covered(claim: GaussianClaim, limit: int = 4000) -> int | None:
     """The number of cells with which the claim is proved over its whole box, or None when no such proof was found.
 
     Two facts reduce the box to finitely many values. For a fixed delta the true delta grows with epsilon, so the
-    largest epsilon decides. (The derivative is e^epsilon (phi(a)/s - Phi(-a)) with a = epsilon/(2s) + s >= s, positive
-    by Mills' ratio.) On a cell [a, b] of deltas the noise is smallest at b and the claimed delta is smallest at a: if
-    the true delta with the noise of b is at most a, the whole cell holds. Cells that fail are halved (geometrically)
-    until they hold."""
+    largest epsilon decides. (The derivative is e^epsilon (phi(a)/s - Phi(-a)) with a = epsilon/(2s) + s >= s; it is
+    positive by Mills' ratio.) On a cell [a, b] of deltas the noise is smallest at b and the claimed delta is smallest
+    at a: if the true delta with the noise of b is at most a, the whole cell holds. Cells that fail are halved
+    (geometrically) until they hold."""
     with mpmath.workdps(65):
         largest = mpmath.mpf(claim.epsilons[-1])
         waiting = [(mpmath.mpf(claim.deltas[0]), mpmath.mpf(claim.deltas[-1]))]

@@ -1,7 +1,7 @@
 """The smoke set: a few fast checks of every paper and method, which CI runs on every change.
 
 They are chosen to fail when a shared part is broken: bounds that are nearly attained (a ratio near 1 leaves no
-room for a wrong kernel or noise), left sides that are known, refutations by known factors, and both outcomes of the
+room for a wrong kernel or noise); left sides that are known; refutations by known factors; and both outcomes of the
 units check. Its tests plant such faults in every algorithm and say which check detects which. A statement with a check
 that is known to refute it has no other one here, so that no verdict hides another. Every method of every paper is
 there; a test names the missing pairs.

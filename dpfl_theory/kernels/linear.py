@@ -1,7 +1,7 @@
-"""Linear models on the CPU: gradients, values and local phases of every client for a batch of replicates (replicates).
+"""Linear models on the CPU: gradients, values and local phases of every client for a batch of replicates.
 
 Client i's objective is ``f_i(w) = (1/m_i) sum_j loss(x_j^T w, y_j) + (ridge/2) ||w||^2`` over its m_i records. All
-replicates share the records, so the logits of a batch of replicates are one matrix product ``P = W X_i^T``, the
+replicates share the records. So the logits of a batch of replicates are one matrix product ``P = W X_i^T``, the
 residuals are elementwise, and the gradients are a second product ``R X_i``. For softmax the parameters (classes,
 features) are flat in C order, so a batch (S, classes * features) is viewed as (S * classes, features) and the same two
 products serve.
@@ -281,8 +281,8 @@ def values_into(
 
 
 def linear_block(data: LinearData) -> int:
-    """Replicates at a time: their logits of one client stay near a quarter of a megabyte where its records do too, and
-    near one megabyte where reading the records again costs more (`benchmarks/linear.py`)."""
+    """Replicates at a time: their logits of one client stay near a quarter of a megabyte where its records do too.
+    Where reading the records again costs more, they stay near one megabyte (`benchmarks/linear.py`)."""
     records = max(1, int(np.max(np.diff(data.offsets))))
     numbers = 32768 if records * data.x.shape[1] <= 32768 else 131072
     return max(8, numbers // (data.classes * records))

@@ -246,8 +246,8 @@ def _select(row: Any, m: Any) -> None:
 
 @kernel()
 def _noise(row: Any, m: Any, names: Any, k: int) -> None:
-    """row: code, number of names, the places of the result and the names, numbers for each name, the place that says
-    which replicates draw (-1 if all do), and the number of replicates."""
+    """row: code, number of names, the places of the result and the names, numbers for each name; then the place that
+    says which replicates draw (-1 if all do), and the number of replicates."""
     code, jobs, z, first, width = row[0], row[1], row[2], row[3], row[4]
     own = names[first : first + jobs]
     if code == 48:

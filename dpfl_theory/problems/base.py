@@ -117,7 +117,7 @@ class LocalPhase(Protocol):
 
     ``norms`` (replicates, n) are the lengths of the updates ``u_i = (w - w_{i,E})/eta`` [F/X]. ``combine(weights)``
     returns ``sum_i weights[s, i] u_i[s]`` (replicates, d) for weights (replicates, n). ``bounded_combine`` does the
-    same with each update clipped to the threshold (replicates,) or normalised to it (zero stays zero), and does not
+    same with each update clipped to the threshold (replicates,) or normalised to it (zero stays zero). It does not
     form the updates where that is cheaper. ``updates()`` forms them, (n, replicates, d).
     """
 

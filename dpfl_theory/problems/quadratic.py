@@ -162,8 +162,9 @@ def _finite(name: str, x: Any, ndim: int) -> Array:
 def from_matrices(matrices: Any, centres: Any, name: str = "quadratic") -> Quadratic:
     """Dense quadratics ``(1/2)(w - c_i)^T Q_i (w - c_i)`` from Q (n, d, d) [F/X^2] and c (n, d) [X].
 
-    Raises InputError when a Q_i is not symmetric or has a negative eigenvalue (the objective would not be convex),
-    when shapes disagree, or when an entry is not finite. Eigenvalues below 1e-13 of the largest are taken as zero.
+    Raises InputError when a Q_i is not symmetric or has a negative eigenvalue (the objective would not be convex).
+    Raises it also when shapes disagree, or when an entry is not finite. Eigenvalues below 1e-13 of the largest are
+    taken as zero.
     """
     q = _finite("the matrices Q", matrices, 3)
     c = _finite("the centres", centres, 2)

@@ -47,10 +47,10 @@ class Rounding:
     def bound(self, xp: Any, w: Any, values: Any) -> Any:
         """A bound on the rounding error of values at w (S, d), f (S,) or the f_i (S, n) [F].
 
-        Each logit z errs by at most ``delta = 16 (d0 + 4) eps (max ||x|| ||w|| + max |y|)``, as in `Risk.logit_error`,
-        and the mean loss by ``delta (s + delta/2)`` for slopes of length s, at most ``min(slope, sqrt(2 f))`` in the
-        mean for each of the losses; the sums and the loss functions add ``(terms + 8) eps f`` and, for softmax, whose
-        normaliser is 1 at least, 4 eps for each class.
+        Each logit z errs by at most ``delta = 16 (d0 + 4) eps (max ||x|| ||w|| + max |y|)``, as in `Risk.logit_error`.
+        The mean loss errs by at most ``delta (s + delta/2)`` for slopes of length s, at most ``min(slope, sqrt(2 f))``
+        in the mean for each of the losses; the sums and the loss functions add ``(terms + 8) eps f`` and, for softmax,
+        whose normaliser is 1 at least, 4 eps for each class.
 
         >>> data = LinearData(np.ones((2, 1)), np.zeros(2), np.array([0, 1, 2]), "squared", np.ones(2), 0.0, 1)
         >>> bool(Rounding.from_records(data).bound(np, np.ones((1, 1)), np.array([0.5]))[0] < 1e-13)

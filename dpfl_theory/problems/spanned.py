@@ -1,7 +1,7 @@
 """A risk with CSR records in whitened coordinates, without a dense matrix of records times features.
 
 The rows of the weighted features A = diag(sqrt a) X span at most min(m, d0) directions. Their singular values and
-vectors are computed from the smaller of the Gram matrices A A^T and A^T A, so the basis is either ``A^T U`` (kept as
+vectors are computed from the smaller of the Gram matrices A A^T and A^T A. So the basis is either ``A^T U`` (kept as
 the small factor U) or short itself. Squaring halves the digits with which small singular values are distinguished from
 zero: directions below ``sqrt(4 min(m, d0) eps)`` of the largest are left out. Nothing depends on the basis being
 orthonormal: values, logits and gradients are those of ``w`` itself, so a direction left out shows in the certificate.

@@ -66,14 +66,14 @@ def compare(
 
     Returns:
         Plain data: ``start`` (the suboptimality at 0 and, for classes, the accuracy there); ``algorithms``, first those
-        that protect clients, in the order of their results, each with ``protects``, ``relation``, ``view``,
-        ``sampling``, ``hyperparameters``, ``mechanism`` (of the accounting), ``epsilon`` (certified low and high),
-        ``suboptimality`` and ``accuracy`` (mean and standard error over replicates), ``causes`` of the suboptimality,
-        ``why``, a sentence on them, and ``rules`` (the results of its paper's rules:
-        `dpfl_theory.recommend.rule_runs`); ``recommended_by_unit``: the best one's name, or None where no algorithm's
-        mean is three standard errors below the start, and ``advice_by_unit``; ``recommended`` and ``advice``: the first
-        of these, for clients unless only records are requested; ``left_out``: algorithms that cannot be run here, with
-        the reasons.
+        that protect clients, in the order of their results. Each algorithm has ``protects``, ``relation``,
+        ``view``, ``sampling``, ``hyperparameters``, ``mechanism`` (of the accounting), ``epsilon`` (certified low and
+        high), ``suboptimality`` and ``accuracy`` (mean and standard error over replicates). It also has ``causes`` of
+        the suboptimality, ``why``, a sentence on them, and ``rules`` (the results of its paper's rules:
+        `dpfl_theory.recommend.rule_runs`). The other keys are ``recommended_by_unit``: the best one's name, or None
+        where no algorithm's mean is three standard errors below the start, and ``advice_by_unit``; ``recommended`` and
+        ``advice``: the first of these, for clients unless only records are requested; ``left_out``: algorithms that
+        cannot be run here, with the reasons.
 
     Raises:
         InputError: for an unknown algorithm or unit, one that cannot be run here, or a budget that is out of range.

@@ -46,12 +46,13 @@ def confirm(
         value's runs, and the false-alarm rate of the whole report.
 
     Returns:
-        Plain data: ``lines``, for each hyper-parameter its ``values``, the ``bound``, ``mean`` and ``error`` at each,
-        ``bound_least``, ``measured_least``, the ``interval`` of values that may be the best, their ``ratio`` to
-        ``bound_least``, ``loss`` (the ratio of runs at the bound's optimum to the least), ``agree``, ``vacuous``,
-        ``why`` and a ``sentence``; ``cost``, the results of the recommendation and of the neighbourhood's best with
-        fresh seeds; ``statement``, its left side ``bounds``, and ``why`` it does not apply to the recommendation
-        itself, if so; ``standard_errors`` (z), ``false_alarms`` (the rate) and ``replicates``.
+        Plain data: ``lines``, one for each hyper-parameter, with its ``values``, the ``bound``, ``mean`` and ``error``
+        at each, ``bound_least`` and ``measured_least``. A line also has the ``interval`` of values that may be the
+        best, and their ``ratio`` to ``bound_least``. It has ``loss`` (the ratio of runs at the bound's optimum to the
+        least), ``agree``, ``vacuous``, ``why`` and a ``sentence``. The other keys are ``cost``, the results of the
+        recommendation and of the neighbourhood's best with fresh seeds; ``statement``, its left side ``bounds``, and
+        ``why`` it does not apply to the recommendation itself, if so; ``standard_errors`` (z), ``false_alarms`` (the
+        rate) and ``replicates``.
 
     Raises:
         InputError: for an algorithm without a bound, and for a run that is too long.

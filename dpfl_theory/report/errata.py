@@ -44,7 +44,7 @@ class ErratumFinding:
     * ``missing``: the checks (method, name) that are known to refute it and were not run;
     * ``affected``: the paper's statements (id, state) that depend on it;
     * ``readings``: the other readings of its words;
-    * ``command``: repeats the evidence, or computes evidence that shows the erratum if there is none.
+    * ``command``: repeats the evidence, or, if it does not exist, computes evidence that shows the erratum.
     """
 
     entry: Entry

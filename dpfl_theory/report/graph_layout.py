@@ -1,6 +1,6 @@
 """Layered drawing of a graph of proofs: each conclusion to the right of its premises, few crossings, short links.
 
-It has the four classical steps: cycles are cut, nodes get layers, barycentres improve the order in each layer, and
+It has the four classical steps: cycles are cut; nodes get layers; barycentres improve the order in each layer; and
 least squares that keep the order (an isotonic regression) give the heights. networkx does the graph theory.
 """
 

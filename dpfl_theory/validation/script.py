@@ -47,7 +47,7 @@ def _silent(share: float) -> None:
 @dataclass(frozen=True)
 class Context:
     """The settings of a validation: one of `PROFILES`, seed of all randomness, device, the user's data file for a
-    script that takes one, the callback for the share of the work that is done, and the store."""
+    script that takes one; the callback for the share of the work that is done, and the store."""
 
     profile: str = "standard"
     seed: int = 0

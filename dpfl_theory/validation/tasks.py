@@ -40,8 +40,8 @@ def order_of(groups: Sequence[Sequence[Script]], profile: str) -> list[int]:
 def in_process(
     scripts: Sequence[Script], options: RunOptions, results: Mapping[str, CallResult] | None = None
 ) -> Callable[[], list[ScriptResult | Waiting]]:
-    """The function that another process calls to run these scripts one after the other, on one thread, as far as they
-    get with these results of their requests."""
+    """The function that another process calls to run these scripts one after the other, on one thread. They run as
+    far as they get with these results of their requests."""
     files = tuple((script.path, script.folder) for script in scripts)
     return partial(_attempt_here, files, options.fit(), {} if results is None else results)
 

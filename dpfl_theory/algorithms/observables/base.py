@@ -58,8 +58,9 @@ class Reach:
 
     @property
     def update_bounds(self) -> Array:
-        """Upper bounds on ||u_i|| for w within the radius, shape (n,). Local steps may leave the radius, but for convex
-        f_i each multiplies the gradient's length by at most max(1, eta L_i - 1), and no gradient is longer than G_i.
+        """Upper bounds on ||u_i|| for w within the radius, shape (n,). Local steps may leave the radius. But for
+        convex f_i each step multiplies the gradient's length by at most max(1, eta L_i - 1), and no gradient is longer
+        than G_i.
         """
         c, E = self.constants, self.local_steps
         growth = np.maximum(1.0, self.step * c.L_i - 1.0)

@@ -35,8 +35,8 @@ def climb(
     seed: int = 0,
     steps: int = 40,
 ) -> Maximum:
-    """The largest value along rays from the centre, then projected gradient ascent from the best point at each distance
-    and along the rays through the points it reached.
+    """The largest value along rays from the centre, then by projected gradient ascent from the best point at each
+    distance. The search continues along the rays through the points that the ascent reached.
 
     value(w), ascent(w): the function and a direction in which it grows;  directions: rays of the search, in both
     directions, in addition to ``tries`` random ones;  scale: the distance [X] at which the function is expected to

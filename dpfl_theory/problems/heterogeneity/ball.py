@@ -28,9 +28,10 @@ def largest_quadratic(
 ) -> Supremum:
     """``sup u^T H u + 2 g^T u + k`` over ``||u|| <= radius``, H symmetric (d, d), g (d,).
 
-    On a ball high is the dual value ``min over lambda >= max(0, lambda_max(H)) of g^T (lambda I - H)^{-1} g +
-    lambda radius^2 + k``, which no u exceeds and which equals the maximum also where H is indefinite (the S-lemma);
-    low is the value at a point made from its minimiser. On the whole space the supremum is inf unless H has no positive
+    On a ball high is the dual value
+    ``min over lambda >= max(0, lambda_max(H)) of g^T (lambda I - H)^{-1} g + lambda radius^2 + k``. No u exceeds it,
+    and it equals the maximum also where H is indefinite (the S-lemma); low is the value at a point made from its
+    minimiser. On the whole space the supremum is inf unless H has no positive
     eigenvalue and g no component along the zero ones. scale: the sizes of what H and g were computed from; eigenvalues,
     and such components of g, below 1e-12 times these count as zero there.
 

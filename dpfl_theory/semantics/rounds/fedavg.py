@@ -13,7 +13,7 @@ __all__ = ["SAMPLINGS", "FedAvg", "draws", "fedavg", "local_phase", "local_steps
 
 SAMPLINGS = ("without", "anew", "shared")
 """A cohort of different clients, or draws with replacement. In the latter case each draw is a run of its own
-(``anew``), or there is one run for each client, which counts as often as it is drawn (``shared``)."""
+(``anew``); or there is one run for each client, which counts as often as it is drawn (``shared``)."""
 
 
 def local_steps(
