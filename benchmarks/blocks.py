@@ -52,10 +52,10 @@ def main() -> None:
             for repetition in range(REPETITIONS + 1):
                 for sizes in [used, *((int(size * 2**20), least) for size, least in SIZES)]:
                     LOOP._CACHE_BYTES, LOOP._LEAST_REPLICATES = sizes
-                    begun = time.perf_counter()
+                    started = time.perf_counter()
                     simulate(algorithm, problem, rounds, REPLICATES, device="cpu")
                     if repetition:
-                        seen.setdefault(sizes, []).append(time.perf_counter() - begun)
+                        seen.setdefault(sizes, []).append(time.perf_counter() - started)
         LOOP._CACHE_BYTES, LOOP._LEAST_REPLICATES = used
         print(f"{name}: {1e3 * statistics.median(seen[used]) / rounds:.1f} ms a round in use")
         for (size, least), times in seen.items():

@@ -50,11 +50,11 @@ def main() -> None:
         with engine.single_blas():
             for repetition in range(REPETITIONS + 1):
                 for seen, cohort in zip(times, (None, *cohorts)):
-                    begun = time.perf_counter()
+                    started = time.perf_counter()
                     updates = engine.linear_local_phase(problem.data, w, step, steps, cohort)
                     engine.bounded_combine(updates, cohorts[0] if cohort is None else cohort, bound, False)
                     if repetition:
-                        seen.append(time.perf_counter() - begun)
+                        seen.append(time.perf_counter() - started)
         ratios = [statistics.median(b / a for a, b in zip(times[0], seen)) for seen in times[1:]]
         whole = f"{1e3 * statistics.median(times[0]):9.2f} ms"
         print(f"{name:40s} {whole:>12s} " + " ".join(f"{r:6.2f}" for r in ratios))

@@ -275,7 +275,7 @@ SEARCHES: dict[str, Callable[[Problem, int], None]] = {
 
 def measure(case: int, search: str, instances: int, seed: int) -> dict[str, Any]:
     """One search: the instance at which it found a counterexample, and the verdict of its best one with fresh seeds."""
-    begun = time.process_time()
+    started = time.process_time()
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         problem = Problem(CASES[case], instances, seed)
@@ -291,7 +291,7 @@ def measure(case: int, search: str, instances: int, seed: int) -> dict[str, Any]
         "recorded": problem.recorded,
         "largest": problem.best,
         "inside": problem.inside,
-        "seconds": time.process_time() - begun,
+        "seconds": time.process_time() - started,
     }
 
 

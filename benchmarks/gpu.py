@@ -36,9 +36,9 @@ def dgemm(xp: Any, size: int, repetitions: int = 5) -> float:
     float((a @ b)[0, 0])  # waits for the device
     seconds = []
     for _ in range(repetitions):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         float((a @ b)[0, 0])
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(time.perf_counter() - started)
     return 2.0 * size**3 / statistics.median(seconds) / 1e9
 
 
@@ -46,14 +46,14 @@ def timed(case: Case, target: float) -> float:
     """Seconds of a round of the package's run, the median of three samples of some ``target`` seconds."""
     run = case.contestants[0].run
     run(2, True)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     run(4, True)
-    rounds = max(4, min(case.rounds, round(4 * target / (time.perf_counter() - begun))))
+    rounds = max(4, min(case.rounds, round(4 * target / (time.perf_counter() - started))))
     seconds = []
     for _ in range(3):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         run(rounds, True)
-        seconds.append((time.perf_counter() - begun) / rounds)
+        seconds.append((time.perf_counter() - started) / rounds)
     return statistics.median(seconds)
 
 
@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--target", type=float, default=3.0, help="seconds of a sample")
     parser.add_argument("--budget", type=float, default=420.0, help="seconds after which no further case is started")
     given = parser.parse_args()
-    begun = time.monotonic()
+    started = time.monotonic()
     cpu = select("cpu")
     try:
         device = select(given.device)
@@ -128,8 +128,8 @@ def main() -> None:
         f"* CPU: {usable_cores()} threads",
         f"* Tests of the CUDA engine: {tested}",
         f"\n| {' | '.join(COLUMNS)} |\n|{' --- |' * len(COLUMNS)}",
-        *rows(cpu, device, given.size, given.target, rate, begun + given.budget),
-        f"\nMade in {time.monotonic() - begun:.0f} s.",
+        *rows(cpu, device, given.size, given.target, rate, started + given.budget),
+        f"\nMade in {time.monotonic() - started:.0f} s.",
     ]
     text = "\n".join(lines) + "\n"
     if given.output is None:

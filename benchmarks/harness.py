@@ -222,9 +222,9 @@ def race(case: Case, threads: int, repetitions: int, target: float) -> dict[str,
         row.cores = statistics.median(a / b for a, b in zip(busy[row.name], row.seconds))
         row.gflops = contestant.flops / (row.median * case.per) / 1e9
         row.share = row.gflops / (threads * rate)
-    told = {k: getattr(case, k) for k in ("title", "what", "rounds", "formula", "gemm", "unit")}
+    described = {k: getattr(case, k) for k in ("title", "what", "rounds", "formula", "gemm", "unit")}
     return {
-        **told,
+        **described,
         "threads": threads,
         "repetitions": repetitions,
         "dgemm": rate,

@@ -51,13 +51,13 @@ def main() -> None:
         with engine.single_blas():
             for repetition in range(REPETITIONS + 1):
                 for way in times:
-                    begun = time.perf_counter()
+                    started = time.perf_counter()
                     if way == "phase":
                         engine.linear_local_phase(problem.data, w, step, STEPS)
                     else:
                         products(problem, w)
                     if repetition:
-                        times[way].append(time.perf_counter() - begun)
+                        times[way].append(time.perf_counter() - started)
         share = statistics.median(b / a for a, b in zip(times["phase"], times["products"]))
         phase, alone = (statistics.median(t) for t in times.values())
         work = 4.0 * STEPS * replicates * problem.d * len(problem.data.y)

@@ -48,16 +48,16 @@ def dgemm(shape: tuple[int, int, int]) -> float:
     calls = min(2000, max(1, round(2e9 / flops)))
     with threadpool_limits(1, user_api="blas"):
         np.dot(a, b, out)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         for _ in range(calls):
             np.dot(a, b, out)
-        return calls * flops / (time.perf_counter() - begun) / 1e9
+        return calls * flops / (time.perf_counter() - started) / 1e9
 
 
 def copy(megabytes: int = 64) -> float:
     """GB/s of a copy on one core, what is read and what is written."""
     source, target = np.ones(megabytes * 2**17), np.empty(megabytes * 2**17)
     np.copyto(target, source)  # its pages exist from here on
-    begun = time.perf_counter()
+    started = time.perf_counter()
     np.copyto(target, source)
-    return 2.0 * source.nbytes / (time.perf_counter() - begun) / 1e9
+    return 2.0 * source.nbytes / (time.perf_counter() - started) / 1e9

@@ -43,10 +43,10 @@ def main() -> None:
     times: dict[str, list[float]] = {name: [] for name in made}
     for repetition in range(REPETITIONS + 1):
         for name, (_, way) in made.items():
-            begun = time.perf_counter()
+            started = time.perf_counter()
             way()
             if repetition:  # the first one compiles
-                times[name].append(1e9 * (time.perf_counter() - begun) / NUMBERS)
+                times[name].append(1e9 * (time.perf_counter() - started) / NUMBERS)
     print(f"{'':20s} {'median':>8s} {'least':>8s} {'ratio':>8s}   nanoseconds; it / SFC64")
     for name, seen in times.items():
         ratio = statistics.median(a / b for a, b in zip(seen, times[made[name][0]]))

@@ -37,9 +37,9 @@ WIDTHS = (64, 512)
 
 
 def seconds(algorithm: Any, problem: Any, replicates: int) -> float:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     simulate(algorithm, problem, ROUNDS, replicates, device="cpu")
-    return time.perf_counter() - begun
+    return time.perf_counter() - started
 
 
 def main() -> None:

@@ -62,9 +62,9 @@ def measure(symbol: str, replicates: int, clients: int, rounds: int) -> dict[str
         simulate(setting.algorithm(True), problem, 1, replicates, 0, (), start=begin, device=ENGINE)
         before = _peak()
         while len(seconds) < 3 and sum(seconds) < 5.0:
-            begun = time.perf_counter()
+            started = time.perf_counter()
             simulate(setting.algorithm(True), problem, rounds, replicates, 0, (), start=begin, device=ENGINE)
-            seconds.append(time.perf_counter() - begun)
+            seconds.append(time.perf_counter() - started)
     each = statistics.median(seconds) / (replicates * rounds)
     return {"microseconds": 1e6 * each, "before": before, "peak": _peak()}
 

@@ -29,9 +29,9 @@ def milliseconds(call: Callable[[], Any]) -> float:
     call()
     found = []
     for _ in range(REPETITIONS):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         call()
-        found.append(time.perf_counter() - begun)
+        found.append(time.perf_counter() - started)
     return 1e3 * min(found)
 
 

@@ -42,8 +42,8 @@ def section(symbol: str, found: Mapping[str, Any], mode: str) -> str:
 
 def _row(row: Mapping[str, Any], scale: float, width: int) -> list[str]:
     if not row["agrees"]:
-        told = f"no time: differs by {row['error']:.1e} of the distance travelled"
-        return [row["name"], told, *[""] * (width - 2)]
+        message = f"no time: differs by {row['error']:.1e} of the distance travelled"
+        return [row["name"], message, *[""] * (width - 2)]
     times = [row["median"], min(row["seconds"]), max(row["seconds"])]
     cells = [row["name"], *(f"{t / scale:.4g}" for t in times), f"{row['ratio']:.3g}", f"{row['cpu_ratio']:.3g}"]
     cells += [f"{row['cores']:.2f}", str(row["rounds"])]

@@ -72,11 +72,11 @@ def _command(arguments: list[str], code: int, place: Path | None) -> str:
 
 
 def _told(ran: list[Ran], shows: str, text: str) -> None:
-    told = " ".join(" ".join(r.printed for r in ran).split())
-    if not told:
+    message = " ".join(" ".join(r.printed for r in ran).split())
+    if not message:
         raise InputError(f"nothing was printed by\n{text}")
-    if shows not in told:
-        raise InputError(f"the text promises {shows!r}, which is not in what was printed by\n{text}\nnamely\n{told}")
+    if shows not in message:
+        raise InputError(f"the text promises {shows!r}, which is not in what was printed by\n{text}\nnamely\n{message}")
 
 
 @contextlib.contextmanager

@@ -86,8 +86,8 @@ def write(path: Path, content: str | bytes) -> Path:
             with contextlib.nullcontext() if path.is_symlink() else _folders(path.parent):
                 _replace(_end_of(path), data)
     except (OSError, ValueError) as error:
-        told = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot write {str(path)!r}: {told}; choose another place") from error
+        cause = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot write {str(path)!r}: {cause}; choose another place") from error
     return path
 
 

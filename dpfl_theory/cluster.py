@@ -63,8 +63,8 @@ def connected(address: str) -> Iterator[Any]:
         from distributed import Client
         from distributed.comm import parse_address
     except ImportError as error:
-        told = "`scheduler` needs Dask, which is not installed: pip install 'dpfl-theory[cluster]'"
-        raise EnvironmentFault(told) from error
+        message = "`scheduler` needs Dask, which is not installed: pip install 'dpfl-theory[cluster]'"
+        raise EnvironmentFault(message) from error
     scheme, place = parse_address(address)
     if scheme not in ("tcp", "tls", "ws", "wss") or not place.rpartition(":")[2].isdigit():
         raise InputError(f"`scheduler` is {address!r}: write it as the scheduler prints it, tcp://HOST:PORT")
@@ -77,8 +77,8 @@ def connected(address: str) -> Iterator[Any]:
         try:
             client.wait_for_workers(1, timeout=_SECONDS)
         except TimeoutError as error:
-            told = f"the scheduler at {address} has no worker: start some (dask worker {address} --nthreads 1)"
-            raise EnvironmentFault(told) from error
+            message = f"the scheduler at {address} has no worker: start some (dask worker {address} --nthreads 1)"
+            raise EnvironmentFault(message) from error
         yield client
     finally:
         with contextlib.suppress(Exception):
@@ -113,16 +113,16 @@ def _piece(work: Callable[[], T], needed: Mapping[str, str]) -> _Ended[T]:
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
     worker, own = get_worker(), _versions()
     if worker.state.nthreads != 1:
-        told = f"the worker at {worker.address} has {worker.state.nthreads} threads: start workers with one each"
-        raise EnvironmentFault(told)
+        message = f"the worker at {worker.address} has {worker.state.nthreads} threads: start workers with one each"
+        raise EnvironmentFault(message)
     if other := [f"{name} {own[name]} for {needed[name]}" for name in needed if own[name] != needed[name]]:
-        told = f"the worker at {worker.address} has {', '.join(other)}: install the same there, and restart it"
-        raise EnvironmentFault(told)
+        message = f"the worker at {worker.address} has {', '.join(other)}: install the same there, and restart it"
+        raise EnvironmentFault(message)
     with threads.bounded(1), threads.single_blas(), collect_parcels() as sent:
         result = work()
     if code_digest.changed():
-        told = f"files of this package at the worker at {worker.address} changed while it ran: restart the workers"
-        raise EnvironmentFault(told)
+        message = f"files of this package at the worker at {worker.address} changed while it ran: restart the workers"
+        raise EnvironmentFault(message)
     return _Ended(result, tuple(sent))
 
 
@@ -233,8 +233,8 @@ class _Workers:
             if found:
                 self._seen = now
             elif now - self._seen > _SECONDS:
-                told = f"the cluster has been without workers for {_SECONDS:g} s"
-                raise EnvironmentFault(f"{told}: start some; finished work is cached")
+                message = f"the cluster has been without workers for {_SECONDS:g} s"
+                raise EnvironmentFault(f"{message}: start some; finished work is cached")
         return self._count
 
 
@@ -258,16 +258,16 @@ def spread(
     lives = dict.fromkeys(queued, LIVES)
     found: dict[int, T] = {}
     running = _Running(client)
-    stores, workers, total, place, told = _Stores(), _Workers(client), len(pieces), 0, -math.inf
+    stores, workers, total, place, last_report = _Stores(), _Workers(client), len(pieces), 0, -math.inf
     try:
         while left:
             while queued and len(running) < _AHEAD * workers.count():
                 place += 1
                 number = queued.popleft()
                 running.send(number, pieces[number], place)
-            if time.monotonic() >= told + _TELL_SECONDS:
+            if time.monotonic() >= last_report + _TELL_SECONDS:
                 waiting(list(left))
-                told = time.monotonic()
+                last_report = time.monotonic()
             answer = running.answer()
             if answer is None:
                 workers.count()
@@ -309,5 +309,5 @@ def _alive(client: Any) -> None:
 
 
 def _scheduler_lost(client: Any) -> EnvironmentFault:
-    told = f"lost connection to the scheduler at {client.scheduler.address if client.scheduler else 'the address'}"
-    return EnvironmentFault(f"{told}: restart it; finished work is cached")
+    message = f"lost connection to the scheduler at {client.scheduler.address if client.scheduler else 'the address'}"
+    return EnvironmentFault(f"{message}: restart it; finished work is cached")

@@ -33,10 +33,10 @@ def on_interrupt(tell: Callable[[], None]) -> Iterator[None]:
     so far
     interrupted
     """
-    told = threading.Lock()
+    first = threading.Lock()
 
     def once() -> None:
-        if told.acquire(blocking=False):
+        if first.acquire(blocking=False):
             tell()
 
     _WORDS.append(once)

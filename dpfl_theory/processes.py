@@ -123,13 +123,13 @@ def spread(
                 left[future] = number
                 future.add_done_callback(ended.put)
 
-    total, told = len(work), -math.inf
+    total, reported = len(work), -math.inf
     try:
         begin((i, work[i]) for i in (range(total) if order is None else order))
         while left:
-            if time.monotonic() >= told + _TELL_SECONDS:
+            if time.monotonic() >= reported + _TELL_SECONDS:
                 waiting(list(left.values()))
-                told = time.monotonic()
+                reported = time.monotonic()
             try:
                 future = ended.get(timeout=_TELL_SECONDS)
             except queue.Empty:

@@ -136,7 +136,7 @@ def at_most(seconds: float) -> Iterator[None]:
     def late(*_: object) -> None:
         raise TimeoutExceeded(f"it took longer than {seconds:.3g} s and was ended")
 
-    left, begun = signal.getitimer(signal.ITIMER_REAL)[0], time.monotonic()
+    left, started = signal.getitimer(signal.ITIMER_REAL)[0], time.monotonic()
     if 0.0 < left <= seconds:  # the outer limit ends it first
         yield
         return
@@ -148,4 +148,4 @@ def at_most(seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
         if left > 0.0:
-            signal.setitimer(signal.ITIMER_REAL, max(1e-3, left - (time.monotonic() - begun)))
+            signal.setitimer(signal.ITIMER_REAL, max(1e-3, left - (time.monotonic() - started)))

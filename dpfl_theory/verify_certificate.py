@@ -117,8 +117,8 @@ def verify(certificate: Any) -> str:
     if any(c for key, c in total.items() if len(key) == 1):
         raise ValueError("function values do not cancel")
     kinds = [kind + (f", L = {L}" if L else "") + (f", mu = {mu}" if mu else "") for kind, L, mu, _ in functions]
-    told = f"left <= {bound} * right for functions f0, f1, ... that are ({'; '.join(kinds)})"
-    return f"{told}, with {len(certificate['conditions'])} condition(s) and {squares(total)} square(s)"
+    message = f"left <= {bound} * right for functions f0, f1, ... that are ({'; '.join(kinds)})"
+    return f"{message}, with {len(certificate['conditions'])} condition(s) and {squares(total)} square(s)"
 
 
 def main(arguments: list[str]) -> int:

@@ -24,10 +24,10 @@ QUIET_SECONDS = 0.018
 
 def pace() -> float:
     """How many times longer than on a quiet machine a fixed loop takes at this moment; never less than 1."""
-    begun, total = time.perf_counter(), 0
+    started, total = time.perf_counter(), 0
     for k in range(LOOP):
         total += k
-    return max(1.0, (time.perf_counter() - begun) / QUIET_SECONDS)
+    return max(1.0, (time.perf_counter() - started) / QUIET_SECONDS)
 
 
 class Watch:

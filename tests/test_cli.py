@@ -418,10 +418,10 @@ def test_as_a_process() -> None:
 
 def test_doctor(capsys: Output) -> None:
     assert main(["doctor", "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert set(told) == {"python", "platform", "threads", "devices", "packages", "extras"}
-    assert set(told["devices"]) == {"cpu", "cuda", "auto"}
-    assert all(told["packages"].values())
+    described = json.loads(capsys.readouterr().out)
+    assert set(described) == {"python", "platform", "threads", "devices", "packages", "extras"}
+    assert set(described["devices"]) == {"cpu", "cuda", "auto"}
+    assert all(described["packages"].values())
     assert main(["doctor"]) == 0
     assert "numba" in capsys.readouterr().out
 

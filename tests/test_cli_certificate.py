@@ -87,8 +87,8 @@ def test_where_nothing_is_proved_it_says_so_and_writes_nothing(tmp_path: Path, c
 
 def test_without_a_worst_case_it_is_refused(tmp_path: Path, capsys: Output) -> None:
     file = tmp_path / "c.json"
-    told = refused(capsys, "check", FALSE, "--method", "exact", "--certificate", str(file))
-    assert "no check here uses the method worst-case" in told
+    message = refused(capsys, "check", FALSE, "--method", "exact", "--certificate", str(file))
+    assert "no check here uses the method worst-case" in message
     assert not file.exists()
 
 
@@ -97,8 +97,8 @@ def test_the_file_of_the_output_is_refused(
     other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    told = refused(capsys, "check", FALSE, "--certificate", "c.json", "--output", other)
-    assert "name the same file" in told
+    message = refused(capsys, "check", FALSE, "--certificate", "c.json", "--output", other)
+    assert "name the same file" in message
 
 
 @pytest.mark.parametrize("option", ["--certificate", "--output"])
@@ -110,16 +110,16 @@ def test_the_statements_are_not_overwritten(
     mine = tmp_path / "mine.py"
     mine.write_text(EXAMPLE.read_text())
     (tmp_path / "link.py").symlink_to(mine)
-    told = refused(capsys, "check", "--file", "mine.py", option, other)
-    assert "would be overwritten" in told
+    message = refused(capsys, "check", "--file", "mine.py", option, other)
+    assert "would be overwritten" in message
     assert mine.read_text() == EXAMPLE.read_text()
 
 
 def test_a_round_is_not_overwritten(tmp_path: Path, capsys: Output) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text("def one_round(w, state, clients, cohort, rng):\n    return w, state\n")
-    told = refused(capsys, "conform", f"{mine}:one_round", "--as", "fedavg", "--output", str(mine))
-    assert "would be overwritten" in told
+    message = refused(capsys, "conform", f"{mine}:one_round", "--as", "fedavg", "--output", str(mine))
+    assert "would be overwritten" in message
 
 
 @pytest.mark.parametrize("name", ["", "."])

@@ -46,19 +46,23 @@ def own(tmp_path: Path) -> str:
 def test_the_users_clients_are_the_clients(own: str, capsys: Output) -> None:
     command = ["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5", "--rounds", "16", "--format", "json"]
     assert main(command) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["data"]["clients"], told["data"]["records"], told["data"]["partition"]) == (5, 200, "own")
-    assert told["schema"] == "dpfl-theory/recommend/1"
-    assert {row["name"] for row in told["algorithms"]} >= {"dp-fedavg", "dp-scaffnew", "dp-clip21", "dp-norm-ec"}
-    assert told["recommended"] == told["recommended_by_unit"]["client"] == told["algorithms"][0]["name"]
-    assert {row["protects"] for row in told["algorithms"]} == {"client", "record"}
-    assert all(row["epsilon"]["high"] <= 3.0 for row in told["algorithms"])
+    described = json.loads(capsys.readouterr().out)
+    assert (described["data"]["clients"], described["data"]["records"], described["data"]["partition"]) == (
+        5,
+        200,
+        "own",
+    )
+    assert described["schema"] == "dpfl-theory/recommend/1"
+    assert {row["name"] for row in described["algorithms"]} >= {"dp-fedavg", "dp-scaffnew", "dp-clip21", "dp-norm-ec"}
+    assert described["recommended"] == described["recommended_by_unit"]["client"] == described["algorithms"][0]["name"]
+    assert {row["protects"] for row in described["algorithms"]} == {"client", "record"}
+    assert all(row["epsilon"]["high"] <= 3.0 for row in described["algorithms"])
     assert main([*command, "--partition", "iid", "--clients", "5", "--unit", "client"]) == 0
     mixed = json.loads(capsys.readouterr().out)
-    other, own_ = (document["data"]["constants"]["heterogeneity"]["value"] for document in (mixed, told))
+    other, own_ = (document["data"]["constants"]["heterogeneity"]["value"] for document in (mixed, described))
     assert other < 0.5 * own_
-    assert told["data"]["constants"]["strong convexity"]["value"] is None  # without a ridge
-    assert told["data"]["constants"]["largest smoothness"]["kind"] == "eigenvalue"
+    assert described["data"]["constants"]["strong convexity"]["value"] is None  # without a ridge
+    assert described["data"]["constants"]["largest smoothness"]["kind"] == "eigenvalue"
 
 
 def test_the_table_names_data_budget_and_advice(own: str, capsys: Output) -> None:
@@ -84,13 +88,13 @@ def test_the_papers_rules_are_shown_with_their_bounds(
     monkeypatch.setattr(compare, "RULED", {"dp-norm-ec": RULED["dp-norm-ec"], "dp-scaffnew": RULED["dp-scaffnew"]})
     command = ["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5", "--unit", "client", "--rounds", "4"]
     assert main([*command, "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    rules = {row["name"]: {rule["rule"]: rule for rule in row["rules"]} for row in told["algorithms"]}
+    described = json.loads(capsys.readouterr().out)
+    rules = {row["name"]: {rule["rule"]: rule for rule in row["rules"]} for row in described["algorithms"]}
     assert rules["dp-norm-ec"]["bound-optimal"]["bound"] > 0.0
     assert rules["dp-norm-ec"]["bound-optimal"]["vectors"] <= 4
     assert "is not strongly convex" in rules["dp-scaffnew"]["printed"]["why"]
     assert rules["dp-fedavg"] == {}
-    out = as_text(told)
+    out = as_text(described)
     assert f"bound-optimal{rules['dp-norm-ec']['bound-optimal']['bound']:>13.4g}" in out
     assert "dp-norm-ec: the bound is of the min over k of E||grad f(x^k)|| [F/X]." in out
     assert "dp-scaffnew: not run; dp-scaffnew needs strong_convexity" in out
@@ -100,12 +104,12 @@ def test_the_papers_rules_are_shown_with_their_bounds(
 def test_where_nothing_beats_the_start_the_smallest_changes_are_told(own: str, capsys: Output) -> None:
     command = ["recommend", "--data", own, "--epsilon", "0.02", "--delta", "1e-5", "--rounds", "4", "--unit", "client"]
     assert main([*command, "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["recommended"] is None
-    helps = told["would_help_by_unit"]["client"]
+    described = json.loads(capsys.readouterr().out)
+    assert described["recommended"] is None
+    helps = described["would_help_by_unit"]["client"]
     assert helps["epsilon"] is None or helps["epsilon"] > 0.02
     assert helps["clients"] is None or (helps["clients"] > 5 and helps["clients"] % 5 == 0)
-    out = as_text(told)
+    out = as_text(described)
     assert "Do not train at this budget: epsilon = 0.02" in out
     assert told_changes(helps) in out
 
@@ -114,14 +118,19 @@ def test_the_table_is_for_the_relation_the_view_and_the_sampling_that_were_asked
     command = ["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5", "--rounds", "4", "--cohort", "2"]
     asked = ["--relation", "replace", "--view", "server", "--sampling", "fixed"]
     assert main([*command, *asked, "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    names = {row["name"] for row in told["algorithms"]}
+    described = json.loads(capsys.readouterr().out)
+    names = {row["name"] for row in described["algorithms"]}
     assert names == {"dp-fedavg", "dp-normfedavg", "dp-fedavg-two-sided", "dp-fedavg-record", "dp-scaffold"}
-    assert {(row["relation"], row["view"], row["sampling"]) for row in told["algorithms"]} == {
+    assert {(row["relation"], row["view"], row["sampling"]) for row in described["algorithms"]} == {
         ("replace", "server", "fixed")
     }
-    assert {left["name"] for left in told["left_out"]} == {"dp-clip21", "dp-norm-ec", "dp-scaffnew", "dp-sgd-record"}
-    out = as_text(told)
+    assert {left["name"] for left in described["left_out"]} == {
+        "dp-clip21",
+        "dp-norm-ec",
+        "dp-scaffnew",
+        "dp-sgd-record",
+    }
+    out = as_text(described)
     assert "for a client's data (replace), seen by a server" in out
     assert "2 clients in a round (fixed: dp-fedavg, dp-fedavg-two-sided, dp-normfedavg)" in out
     assert "dp-clip21 is left out: --cohort is 2 of 5" in out
@@ -197,14 +206,14 @@ CONSTANTS = [text for name, value in GIVEN.items() for text in (f"--{name}", str
 def test_constants_alone_are_compared_on_a_problem_that_has_them(capsys: Output) -> None:
     command = ["recommend", *CONSTANTS, "--rounds", "16", "--format", "json"]
     assert main([*command, "--strong-convexity", "0.5", "--heterogeneity", "0.1"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["data"]["problem"] == "quadratics with eigenvalues from 0.5 to 2, ||w*|| = 3"
-    assert told["recommended"] is not None
+    described = json.loads(capsys.readouterr().out)
+    assert described["data"]["problem"] == "quadratics with eigenvalues from 0.5 to 2, ||w*|| = 3"
+    assert described["recommended"] is not None
     assert main([*command, "--lipschitz", "1"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["data"]["problem"] == "Huber losses with L = 2 and G = 1, ||w*|| = 3"
-    assert "another one with these constants may do better or worse" in as_text(told)
-    assert {row["protects"] for row in told["algorithms"]} == {"client"}
+    described = json.loads(capsys.readouterr().out)
+    assert described["data"]["problem"] == "Huber losses with L = 2 and G = 1, ||w*|| = 3"
+    assert "another one with these constants may do better or worse" in as_text(described)
+    assert {row["protects"] for row in described["algorithms"]} == {"client"}
     assert main([*command, "--unit", "record"]) == 2
     assert "constants have no records" in capsys.readouterr().err
 
@@ -227,8 +236,14 @@ def test_what_is_wrong_with_every_kind_of_input_is_told_together(capsys: Output)
     assert main(f"recommend {given} --epsilon 3 --delta 2 --features 3 --unit record".split()) == 2
     _, err = capsys.readouterr()
     assert err.count("\n") == 1
-    for told in ("--features is for", "--delta is 2.0", "mu <= L is needed", "--unit is 'record'", "--cohort is 80"):
-        assert told in err
+    for reported in (
+        "--features is for",
+        "--delta is 2.0",
+        "mu <= L is needed",
+        "--unit is 'record'",
+        "--cohort is 80",
+    ):
+        assert reported in err
 
 
 def test_contradictions_are_told_together(capsys: Output) -> None:
@@ -257,12 +272,12 @@ def test_the_rule_best_runs_one_algorithm(own: str, capsys: Output) -> None:
     budget = ["--epsilon", "3", "--delta", "1e-5", "--rounds", "16", "--format", "json"]
     command = ["recommend", "--algorithm", "dp-norm-ec"]
     assert main([*command, "--data", own, *budget]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [row["name"] for row in told["algorithms"]] == ["dp-norm-ec"]
+    described = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in described["algorithms"]] == ["dp-norm-ec"]
     assert main(["recommend", "--data", own, "--unit", "client", *budget]) == 0
     every = json.loads(capsys.readouterr().out)
     (alone,) = (row for row in every["algorithms"] if row["name"] == "dp-norm-ec")
-    assert told["algorithms"] == [alone]
+    assert described["algorithms"] == [alone]
     assert main([*command, "--data", own, "--alpha", "1", *budget]) == 2
     assert "--alpha can only be given to a paper's rule: take --rule printed" in capsys.readouterr().err
     assert main([*command, "--epsilon", "3"]) == 2

@@ -35,8 +35,8 @@ GIVEN = [text for name, value in RULE.items() for text in (option(name), str(val
 
 def test_json_is_the_packages_answer(capsys: Output) -> None:
     assert main([*COMMAND, *GIVEN, "--confirm", "--seed", "3", "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    (found,) = told["confirmed"]
+    described = json.loads(capsys.readouterr().out)
+    (found,) = described["confirmed"]
     expected = recommend("dp-norm-ec", "printed", **RULE, confirm=True, seed=3)
     assert found["lines"] == json.loads(json.dumps(expected["confirmed"][0]["lines"]))
     assert [line["hyperparameter"] for line in found["lines"]] == ["gamma", "beta", "alpha", "rounds"]
@@ -82,10 +82,10 @@ def test_every_row_of_a_comparison_that_has_a_bound_is_confirmed(
     command = ["recommend", "--data", "breast-cancer", "--features", "2", "--clients", "4", "--epsilon", "8", "--delta"]
     command += ["1e-5", "--rounds", "4", "--unit", "record", "--confirm", "--figure", str(tmp_path / "f.svg")]
     assert main([*command, "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    rows = [row for row in told["algorithms"] if row["name"] != "dp-sgd-record"]
-    assert [found["algorithm"] for found in told["confirmed"]] == [row["name"] for row in rows]
-    for found, row in zip(told["confirmed"], rows, strict=True):
+    described = json.loads(capsys.readouterr().out)
+    rows = [row for row in described["algorithms"] if row["name"] != "dp-sgd-record"]
+    assert [found["algorithm"] for found in described["confirmed"]] == [row["name"] for row in rows]
+    for found, row in zip(described["confirmed"], rows, strict=True):
         assert found["hyperparameters"] == row["hyperparameters"]
         assert found["false_alarms"] == pytest.approx(0.01 / len(rows))
         for line in found["lines"]:

@@ -141,8 +141,8 @@ def test_a_pipe_gets_whole_titles_without_colours(capsys: Output) -> None:
     for s in statements.all_statements():
         assert re.search(rf"^  {re.escape(s.id)} .*{re.escape(s.title)}$", out, re.MULTILINE), s.id
     counts = [sum(s.expected == v for s in statements.all_statements()) for v in EXPECTED]
-    told = f"{sum(counts)} statements: {counts[0]} hold, {counts[1]} are violated"
-    assert out.splitlines()[-1] == told
+    message = f"{sum(counts)} statements: {counts[0]} hold, {counts[1]} are violated"
+    assert out.splitlines()[-1] == message
     assert out.index(" Section 4\n") < out.index("  das2022.theorem4a") < out.index(" Section 4.1\n")
 
 
@@ -295,7 +295,7 @@ def test_what_is_said_of_an_item_rests_on_no_other_line(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["problms"], "did you mean 'dpfl-theory list problems'?"),
         (["observable"], "did you mean 'dpfl-theory list observables'?"),
@@ -305,10 +305,10 @@ def test_what_is_said_of_an_item_rests_on_no_other_line(name: str) -> None:
     ],
 )
 def test_a_word_that_nothing_has_gets_the_nearest_one_that_there_is(
-    words: list[str], told: str, capsys: Output
+    words: list[str], message: str, capsys: Output
 ) -> None:
     assert main(["list", *words]) == 0
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert main(["list", "zzzzzz"]) == 0
     assert "did you mean" not in capsys.readouterr().err
 

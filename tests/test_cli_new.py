@@ -87,7 +87,7 @@ def test_the_examples_are_copied_whole(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("arguments", "there", "told"),
+    ("arguments", "there", "message"),
     [
         (["ci"], ".github/workflows/theorems.yml", "exists already: choose another name with --output"),
         (["ci", "--output", "mine.yml"], "mine.yml", "exists already: choose another name with --output"),
@@ -100,7 +100,7 @@ def test_the_examples_are_copied_whole(tmp_path: Path, monkeypatch: pytest.Monke
 def test_nothing_is_overwritten(
     arguments: list[str],
     there: str,
-    told: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -111,6 +111,6 @@ def test_nothing_is_overwritten(
         Path(there).write_text("mine")
     before = sorted(p for p in Path().rglob("*"))
     assert main(["new", *arguments]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert sorted(p for p in Path().rglob("*")) == before
     assert not there or Path(there).read_text() == "mine"

@@ -61,10 +61,10 @@ def test_what_has_ended_is_shown_and_the_same_command_goes_on(waiting: Path) -> 
         ["holds", "-", "mine.noisy-gradient-descent", "algebra", "units"]
     ]
     assert last == "incomplete: 1 of 3 checks, since it was interrupted"
-    told = (
+    message = (
         "1 of 3 checks are finished and stored: the same command continues with the other 2\ndpfl-theory: interrupted\n"
     )
-    assert err.endswith(told)
+    assert err.endswith(message)
     waiting.with_suffix(".go").touch()
     command = [sys.executable, "-m", "dpfl_theory", "check", "--file", str(waiting), "--device", "cpu", "--jobs", "1"]
     done = subprocess.run([*command, *store], capture_output=True, text=True, timeout=HANGS, check=False)

@@ -109,9 +109,9 @@ def test_data_in_place_of_constants(capsys: Output, monkeypatch: pytest.MonkeyPa
     assert set(expected["data"]["constants"]) == {
         *("dim", "smoothness", "strong_convexity", "distance", "gradient_norm_at_optimum")
     }
-    for name, told in expected["data"]["constants"].items():
-        assert f"input {option(name)} {told['value']:.6g} ({told['kind']}" in flat or name == "dim"
-        assert told["text"] in flat
+    for name, reported in expected["data"]["constants"].items():
+        assert f"input {option(name)} {reported['value']:.6g} ({reported['kind']}" in flat or name == "dim"
+        assert reported["text"] in flat
     assert "logistic regression on breast-cancer" in flat
 
 
@@ -210,7 +210,7 @@ def test_output_goes_to_a_file(capsys: Output, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "message"),
     [
         (["--algorithm", "dp-scafnew"], "did you mean 'dp-scaffnew'?"),
         (
@@ -252,8 +252,8 @@ def test_output_goes_to_a_file(capsys: Output, tmp_path: Path) -> None:
         ([], "give --data and --epsilon and --delta (or constants: --clients, --dim, --smoothness, --distance)"),
     ],
 )
-def test_what_cannot_be_used(capsys: Output, command: list[str], told: str) -> None:
-    assert told in refused(capsys, "recommend", *command)
+def test_what_cannot_be_used(capsys: Output, command: list[str], message: str) -> None:
+    assert message in refused(capsys, "recommend", *command)
 
 
 def test_help_names_every_option(capsys: Output) -> None:

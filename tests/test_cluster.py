@@ -115,7 +115,7 @@ def deadly(place: Path) -> int:
 
 
 def test_results_come_in_the_order_of_the_work(local: Local) -> None:
-    told, left = list[int](), list[int]()
+    reported, left = list[int](), list[int]()
     with on(local.scheduler_address) as workers:
         assert workers == WORKERS
         assert several(1, 1)
@@ -123,11 +123,11 @@ def test_results_come_in_the_order_of_the_work(local: Local) -> None:
             [partial(square, k) for k in range(40)],
             1,
             list(reversed(range(40))),
-            done=lambda i, result: told.append(i),
+            done=lambda i, result: reported.append(i),
             waiting=lambda pieces: left.append(len(pieces)),
         )
     assert [value for value, _ in found] == [k * k for k in range(40)]
-    assert sorted(told) == list(range(40))
+    assert sorted(reported) == list(range(40))
     assert left == sorted(left, reverse=True)
     assert os.getpid() not in {pid for _, pid in found}
     assert not several(1, 5), "afterwards work stays here"
@@ -149,28 +149,28 @@ def test_a_time_out_of_a_piece_is_its_failure(local: Local) -> None:
 
 @pytest.mark.slow
 def test_a_piece_that_loses_its_worker_is_begun_again(local: Local, tmp_path: Path) -> None:
-    told = list[int]()
+    reported = list[int]()
     work = [partial(deadly, tmp_path / "died"), *(partial(slow, k) for k in range(8))]
     with on(local.scheduler_address):
-        assert spread(work, 1, done=lambda i, _: told.append(i)) == [1, *range(8)]
-    assert sorted(told) == list(range(9)), "each result exactly once"
+        assert spread(work, 1, done=lambda i, _: reported.append(i)) == [1, *range(8)]
+    assert sorted(reported) == list(range(9)), "each result exactly once"
 
 
 @pytest.mark.slow
 def test_killed_workers_cost_nothing_but_time(local: Local) -> None:
     """After each tenth finished piece a worker is killed, five in all; Dask's nannies start others."""
-    killed, told = list[int](), list[int]()
+    killed, reported = list[int](), list[int]()
 
     def done(i: int, _: int) -> None:
-        told.append(i)
-        if len(told) >= 10 * (len(killed) + 1) and len(killed) < 5 and (workers := local.workers()):
+        reported.append(i)
+        if len(reported) >= 10 * (len(killed) + 1) and len(killed) < 5 and (workers := local.workers()):
             killed.append(workers[len(killed) % len(workers)])
             os.kill(killed[-1], signal.SIGKILL)
 
     with on(local.scheduler_address):
         found = spread([partial(slow, k) for k in range(60)], 1, done=done)
     assert found == list(range(60))
-    assert sorted(told) == list(range(60))
+    assert sorted(reported) == list(range(60))
     assert len(killed) >= 3
 
 
@@ -250,8 +250,8 @@ def test_other_versions_are_refused(local: Local, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.slow
 def test_workers_with_several_threads_are_refused() -> None:
     two = Local(1, 2)
-    told = "has 2 threads: start workers with one each"
-    with contextlib.closing(two), on(two.scheduler_address), pytest.raises(EnvironmentFault, match=told):
+    message = "has 2 threads: start workers with one each"
+    with contextlib.closing(two), on(two.scheduler_address), pytest.raises(EnvironmentFault, match=message):
         spread([partial(slow, 1)], 1)
 
 

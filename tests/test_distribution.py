@@ -94,22 +94,22 @@ def test_the_source_distribution_makes_the_same_wheel(built: tuple[Path, Path, P
 def test_the_metadata(built: tuple[Path, Path, Path]) -> None:
     files = contents(built[0])
     (text,) = (data.decode() for name, data in files.items() if name.endswith(".dist-info/METADATA"))
-    told = email.message_from_string(text)
+    reported = email.message_from_string(text)
     citation = (ROOT / "CITATION.cff").read_text()
     author = re.search(r'^authors:\n +- name: "(.+)"', citation, re.MULTILINE)
     assert author is not None
-    assert told["Author"] == author[1]
+    assert reported["Author"] == author[1]
     version = re.search(r"^version: (.+)$", citation, re.MULTILINE)
     assert version is not None
-    assert told["Version"] == version[1]
+    assert reported["Version"] == version[1]
     listed = re.search(r"^keywords:\n((?:  - .+\n)+)", citation, re.MULTILINE)
     assert listed is not None
-    assert set(re.findall(r"- (.+)", listed[1])) <= set(told["Keywords"].split(","))
-    assert told["License-Expression"] == "Apache-2.0"
+    assert set(re.findall(r"- (.+)", listed[1])) <= set(reported["Keywords"].split(","))
+    assert reported["License-Expression"] == "Apache-2.0"
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in files)
-    assert told["Requires-Python"] == ">=3.11"
-    assert told["Description-Content-Type"] == "text/markdown"
-    assert "# dpfl_theory" in str(told.get_payload())
+    assert reported["Requires-Python"] == ">=3.11"
+    assert reported["Description-Content-Type"] == "text/markdown"
+    assert "# dpfl_theory" in str(reported.get_payload())
     (points,) = (data.decode() for name, data in files.items() if name.endswith("entry_points.txt"))
     assert "dpfl-theory = dpfl_theory.cli:main" in points
     assert "[pytest11]\ndpfl_theory = dpfl_theory.pytest_plugin" in points

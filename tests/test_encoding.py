@@ -84,11 +84,11 @@ COMMANDS = {
 @pytest.mark.parametrize("poor", [name for name in POOR if name != "the C locale"])  # whose streams are UTF-8
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_print_what_the_terminal_lacks_as_escapes(command: str, poor: str, folder: Path) -> None:
-    words, code, told = COMMANDS[command]
+    words, code, reported = COMMANDS[command]
     found, out, err = run(words.split(), folder, POOR[poor])
     assert found == code, err
     assert (out + err).isascii()
-    assert told in (out + err).decode()
+    assert reported in (out + err).decode()
 
 
 @pytest.mark.exhaustive(keep=1)
@@ -97,9 +97,9 @@ def test_json_stays_json_and_files_are_utf_8(poor: str, folder: Path) -> None:
     words = ["check", "--file", "sätze.py", "--format", "json", "--jobs", "1"]
     _, out, _ = run(words, folder, POOR[poor])
     run([*words, "--output", "befund.json"], folder, POOR[poor])
-    for told in map(json.loads, (out.decode(), (folder / "befund.json").read_bytes().decode())):
-        assert list(told["summary"]["statements"]) == ["mine.größe"]
-        assert told["evidence"][0]["reason"] == "größer als null, ∥x∥ ≥ 0"
+    for reported in map(json.loads, (out.decode(), (folder / "befund.json").read_bytes().decode())):
+        assert list(reported["summary"]["statements"]) == ["mine.größe"]
+        assert reported["evidence"][0]["reason"] == "größer als null, ∥x∥ ≥ 0"
     assert "größer" in (folder / "befund.json").read_text(encoding="utf-8")
 
 

@@ -96,12 +96,12 @@ def test_a_bound_that_is_too_loose_to_be_checked_says_so(capsys: pytest.CaptureF
     (statement,) = load_file(file)
     assert main(["check", "--file", str(file), "--method", "exact", "--format", "json"]) == 0
     own = json.loads(capsys.readouterr().out)["own"][statement.id]
-    told = "your bound is 21.2 times larger than any observed value (exact: T = 100): no check here could detect "
-    assert own["noticed"]["sentence"].startswith(told)
+    message = "your bound is 21.2 times larger than any observed value (exact: T = 100): no check here could detect "
+    assert own["noticed"]["sentence"].startswith(message)
     assert own["noticed"]["notices_a_factor_2"] is False
     power = detected_by_checks(statement, verdicts(file, ("exact",)))
     assert power is not None
-    assert power.sentence().startswith(told)
+    assert power.sentence().startswith(message)
     assert power.loose
 
 

@@ -63,7 +63,7 @@ def _deaf(arguments: Sequence[str]) -> int:
 
 
 @pytest.mark.parametrize(
-    ("main", "told"),
+    ("main", "message"),
     [
         (_says("dpfl-theory: internal error", 70), "exit code 70"),
         (_says("Traceback (most recent call last):", 1), "Traceback"),
@@ -75,13 +75,13 @@ def _deaf(arguments: Sequence[str]) -> int:
     ],
 )
 def test_a_command_that_breaks_a_promise_is_a_fault(
-    main: Callable[[Sequence[str]], int], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    main: Callable[[Sequence[str]], int], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "kept.csv").write_text("what was there before")
     monkeypatch.setattr(contract, "main", main)
     seconds = 0.3 if main is _deaf else HANGS
     monkeypatch.setattr(contract, "ENOUGH", seconds)
-    with pytest.raises(contract.Fault, match=told if "*" in told else told.replace("[", r"\[")):
+    with pytest.raises(contract.Fault, match=message if "*" in message else message.replace("[", r"\[")):
         contract.command(["check"], tmp_path, seconds=seconds)
 
 
@@ -103,6 +103,6 @@ def test_a_reader_that_breaks_a_promise_is_a_fault() -> None:
         return read
 
     assert contract.reader(refuses("the file is empty: give another")) == "refused"
-    for read, told in ((refuses("two\nlines"), "no sentence"), (lambda: [][1], "IndexError comes out")):
-        with pytest.raises(contract.Fault, match=told):
+    for read, reported in ((refuses("two\nlines"), "no sentence"), (lambda: [][1], "IndexError comes out")):
+        with pytest.raises(contract.Fault, match=reported):
             contract.reader(read)

@@ -80,10 +80,10 @@ def interrupted(command: list[str]) -> tuple[int, str, float, float]:
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
     with Watch() as watch:
-        begun = time.monotonic()
+        started = time.monotonic()
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=HANGS)
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - started
     return process.returncode, said, seconds, watch.seconds
 
 

@@ -75,11 +75,11 @@ def test_parts_make_a_verdict(helpers: Any) -> None:
 def test_fedsgd_has_two_readings_with_ks_equal_to_1(helpers: Any, name: str, steps: int, share: float) -> None:
     data = helpers.base.Data("synthetic", (0.0, 0.0), 10, 50)
     setting = helpers.base.Setting(data, 0.2, 0.2, 50, 4, 6.0, 1, 1)
-    told = helpers.base.algorithm(name, setting, 1.5).describe()
-    assert told["local_steps"] == steps
-    assert told["share"] == share
-    assert told["local_step"] == pytest.approx(1.5 / (steps * share))
-    assert told["noise_multiplier"] == 6.0
+    reported = helpers.base.algorithm(name, setting, 1.5).describe()
+    assert reported["local_steps"] == steps
+    assert reported["share"] == share
+    assert reported["local_step"] == pytest.approx(1.5 / (steps * share))
+    assert reported["noise_multiplier"] == 6.0
 
 
 def test_heterogeneity_costs_no_privacy_and_noise_does(helpers: Any) -> None:
@@ -87,8 +87,8 @@ def test_heterogeneity_costs_no_privacy_and_noise_does(helpers: Any) -> None:
         data = helpers.base.Data("synthetic", (level, level), 10, 500)
         return float(helpers.base.privacy(helpers.base.Setting(data, 0.2, 0.2, 5, 4, noise, 4, 2), 400)["recipe"])
 
-    told: dict[str, Any] = {"users": 10, "records": 400, "user_rate": 0.2, "record_rate": 0.2, "local_steps": 5}
-    bound = epsilon_recipe(**told, noise_multiplier=6.0, rounds=4, delta=1 / 4000).epsilon
+    described: dict[str, Any] = {"users": 10, "records": 400, "user_rate": 0.2, "record_rate": 0.2, "local_steps": 5}
+    bound = epsilon_recipe(**described, noise_multiplier=6.0, rounds=4, delta=1 / 4000).epsilon
     assert spent(0.0, 6.0) == spent(5.0, 6.0) == bound
     assert spent(0.0, 2.0) > bound
 

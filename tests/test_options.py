@@ -73,6 +73,6 @@ def test_the_same_error_in_python_and_on_the_command_line(capsys: pytest.Capture
     arguments = ["--users", "4", "--records", "9", "--user-rate", "0.1", "--record-rate", "0.5", "--local-steps", "2"]
     more = ["--noise-multiplier", "2", "--rounds", "3", "--delta", "1e-5"]
     assert main(["privacy", "account", "--algorithm", "dp-scaffold", *arguments, *more]) == 2
-    told = capsys.readouterr().err
-    assert "--user-rate 0.1 of --users 4 is less than one user" in told
-    assert "`" not in told
+    message = capsys.readouterr().err
+    assert "--user-rate 0.1 of --users 4 is less than one user" in message
+    assert "`" not in message

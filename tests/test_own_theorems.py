@@ -119,7 +119,7 @@ def evidence(method: str, ratio: float, terms: dict[str, float], name: str = "c"
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "message"),
     [
         ([], "no check here compares both sides of your formula and holds: no error in it could be detected"),
         (
@@ -138,10 +138,10 @@ def evidence(method: str, ratio: float, terms: dict[str, float], name: str = "c"
         ),
     ],
 )
-def test_what_could_be_noticed_is_told(found: list[Evidence], told: str) -> None:
+def test_what_could_be_noticed_is_told(found: list[Evidence], message: str) -> None:
     power = detected_by_checks(example("private_gradient_descent"), found)
     assert power is not None
-    assert power.sentence() == told
+    assert power.sentence() == message
 
 
 def test_the_shares_that_are_told_turn_the_verdict() -> None:
@@ -177,8 +177,8 @@ def test_terms_that_no_check_would_miss_are_told(capsys: pytest.CaptureFixture[s
     private gradient descent's terms could."""
     line = ["check", "--method", "exact", "--store", "off", "--sensitivity", "--file"]
     assert main([*line, str(EXAMPLES / "local_gradient_descent.py")]) == 0
-    told = "no check here would detect if 'heterogeneity' or 'drift' were left out"
-    assert told in capsys.readouterr().out
+    message = "no check here would detect if 'heterogeneity' or 'drift' were left out"
+    assert message in capsys.readouterr().out
     assert main([*line, str(EXAMPLES / "private_gradient_descent.py")]) == 0
     assert "left out" not in capsys.readouterr().out
 
@@ -191,16 +191,16 @@ def test_sensitivity_says_what_it_tries_and_how_long_it_took(
     monkeypatch.setattr("dpfl_theory.console.SPARSE_SECONDS", 0.0)
     file = str(EXAMPLES / "private_gradient_descent.py")
     line = ["check", "--method", "exact", "--store", "off", "--jobs", "1", "--sensitivity", "--file", file]
-    begun = time.monotonic()
+    started = time.monotonic()
     assert main(line) == 0
-    whole = time.monotonic() - begun
+    whole = time.monotonic() - started
     out, said = capsys.readouterr()
     assert "detected from: the first of right sides smaller by 0.1, 1, 10, 50, 90, 99, 99.9 %" in out
     assert "also to undecided" in out
-    told = [x for x in said.splitlines() if x.startswith("sensitivity:")]
-    assert any("outside.private-gradient-descent, its right side smaller by 99.9 %" in x for x in told)
-    assert any("smaller by 0.1 %" in x for x in told)
-    shares = [int(x.split("%")[0].split()[-1]) for x in told]
+    lines = [x for x in said.splitlines() if x.startswith("sensitivity:")]
+    assert any("outside.private-gradient-descent, its right side smaller by 99.9 %" in x for x in lines)
+    assert any("smaller by 0.1 %" in x for x in lines)
+    shares = [int(x.split("%")[0].split()[-1]) for x in lines]
     assert shares == sorted(shares)
     seconds = float(out.rstrip().removesuffix(" s").rsplit(", ", 1)[1])
     checked = re.findall(r"holds +[\d.-]+ +\S+ +exact .* (\d+\.\d+)", out)
@@ -282,7 +282,7 @@ def test_a_curve_has_the_bound_its_terms_and_what_was_measured(
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("while True: pass", "it took longer than {} s and was ended: give a larger --limit, or fewer values"),
         ("sys.exit(0)", "cannot be run: SystemExit: 0; correct its build (mine.py, line "),
@@ -290,7 +290,7 @@ def test_a_curve_has_the_bound_its_terms_and_what_was_measured(
     ],
 )
 def test_a_build_that_cannot_be_drawn_is_told(
-    line: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    line: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, begin = tmp_path / "mine.py", "    import numpy as np\n"
     text = (EXAMPLES / "my_statements.py").read_text()
@@ -299,7 +299,7 @@ def test_a_build_that_cannot_be_drawn_is_told(
 
     def refused(seconds: float) -> None:
         assert main([*command, "--limit", f"{seconds:g}s"]) == 2
-        assert told.format(f"{seconds:g}") in capsys.readouterr().err
+        assert message.format(f"{seconds:g}") in capsys.readouterr().err
 
     given_time(refused, 2.0)
     assert [p.name for p in tmp_path.iterdir() if p.name != "__pycache__"] == ["mine.py"]
@@ -330,9 +330,9 @@ def test_the_edge_of_a_hypothesis_is_found_between_two_points(
     """For eta <= 2/(mu + L) with mu = 1/4 and L = 1 the edge is 8/5, and half way would be 1, or half a round."""
     statement = example("private_gradient_descent")
     check = check_of(statement, "K = 1", "exact")
-    told: list[str] = []
-    found = curve(statement, check, "eta", "1/4,7/4,2", tell=lambda _, what: told.append(what))
-    assert told == ["eta = 0.25", "eta = 1.75", "eta = 2"]
+    lines: list[str] = []
+    found = curve(statement, check, "eta", "1/4,7/4,2", tell=lambda _, what: lines.append(what))
+    assert lines == ["eta = 0.25", "eta = 1.75", "eta = 2"]
     assert found.edges == {0: pytest.approx(1.6, abs=1e-5)}
     assert found.edges[0] <= 1.6, "it is inside"
     (ax,) = draw(found).axes
@@ -400,7 +400,7 @@ def test_values(text: str, recorded: Any, found: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["das2022.theorem4a"], "no symbol is named: add --over"),
         (["das2022.theorem4a", "--over", "etta"], "unknown symbol of das2022.theorem4a"),
@@ -417,11 +417,15 @@ def test_values(text: str, recorded: Any, found: list[Any]) -> None:
     ],
 )
 def test_what_cannot_be_drawn_is_told(
-    arguments: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["plot", *arguments]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

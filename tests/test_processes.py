@@ -24,8 +24,8 @@ def test_what_is_started_never_gets_an_interrupt_and_this_process_still_does() -
     asked = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
     with without_interrupts():
         assert blocked()
-        told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == "True"
+        reported = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout
+    assert reported.strip() == "True"
     assert not blocked()
 
 

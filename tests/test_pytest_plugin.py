@@ -220,7 +220,7 @@ def test_it(check_theorem):
 
 @pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ("'das2022.theorm4a'", "unknown statement 'das2022.theorm4a': did you mean 'das2022.theorem4a'?"),
         ("'das2022.lemma8', method='algebra'", "unknown argument of a theorem 'method': did you mean 'methods'?"),
@@ -235,12 +235,12 @@ def test_it(check_theorem):
         ("'outside.nestrov', file='right.py'", "unknown statement of '*right.py' 'outside.nestrov': did you mean *"),
     ],
 )
-def test_what_cannot_be_used_is_one_sentence(run: Repository, arguments: str, told: str) -> None:
+def test_what_cannot_be_used_is_one_sentence(run: Repository, arguments: str, message: str) -> None:
     found = run(marked(arguments, name="test_a") + calling(arguments, name="test_b"))
     found.assert_outcomes(failed=2)
     lines = found.stdout.str().splitlines()
     at = lines.index(next(line for line in lines if line.startswith("__") and "test_b" in line))
-    found.stdout.fnmatch_lines([told, "__*test_b*__", told])
+    found.stdout.fnmatch_lines([message, "__*test_b*__", message])
     assert lines[at + 2].startswith(("=", "_")), "more than one line"
 
 
@@ -289,8 +289,13 @@ def test_a_round_that_differs_fails_with_its_faults(run: Repository, monkeypatch
     monkeypatch.setattr(dpfl_theory, "conform", Compared("differs", "clip-of-mean", "late-noise"), raising=False)
     found = run(ROUND.format(arguments=""), "--junitxml=j.xml")
     found.assert_outcomes(failed=1)
-    told = ["round_ does not conform to dp-fedavg", "report: differs", "it is the clip-of-mean", "it is the late-noise"]
-    found.stdout.fnmatch_lines(told, consecutive=True)
+    lines = [
+        "round_ does not conform to dp-fedavg",
+        "report: differs",
+        "it is the clip-of-mean",
+        "it is the late-noise",
+    ]
+    found.stdout.fnmatch_lines(lines, consecutive=True)
     assert ("faults", "clip-of-mean, late-noise") in properties(run.path / "j.xml")
     assert not (run.path / "ran").exists()
 
@@ -372,7 +377,7 @@ def test_what_the_documentation_shows(
 
 
 @pytest.mark.parametrize(
-    ("argument", "told"),
+    ("argument", "message"),
     [
         ("--theorem-alpha=7", "--theorem-alpha: the false-alarm probability '7' does not lie in (0, 1): *like 1e-6"),
         ("--theorem-seed=-1", "--theorem-seed: the seed '-1' is not a whole number *"),
@@ -380,10 +385,10 @@ def test_what_the_documentation_shows(
         ("--theorem-undecided=xfail", "--theorem-undecided: unknown outcome of an undecided theorem 'xfail'*"),
     ],
 )
-def test_options_are_looked_at_first(run: Repository, argument: str, told: str) -> None:
+def test_options_are_looked_at_first(run: Repository, argument: str, message: str) -> None:
     found = run(marked(EXACT), argument)
     assert found.ret == pytest.ExitCode.USAGE_ERROR
-    found.stderr.fnmatch_lines([f"ERROR: {told}"])
+    found.stderr.fnmatch_lines([f"ERROR: {message}"])
 
 
 def test_the_properties_in_junit(run: Repository) -> None:

@@ -196,9 +196,9 @@ def test_they_are_accessible(made: tuple[Path, dict[str, Page]]) -> None:
 
 
 def test_summary_counts(made: tuple[Path, dict[str, Page]]) -> None:
-    told = made[1]["index.html"].told
+    reported = made[1]["index.html"].told
     catalogued = sum(s.paper == "das2022" for s in statements.all_statements())
-    assert f"4 statements checked of {catalogued + 1}" in told
+    assert f"4 statements checked of {catalogued + 1}" in reported
     for part in (
         "1 holds",
         "2 violated",
@@ -207,11 +207,11 @@ def test_summary_counts(made: tuple[Path, dict[str, Page]]) -> None:
         "5 checks run",
         "1 figure reproduced",
     ):
-        assert part in told
-    assert "1 claim reproduced" in told
-    assert "1 claim not-reproduced" in told
-    assert "1 claim does not carry over here" in told
-    assert "1 question of our own: no" in told
+        assert part in reported
+    assert "1 claim reproduced" in reported
+    assert "1 claim not-reproduced" in reported
+    assert "1 claim does not carry over here" in reported
+    assert "1 question of our own: no" in reported
 
 
 def test_the_first_page_tells_what_was_found(made: tuple[Path, dict[str, Page]]) -> None:
@@ -305,7 +305,7 @@ def test_nothing_of_a_hostile_file_gets_into_a_page_or_out_of_its_folder(tmp_pat
         Evidence(i, "algebra", EVIL, "violated", "holds", EVIL, instance={EVIL: EVIL}, notes={EVIL: [EVIL]}, part=EVIL)
         for i in ids
     ]
-    told = document(evidence, dict.fromkeys(ids, "holds"), 1e-6, 1.0)
+    reported = document(evidence, dict.fromkeys(ids, "holds"), 1e-6, 1.0)
     latex = [
         r"\text{<script>alert(1)</script>}",
         r"\href{javascript:alert(1)}{x}",
@@ -313,7 +313,7 @@ def test_nothing_of_a_hostile_file_gets_into_a_page_or_out_of_its_folder(tmp_pat
         "\\frac{",
     ]
     terms = [{"side": "rhs", "name": EVIL, "sign": "+", "latex": x} for x in latex]
-    told["own"] = {
+    reported["own"] = {
         ids[0]: {
             "title": EVIL,
             "kind": EVIL,
@@ -326,7 +326,7 @@ def test_nothing_of_a_hostile_file_gets_into_a_page_or_out_of_its_folder(tmp_pat
             "hypotheses": [EVIL],
         }
     }
-    (place / "evidence" / "check.json").write_text(json.dumps(told))
+    (place / "evidence" / "check.json").write_text(json.dumps(reported))
     claim = {"claim": EVIL, "verdict": "reproduced", "paper": EVIL, "measured": [EVIL], "expected": EVIL}
     fields = dict.fromkeys(("title", "caption", "command", "device"), EVIL)
     data = {"claims": [claim], "configuration": {EVIL: EVIL}}
@@ -348,13 +348,13 @@ def test_nothing_of_a_hostile_file_gets_into_a_page_or_out_of_its_folder(tmp_pat
 
 
 def test_the_formula_of_a_statement_of_ones_own_is_shown(output: Path) -> None:
-    told = sample()
+    reported = sample()
     terms = [
         {"side": "lhs", "name": "gap", "sign": "", "latex": r"\mathbb{E} f(w_K)"},
         {"side": "rhs", "name": "start", "sign": r"\leq", "latex": r"\frac{L}{2 K}"},
     ]
-    told["own"] = {"mine.lemma": {**OWN, "terms": terms}}
-    (output / "evidence" / "check-das2022.json").write_text(json.dumps(told))
+    reported["own"] = {"mine.lemma": {**OWN, "terms": terms}}
+    (output / "evidence" / "check-das2022.json").write_text(json.dumps(reported))
     page = statement(site_of(output), "mine.lemma")
     assert "<mfrac><mi>L</mi>" in page.source
     assert "Mine" in page.told
@@ -439,11 +439,11 @@ def test_without_the_script_the_figures_at_hand_are_taken(output: Path, tmp_path
     scripts = tmp_path / "validations"
     build(output, scripts=scripts)
     (scripts / "das2022_figure0.py").unlink()
-    told: list[str] = []
-    build(output, told.append, scripts=scripts)
+    lines: list[str] = []
+    build(output, lines.append, scripts=scripts)
     page = output / "figures" / "das2022_figure0.html"
     assert 'src="das2022_figure0.svg"' in page.read_text()
-    assert len(told) == 1
+    assert len(lines) == 1
     for file in (output / "figures").iterdir():
         file.unlink()
     build(output)
@@ -556,7 +556,7 @@ def test_numbers(value: object, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "shown"),
+    ("message", "shown"),
     [
         ("4 > 5/2 at c = 1, L = 606151/10125000", "4 > 5/2 at c = 1, L = 606151/10125000"),
         ("the worst with -31460534101119/256000000000000 < 1", "the worst with -0.1228927113 < 1"),
@@ -568,8 +568,8 @@ def test_numbers(value: object, text: str) -> None:
         ("sha 12345678901234567890123abc stays", "sha 12345678901234567890123abc stays"),
     ],
 )
-def test_long_fractions_become_decimals(told: str, shown: str) -> None:
-    assert abbreviate(told) == shown
+def test_long_fractions_become_decimals(message: str, shown: str) -> None:
+    assert abbreviate(message) == shown
 
 
 @pytest.mark.parametrize("alpha", [1e-6, 2.5e-9, 0.05, 1 / 3, 0.7e-3])

@@ -99,21 +99,21 @@ def test_it_finds_what_its_parts_find(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(module, "RENEWAL_SECONDS", 0.5)
     pages: list[str] = []
 
-    told = tmp_path / "told"
+    message = tmp_path / "told"
 
     def keep(output: Path, *arguments: Any, **options: Any) -> Path:
         pages.append(options.get("unfinished", ""))
         if "0 checks and 1 figures and tables are still to come" in pages[-1]:
-            told.touch()
+            message.touch()
         if pages[-1] and len(pages) > 1:  # one on the way is enough, which takes a second
             return output / "index.html"
         return build(output, *arguments, **options)
 
     build = module.build
     monkeypatch.setattr(module, "build", keep)
-    slow = script(tmp_path, "two", "values = np", f"wait({str(told)!r}); values = np")
+    slow = script(tmp_path, "two", "values = np", f"wait({str(message)!r}); values = np")
     assert run(tmp_path, [script(tmp_path, "one"), slow], pairs=SOME) == 0
-    assert told.exists()
+    assert message.exists()
     assert pages[-1] == ""
     alone = [e.to_json() for e in run_plan(SOME, device="cpu", seed=3).evidence]
     assert evidence(tmp_path) == [{k: v for k, v in e.items() if k not in ("seconds", "notes")} for e in alone]

@@ -158,7 +158,7 @@ def test_a_validation_meets_its_schema() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "message"),
     [
         ("dpfl-theory/0", "has the schema 'dpfl-theory/0', of an earlier version than 'dpfl-theory/1'"),
         ("dpfl-theory/2", "of a later version than 'dpfl-theory/1': read it with a newer dpfl-theory"),
@@ -167,12 +167,12 @@ def test_a_validation_meets_its_schema() -> None:
         (None, "has the schema None, not"),
     ],
 )
-def test_other_versions_are_refused_with_a_sentence(tmp_path: Path, capsys: Output, found: Any, told: str) -> None:
+def test_other_versions_are_refused_with_a_sentence(tmp_path: Path, capsys: Output, found: Any, message: str) -> None:
     (tmp_path / "evidence").mkdir()
     (tmp_path / "evidence" / "old.json").write_text(json.dumps({"schema": found, "summary": {}, "evidence": []}))
     assert main(["report", "--output", str(tmp_path), "--store", "off"]) == 2
     sentence = capsys.readouterr().err
-    assert told in sentence
+    assert message in sentence
     assert "make it again or remove it" in sentence
     assert sentence.count("\n") == 1
 

@@ -35,10 +35,10 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_a_sweep_that_is_interrupted_ends_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The soak test itself measures that it ends promptly, on an otherwise idle machine."""
-    begun = time.monotonic()
+    started = time.monotonic()
     ended(sweep(LONG, tmp_path, "whole", "--jobs", "1"))
     monkeypatch.setattr(kills, "PROMPT", HANGS)
-    found = kills.interrupted(LONG, CELLS, tmp_path, 1, time.monotonic() - begun, random.Random(2))
+    found = kills.interrupted(LONG, CELLS, tmp_path, 1, time.monotonic() - started, random.Random(2))
     assert found.good, found.row()
 
 

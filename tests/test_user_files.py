@@ -26,7 +26,7 @@ def make(build, method="algebra"):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("import sys; sys.exit(0)", "cannot be imported: SystemExit: 0"),
         ("STATEMENTS = 3", "defines no STATEMENTS: set it to a tuple of Statement objects"),
@@ -36,12 +36,12 @@ def make(build, method="algebra"):
         (HEAD + "STATEMENTS = (make(lambda s, i: None, 'algbra'),)", "did you mean 'algebra'?"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "mine.py"
     file.write_text(text)
     with pytest.raises(InputError) as caught:
         load_file(file)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -126,8 +126,8 @@ SLIPS = {
 
 
 @pytest.mark.exhaustive(keep=6)
-@pytest.mark.parametrize(("change", "told"), SLIPS.values(), ids=SLIPS)
-def test_a_slip_is_told_with_its_line(tmp_path: Path, change: tuple[str, str], told: str) -> None:
+@pytest.mark.parametrize(("change", "message"), SLIPS.values(), ids=SLIPS)
+def test_a_slip_is_told_with_its_line(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     """Each mistake is planted in the example, at one place or at all."""
     file = tmp_path / "mine.py"
     before, after = change[0].replace("\\\\", "\\"), change[1].replace("\\\\", "\\")
@@ -136,7 +136,7 @@ def test_a_slip_is_told_with_its_line(tmp_path: Path, change: tuple[str, str], t
     with pytest.raises(InputError) as caught:
         load_file(file)
     sentence = str(caught.value)
-    assert told in sentence
+    assert message in sentence
     assert "(mine.py, line " in sentence
     assert "\n" not in sentence
 
@@ -160,8 +160,8 @@ def test_all_slips_are_told_at_once(tmp_path: Path) -> None:
 def test_a_letter_without_a_value_is_told(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(OWN.replace('"sigma": sigma, "eta"', '"sigm": sigma, "eta"'))
-    told = r"the symbol 'sigma', which the term 'rhs, noise' has, is given no value; is 'sigm' a misspelling of it\?"
-    with pytest.raises(InputError, match=rf"{told}; correct its build \(mine\.py, line \d+\)"):
+    message = r"the symbol 'sigma', which the term 'rhs, noise' has, is given no value; is 'sigm' a misspelling of it\?"
+    with pytest.raises(InputError, match=rf"{message}; correct its build \(mine\.py, line \d+\)"):
         run_plan(plan(load_file(file)))
 
 
@@ -361,14 +361,14 @@ BUILDS = {
 
 
 @pytest.mark.exhaustive(keep=6)
-@pytest.mark.parametrize(("build", "told"), BUILDS.values(), ids=BUILDS)
+@pytest.mark.parametrize(("build", "message"), BUILDS.values(), ids=BUILDS)
 def test_what_a_build_cannot_return_is_one_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], build: str, told: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], build: str, message: str
 ) -> None:
     assert main(["check", "--file", str(exact(tmp_path, build)), "--store", "off", "--jobs", "1"]) == 2
     out, sentence = capsys.readouterr()
     assert out == ""
-    assert told in sentence
+    assert message in sentence
     assert re.search(r"\(mine\.py, line [89]\)", sentence)
     assert (sentence.count("\n"), len(sentence) < 1200) == (1, True)
 
@@ -380,9 +380,9 @@ def test_endless_recursion_is_told_where_pickle_keeps_tracebacks(
     support = pytest.importorskip("tblib.pickling_support", reason="tblib is not installed")
     for kind in (InputError, BuildError):
         monkeypatch.setitem(copyreg.dispatch_table, kind, support.pickle_exception)
-    build, told = BUILDS["endless recursion"]
+    build, reported = BUILDS["endless recursion"]
     assert main(["check", "--file", str(exact(tmp_path, build)), "--store", "off", "--jobs", "1"]) == 2
-    assert told in capsys.readouterr().err
+    assert reported in capsys.readouterr().err
 
 
 TESTS = {
@@ -397,11 +397,11 @@ TESTS = {
 }
 
 
-@pytest.mark.parametrize(("small", "told"), TESTS.values(), ids=TESTS)
-def test_a_hypothesis_that_cannot_be_tested_is_told_with_its_line(tmp_path: Path, small: str, told: str) -> None:
+@pytest.mark.parametrize(("small", "message"), TESTS.values(), ids=TESTS)
+def test_a_hypothesis_that_cannot_be_tested_is_told_with_its_line(tmp_path: Path, small: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         run_plan(plan(load_file(exact(tmp_path, small=small))))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert re.search(r"correct that test \(mine\.py, line [67]\)$", str(caught.value))
 
 
@@ -450,7 +450,7 @@ def test_what_a_file_prints_is_no_data(tmp_path: Path, capfd: pytest.CaptureFixt
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("import os; os._exit(7)", "cannot be imported: its process ended with code 7, of itself"),
         ("import os; os.kill(os.getpid(), 11)", "cannot be imported: its process ended with code -11 (SIGSEGV)"),
@@ -459,7 +459,7 @@ def test_what_a_file_prints_is_no_data(tmp_path: Path, capfd: pytest.CaptureFixt
     ],
 )
 def test_an_import_that_ends_the_process_ends_its_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, message: str
 ) -> None:
     file = tmp_path / "mine.py"
     file.write_text(text)
@@ -469,21 +469,21 @@ def test_an_import_that_ends_the_process_ends_its_copy(
         assert main(["check", "--file", str(file)]) == 2
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
-        assert told.format(f"{seconds:g}") in err
+        assert message.format(f"{seconds:g}") in err
 
     given_time(refused, 1.5)
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "message"),
     [("os._exit(0)", "ended with code 0, of itself"), ("os.kill(os.getpid(), 11)", "code -11 (SIGSEGV)")],
 )
 def test_a_build_that_ends_its_process_is_undecided(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], code: str, told: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], code: str, message: str
 ) -> None:
     file = exact(tmp_path, f"{code} or {GOOD}")
     assert main(["check", "--file", str(file), "--store", "off", "--jobs", "1"]) == 3
-    assert told in capsys.readouterr().out
+    assert message in capsys.readouterr().out
 
 
 HALF = """

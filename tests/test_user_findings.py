@@ -49,8 +49,8 @@ def test_2_the_clients_of_a_file_are_its_clients(tmp_path: Path, capsys: Output)
     for name, more in (("own.npz", []), ("own.libsvm", []), ("none.npz", ["--clients", "4"])):
         options = ["--alpha", "1", "--store", "off", "--format", "json", "--data", str(tmp_path / name), *more]
         assert main([*command.split(), *options]) == 0, capsys.readouterr().err
-        told = json.loads(capsys.readouterr().out)["data"]
-        found[name] = (told["partition"], told["clients"], told["constants"]["heterogeneity"]["value"])
+        reported = json.loads(capsys.readouterr().out)["data"]
+        found[name] = (reported["partition"], reported["clients"], reported["constants"]["heterogeneity"]["value"])
     assert found["own.npz"][:2] == found["own.libsvm"][:2] == ("own", 4)
     assert found["own.npz"][2] == pytest.approx(found["own.libsvm"][2], rel=1e-6)
     assert found["none.npz"][0] == "iid"

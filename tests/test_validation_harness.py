@@ -462,10 +462,10 @@ def test_plain_refuses_what_json_has_no_place_for() -> None:
 
 
 def test_progress_of_parts() -> None:
-    told: list[float] = []
-    context = Context(progress=told.append)
+    lines: list[float] = []
+    context = Context(progress=lines.append)
     context.part(1, of=4)(0.5)
-    assert told == [0.375]
+    assert lines == [0.375]
 
 
 def test_the_style_leaves_matplotlib_as_it_was() -> None:

@@ -88,11 +88,11 @@ def test_warnings_of_checks_are_in_their_evidence(jobs: str, tmp_path: Path) -> 
     done = run(["check", "--file", "mine.py", "--format", "json", "--jobs", jobs], tmp_path)
     assert done.returncode == 0, done.stderr
     assert "DivergenceWarning" not in done.stderr
-    told = json.loads(done.stdout)
-    (warned,) = told["evidence"][0]["warnings"]
+    described = json.loads(done.stdout)
+    (warned,) = described["evidence"][0]["warnings"]
     assert warned["kind"] == "DivergenceWarning"
     assert "diverged in 2 of 2 replicates" in warned["text"]
-    assert told["summary"]["counts"]["warnings"] == 1
+    assert described["summary"]["counts"]["warnings"] == 1
 
 
 @pytest.mark.slow
@@ -138,9 +138,9 @@ def test_warnings_of_the_import_of_statements_are_in_the_first_evidence(jobs: st
     done = run(["check", "--file", "mine.py", "--format", "json", "--jobs", jobs], tmp_path)
     assert done.returncode == 0, done.stderr
     assert "mine is old" not in done.stderr
-    told = json.loads(done.stdout)
-    assert told["evidence"][0]["warnings"][0] == {"kind": "RuntimeWarning", "text": "mine is old", "count": 1}
-    assert told["summary"]["counts"]["warnings"] == 2
+    described = json.loads(done.stdout)
+    assert described["evidence"][0]["warnings"][0] == {"kind": "RuntimeWarning", "text": "mine is old", "count": 1}
+    assert described["summary"]["counts"]["warnings"] == 2
 
 
 @pytest.mark.slow

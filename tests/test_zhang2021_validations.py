@@ -73,9 +73,9 @@ def test_the_correlation_is_over_settings_in_each_partition(figure: Any) -> None
         for kind in figure.PARTITIONS:
             x = rng.random(10)
             samples[key, kind] = {"deviation": x, "spread": rng.random(10), "drop": sign * x**3}
-    told = figure._correlation(samples, "deviation", "standard deviation")
-    assert "within rising: 1.00 (1.00 to 1.00)" in told["measured"]
-    assert "within falling: -1.00 (-1.00 to -1.00)" in told["measured"]
-    assert told["verdict"] == "inconclusive"
+    reported = figure._correlation(samples, "deviation", "standard deviation")
+    assert "within rising: 1.00 (1.00 to 1.00)" in reported["measured"]
+    assert "within falling: -1.00 (-1.00 to -1.00)" in reported["measured"]
+    assert reported["verdict"] == "inconclusive"
     only = {case: x for case, x in samples.items() if case[0] == "rising"}
     assert figure._correlation(only, "deviation", "standard deviation")["verdict"] == "reproduced"

@@ -19,13 +19,13 @@ from dpfl_theory.validation import Context
 def all_of(jobs: Sequence[Callable[[], Any]], context: Context) -> list[Any]:
     """The jobs' results in order. Convolutions release the interpreter's lock, so that threads are enough."""
 
-    def told() -> Iterator[Any]:
+    def reported() -> Iterator[Any]:
         for i, result in enumerate(pool.map(lambda job: job(), jobs)):
             context.progress((i + 1) / len(jobs))
             yield result
 
     with ThreadPoolExecutor(min(2, threads.available())) as pool:
-        return list(told())
+        return list(reported())
 
 
 def mechanism(statement: str, **parameters: Any) -> privacy.Mechanism:

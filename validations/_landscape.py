@@ -91,8 +91,8 @@ def found(case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: 
     budget = Budget(epsilon, DELTA, rounds=rounds)
     one = tuned()[name](_made(case)[0], budget)
     count = count_for(case, name, budget, plan)
-    told = ruled(case, name, epsilon, rounds, seed, replicates) if name in RULED else []
-    ours = search(one, seed, plan, starts(one, told))
+    lines = ruled(case, name, epsilon, rounds, seed, replicates) if name in RULED else []
+    ours = search(one, seed, plan, starts(one, lines))
     best = grid(one, seed + 5000, count, plan)
     return {
         "case": case.name,

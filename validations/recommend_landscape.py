@@ -53,7 +53,7 @@ def compute(context: Context) -> dict[str, Any]:
     with one_thread():
         results = context.each(work, [f"{case.name}, {name}, epsilon {e:g}" for case, name, e in map(_of, work)])
     cells = [r for r in results if isinstance(r, dict)]
-    rules = [r for told in results if isinstance(told, list) for r in told]
+    rules = [r for reported in results if isinstance(reported, list) for r in reported]
     data = {
         "configuration": {
             "delta": landscape.DELTA,

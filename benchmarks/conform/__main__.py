@@ -37,10 +37,10 @@ class Took(NamedTuple):
 
 def tested(name: str, plant: Plant | None, seed: int) -> tuple[Conformance, Took]:
     """The result of the conformance test for a round, and its seconds."""
-    begun, cpu = time.perf_counter(), time.process_time()
+    started, cpu = time.perf_counter(), time.process_time()
     given: dict[str, Any] = dict(BUILT_IN.get(name, {}))
     found = conform(function_of(name, plant), CORRECT[name], seed=seed, alpha=ALPHA, **given)
-    return found, Took(time.perf_counter() - begun, time.process_time() - cpu)
+    return found, Took(time.perf_counter() - started, time.process_time() - cpu)
 
 
 def correct(work: tuple[str, int]) -> tuple[str, str, Took]:
@@ -106,9 +106,9 @@ def main(arguments: Sequence[str]) -> int:
     ]
     with ProcessPoolExecutor(options.jobs) as pool:
         for name in names:
-            found, begun = list[tuple[str, str, Took]](), time.perf_counter()
+            found, started = list[tuple[str, str, Took]](), time.perf_counter()
             while len(found) < options.runs and (
-                options.seconds is None or time.perf_counter() - begun < options.seconds
+                options.seconds is None or time.perf_counter() - started < options.seconds
             ):
                 seeds = range(len(found), min(options.runs, len(found) + 5 * options.jobs))
                 found += pool.map(correct, [(name, seed) for seed in seeds])

@@ -46,11 +46,11 @@ def run(
     command: list[str], folder: Path, environment: dict[str, str]
 ) -> tuple[subprocess.CompletedProcess[str], float]:
     """The completed command, and its seconds."""
-    begun = time.monotonic()
+    started = time.monotonic()
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=1800, check=False
     )
-    return done, time.monotonic() - begun
+    return done, time.monotonic() - started
 
 
 def working(name: str) -> str | None:
@@ -106,9 +106,9 @@ def one_python(interpreter: str, place: Path, dist: Path, tried: Tried) -> None:
     good = test.code == 1 and "outside.nesterov: verdict violated" in test.said and codes["Report"].code == 0
     tried(python, "workflow with a planted mistake fails", good, test.seconds, test.said)
     elsewhere.mkdir()
-    begun, _ = run(["dpfl-theory", "new", "--help"], elsewhere, environment)
+    started, _ = run(["dpfl-theory", "new", "--help"], elsewhere, environment)
     for command, (part, code) in stranger.COMMANDS.items():
-        if stranger.OWN in command and not re.search(r"^ +theorem ", begun.stdout, re.MULTILINE):
+        if stranger.OWN in command and not re.search(r"^ +theorem ", started.stdout, re.MULTILINE):
             continue  # a version without 'new theorem'
         done, seconds = run(["dpfl-theory", *command.split()], elsewhere, environment)
         good = done.returncode == code and part in done.stdout and "Traceback" not in done.stderr
@@ -152,8 +152,8 @@ def main() -> int:
     for name in missing:
         print(f"not tried: there is no {name} here", file=sys.stderr)
     if given.output is not None:
-        told = "`make dist-check` writes this file: the wheel in fresh environments, as a stranger has it."
-        given.output.write_text("\n".join(["# The wheel with each Python", "", told, "", *tried.rows, ""]))
+        message = "`make dist-check` writes this file: the wheel in fresh environments, as a stranger has it."
+        given.output.write_text("\n".join(["# The wheel with each Python", "", message, "", *tried.rows, ""]))
     for text in tried.wrong:
         print(f"\nWRONG {text}", file=sys.stderr)
     return 1 if tried.wrong or not pythons else 0

@@ -73,12 +73,12 @@ def told(wheel: Path, place: Path) -> str:
         "`python -m benchmarks.distribution.transcript WHEEL FILE.md` writes this file.",
     ]
     for step in STEPS:
-        begun = time.monotonic()
+        started = time.monotonic()
         line = step.typed if step.before == "## Installing" else f". trial/bin/activate && {step.typed}"
         done = subprocess.run(
             ["bash", "-c", line], cwd=place, env=environment, capture_output=True, text=True, timeout=1800, check=False
         )
-        seconds, printed = time.monotonic() - begun, done.stdout + done.stderr
+        seconds, printed = time.monotonic() - started, done.stdout + done.stderr
         if done.returncode != step.code or step.shows not in printed:
             raise SystemExit(f"{step.typed} ended with {done.returncode}, not {step.code}:\n{printed}")
         code = f", exit code {done.returncode}" if done.returncode else ""

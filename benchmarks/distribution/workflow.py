@@ -48,10 +48,10 @@ def steps(workflow: Mapping[str, Any], folder: Path, python: str, environment: M
             if action == "actions/upload-artifact" and not any((folder / step["with"]["path"]).rglob("*")):
                 raise ValueError(f"step {name!r} would upload nothing")
             continue
-        begun = time.monotonic()
+        started = time.monotonic()
         command = ["bash", "-e", "-c", step["run"]]
         done = subprocess.run(
             command, cwd=folder, env=dict(environment), capture_output=True, text=True, timeout=1800, check=False
         )
         failed = failed or done.returncode != 0
-        yield Step(name, done.returncode, time.monotonic() - begun, (done.stdout + done.stderr)[-3000:])
+        yield Step(name, done.returncode, time.monotonic() - started, (done.stdout + done.stderr)[-3000:])

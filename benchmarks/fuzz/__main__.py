@@ -68,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
                 failed = True
                 print(fault if len(fault) < MOST else f"{fault[:MOST]} ...", file=sys.stderr, flush=True)
     if options.output is not None:
-        told = (
+        message = (
             "# Almost valid inputs\n\n"
             f"`python -m benchmarks.fuzz --inputs {options.inputs}`, seed {SEED}. *Refused*: one sentence, exit code\n"
             "2 or 5, nothing changed on disk. *Interrupted*: still at work after 10 s (2 s\n"
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str]) -> int:
             "a traceback, another exit code, a refusal that is not a sentence or has changed a file, a part of a file\n"
             "left behind, or no end. *Guided*: the inputs are chosen by the lines of the package that they reach.\n\n"
         )
-        options.output.write_text(told + "\n".join([HEAD, *rows]) + "\n")
+        options.output.write_text(message + "\n".join([HEAD, *rows]) + "\n")
     return int(failed)
 
 

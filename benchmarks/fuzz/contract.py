@@ -85,14 +85,14 @@ def command(arguments: Sequence[str], folder: Path, own: Sequence[str] = (), sec
     that it has not promised (such as 70), or not at all. Also where a refusal is not one sentence, where a refused
     command has changed a file, or where any command has left a part of a file (``own``: prefixes of the names that it
     may change)."""
-    before, out, told = _kept(folder), io.StringIO(), io.StringIO()
-    streams = contextlib.redirect_stdout(out), contextlib.redirect_stderr(told)
+    before, out, reported = _kept(folder), io.StringIO(), io.StringIO()
+    streams = contextlib.redirect_stdout(out), contextlib.redirect_stderr(reported)
     with streams[0], streams[1], contextlib.chdir(folder), _in_time(seconds):
         try:
             code = main(arguments)
         except (Exception, SystemExit, KeyboardInterrupt) as error:
             raise Fault(f"{type(error).__name__} comes out: {error}") from error
-    said = told.getvalue()
+    said = reported.getvalue()
     if code not in CODES:
         raise Fault(f"exit code {code}: {said}")
     if "Traceback" in said:

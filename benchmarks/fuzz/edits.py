@@ -48,14 +48,14 @@ def _payload() -> st.SearchStrategy[bytes]:
 
 def _words(text: bytes) -> list[tuple[int, int]]:
     """The start and end of each word of a text: runs of letters, digits, points and signs."""
-    found, begun = list[tuple[int, int]](), None
+    found, started = list[tuple[int, int]](), None
     for i, byte in enumerate(text + b" "):
         inside = bytes([byte]).isalnum() or byte in b"._+-"
-        if inside and begun is None:
-            begun = i
-        elif not inside and begun is not None:
-            found.append((begun, i))
-            begun = None
+        if inside and started is None:
+            started = i
+        elif not inside and started is not None:
+            found.append((started, i))
+            started = None
     return found
 
 

@@ -53,7 +53,7 @@ def tried(work: tuple[str, bool], inputs: int) -> tuple[Counter[str], str, float
     smallest input that breaks a promise, if any, and the seconds. It runs in its own process; the death of the process
     is also a fault."""
     name, by_coverage = work
-    begun = time.monotonic()
+    started = time.monotonic()
     module = "benchmarks.fuzz.guided" if by_coverage else "benchmarks.fuzz.run"
     with tempfile.TemporaryDirectory(prefix="dpfl-fuzz-") as folder:
         done = subprocess.run(
@@ -64,10 +64,10 @@ def tried(work: tuple[str, bool], inputs: int) -> tuple[Counter[str], str, float
             stdin=subprocess.DEVNULL,
             env={**os.environ, "TMPDIR": folder},
         )
-    told = [text for text in (done.stdout, done.stderr[-MOST:]) if text.strip()]
-    fault = "" if done.returncode == 0 else f"exit code {done.returncode}: {' '.join(told)}"
+    lines = [text for text in (done.stdout, done.stderr[-MOST:]) if text.strip()]
+    fault = "" if done.returncode == 0 else f"exit code {done.returncode}: {' '.join(lines)}"
     ended = Counter[str]() if fault else Counter[str](json.loads(done.stdout.splitlines()[-1]))
-    return ended, fault, time.monotonic() - begun
+    return ended, fault, time.monotonic() - started
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -51,8 +51,8 @@ def main(arguments: Sequence[str]) -> int:
     coordinator = 0.0
     for workers in measured.WORKERS:
         for name, use in measured.overhead(workers).items():
-            told = (f"{1e3 * x:.1f} ms" for x in (use.wall, use.coordinator, use.scheduler))
-            lines.append(f"| {workers} | {name} | {' | '.join(told)} | {use.traffic / 1e3:.1f} kB |")
+            items = (f"{1e3 * x:.1f} ms" for x in (use.wall, use.coordinator, use.scheduler))
+            lines.append(f"| {workers} | {name} | {' | '.join(items)} | {use.traffic / 1e3:.1f} kB |")
             print(lines[-1], flush=True)
             coordinator = max(use.coordinator, use.scheduler)
     sent = ", ".join(f"{name} {size / 1e3:.1f} kB" for name, size in measured.sizes().items())
@@ -69,8 +69,8 @@ def main(arguments: Sequence[str]) -> int:
     for workers in measured.WORKERS:
         taken = {there: measured.scaling(workers, there) for there in (False, True)}
         first = first or taken
-        told = (f"{taken[k]:.1f} s | {first[k] / taken[k]:.2f}x" for k in (False, True))
-        lines.append(f"| {workers} | {' | '.join(told)} |")
+        items = (f"{taken[k]:.1f} s | {first[k] / taken[k]:.2f}x" for k in (False, True))
+        lines.append(f"| {workers} | {' | '.join(items)} |")
         print(lines[-1], flush=True)
     lines += [""]
 

@@ -78,7 +78,7 @@ def scaling(workers: int, distributed: bool) -> float:
     with cluster(workers) if distributed else nullcontext() as made, tempfile.TemporaryDirectory() as folder:
         with on(made.address if made is not None else None):
             run(warm, jobs=workers, pack=1, over=spread)
-            begun = time.perf_counter()
+            started = time.perf_counter()
             with Store(Path(folder) / "kept.sqlite") as store:
                 run(design, jobs=workers, pack=PACK, over=spread, store=store)
-        return time.perf_counter() - begun
+        return time.perf_counter() - started

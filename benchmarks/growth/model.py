@@ -48,10 +48,10 @@ def makespan(jobs: Iterable[Job], workers: int, coordinator: float) -> float:
     while ready or running:
         while ready and len(running) < AHEAD * workers:
             since, job = ready.popleft()
-            begun = max(heapq.heappop(free), since, handled if sent >= AHEAD * workers else 0.0)
+            started = max(heapq.heappop(free), since, handled if sent >= AHEAD * workers else 0.0)
             sent += 1
-            heapq.heappush(free, begun + job.seconds)
-            heapq.heappush(running, (begun + job.seconds, count, job))
+            heapq.heappush(free, started + job.seconds)
+            heapq.heappush(running, (started + job.seconds, count, job))
             count += 1
         ended, _, job = heapq.heappop(running)
         handled = max(handled, ended) + coordinator

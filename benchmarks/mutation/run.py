@@ -136,7 +136,7 @@ class _Runner:
         if control != "survived":
             raise RuntimeError(f"{self.module} itself, put in its own place, does not pass its tests: {control}")
         statements = _statements(ast.parse(source))
-        begun, ran = time.time(), 0
+        started, ran = time.time(), 0
         for mutant in every:
             if state.killed(mutant):
                 continue
@@ -149,11 +149,11 @@ class _Runner:
             state.found(mutant, self._outcome(items, chosen, mutant.source) if chosen else "not executed")
             ran += 1
             if ran % 25 == 0:
-                print(f"{self.module}: {ran} run, {time.time() - begun:.0f} s", flush=True)
+                print(f"{self.module}: {ran} run, {time.time() - started:.0f} s", flush=True)
         state.end(every)
         counts = state.counts(every)
         print(
-            f"{self.module}: {len(every)} mutants, {counts}, {len(tests)} tests, {time.time() - begun:.0f} s",
+            f"{self.module}: {len(every)} mutants, {counts}, {len(tests)} tests, {time.time() - started:.0f} s",
             flush=True,
         )
 
@@ -176,13 +176,13 @@ class _Runner:
                 def trace(frame: Any, event: str, arg: Any, local: Any = local) -> Any:
                     return local if frame.f_code.co_filename == file else None
 
-                self.failed, begun = False, time.process_time()
+                self.failed, started = False, time.process_time()
                 signal.setitimer(signal.ITIMER_PROF, 2 * SECONDS)  # which ends the process
                 sys.settrace(trace)
                 self._one(items[index])
                 sys.settrace(None)
                 signal.setitimer(signal.ITIMER_PROF, 0)
-                tell((index, not self.failed, time.process_time() - begun, lines, set(sys.modules) - before))
+                tell((index, not self.failed, time.process_time() - started, lines, set(sys.modules) - before))
 
         while start < len(items):
             for index, passed, seconds, lines, modules in _streamed(some):
@@ -248,8 +248,8 @@ def _forked(call: Callable[[], Any], seconds: float) -> tuple[str, Any]:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         tell(call())
 
-    told = list(_streamed(limited, 30.0 * (seconds + 1.0)))
-    return ("ended", told[0]) if told else ("limit", None)
+    lines = list(_streamed(limited, 30.0 * (seconds + 1.0)))
+    return ("ended", lines[0]) if lines else ("limit", None)
 
 
 def _streamed(call: Callable[[Callable[[Any], None]], None], wall: float = 3600.0) -> Iterator[Any]:

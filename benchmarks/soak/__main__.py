@@ -34,9 +34,9 @@ def main(arguments: Sequence[str]) -> int:
     options, long = ([*words(CELLS, rounds), "--pack", "4"] for rounds in (ROUNDS, LONG))
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        begun = time.monotonic()
+        started = time.monotonic()
         ended(sweep(options, folder, "whole", "--jobs", "2"))
-        whole = time.monotonic() - begun
+        whole = time.monotonic() - started
         print(f"an undisturbed sweep: {whole:.1f} s", flush=True)
         ended(sweep(long, folder, "long", "--jobs", "2"))
         print(HEAD, flush=True)
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
                 print(outcome.row(), flush=True)
                 found.append(outcome)
     if not short:
-        told = (
+        message = (
             "# Faults against one sweep\n\n"
             f"`python -m benchmarks.soak`: {CELLS} cells in packs of 4, {whole:.0f} s undisturbed (where workers are\n"
             f"killed, with {LONG // ROUNDS} times the rounds); moments drawn with seed {SEED} over the time of a\n"
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
             "for byte; among cells that fail, the numbers of the others are those that they have without them.\n\n"
         )
         table = "\n".join([HEAD, *(one.row() for one in found)])
-        (_HERE / "SOAK.md").write_text(told + table + "\n")
+        (_HERE / "SOAK.md").write_text(message + table + "\n")
     return int(not all(one.good for one in found))
 
 

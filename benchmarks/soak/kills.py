@@ -40,8 +40,8 @@ def _disturbed(
             process.wait(draw.uniform(0.3, latest))
         except subprocess.TimeoutExpired:
             send(process)
-            _, told = process.communicate(timeout=PROMPT)
-            found.append((process.returncode, told))
+            _, reported = process.communicate(timeout=PROMPT)
+            found.append((process.returncode, reported))
         process.communicate()
         if (table := folder / f"{name}.csv").exists():  # it was done, perhaps a moment before the signal
             assert table.read_bytes() == (folder / "whole.csv").read_bytes(), "a part of a table"
@@ -56,10 +56,10 @@ def coordinator(
     options: list[str], cells: int, folder: Path, times: int, latest: float, draw: random.Random
 ) -> Outcome:
     """kill -9 of the process that runs the sweep, again and again; its workers have to notice."""
-    begun = time.monotonic()
+    started = time.monotonic()
     _disturbed(options, folder, "killed", times, latest, draw, lambda process: process.kill())
     ended(sweep(options, folder, "killed", "--jobs", "1"))
-    return compared(folder, "killed", "kill -9 of the coordinator", times, cells, time.monotonic() - begun)
+    return compared(folder, "killed", "kill -9 of the coordinator", times, cells, time.monotonic() - started)
 
 
 def interrupted(
@@ -71,13 +71,13 @@ def interrupted(
     def send(process: subprocess.Popen[str]) -> None:
         os.killpg(process.pid, signal.SIGINT)
 
-    begun = time.monotonic()
+    started = time.monotonic()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, in children too
-    for code, told in _disturbed(options, folder, "interrupted", times, latest, draw, send):
-        assert code in (0, 130, -signal.SIGINT), f"exit code {code}: {told[-2000:]}"  # -2: before Python was there
-        assert "Traceback" not in told, told
+    for code, reported in _disturbed(options, folder, "interrupted", times, latest, draw, send):
+        assert code in (0, 130, -signal.SIGINT), f"exit code {code}: {reported[-2000:]}"  # -2: before Python was there
+        assert "Traceback" not in reported, reported
     ended(sweep(options, folder, "interrupted", "--jobs", "2"))
-    return compared(folder, "interrupted", "Ctrl-C", times, cells, time.monotonic() - begun)
+    return compared(folder, "interrupted", "Ctrl-C", times, cells, time.monotonic() - started)
 
 
 def workers(options: list[str], cells: int, folder: Path, every: float, draw: random.Random, whole: str) -> Outcome:
@@ -94,13 +94,13 @@ def workers(options: list[str], cells: int, folder: Path, every: float, draw: ra
                     killed.append(draw.choice(pids))
                     os.kill(killed[-1], signal.SIGKILL)
 
-        thread, begun = threading.Thread(target=kill), time.monotonic()
+        thread, started = threading.Thread(target=kill), time.monotonic()
         thread.start()
         try:
             ended(sweep(options, folder, "workers", "--scheduler", cluster.scheduler_address))
         finally:
             stop.set()
             thread.join()
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - started
     fault = f"kill -9 of a Dask worker every {every:g} s"
     return compared(folder, "workers", fault, len(killed), cells, seconds, whole)

@@ -41,8 +41,8 @@ class Outcome:
 
     def row(self) -> str:
         """A line of the table under `HEAD`."""
-        told = (self.fault, self.injected, self.cells, self.lost, self.doubled, "yes" if self.equal else "NO")
-        return f"| {' | '.join(map(str, told))} | {self.seconds:.0f} |"
+        lines = (self.fault, self.injected, self.cells, self.lost, self.doubled, "yes" if self.equal else "NO")
+        return f"| {' | '.join(map(str, lines))} | {self.seconds:.0f} |"
 
 
 def words(cells: int, rounds: int) -> list[str]:

@@ -30,11 +30,11 @@ def full_disk(folder: Path, cells: int) -> Outcome | None:
     try:
         options = words(cells, 200)
         ended(sweep(options, folder, "roomy"))
-        begun = time.monotonic()
+        started = time.monotonic()
         (small / "full.csv").write_text("what was there before\n")
         (small / "filler").write_bytes(bytes(60 * 1024))
-        told = ended(sweep(options, small, "full"), (0, 2))
-        assert "space" in told or "full" in told, told
+        reported = ended(sweep(options, small, "full"), (0, 2))
+        assert "space" in reported or "full" in reported, reported
         if (small / "full.csv").read_text() != "what was there before\n":
             assert (small / "full.csv").read_bytes() == (folder / "roomy.csv").read_bytes()
         left = {path.name for path in small.iterdir()} - {"full.csv", "filler"}
@@ -43,7 +43,7 @@ def full_disk(folder: Path, cells: int) -> Outcome | None:
         (small / "filler").unlink()
         subprocess.run(["mount", "-o", "remount,size=32m", str(small)], check=True)
         ended(sweep(options, small, "full"))
-        return compared(small, "full", "full disk", 1, cells, time.monotonic() - begun, whole="../roomy")
+        return compared(small, "full", "full disk", 1, cells, time.monotonic() - started, whole="../roomy")
     finally:
         subprocess.run(["umount", str(small)], check=True)
 
@@ -58,7 +58,7 @@ def failing(folder: Path, times: int) -> Outcome:
     for k in range(times):
         mixed += [*good[6 * k : 6 * k + 3], *bad[4 * k : 4 * k + 4], *good[6 * k + 3 : 6 * k + 6]]
     base = words(1, 200)[:-2]
-    begun = time.monotonic()
+    started = time.monotonic()
     for name, listed, code in (("good", good, 0), ("mixed", mixed, 1)):
         tables = [", ".join(f"{key} = {value}" for key, value in row.items()) for row in listed]
         options = [*base, "--set", f"list=[{', '.join(f'{{{table}}}' for table in tables)}]", "--limit", "8"]
@@ -71,5 +71,5 @@ def failing(folder: Path, times: int) -> Outcome:
     lost, doubled = seeds([row["seed"] for row in done], len(good))
     alone = [[row[name] for name in _NUMBERS] for row in rows(folder, "good")]
     equal = [[row[name] for name in _NUMBERS] for row in done] == alone
-    told = f"cells that fail ({', '.join(FAILING)})"
-    return Outcome(told, len(bad), len(good), lost, doubled, equal, time.monotonic() - begun)
+    message = f"cells that fail ({', '.join(FAILING)})"
+    return Outcome(message, len(bad), len(good), lost, doubled, equal, time.monotonic() - started)

@@ -26,10 +26,10 @@ def known() -> dict[str, dict[tuple[str, str], dict[str, object]]]:
     found: dict[str, dict[tuple[str, str], dict[str, object]]] = {}
     for name, reference in references().items():
         for fault in reference.faults():
-            told = found.setdefault(fault.role, {}).setdefault(
+            reported = found.setdefault(fault.role, {}).setdefault(
                 (fault.name, fault.description), {"algorithms": {}, "seen": fault.seen, "private": fault.private}
             )
-            algorithms = told["algorithms"]
+            algorithms = reported["algorithms"]
             assert isinstance(algorithms, dict)
             algorithms[name] = None  # a set in order
     return found

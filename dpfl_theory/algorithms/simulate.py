@@ -152,7 +152,7 @@ def simulate(
     progress: Callable[[float], None] | None = None,
     warn: bool = True,
 ) -> Run:
-    """Run ``algorithm`` on ``problem`` for ``rounds`` rounds in each replicate (replicate), streaming the observables.
+    """Run ``algorithm`` on ``problem`` for ``rounds`` rounds in each replicate, streaming the observables.
 
     start: starting point [X], (d,) for all replicates or (replicates, d); zero by default.
 
@@ -202,7 +202,7 @@ def simulate(
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two observables are called {name!r}: give each a name of its own")
-    begun = time.perf_counter()
+    started = time.perf_counter()
     if batches is None:
         blocks = _blocks(problem, engine, replicates)
         batches = [Replicates(seed, first_replicate + b.start, b.stop - b.start) for b in blocks]
@@ -235,7 +235,7 @@ def simulate(
         "device": engine.description,
     }
     final = np.concatenate([np.asarray(engine.to_host(w)) for _, w in parts])
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     if not lost(final, points).any():
         return Run(streams, final, configuration, seconds)
     run = Run(streams, final, configuration, seconds, partial(first_rounds, algorithm, contexts, final, rounds))
@@ -358,7 +358,7 @@ def _run_block(
     context = replace(context, start=context.engine.asarray(context.start))
     accumulators = {o.name: _Accumulator(o, series) for o in observables}
     state = algorithm.initial_state(context)
-    report_every, told, k, stretch = max(1, rounds // 50), 0, 0, _LEAST_PLAYED
+    report_every, reported, k, stretch = max(1, rounds // 50), 0, 0, _LEAST_PLAYED
     player = Player(algorithm, context, observables, every) if worthwhile(context, rounds, every) else None
     kept = list(accumulators.values())
     while k < rounds:
@@ -366,9 +366,9 @@ def _run_block(
             raise RuntimeError("another block of replicates failed")
         before = k
         if player is not None and player.ready:
-            begun = time.perf_counter()
+            started = time.perf_counter()
             state, k = player.play(state, kept, k, min(rounds, k + stretch))
-            longer = _PLAYED_SECONDS / max(time.perf_counter() - begun, 1e-9)
+            longer = _PLAYED_SECONDS / max(time.perf_counter() - started, 1e-9)
             stretch = max(_LEAST_PLAYED, int(min(rounds, stretch * min(4.0, longer))))
         if k == before:
             state, round_ = algorithm.round(context, state, k)
@@ -378,9 +378,9 @@ def _run_block(
             if player is not None:
                 player.watch(state, k, kept)
             k += 1
-        if k - told >= report_every or k == rounds or k > before + 1:
-            tally.add(context.replicates.count, (k - told) / rounds)
-            told = k
+        if k - reported >= report_every or k == rounds or k > before + 1:
+            tally.add(context.replicates.count, (k - reported) / rounds)
+            reported = k
     if any(o.of_state for o in observables):
         after = algorithm.after(context, state, rounds)
         for o in observables:

@@ -154,8 +154,8 @@ class Player:
     def _sums(self, retained: Sequence[Any], observed: int) -> tuple[Any, Any, Any, Any]:
         """Sums, smallest and newest values so far (observables, replicates), and space for those of some rounds."""
         replicates = self._context.replicates.count
-        begun = [np.array([own[part] for own in retained]).reshape(-1, replicates) for part in range(3)]
-        return begun[0], begun[1], begun[2], np.zeros((len(retained), observed, replicates))
+        started = [np.array([own[part] for own in retained]).reshape(-1, replicates) for part in range(3)]
+        return started[0], started[1], started[2], np.zeros((len(retained), observed, replicates))
 
     def play(self, state: Any, accumulators: Sequence[Any], first: int, end: int) -> tuple[Any, int]:
         """Rounds first, ..., end - 1: the state after them, and the round before which it is. That is ``first`` if the

@@ -20,12 +20,12 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
 
     Raises ValueError for a check that holds although it neither read the statement's sides nor names its part.
     """
-    begun = time.perf_counter()
+    started = time.perf_counter()
     with record_requested() as found:
         outcome: Outcome = check.make(statement)
     if outcome.true and statement.sides is not None and not check.part and statement not in found:
         raise ValueError(f"the check {check.name!r} never reads the statement's sides: read them, or set part")
-    return of_outcome(statement, check, outcome, "cpu (symbolic)", time.perf_counter() - begun)
+    return of_outcome(statement, check, outcome, "cpu (symbolic)", time.perf_counter() - started)
 
 
 def homogeneous(statement: Statement) -> Outcome:

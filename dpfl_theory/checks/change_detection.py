@@ -105,15 +105,17 @@ def change_since(revision: str, package: Path | None = None) -> Change:
         raise InputError(f"{_OPTION} {revision!r} starts with a dash: name a revision, such as HEAD~1 or main")
     folder = (Path(dpfl_theory.__file__).parent if package is None else package).resolve()
     if not _git(folder, "ls-files", "-z", "--", "__init__.py"):
-        told = f"{str(folder)!r} is not in a git checkout: run it where the package was cloned, or leave {_OPTION} out"
-        raise InputError(told)
+        message = (
+            f"{str(folder)!r} is not in a git checkout: run it where the package was cloned, or leave {_OPTION} out"
+        )
+        raise InputError(message)
     top = Path(_git_output(folder, "rev-parse", "--show-toplevel").removesuffix("\n")).resolve()
     commit = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if not commit:
-        told = (
+        message = (
             f"{_OPTION} {revision!r} is not a revision of {str(top)!r}: name a commit, branch or tag that was fetched"
         )
-        raise InputError(told)
+        raise InputError(message)
     options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-relative")
     differing = _git_output(top, "diff", *options, "--end-of-options", commit.strip(), "--")
     new = _git_output(top, "ls-files", "-z", "--others", "--exclude-standard")
@@ -137,8 +139,8 @@ def _git_output(folder: Path, *arguments: str) -> str:
     """Git's output for a command that must succeed."""
     answer = _git(folder, *arguments)
     if answer is None:
-        told = f"git {arguments[0]} fails in {str(folder)!r}: make sure that git works there, or leave {_OPTION} out"
-        raise InputError(told)
+        message = f"git {arguments[0]} fails in {str(folder)!r}: make sure that git works there, or leave {_OPTION} out"
+        raise InputError(message)
     return answer
 
 
@@ -150,6 +152,6 @@ def _git(folder: Path, *arguments: str) -> str | None:
             ["git", "-C", str(folder), *arguments], capture_output=True, check=False, env=surroundings
         )
     except OSError as error:
-        told = f"{_OPTION} needs git, which cannot be run ({error.strerror}): install git, or leave {_OPTION} out"
-        raise InputError(told) from error
+        message = f"{_OPTION} needs git, which cannot be run ({error.strerror}): install git, or leave {_OPTION} out"
+        raise InputError(message) from error
     return os.fsdecode(done.stdout) if done.returncode == 0 else None

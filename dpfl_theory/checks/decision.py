@@ -105,22 +105,22 @@ class BoundLimits:
             return odd
         kinds = [f"without a value in {lost - self.infinite}"] * (lost > self.infinite)
         kinds += [f"infinite in {self.infinite}, beyond the bound {bound:.6g}"] * (self.infinite > 0)
-        told = (
+        message = (
             f"the run diverged in {lost} of {self.replicates} replicates: in floating point its left side is "
             f"{', '.join(kinds)}"
         )
-        told += ", which is suspicious but not a proof" if self.infinite else ", which proves nothing"
-        told += "; take a smaller step, or a start nearer to the minimiser"
-        return f"{told}; {odd}" if self.unbounded else told
+        message += ", which is suspicious but not a proof" if self.infinite else ", which proves nothing"
+        message += "; take a smaller step, or a start nearer to the minimiser"
+        return f"{message}; {odd}" if self.unbounded else message
 
     def _without_limits(self, moved: float, side: str) -> str:
         """Why equal replicates decide nothing: they contain no information about rare values."""
         what = f"all {self.replicates} replicates are equal" if self.replicates > 1 else "there is one replicate"
-        told = (
+        message = (
             f"{what}, {self.mean + moved:.6g}, which gives no asymptotic limit, and {side} is {self.bound + moved:.6g}"
         )
         return (
-            f"{told}; set random=False if the run draws nothing; if rare values are possible, a reach that bounds the "
+            f"{message}; set random=False if the run draws nothing; if rare values are possible, a reach that bounds the "
             f"left side, and more replicates, may decide"
         )
 

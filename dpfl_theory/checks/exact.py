@@ -55,7 +55,7 @@ def compared(statement: Statement, instance: Values) -> Case:
 
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one exact check: *violated* if the relation fails on any case, by comparison of fractions."""
-    begun = time.perf_counter()
+    started = time.perf_counter()
     if statement.relation not in ("<=", "=="):
         raise ValueError(f"{statement.id} states {statement.relation!r}: exact checks compare by <= or ==")
     with record_requested() as found:
@@ -63,13 +63,13 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     if isinstance(built, Outcome):
         if built.true and statement.sides is not None and not check.part and statement not in found:
             raise ValueError(f"the check {check.name!r} never reads the statement's sides: read them, or set part")
-        return of_outcome(statement, check, built, _DEVICE, time.perf_counter() - begun)
+        return of_outcome(statement, check, built, _DEVICE, time.perf_counter() - started)
     instances = (built,) if isinstance(built, (Case, Values)) else tuple(built)
     failing_hypotheses = [m for i in instances if isinstance(i, Values) and (m := unmet(statement, i.symbol_values))]
     if failing_hypotheses and len(failing_hypotheses) < len(instances):
         raise ValueError(f"{statement.id}: some instances of {check.name!r} are outside: {failing_hypotheses[0][1]}")
     if failing_hypotheses:
-        return outside(statement, check, failing_hypotheses[0], time.perf_counter() - begun)
+        return outside(statement, check, failing_hypotheses[0], time.perf_counter() - started)
     if statement.sides is not None and not check.part and any(isinstance(i, Case) for i in instances):
         raise ValueError(f"the check {check.name!r} gives its sides itself: give values of the symbols, or set part")
     cases = tuple(i if isinstance(i, Case) else compared(statement, i) for i in instances)
@@ -106,7 +106,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             "first_failing": {k: _text(v) for k, v in failing[0].values.items()} if failing else None,
         },
         device=_DEVICE,
-        seconds=time.perf_counter() - begun,
+        seconds=time.perf_counter() - started,
     )
 
 

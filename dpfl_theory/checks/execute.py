@@ -58,7 +58,7 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
     if fault := not_compared(statement, c):
         raise InputError(f"check {c.name!r} of {statement.id}: {fault}")
     ours, seconds = statement.paper in catalogue.papers(), settings.most_seconds
-    begun = time.perf_counter()
+    started = time.perf_counter()
 
     def run(own: Settings) -> Evidence:
         with one_thread() if method.threads else contextlib.nullcontext():
@@ -68,7 +68,7 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
                 found = replace(found, part=c.part, warnings=counted(warned))
                 return found if ours else _plain(found)
             except WorkLimitError as error:
-                about = {"instance": c.instance, "seconds": time.perf_counter() - begun}
+                about = {"instance": c.instance, "seconds": time.perf_counter() - started}
                 why = f"not started: {error}"
                 return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
             except InputError as error:
@@ -94,7 +94,7 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
         return limited(lambda: run(replace(settings, progress=None)), seconds, lambda: tell(0.0))
     except (TimeoutExceeded, WorkerDied) as error:
         told_ = f"{error}: give a larger limit, or smaller instances"
-        return _ended(statement, c, told_, time.perf_counter() - begun)
+        return _ended(statement, c, told_, time.perf_counter() - started)
 
 
 def _plain(evidence: Evidence) -> Evidence:

@@ -136,7 +136,7 @@ def falsify(
         )
     if limit is not None:
         _run_recorded(statement, bases, Settings(seed, 0.5, device, limit=limit))
-    begun, draw, outside = time.monotonic(), random.Random(seed), Counter[str]()
+    started, draw, outside = time.monotonic(), random.Random(seed), Counter[str]()
     tried, inside, kept = 0, 0, list[Candidate]()
     rules: Mapping[str, Rule] = {}
     reasons: dict[str, str] = {}
@@ -156,7 +156,7 @@ def falsify(
                 limit is None or maximum == math.inf
             ):  # a recorded one was tried; here, it compiles the kernels that its variations use
                 return run(check, instance, maximum)
-            left = math.inf if instances is not None else begun + budget - time.monotonic()
+            left = math.inf if instances is not None else started + budget - time.monotonic()
             return limited(lambda: run(check, instance, maximum), min(limit, max(LEAST_SECONDS, left)))
         except _LeftOut as left_out:
             what, why = left_out.args
@@ -178,7 +178,7 @@ def falsify(
             kept.append(Candidate(excess, check, instance))
             kept.sort(key=lambda f: -f.excess)
         if progress is not None:
-            share = _spent(begun, budget, tried, instances)
+            share = _spent(started, budget, tried, instances)
             progress(tried, min(1.0, share), kept[0].excess if kept else -1.0)
 
     with one_thread():
@@ -190,7 +190,7 @@ def falsify(
         runs = {f.check.name: f.check.make(statement) for f in kept}
         rules = rules_of(statement, list(runs.values()))
         work = {name: _work(run) for name, run in runs.items()}
-        while _spent(begun, budget, tried, instances) < 1.0:
+        while _spent(started, budget, tried, instances) < 1.0:
             # Half of the time start from any: a near equality stays the best for long, and leads nowhere.
             parent = draw.choice(kept[:KEPT] if draw.random() < 0.5 else kept)
             enter(parent.check, varied(parent.instance, draw), COST * work[parent.check.name])
@@ -212,7 +212,7 @@ def falsify(
         best.excess,
         evidence,
         last.reach is not None or not last.random,
-        time.monotonic() - begun,
+        time.monotonic() - started,
         reasons,
         tuple(m for m in statement.methods if not methods.get(m).simulates and any(c.method == m for c in own)),
     )

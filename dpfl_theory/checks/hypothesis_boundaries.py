@@ -87,11 +87,11 @@ def untested_text(statement: Statement, near: Sequence[Edge], file: str, count: 
 
 def _known(statement: Statement, check: Check) -> tuple[Mapping[str, Any], tuple[str, ...]] | None:
     """The symbols of a check's instance as numbers, and those that may be changed; None where that is unknown."""
-    told = getattr(check.build, "symbols", None)
-    if told is None or "stated" in check.instance:
+    symbols_of = getattr(check.build, "symbols", None)
+    if symbols_of is None or "stated" in check.instance:
         return None
     try:
-        found: tuple[Mapping[str, Any], tuple[str, ...]] = told(statement, check.instance)
+        found: tuple[Mapping[str, Any], tuple[str, ...]] = symbols_of(statement, check.instance)
     except Exception:  # which the check itself reports
         return None
     return found

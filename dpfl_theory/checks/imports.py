@@ -178,8 +178,8 @@ class Imports:
                 now = path.stat()
                 self._read[path] = _parsed(path, name, package, (now.st_mtime_ns, now.st_size))
             except (OSError, SyntaxError, ValueError) as error:
-                told = f"{str(path)!r} cannot be read as Python ({error}): correct it, then ask what changed"
-                raise InputError(told) from error
+                message = f"{str(path)!r} cannot be read as Python ({error}): correct it, then ask what changed"
+                raise InputError(message) from error
         return self._read[path]
 
 

@@ -47,7 +47,7 @@ _COPIES = 2  # replicates of a run that draws nothing
 
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one Monte-Carlo check; ``check.build(instance)`` returns its `Experiment`."""
-    begun = time.perf_counter()
+    started = time.perf_counter()
     experiment: Experiment = check.make(statement)
     engine = select(settings.device)
     if not 1 <= experiment.replicates <= MOST_REPLICATES:
@@ -71,7 +71,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             alpha=settings.alpha,
             device=engine.description,
             notes=notes,
-            seconds=time.perf_counter() - begun,
+            seconds=time.perf_counter() - started,
             **more,
         )
 
@@ -259,8 +259,8 @@ class _Sample:
         what = "the left side" if moved == 0.0 else "the left side less the right one's expectations"
         if low <= known <= high:
             return verdict, f"{reason}; {what} is known to be {known:.6g}"
-        told = f"{what} is known to be {known:.6g}, which the limits [{low:.6g}, {high:.6g}] exclude"
-        return "inconclusive", f"{told}: this run is not the intended one"
+        message = f"{what} is known to be {known:.6g}, which the limits [{low:.6g}, {high:.6g}] exclude"
+        return "inconclusive", f"{message}: this run is not the intended one"
 
     def _replicates(self) -> Array:
         """Z, shape (replicates,), or (replicates, rounds) for a least expectation."""

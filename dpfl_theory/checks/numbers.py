@@ -211,15 +211,15 @@ def _number(source: DecimalSource, evidence: Found) -> tuple[Number, set[str]] |
 def moved(evidence: Found) -> list[str]:
     """A sentence for each source on record that the evidence has, with a value that its decimal no longer prints."""
     printed = {(s.id, ways[0].printed): ways for s, ways in open_decimals()}
-    told = []
+    lines = []
     for key, source in recorded().items():
         found = _number(source, evidence)
         if found is not None and key in printed and not all(d.agrees(found[0].value) for d in printed[key]):
-            told.append(
+            lines.append(
                 f"{key[0]} prints {key[1]}, and {source.check} ({source.field}) of {source.statement} gives "
                 f"{found[0].value:.6g}"
             )
-    return told
+    return lines
 
 
 def _renewed(evidence: Found) -> tuple[dict[Key, DecimalSource], list[Key]]:
@@ -250,7 +250,7 @@ def main(arguments: Iterable[str]) -> int:
     path, *options = arguments
     evidence = _read(Path(path))
     if "--verify" in options:
-        told = moved(evidence)
+        lines = moved(evidence)
     else:
         kept, missing = _renewed(evidence)
         plain: dict[str, dict[str, Any]] = {}
@@ -258,9 +258,11 @@ def main(arguments: Iterable[str]) -> int:
             plain.setdefault(id_, {})[printed] = vars(source)
         write(FILE, json.dumps(plain, indent=1) + "\n")
         recorded.cache_clear()
-        told = [f"{id_} prints {printed}, which no evidence has: compute it in _numbers.py" for id_, printed in missing]
-    print("\n".join([*told, f"{len(recorded())} decimals have a source on record, {len(told)} are reported"]))
-    return 1 if told else 0
+        lines = [
+            f"{id_} prints {printed}, which no evidence has: compute it in _numbers.py" for id_, printed in missing
+        ]
+    print("\n".join([*lines, f"{len(recorded())} decimals have a source on record, {len(lines)} are reported"]))
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

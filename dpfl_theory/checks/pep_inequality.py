@@ -58,8 +58,8 @@ def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:
     power = 2 if case.squared else 1
     difference = total(statement, "rhs") ** power - total(statement, "lhs") ** power
     difference = -difference if way(statement, case) == ">=" else difference
-    told = set(numbers) | set(roots) | set(moving)
-    missing = (difference.free_symbols | {s for v in numbers.values() for s in v.free_symbols}) - told
+    lines = set(numbers) | set(roots) | set(moving)
+    missing = (difference.free_symbols | {s for v in numbers.values() for s in v.free_symbols}) - lines
     if missing:
         raise ValueError(f"{statement.id} has no value for {', '.join(sorted(s.name for s in missing))}")
     difference = sp.expand(difference.subs({**numbers, **roots}, simultaneous=True).subs(moving, simultaneous=True))
@@ -141,8 +141,8 @@ def arranged(statement: Statement, case: WorstCase, scaled: bool = True) -> Perf
     for name, c in found.items():
         quantity, value = quantities[name], _down(factor * c)
         if name in case.capped and c > 0:
-            told = "known only from above here, as the least of several values is, and is on the larger side"
-            raise ValueError(f"{statement.id}: {name} is {told}: check it by exact and monte-carlo")
+            message = "known only from above here, as the least of several values is, and is on the larger side"
+            raise ValueError(f"{statement.id}: {name} is {message}: check it by exact and monte-carlo")
         if value < 0.0 if case.left is None else name in case.left:
             left.append(-value * quantity)
         else:

@@ -159,8 +159,8 @@ def _attempt(statement: Statement, check: Check) -> dict[str, Any]:
     try:
         return run_one(statement, check, Settings()).to_json()
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        return Evidence(statement.id, check.method, check.name, "inconclusive", check.expected, told).to_json()
+        message = f"{type(error).__name__}: {error}"
+        return Evidence(statement.id, check.method, check.name, "inconclusive", check.expected, message).to_json()
 
 
 def changes_evidence(previous: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
@@ -207,8 +207,8 @@ def power_of(
     ratio, ratio_by = max(spoken, default=(None, ""), key=lambda pair: pair[0])
     used = tuple(dict.fromkeys(m for m, _ in found))
     noticed: dict[str, tuple[float, str]] = {}
-    for method, share, told in sorted(_noticed(statement, found, after)):
-        noticed.setdefault(method, (share, told))
+    for method, share, words in sorted(_noticed(statement, found, after)):
+        noticed.setdefault(method, (share, words))
     counts = {m: (sum(n == m and (n, c) in reading for n, c in found), sum(n == m for n, _ in found)) for m in used}
     runs = [found[key] for key in drawn if found[key]["vacuous"] is not None]
     idle = all(e["vacuous"] for e in runs) if runs else None

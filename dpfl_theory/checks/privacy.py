@@ -65,9 +65,9 @@ def covered(claim: GaussianClaim, limit: int = 4000) -> int | None:
 
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one check; lhs is the true value where it is largest relative to the claimed one, the rhs."""
-    begun = time.perf_counter()
+    started = time.perf_counter()
     evidence = decide(check.make(statement), statement, check)
-    return replace(evidence, seconds=time.perf_counter() - begun)
+    return replace(evidence, seconds=time.perf_counter() - started)
 
 
 @singledispatch

@@ -79,15 +79,15 @@ def _existence(
     kept = []
     for u, v in claim.candidates:
         escape = claim.escape(u, v)
-        told = outside(statement, escape.instance)
-        if told is None and not 0 < escape.claimed < 1:
-            told = f"delta = {show(escape.claimed)} does not lie in (0, 1)"
-        if told is None and not escape.claimed < escape.low:
-            told = f"the true delta is {show(escape.low)} or more, where {show(escape.claimed)} is claimed"
-        if told is None:
+        message = outside(statement, escape.instance)
+        if message is None and not 0 < escape.claimed < 1:
+            message = f"delta = {show(escape.claimed)} does not lie in (0, 1)"
+        if message is None and not escape.claimed < escape.low:
+            message = f"the true delta is {show(escape.low)} or more, where {show(escape.claimed)} is claimed"
+        if message is None:
             failing.append((escape, u, v))
         else:
-            kept.append(f"({u:g}, {v:g}): {told} (at {where(escape.instance)})")
+            kept.append(f"({u:g}, {v:g}): {message} (at {where(escape.instance)})")
     table = [
         {
             "candidates": [u, v],
@@ -98,8 +98,8 @@ def _existence(
         for e, u, v in failing
     ]
     if kept or not failing:
-        told = f"the candidates {kept[0]}" if kept else "there are no candidates"
-        return "inconclusive", f"not refuted for all constants: {told}", None, None, table
+        message = f"the candidates {kept[0]}" if kept else "there are no candidates"
+        return "inconclusive", f"not refuted for all constants: {message}", None, None, table
     least, u, v = min(failing, key=lambda row: row[0].low / row[0].claimed)
     found = (
         f"each of {len(failing)} pairs of constants fails inside the hypotheses, with the smallest margin "

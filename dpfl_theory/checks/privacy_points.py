@@ -23,10 +23,12 @@ def decide(claim: PrivacyClaim, statement: Statement, check: Check) -> Evidence:
     points = tuple(claim.points())
     if not points:
         raise ValueError(f"{statement.id}: the check {check.name!r} built no point")
-    told = next((f"{text} (at {where(p.instance)})" for p in points if (text := outside(statement, p.instance))), None)
-    if told is not None:
+    reported = next(
+        (f"{text} (at {where(p.instance)})" for p in points if (text := outside(statement, p.instance))), None
+    )
+    if reported is not None:
         return Evidence(
-            statement.id, "privacy", check.name, "not-applicable", check.expected, told, instance=check.instance
+            statement.id, "privacy", check.name, "not-applicable", check.expected, reported, instance=check.instance
         )
     equality = claim.relation == "=="
     failing = [p for p in points if _fails(p, equality)]

@@ -135,7 +135,7 @@ def run_plan(
         raise InputError(f"`budget` is {budget} seconds: give a positive number")
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise InputError(f"`jobs` is {jobs!r}: a whole number of at least 1 is needed")
-    begun = time.perf_counter()
+    started = time.perf_counter()
     settings = settings_of(pairs, alpha, seed, device)
     if limit is not None:
         if not limit > 0.0:
@@ -162,7 +162,7 @@ def run_plan(
     evidence = found | dict(zip(left, run(work, progress)))
     if progress is not None:
         progress(len(pairs), len(pairs), "", 0.0)
-    made = report_of(pairs, [evidence[i] for i in range(len(pairs))], alpha, time.perf_counter() - begun)
+    made = report_of(pairs, [evidence[i] for i in range(len(pairs))], alpha, time.perf_counter() - started)
     return replace(made, reused=len(found))
 
 

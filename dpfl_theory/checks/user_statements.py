@@ -70,8 +70,8 @@ class Detected:
             return "no check here compares both sides of your formula and holds: no error in it could be detected"
         if self.loose:
             factor = "far more than 1000" if self.ratio < 1e-3 else f"{1.0 / self.ratio:.3g}"
-            told = f"your bound is {factor} times larger than any observed value ({self.ratio_by})"
-            found = [f"{told}: no check here could detect a factor 2"]
+            message = f"your bound is {factor} times larger than any observed value ({self.ratio_by})"
+            found = [f"{message}: no check here could detect a factor 2"]
         else:
             found = [f"a right side smaller by {_percent(self.share)} would be detected ({self.share_by})"]
         if not self.loose:

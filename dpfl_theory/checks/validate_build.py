@@ -77,8 +77,8 @@ def _fit(statement: Statement, check: Check, built: Any) -> None:
         _outcome(built)
     if isinstance(built, claims.Experiment):
         for name in ("rounds", "replicates"):
-            if (told := _count(name, getattr(built, name))) is not None:
-                raise BuildError(told)
+            if (fault := _count(name, getattr(built, name))) is not None:
+                raise BuildError(fault)
     if isinstance(built, (claims.Values, claims.WorstCase, claims.Experiment)):
         values = built.symbol_values if isinstance(built, claims.Values) else built.values
         problem = built.problem if isinstance(built, claims.Experiment) else None
@@ -103,8 +103,8 @@ def _symbols(statement: Statement, check: Check, values: Any, problem: Any) -> N
     if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
         raise BuildError(f"the values of its symbols are {_shown(values)}: give a mapping of their names to numbers")
     for name, value in values.items():
-        if (told := _no_number(value)) is not None:
-            raise BuildError(f"the symbol {name!r} is given {_shown(value)}, which is {told}")
+        if (fault := _no_number(value)) is not None:
+            raise BuildError(f"the symbol {name!r} is given {_shown(value)}, which is {fault}")
     if statement.sides is not None and not check.part:
         complete(statement, values, expectations=not methods.get(check.method).simulates)
     missing = unmet(statement, values, problem)
@@ -118,8 +118,8 @@ def _symbols(statement: Statement, check: Check, values: Any, problem: Any) -> N
         raise BuildError(
             f"its build gives a value to {names}, which is not a symbol of the statement: declare it, or leave it out"
         )
-    if missing is None and (told := next(_outside(statement.symbols, values), None)):
-        raise BuildError(told)
+    if missing is None and (fault := next(_outside(statement.symbols, values), None)):
+        raise BuildError(fault)
 
 
 def _no_number(value: Any) -> str | None:

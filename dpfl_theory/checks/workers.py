@@ -56,8 +56,8 @@ def name_of(statement: Statement, number: int, file: Path | None = None) -> Task
     if any(statement is s for s in catalogue.all_statements()):
         return Task(statement.id, number)
     if file is None:
-        told = f"{statement.id} is not a statement of the catalogue, and other processes cannot find it: use one job"
-        raise InputError(told)
+        message = f"{statement.id} is not a statement of the catalogue, and other processes cannot find it: use one job"
+        raise InputError(message)
     return Task(statement.id, number, str(file.resolve()))
 
 
@@ -81,6 +81,6 @@ def _evidence(task: Task, settings: Settings, ends: float | None, place: Place |
     try:
         pickle.dumps(found)
     except Exception as error:
-        told = f"the evidence of {task.statement}, check {check.name!r}, cannot be read by another process ({error})"
-        raise InputError(f"{told}: return only numbers and text, or use `jobs=1`") from error
+        message = f"the evidence of {task.statement}, check {check.name!r}, cannot be read by another process ({error})"
+        raise InputError(f"{message}: return only numbers and text, or use `jobs=1`") from error
     return store_evidence(place, found, own)

@@ -46,13 +46,13 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     function of the class was found and verified in rational arithmetic; otherwise *inconclusive*. An equality is two
     inequalities: unless the `WorstCase` names the one that it is about, both are decided, and it holds if both do.
     """
-    begun = time.perf_counter()
+    started = time.perf_counter()
     built = check.make(statement)
     if not check.part and not isinstance(built, WorstCase):
         raise ValueError(f"the check {check.name!r} gives its sides itself: give values of the symbols, or set part")
     missing = unmet(statement, built.values) if isinstance(built, WorstCase) else None
     if missing is not None:
-        return outside(statement, check, missing, time.perf_counter() - begun)
+        return outside(statement, check, missing, time.perf_counter() - started)
     equality = statement.relation == "==" and isinstance(built, WorstCase)
     if not equality or built.direction is not None:
         found = _one(statement, check, built)
@@ -68,13 +68,13 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             # Built again: PEPit numbers points globally, and the first problem has its normalisation by now.
             converse = replace(check.make(statement), direction=">=")
             found = _both(found, _half(_one(statement, check, converse), ">="))
-    return replace(found, seconds=time.perf_counter() - begun)
+    return replace(found, seconds=time.perf_counter() - started)
 
 
 def _half(found: Evidence, direction: str) -> Evidence:
     """Evidence of one half of an equality: the half, and a note that it shows only this half."""
-    told = "left <= right" if direction == "<=" else "right <= left"
-    return replace(found, reason=f"of the equality, {told}: {found.reason}", notes={**found.notes, HALF: direction})
+    message = "left <= right" if direction == "<=" else "right <= left"
+    return replace(found, reason=f"of the equality, {message}: {found.reason}", notes={**found.notes, HALF: direction})
 
 
 def _both(below: Evidence, above: Evidence) -> Evidence:
@@ -184,8 +184,10 @@ def _too_far_apart(performance: Performance) -> str:
     least, most = span(performance)
     if most / least < FAR_APART:
         return ""
-    told = f"; its coefficients lie between {least:.2g} and {most:.2g}, farther apart than the solver can distinguish"
-    return f"{told}: choose units in which they are about 1 (such as L = 1), without loss of generality"
+    message = (
+        f"; its coefficients lie between {least:.2g} and {most:.2g}, farther apart than the solver can distinguish"
+    )
+    return f"{message}: choose units in which they are about 1 (such as L = 1), without loss of generality"
 
 
 def _interval(found: Solution) -> Interval:

@@ -58,8 +58,8 @@ def as_text(report: Report, document: dict[str, Any]) -> str:
         mark = f"<- {why_unchecked(s)}" if s["agreement"] == UNCHECKED else MARKS.get(s["agreement"], "")
         verdicts.append((id_, s["verdict"], s["expected"], ",".join(s["methods"]), mark))
     readings = [s.get("reading", "") for s in document["summary"]["statements"].values()]
-    told = zip(table(verdicts).splitlines(), ["", *readings])
-    named = "\n".join(f"{line}\n    read: {reading}" if reading else line for line, reading in told)
+    lines = zip(table(verdicts).splitlines(), ["", *readings])
+    named = "\n".join(f"{line}\n    read: {reading}" if reading else line for line, reading in lines)
     parts = [evidence_lines(report.evidence), named, *_noticed(document), *_sensitivity(report)]
     parts.append(summary_line(document["summary"]))
     return "\n\n".join(parts)

@@ -28,16 +28,16 @@ def list_items(kind: Kind, words: Sequence[str], format_: str) -> None:
 
 
 def _has(item: Item, word: str) -> bool:
-    told = (item.name, item.what, *item.facts.values(), *(p.name for p in item.parameters))
-    return word.casefold() in " ".join(told).casefold()
+    lines = (item.name, item.what, *item.facts.values(), *(p.name for p in item.parameters))
+    return word.casefold() in " ".join(lines).casefold()
 
 
 def _table(kind: Kind, items: Sequence[Item], width: int | None) -> Iterator[_color.Line]:
     yield (kind.name, "bold cyan"), (f"  {kind.what}", "cyan")
     names = max((len(item.name) for item in items), default=0)
     for item in items:
-        told = "; ".join(f"{fact} {item.facts[fact]}" for fact in kind.brief if fact in item.facts)
-        what = item.what + (f"  [{told}]" if told else "")
+        message = "; ".join(f"{fact} {item.facts[fact]}" for fact in kind.brief if fact in item.facts)
+        what = item.what + (f"  [{message}]" if message else "")
         given = ", ".join(map(_in_short, item.parameters))
         if width is None:
             yield ("  ", ""), (f"{item.name.ljust(names)}  {what}", ""), (f"  ({given})" if given else "", "")

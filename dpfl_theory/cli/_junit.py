@@ -23,12 +23,12 @@ def junit(document: Mapping[str, Any], why_unchecked: Callable[[dict[str, Any]],
     """
     cases = []
     for e in document["evidence"]:
-        told = f"{e['verdict']}, expected {e['expected']}: {e['reason']}"
-        cases.append(_case(e["statement"], f"{e['method']}: {e['check']}", e["seconds"], e["agreement"], told))
+        message = f"{e['verdict']}, expected {e['expected']}: {e['reason']}"
+        cases.append(_case(e["statement"], f"{e['method']}: {e['check']}", e["seconds"], e["agreement"], message))
     for id_, s in document["summary"]["statements"].items():
         unchecked = s["agreement"] == "unchecked"
-        told = why_unchecked(s) if unchecked else f"expected {s['expected']}"
-        cases.append(_case(id_, "verdict", 0.0, s["agreement"], f"{s['verdict']}, {told}"))
+        message = why_unchecked(s) if unchecked else f"expected {s['expected']}"
+        cases.append(_case(id_, "verdict", 0.0, s["agreement"], f"{s['verdict']}, {message}"))
     suite, whole, text = junitparser.TestSuite("dpfl-theory"), junitparser.JUnitXml("dpfl-theory"), io.BytesIO()
     suite.add_testcases(cases)
     whole.add_testsuite(suite)

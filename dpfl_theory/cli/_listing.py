@@ -64,8 +64,8 @@ def matching(words: Sequence[str]) -> tuple[Statement, ...]:
 
 def marks(s: Statement) -> list[str]:
     """The notes on a statement, one word each: its provenance, unless read in the paper, its reading and its remark."""
-    told = [mark for mark in ("reading", "remark") if WITH[mark](s)]
-    return [*([s.provenance] if s.provenance != "read" else []), *told]
+    entries = [mark for mark in ("reading", "remark") if WITH[mark](s)]
+    return [*([s.provenance] if s.provenance != "read" else []), *entries]
 
 
 def _row(s: Statement) -> dict[str, str]:
@@ -136,8 +136,8 @@ def _summary(found: Iterable[Statement]) -> str:
     if not verdicts:
         return "no statements"
     words = {"holds": ("holds", "hold"), "violated": ("is violated", "are violated")}
-    told = []
+    entries = []
     for verdict in dict.fromkeys(("holds", "violated", *verdicts)):
         if count := verdicts.count(verdict):
-            told.append(f"{count} {words.get(verdict, (verdict, verdict))[count > 1]}")
-    return f"{len(verdicts)} statement{'s' if len(verdicts) > 1 else ''}: {', '.join(told)}"
+            entries.append(f"{count} {words.get(verdict, (verdict, verdict))[count > 1]}")
+    return f"{len(verdicts)} statement{'s' if len(verdicts) > 1 else ''}: {', '.join(entries)}"

@@ -43,14 +43,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 def with_inputs(known: Mapping[str, type[Setting]]) -> Callable[[F], F]:
     """Add an option for each input of these algorithms, as text, to a command after its first parameter."""
     takers: dict[str, list[str]] = {}
-    told: dict[str, Any] = {}
+    described: dict[str, Any] = {}
     for kind in known.values():
         for f in fields(kind):
             takers.setdefault(f.name, []).append(kind.name)
-            told.setdefault(f.name, f.metadata)
+            described.setdefault(f.name, f.metadata)
 
     def parameter(name: str) -> inspect.Parameter:
-        said = told[name]
+        said = described[name]
         help_ = said["help"][:1].upper() + said["help"][1:]
         if len(takers[name]) < len(known):
             help_ += f" [{', '.join(takers[name])}]"
@@ -70,14 +70,14 @@ def with_inputs(known: Mapping[str, type[Setting]]) -> Callable[[F], F]:
 
 def parsed(kind: type[Setting], options: Mapping[str, str | None]) -> dict[str, Any]:
     """Convert the inputs from text to numbers and words; InputError for one that the algorithm does not take."""
-    told = {f.name: f.metadata for f in fields(kind)}
+    described = {f.name: f.metadata for f in fields(kind)}
     found: dict[str, Any] = {}
     for name, text in options.items():
         if text is None:
             continue
-        if name not in told:
-            raise InputError(f"{kind.name} takes no {option(name)}: it takes {', '.join(map(option, told))}")
-        found[name] = text if told[name]["kind"] == "word" else number(option(name), text, told[name]["kind"])
+        if name not in described:
+            raise InputError(f"{kind.name} takes no {option(name)}: it takes {', '.join(map(option, described))}")
+        found[name] = text if described[name]["kind"] == "word" else number(option(name), text, described[name]["kind"])
     return found
 
 
@@ -118,12 +118,12 @@ def _noises(noise: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             sigmas = ", ".join(f"{k.replace('_', ' ')} = {_shown(v)}" for k, v in said.items() if k.startswith("sigma"))
             constant = f" (constant {_shown(said['constant'])})" if "constant" in said else ""
             if limits is None:
-                told = noise["why"]
+                message = noise["why"]
             elif limits["high"] is None:
-                told = f"for which no finite epsilon is certified (requested: {noise['asked']:g})"
+                message = f"for which no finite epsilon is certified (requested: {noise['asked']:g})"
             else:
-                told = f"which gives epsilon = {limits['high']:.4g} (requested: {noise['asked']:g})"
-            yield name, f"{sigmas}{constant}, {told}"
+                message = f"which gives epsilon = {limits['high']:.4g} (requested: {noise['asked']:g})"
+            yield name, f"{sigmas}{constant}, {message}"
     if m := noise.get("mechanism"):
         words = [f"{k.replace('_', ' ')} {m[k]}" for k in ("relation", "view", "sampling", "noise") if k in m]
         yield "accounted as", ", ".join([m["algorithm"], f"one {m['protects']}", *words])

@@ -82,10 +82,10 @@ def as_lines(found: Table) -> str:
     if row["status"] != "done":
         rows.append(("failed", row["cause"]))
     for name in [n.removesuffix(":bound") for n in row if n.endswith(":bound")]:
-        told = (
+        message = (
             f"{number(row[f'{name}:measured'])} <= {number(row[f'{name}:bound'])}, ratio {number(row[f'{name}:ratio'])}"
         )
-        rows.append((name, f"{told}; hypotheses: {row[f'{name}:hypotheses']}"))
+        rows.append((name, f"{message}; hypotheses: {row[f'{name}:hypotheses']}"))
     lines = found.by_round()
     names = [n for n in (lines[0] if lines else {}) if n not in ("cell", "round")]
     chosen = sorted({round(k * (len(lines) - 1) / (_ROUNDS - 1)) for k in range(_ROUNDS)}) if lines else []

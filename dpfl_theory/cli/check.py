@@ -167,7 +167,7 @@ def check(
     if kept is not None and report.reused:
         print_message(as_options(reused(kept, report.reused, len(pairs), "checks")))
     report = _with_import(report, counted(warned))
-    begun = time.monotonic()
+    started = time.monotonic()
     if sensitivity:
         report = _with_power(report, chosen, processes)
     document = report.to_json()
@@ -185,7 +185,7 @@ def check(
             holds = document["summary"]["statements"][s.id]["verdict"] == "holds"
             about["untried"] = untested_text(s, near, file, len(own)) if holds else None
     if sensitivity:
-        document["summary"]["seconds"] = round(report.seconds + time.monotonic() - begun, 3)
+        document["summary"]["seconds"] = round(report.seconds + time.monotonic() - started, 3)
     if proofs is not None:
         write_certificates(proofs, report.evidence)
     text = render(report, document)

@@ -66,20 +66,20 @@ def _version(package: str) -> str | None:
 
 def _threads() -> dict[str, Any]:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    told: dict[str, Any] = {"cores of the machine": os.cpu_count(), "cores this process may use": usable}
+    described: dict[str, Any] = {"cores of the machine": os.cpu_count(), "cores this process may use": usable}
     try:
         import numba
         from threadpoolctl import threadpool_info
 
         import dpfl_theory.kernels.cpu  # noqa: F401  loads the BLAS that the kernels use
 
-        told["Numba"] = numba.config.NUMBA_NUM_THREADS
-        told.update(
+        described["Numba"] = numba.config.NUMBA_NUM_THREADS
+        described.update(
             {f"{p['internal_api']} {p.get('version') or ''}".strip(): p["num_threads"] for p in threadpool_info()}
         )
     except ImportError as error:
-        told["kernels"] = f"cannot be imported: {error}"
-    return told
+        described["kernels"] = f"cannot be imported: {error}"
+    return described
 
 
 def _devices() -> dict[str, str]:

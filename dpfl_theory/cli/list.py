@@ -141,10 +141,10 @@ def list_(
     else:
         emit(_color.colored(_listing.lines(found, _color.width())))
     if not found and given:
-        told = " and ".join(map(repr, given))
+        message = " and ".join(map(repr, given))
         meant = _suggestion(given)
         use = f"did you mean '{meant}'?" if meant else "use fewer words"
-        print_message(f"no statement has {told} in its id, title, text, authors or paper: {use}")
+        print_message(f"no statement has {message} in its id, title, text, authors or paper: {use}")
 
 
 def _suggestion(words: list[str]) -> str:

@@ -94,8 +94,8 @@ def _on(check: Check, data: str, clients: str | None, ridge: str) -> Check:
 
     on = getattr(check.build, "on", None)
     if on is None or check.method != "monte-carlo":
-        told = "it constructs its own problem; describe its round with an Iteration, and plot a check by monte-carlo"
-        raise InputError(f"the check {check.name!r} cannot be run on other data: {told}")
+        message = "it constructs its own problem; describe its round with an Iteration, and plot a check by monte-carlo"
+        raise InputError(f"the check {check.name!r} cannot be run on other data: {message}")
     if clients is not None and (not clients.isdigit() or int(clients) < 1):
         raise InputError(f"--clients is {clients!r}: give a whole number of at least 1")
     weight = number_of("--ridge", ridge)

@@ -160,13 +160,13 @@ def _remarks(check: Mapping[str, Any]) -> str:
 
 
 def _erratum_rows(erratum: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for key, told in erratum.items():
+    for key, reported in erratum.items():
         if key == "effect":
-            yield key, Effect(**told).statement
+            yield key, Effect(**reported).statement
         elif key == "survives":
-            yield from ((key, f"{id_}: {why}") for id_, why in told.items())
-        elif told:
-            yield key, ", ".join(told) if isinstance(told, list) else told
+            yield from ((key, f"{id_}: {why}") for id_, why in reported.items())
+        elif reported:
+            yield key, ", ".join(reported) if isinstance(reported, list) else reported
 
 
 def _block(title: str, rows: Iterable[tuple[str, ...]]) -> list[str]:

@@ -47,11 +47,11 @@ def simulate(
         with busy("simulate", doing):
             found = single(design, seconds)
     else:
-        begun = time.monotonic()
+        started = time.monotonic()
         with Progress("simulate") as progress:
 
             def tell(share: float) -> None:
-                progress(share, ", ".join(filter(None, (doing, time_left(share, time.monotonic() - begun)))))
+                progress(share, ", ".join(filter(None, (doing, time_left(share, time.monotonic() - started)))))
 
             found = single(design, progress=tell)
     emit(_sweep.as_lines(found))

@@ -85,7 +85,7 @@ def conform(
     >>> found.verdict, [fault.name for fault in found.faults][:1]
     ('differs', ['division by |S| in place of r'])
     """
-    begun = time.perf_counter()
+    started = time.perf_counter()
     known = references()
     if as_ not in known:
         raise unknown_name("algorithm", as_, known)
@@ -120,7 +120,7 @@ def conform(
         settings=tuple({n: x for n, x in v.items() if n not in INNER and x is not None} for v in values),
         privacy=test.privacy,
         compared=test.compared,
-        seconds=time.perf_counter() - begun,
+        seconds=time.perf_counter() - started,
         seed=seed,
         alpha=alpha,
         versions={"numpy": np.__version__},
@@ -203,7 +203,9 @@ def _hidden(seen: Sequence[ObservedDifference]) -> list[ObservedDifference]:
     return [
         one
         for one in seen
-        if float(one.probe.v.get("s", 1.0)) < 1.0 and one.choices and not any(told["batches"] for told in one.choices)
+        if float(one.probe.v.get("s", 1.0)) < 1.0
+        and one.choices
+        and not any(reported["batches"] for reported in one.choices)
     ]
 
 

@@ -42,8 +42,8 @@ class Item:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        told = {"name": self.name, "what": self.what, "parameters": [p.to_json() for p in self.parameters]}
-        return {**told, **{key.replace(" ", "_"): value for key, value in self.facts.items()}}
+        described = {"name": self.name, "what": self.what, "parameters": [p.to_json() for p in self.parameters]}
+        return {**described, **{key.replace(" ", "_"): value for key, value in self.facts.items()}}
 
 
 @dataclass(frozen=True)

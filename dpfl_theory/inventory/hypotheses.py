@@ -35,11 +35,11 @@ def _named() -> Iterator[tuple[str, str]]:
     """The text of each hypothesis that a module defines under its own name, and the first of these names."""
     from dpfl_theory.statements.model import Assumption
 
-    told = set[str]()
+    seen = set[str]()
     for module in sorted(name for name in sys.modules if name.startswith(_HOME)):
         for name, value in sorted(vars(sys.modules[module]).items()):
-            if isinstance(value, Assumption) and not name.startswith("_") and value.text not in told:
-                told.add(value.text)
+            if isinstance(value, Assumption) and not name.startswith("_") and value.text not in seen:
+                seen.add(value.text)
                 yield value.text, f"{module.removeprefix(_HOME)}.{name}"
 
 

@@ -19,13 +19,13 @@ def _items() -> list[Item]:
 def _of(name: str, path: Path) -> Item:
     """A script's own description, as far as it is plain text: nothing is imported, since that takes seconds."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    told = {target.id: node.value for node in tree.body if isinstance(node, ast.Assign) for target in node.targets
+    described = {target.id: node.value for node in tree.body if isinstance(node, ast.Assign) for target in node.targets
             if isinstance(target, ast.Name)}  # fmt: skip
     docs = " ".join((ast.get_docstring(tree) or "").partition("\n\n")[0].split())
     facts = {"file": path.name}
-    if "DATA" in told:
-        facts["data"] = _text(told["DATA"]) or "takes a file"
-    return Item(name, _text(told.get("TITLE")) or docs, facts=facts, text=docs)
+    if "DATA" in described:
+        facts["data"] = _text(described["DATA"]) or "takes a file"
+    return Item(name, _text(described.get("TITLE")) or docs, facts=facts, text=docs)
 
 
 def _text(node: ast.expr | None) -> str:

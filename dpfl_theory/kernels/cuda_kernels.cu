@@ -19,9 +19,9 @@ __device__ double unit(u32 high, u32 low) {
     return ((double)bits + 0.5) * (1.0 / 9007199254740992.0);
 }
 
-__device__ void pair(u32 seed0, u32 seed1, u32 lane, u32 client, u32 step, u32 stream, u32 round_, u32 block,
+__device__ void pair(u32 seed0, u32 seed1, u32 replicate, u32 client, u32 step, u32 stream, u32 round_, u32 block,
                      double* u, double* v) {
-    u32 name[4] = {lane, client, step, stream};
+    u32 name[4] = {replicate, client, step, stream};
     philox(name, seed0, seed1);
     u32 word[4] = {block, round_, name[2], name[3]};
     philox(word, name[0], name[1]);
@@ -29,40 +29,40 @@ __device__ void pair(u32 seed0, u32 seed1, u32 lane, u32 client, u32 step, u32 s
     *v = unit(word[2], word[3]);
 }
 
-extern "C" __global__ void fill_uniform(double* out, u32 seed0, u32 seed1, u32 first_lane, u32 round_, u32 step,
-                                        u32 stream, u32 lanes, u32 clients) {
+extern "C" __global__ void fill_uniform(double* out, u32 seed0, u32 seed1, u32 first_replicate, u32 round_, u32 step,
+                                        u32 stream, u32 replicates, u32 clients) {
     u64 job = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (job >= (u64)lanes * clients) return;
+    if (job >= (u64)replicates * clients) return;
     u32 s = job / clients, i = job % clients;
     double u, v;
-    pair(seed0, seed1, first_lane + s, i, step, stream, round_, 0u, &u, &v);
+    pair(seed0, seed1, first_replicate + s, i, step, stream, round_, 0u, &u, &v);
     out[job] = u;
 }
 
-extern "C" __global__ void fill_normal(double* out, u32 seed0, u32 seed1, u32 first_lane, u32 round_, u32 step,
-                                       u32 stream, u32 clients, u32 lanes, u32 d) {
+extern "C" __global__ void fill_normal(double* out, u32 seed0, u32 seed1, u32 first_replicate, u32 round_, u32 step,
+                                       u32 stream, u32 clients, u32 replicates, u32 d) {
     u32 blocks = (d + 1) / 2;
     u64 job = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (job >= (u64)clients * lanes * blocks) return;
+    if (job >= (u64)clients * replicates * blocks) return;
     u32 b = job % blocks;
     u64 row = job / blocks;
-    u32 s = row % lanes, i = row / lanes;
+    u32 s = row % replicates, i = row / replicates;
     double u, v, sine, cosine;
-    pair(seed0, seed1, first_lane + s, i, step, stream, round_, b, &u, &v);
+    pair(seed0, seed1, first_replicate + s, i, step, stream, round_, b, &u, &v);
     double radius = sqrt(-2.0 * log(u));
     sincos(2.0 * 3.141592653589793 * v, &sine, &cosine);
     out[row * d + 2 * b] = radius * cosine;
     if (2 * b + 1 < d) out[row * d + 2 * b + 1] = radius * sine;
 }
 
-// One thread block per lane: for each client, reduce the norm, then accumulate the bounded update.
+// One thread block per replicate: for each client, reduce the norm, then accumulate the bounded update.
 extern "C" __global__ void bounded_combine(const double* updates, const double* weights, const double* threshold,
-                                           int normalise, double* out, double* norms, int n, int lanes, int d) {
+                                           int normalise, double* out, double* norms, int n, int replicates, int d) {
     __shared__ double partial[256];
     int s = blockIdx.x;
     for (int j = threadIdx.x; j < d; j += blockDim.x) out[(u64)s * d + j] = 0.0;
     for (int i = 0; i < n; ++i) {
-        const double* u = updates + ((u64)i * lanes + s) * d;
+        const double* u = updates + ((u64)i * replicates + s) * d;
         double total = 0.0;
         for (int j = threadIdx.x; j < d; j += blockDim.x) total += u[j] * u[j];
         partial[threadIdx.x] = total;

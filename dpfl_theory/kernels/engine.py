@@ -51,7 +51,7 @@ class Replicates:
 
 
 class Engine(ABC):
-    """One device. Shapes: S replicates (replicates), n clients, d parameters, R stacked eigendirections, m records."""
+    """One device. Shapes: S replicates, n clients, d parameters, R stacked eigendirections, m records."""
 
     name: str
     """``cpu`` or ``cuda``."""

@@ -191,10 +191,10 @@ def linear_record_sums(
         _SQUARES[data] = squares
     out = np.empty((slots, replicates, data.classes, d // data.classes))
     used = np.empty((slots, replicates))
-    told = (squares, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes)
+    lines = (squares, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes)
     at = mutable(w).reshape(out.shape)
     some = np.empty((slots, replicates, 0), dtype=np.int64) if chosen is None else chosen
     into(
-        *(records or (data.x,)), *told, at, mutable(clients, np.int64), some, chosen is None, limits, median, out, used
+        *(records or (data.x,)), *lines, at, mutable(clients, np.int64), some, chosen is None, limits, median, out, used
     )
     return out.reshape(slots, replicates, d), used

@@ -86,5 +86,5 @@ def make(kind: str, **parameters: Any) -> Problem:
         if isinstance(error, ValueError) and not str(error).startswith(_TOO_LARGE):
             raise
         sizes = ", ".join(f"{name} = {value}" for name, value in parameters.items() if isinstance(value, int))
-        told = f"a problem {kind!r} with {sizes or 'these parameters'} needs more memory than available"
-        raise EnvironmentFault(f"{told}: take fewer clients, records, dimensions") from error
+        message = f"a problem {kind!r} with {sizes or 'these parameters'} needs more memory than available"
+        raise EnvironmentFault(f"{message}: take fewer clients, records, dimensions") from error

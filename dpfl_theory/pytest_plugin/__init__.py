@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Check the statements that a test is marked with, then run its body."""
     check = CheckTheorem(item)
-    undecided = [told for mark in item.iter_markers(MARK) if (told := check.of_mark(mark))]
+    undecided = [reported for mark in item.iter_markers(MARK) if (reported := check.of_mark(mark))]
     result = yield
     if undecided:
         pytest.skip("\n".join(undecided))

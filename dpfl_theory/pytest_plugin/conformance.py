@@ -49,8 +49,8 @@ class Conforms:
             pytest.fail(unusable, pytrace=False)
         name = getattr(function, "__qualname__", type(function).__name__)
         faults = ", ".join(fault.name for fault in report.faults)
-        told = {"function": name, "as": as_, "verdict": report.verdict, "faults": faults}
-        self._item.user_properties.extend((key, value) for key, value in told.items() if value)
+        described = {"function": name, "as": as_, "verdict": report.verdict, "faults": faults}
+        self._item.user_properties.extend((key, value) for key, value in described.items() if value)
         if report.verdict == "differs":
             pytest.fail(f"{name} does not conform to {as_}\n{report}", pytrace=False)
         if report.verdict != "conforms":

@@ -84,9 +84,9 @@ def _value(config: pytest.Config, name: str, parse: Callable[[Any], Any]) -> Any
         return parse(_OPTIONS[name][1] if text in (None, "") else text)
     except ValueError as error:
         here = config.getoption(f"theorem_{name}") is not None
-        told = str(error).replace(f"--{name} ", "")
+        message = str(error).replace(f"--{name} ", "")
         raise pytest.UsageError(
-            f"{f'--theorem-{name}' if here else f'theorem_{name} of the ini file'}: {told}"
+            f"{f'--theorem-{name}' if here else f'theorem_{name} of the ini file'}: {message}"
         ) from None
 
 

@@ -131,8 +131,8 @@ def _chosen(
                     raise
                 left_out.append({"name": name, "why": str(error)})
     if not chosen:
-        told = "; ".join(left["why"] for left in left_out) or f"none of {', '.join(names)} protects a {unit}"
-        raise InputError(f"there is no algorithm to compare: {told}")
+        message = "; ".join(left["why"] for left in left_out) or f"none of {', '.join(names)} protects a {unit}"
+        raise InputError(f"there is no algorithm to compare: {message}")
     return chosen, left_out
 
 

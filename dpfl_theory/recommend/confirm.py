@@ -212,7 +212,7 @@ def _line_document(line: ParameterScan, z: float, minimum: Mapping[str, float] |
     b = None if minimum is None or line.name not in minimum else float(minimum[line.name])
     if where is not None:
         b = float(line.values[where])
-    told: Document = {
+    described: Document = {
         "hyperparameter": line.name,
         "recommended": line.recommended,
         "values": line.values.tolist(),
@@ -230,7 +230,7 @@ def _line_document(line: ParameterScan, z: float, minimum: Mapping[str, float] |
         "trivial": _number(line.trivial),
         "why": None if np.isfinite(line.bound).all() else line.why,
     }
-    return {**told, "sentence": _sentence(told)}
+    return {**described, "sentence": _sentence(described)}
 
 
 def _sentence(lines: Document) -> str:

@@ -79,16 +79,16 @@ def _strong_convexity(problem: Problem) -> Measured:
 def _lipschitz(problem: Problem) -> Measured:
     if not math.isfinite(problem.constants.G_max):
         ridge = f" with ridge {problem.data.ridge:g}" if isinstance(problem, LinearModel) else ""
-        told = f"the gradients of {problem.name}{ridge} are not bounded"
-        raise MissingConstantError(told, "leave `ridge` out")
+        message = f"the gradients of {problem.name}{ridge} are not bounded"
+        raise MissingConstantError(message, "leave `ridge` out")
     return _constant(problem, problem.constants.G_max, "G_i", "largest of the clients'")
 
 
 def _minimiser(problem: Problem) -> Array:
     c = problem.constants
     if c.w_star is None:
-        told = f"the minimum of {problem.name} is not attained ({c.certificates['f_star'].text})"
-        raise MissingConstantError(told, "give `ridge`, or fewer `features`", "give fewer `features`")
+        message = f"the minimum of {problem.name} is not attained ({c.certificates['f_star'].text})"
+        raise MissingConstantError(message, "give `ridge`, or fewer `features`", "give fewer `features`")
     return c.w_star
 
 

@@ -156,8 +156,8 @@ def measure(kind: type[Setting], source: DataSource, known: Mapping[str, Any]) -
 
     Raises InputError for all needed constants that do not exist.
     """
-    told = {f.name: f.metadata for f in fields(kind)}
-    (number,) = (name for name, said in told.items() if said["measured"] == "clients")
+    described = {f.name: f.metadata for f in fields(kind)}
+    (number,) = (name for name, said in described.items() if said["measured"] == "clients")
     clients = known.get(number)
     if isinstance(clients, float) and clients.is_integer():
         clients = int(clients)

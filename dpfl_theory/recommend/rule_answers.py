@@ -45,6 +45,6 @@ def by_rule(
         return applied(rule, kind(**inputs))
     from dpfl_theory.recommend.data import DataSource, against_start, measure
 
-    inputs, told = measure(kind, DataSource(data, **(shape or {})), inputs)
+    inputs, reported = measure(kind, DataSource(data, **(shape or {})), inputs)
     found = applied(rule, kind(**inputs))
-    return {**found, **against_start(found, told), "data": told}
+    return {**found, **against_start(found, reported), "data": reported}

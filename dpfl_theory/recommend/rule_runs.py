@@ -134,7 +134,7 @@ def reached(one: Tuned, rule: str, replicates: int = 64, seed: int = 0, longer: 
     fixed, bound, bounds = _Fixed(one, chosen), found["bound"], found["certificate"]["bounds"]
     of_start = bound is not None and "[F]" in bounds and bound >= gap_at_start(one.problem)
     vectors = math.ceil(one.vectors * fixed.chosen["rounds"] - 1e-9)
-    told: Document = {
+    described: Document = {
         "rule": rule,
         "bound": bound,
         "bounds": bounds,
@@ -144,14 +144,14 @@ def reached(one: Tuned, rule: str, replicates: int = 64, seed: int = 0, longer: 
         "departs": RULED[one.name].among_cohorts if one.budget.cohort not in (None, one.problem.n) else "",
     }
     if vectors > one.budget.rounds and not longer:
-        return {**told, "suboptimality": None, "why": f"it needs {vectors} vectors from a client"}
+        return {**described, "suboptimality": None, "why": f"it needs {vectors} vectors from a client"}
     if (wanted := fixed.iterations({})) > MOST_ROUNDS:
-        return {**told, "suboptimality": None, "why": f"it needs {wanted} iterations"}
+        return {**described, "suboptimality": None, "why": f"it needs {wanted} iterations"}
     if (wanted := int(wanted * fixed.chosen.get("local_steps", 1))) > MOST_STEPS:
-        return {**told, "suboptimality": None, "why": f"it needs {wanted} local steps of a client"}
+        return {**described, "suboptimality": None, "why": f"it needs {wanted} local steps of a client"}
     (run,) = measure(fixed, [{}], replicates, seed)
     return {
-        **told,
+        **described,
         "suboptimality": {"mean": run.mean, "error": run.error},
         "hyperparameters": run.hyperparameters,
         "why": None,

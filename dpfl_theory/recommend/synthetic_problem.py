@@ -102,9 +102,11 @@ class Constants:
 
     def report(self, problem: Problem) -> Document:
         """A description of the problem that has the constants."""
-        told = "the measurements are on this problem; another one with these constants may give better or worse results"
+        message = (
+            "the measurements are on this problem; another one with these constants may give better or worse results"
+        )
         known = {"clients": problem.n, "dim": problem.d, "constants": constants_of(problem)}
-        return {"source": None, "problem": problem.name, **vars(self), **known, "stands_for": told}
+        return {"source": None, "problem": problem.name, **vars(self), **known, "stands_for": message}
 
 
 def _quadratics(w_star: Array, apart: Array, L: float, minimum: float, heterogeneity: float) -> Quadratic:

@@ -155,16 +155,18 @@ def _qualified(own: Sequence[Statement]) -> str:
     errata = {s.id: s.erratum for s in own if s.erratum is not None}
     read = [s for s in own if s.id in errata and any(r.expected == "holds" for r in read_alike(s, own) if r.id != s.id)]
     causes = [e.cause.id for e in errata.values() if e.grade == "misprint"]
-    told = ""
+    message = ""
     if read:
         verb, holds = ("depends", "it holds") if len(read) == 1 else ("depend", "they hold")
-        told += f"{len(read)} of {len(errata)} {verb} on how the paper's words are read: under another reading, which "
-        told += f"is given with each, {holds} as printed. "
+        message += (
+            f"{len(read)} of {len(errata)} {verb} on how the paper's words are read: under another reading, which "
+        )
+        message += f"is given with each, {holds} as printed. "
     if causes:
         count = len(set(causes))
-        told += f"{len(causes)} of {len(errata)} {'comes' if len(causes) == 1 else 'come'} from {count} "
-        told += f"{_plural(count, 'misprint')} of what the paper has right elsewhere. "
-    return told
+        message += f"{len(causes)} of {len(errata)} {'comes' if len(causes) == 1 else 'come'} from {count} "
+        message += f"{_plural(count, 'misprint')} of what the paper has right elsewhere. "
+    return message
 
 
 def affected(statement: Statement, graph: Any) -> tuple[str, ...]:

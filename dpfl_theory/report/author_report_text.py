@@ -254,7 +254,7 @@ def _short_cause(c: Mapping[str, Any]) -> Iterator[str]:
 
 def _short_erratum(e: Mapping[str, Any]) -> Iterator[str]:
     yield f"  {e['id']}  ({place(e)})"
-    told = {
+    described = {
         "grade": e["grade"],
         "cause": e["cause"],
         "read": e["reading"],
@@ -268,15 +268,15 @@ def _short_erratum(e: Mapping[str, Any]) -> Iterator[str]:
         "survive": "; ".join(f"{id_}: {why}" for id_, why in e["survives"].items()),
         "depend on it": ", ".join(e["affects"]),
     }
-    yield from _rows(told)
+    yield from _rows(described)
     yield f"    {'command':<16}{e['command']}"  # in one line, to be copied
 
 
 def _short_remark(r: Mapping[str, Any]) -> Iterator[str]:
     yield f"  {r['id']}  ({place(r)}, {r['provenance']})"
-    told = {"restored": r["restoration"], "read": r["reading"], "remark": r["text"]}
-    told["shown by"] = f"{r['shown_by']} ({r['shown_verdict']})"
-    yield from _rows({**told, "repaired": r["repaired"]})
+    described = {"restored": r["restoration"], "read": r["reading"], "remark": r["text"]}
+    described["shown by"] = f"{r['shown_by']} ({r['shown_verdict']})"
+    yield from _rows({**described, "repaired": r["repaired"]})
     yield f"    {'command':<16}{r['command']}"
 
 

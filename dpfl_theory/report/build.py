@@ -51,10 +51,10 @@ def build(
     papers = frozenset(e.paper for e in entries if e.paper)
     site = Site(output, file_names(by_id), file_names(v["name"] for v in validations), papers)
     author_reports = {paper: errata.collect(paper, entries, graph) for paper in sorted(papers)}
-    for paper, told in author_reports.items():
+    for paper, reported in author_reports.items():
         drawn = proof_map(paper, graph, site.href("../"))
-        site.page(site.map(paper), "map.html.j2", paper=paper, map=drawn, author_report=told)
-        errata.write_author_report(site, told, drawn, known.alphas)
+        site.page(site.map(paper), "map.html.j2", paper=paper, map=drawn, author_report=reported)
+        errata.write_author_report(site, reported, drawn, known.alphas)
     shows = showing(e.statement for e in entries)
     beside = siblings(by_id, readings_of(e.statement for e in entries))
     for previous, entry, following in zip([None, *entries], entries, [*entries[1:], None]):

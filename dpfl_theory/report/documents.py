@@ -51,8 +51,8 @@ def read(place: Path) -> Documents:
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            told = f"evidence file {str(path)!r} cannot be read: {error}; remove it or make it again"
-            raise InputError(told) from error
+            message = f"evidence file {str(path)!r} cannot be read: {error}; remove it or make it again"
+            raise InputError(message) from error
         schema = document.get("schema") if isinstance(document, dict) else None
         if schema == SCHEMA:
             checks.append((path.stat().st_mtime, path.name, _whole(read_checks, document, path)))
@@ -86,8 +86,10 @@ def read(place: Path) -> Documents:
 
 
 def _own(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    told = document.get("own")
-    return [(i, about) for i, about in told.items() if isinstance(about, dict)] if isinstance(told, dict) else []
+    reported = document.get("own")
+    return (
+        [(i, about) for i, about in reported.items() if isinstance(about, dict)] if isinstance(reported, dict) else []
+    )
 
 
 def _whole(read: Callable[[Any, str], dict[str, Any]], document: Any, path: Path) -> dict[str, Any]:

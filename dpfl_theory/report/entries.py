@@ -187,8 +187,8 @@ class Entry:
         a user's own statement; None where none does or nothing is known."""
         if self.power is not None:
             return self.power.smallest_detected
-        told = self.own.get("noticed") or {}
-        return None if told.get("share") is None else float(told["share"])
+        described = self.own.get("noticed") or {}
+        return None if described.get("share") is None else float(described["share"])
 
     @property
     def relation(self) -> str:
@@ -216,7 +216,7 @@ class Entry:
 def entries_of(evidence: Iterable[dict[str, Any]], own: Mapping[str, Mapping[str, Any]] | None = None) -> list[Entry]:
     """The catalogue's statements of every paper that has evidence, and the user's own statements, described in ``own``
     by id."""
-    told = own or {}
+    described = own or {}
     found: dict[str, list[dict[str, Any]]] = {}
     for e in evidence:
         found.setdefault(e["statement"], []).append(e)
@@ -224,7 +224,7 @@ def entries_of(evidence: Iterable[dict[str, Any]], own: Mapping[str, Mapping[str
     papers = {catalogue[id_].paper for id_ in found if id_ in catalogue}
     ids = {*found, *(s.id for s in catalogue.values() if s.paper in papers)}
     return [
-        Entry(id_, catalogue.get(id_), found.get(id_, []), {} if id_ in catalogue else told.get(id_, {}))
+        Entry(id_, catalogue.get(id_), found.get(id_, []), {} if id_ in catalogue else described.get(id_, {}))
         for id_ in sorted(ids, key=natural)
     ]
 

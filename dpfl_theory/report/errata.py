@@ -141,9 +141,9 @@ class PaperErrata:
     @property
     def without_findings(self) -> tuple[Entry, ...]:
         """The statements without a finding or a remark; repaired and sharpened forms are listed elsewhere."""
-        told = {f.entry.id for f in self.findings}
-        told |= {e.id for r in self.remarks for e in (r.entry, r.sibling) if e is not None}
-        return tuple(e for e in self.entries if e.id not in told and not e.id.endswith(DERIVED))
+        lines = {f.entry.id for f in self.findings}
+        lines |= {e.id for r in self.remarks for e in (r.entry, r.sibling) if e is not None}
+        return tuple(e for e in self.entries if e.id not in lines and not e.id.endswith(DERIVED))
 
     @property
     def verdicts(self) -> dict[str, int]:

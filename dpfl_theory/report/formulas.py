@@ -175,8 +175,8 @@ def symbols(statement: Statement) -> list[dict[str, str]]:
     from dpfl_theory.statements.units import format_unit
 
     units = statement.units
-    told = [(e.name, e.latex, e.meaning) for e in statement.expectations]
-    told += [(s.name, s.latex, s.meaning) for s in statement.symbols]
+    entries = [(e.name, e.latex, e.meaning) for e in statement.expectations]
+    entries += [(s.name, s.latex, s.meaning) for s in statement.symbols]
     return [
         {
             "name": name,
@@ -184,7 +184,7 @@ def symbols(statement: Statement) -> list[dict[str, str]]:
             "meaning": meaning,
             "unit": _raised(format_unit(units[name])),
         }
-        for name, text, meaning in told
+        for name, text, meaning in entries
     ]
 
 

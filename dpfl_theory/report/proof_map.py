@@ -207,8 +207,8 @@ def undermined(graph: Any, id_: str) -> tuple[str, ...]:
     """
     if id_ not in graph:
         return ()
-    begun = (id_, _survivors(graph, id_))
-    found, seen, waiting = set(), {begun}, [begun]
+    started = (id_, _survivors(graph, id_))
+    found, seen, waiting = set(), {started}, [started]
     while waiting:
         at, spared = waiting.pop()
         for user in graph.successors(at):

@@ -78,12 +78,12 @@ class Faults:
 
     def end(self, label: str) -> None:
         """Raise InputError with all of them, if there are any."""
-        told = list(self.found)
-        if len(told) == 1:
-            raise InputError(f"{label}: {told[0]}")
-        if told:
-            more = [f"and {len(told) - _MOST} more"] if len(told) > _MOST else []
-            raise InputError("\n  ".join([f"{label} has {len(told)} faults:", *told[:_MOST], *more]))
+        lines = list(self.found)
+        if len(lines) == 1:
+            raise InputError(f"{label}: {lines[0]}")
+        if lines:
+            more = [f"and {len(lines) - _MOST} more"] if len(lines) > _MOST else []
+            raise InputError("\n  ".join([f"{label} has {len(lines)} faults:", *lines[:_MOST], *more]))
 
 
 def validated(
@@ -96,11 +96,11 @@ def validated(
     try:
         return model.model_validate(table)
     except ValidationError as error:
-        told: dict[Any, str] = {}
+        described: dict[Any, str] = {}
         for fault in error.errors():  # keep one for each key: a union has one for each of its branches
             steps = tuple(step for step in fault["loc"] if isinstance(step, int) or not _branch(step))
-            told.setdefault(steps, _sentence(model, fault, steps, at, named or {}))
-        faults.add(*told.values())
+            described.setdefault(steps, _sentence(model, fault, steps, at, named or {}))
+        faults.add(*described.values())
     return None
 
 

@@ -276,9 +276,9 @@ def expected(world: World, run: Callable[[], Mapping[Name, Any]], maximum: int |
             world.restart(path)
             observed = run()
         if maximum is not None and (ways if count == 1 else count) > maximum:
-            told = f"about {Decimal(ways):.3g}" if count == 1 else f"more than {maximum}"
+            message = f"about {Decimal(ways):.3g}" if count == 1 else f"more than {maximum}"
             raise WorkLimitError(
-                f"cohorts, coins and the signs of errors have {told} outcomes, and at most {maximum} are enumerated"
+                f"cohorts, coins and the signs of errors have {message} outcomes, and at most {maximum} are enumerated"
             )
         for name, value in observed.items():
             share = value * world.weight if isinstance(value, (int, Fraction)) else float(world.weight) * value

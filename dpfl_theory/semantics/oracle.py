@@ -100,8 +100,10 @@ class Oracle:
         try:
             return compute()
         except TypeError as error:
-            told = "clipping and normalising are not linear forms, as worst cases need: check by exact and monte-carlo"
-            raise InputError(told) from error
+            message = (
+                "clipping and normalising are not linear forms, as worst cases need: check by exact and monte-carlo"
+            )
+            raise InputError(message) from error
 
     def proximal(self, x: Vector, step: Any) -> Vector:
         """argmin_y f(y) + ||y - x||^2/(2 step)."""

@@ -44,8 +44,8 @@ def exact(plan: Plan) -> Iterator[Values]:
             elif role == "gradient-spread":
                 square = sum((g * g for g in gradients), Fraction(0)) / len(gradients)
                 values[name] = _root(square)
-        told = {"curvatures": curvatures, "gradients at x*": gradients} if len(curvatures) > 1 else {}
-        yield Values(values, {**plan.numbers, **(told or {"curvature": curvatures[0]})})
+        described = {"curvatures": curvatures, "gradients at x*": gradients} if len(curvatures) > 1 else {}
+        yield Values(values, {**plan.numbers, **(described or {"curvature": curvatures[0]})})
 
 
 def _quadratics(plan: Plan) -> Iterator[tuple[tuple[Fraction, ...], tuple[Fraction, ...]]]:

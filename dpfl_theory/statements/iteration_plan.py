@@ -50,8 +50,8 @@ class Plan:
             symbol = iteration.symbol(role)
             if symbol is not None and symbol not in self.numbers:
                 if role == "strong-convexity":
-                    told = f"the strong convexity: add it, as {symbol!r}: '1/8'"
-                    raise InstanceError(f"the instance gives no {symbol}, {told}")
+                    message = f"the strong convexity: add it, as {symbol!r}: '1/8'"
+                    raise InstanceError(f"the instance gives no {symbol}, {message}")
                 self.numbers[symbol] = Fraction(1)
         self.numbers |= self.prescribed(self.numbers)
         missing = [name for name in symbols if name not in self.numbers and name not in found]
@@ -132,8 +132,8 @@ class Plan:
             values = expected(world, observed, maximum)
         except WorkLimitError as error:
             fewer = int(self.rounds * math.log(maximum) / math.log(max(world.ways, 2)))
-            told = f"at most {fewer}" if 0 < fewer < self.rounds else "fewer"
-            raise WorkLimitError(f"{error}: take {told} rounds, or check it by=('monte-carlo',)") from error
+            message = f"at most {fewer}" if 0 < fewer < self.rounds else "fewer"
+            raise WorkLimitError(f"{error}: take {message} rounds, or check it by=('monte-carlo',)") from error
         found: dict[str, Any] = {}
         for e, rounds in wanted:
             own = [values[e.name, k] for k in rounds]

@@ -35,8 +35,8 @@ class Entry:
     @property
     def sum(self) -> str:
         """The checksum computed from the fields."""
-        told = "\0".join((self.key, self.kind, self.about, repr(self.stored), self.text))
-        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+        message = "\0".join((self.key, self.kind, self.about, repr(self.stored), self.text))
+        return hashlib.sha256(message.encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
     def sound(self) -> bool:
@@ -61,8 +61,8 @@ def from_lines(lines: Iterable[str], name: str) -> Iterator[Entry]:
             data = None
         if number == 1:
             if data != _HEAD:
-                told = f"{name!r} is neither a store nor an output of `dpfl-theory store export`: give one of these"
-                raise InputError(told)
+                message = f"{name!r} is neither a store nor an output of `dpfl-theory store export`: give one of these"
+                raise InputError(message)
             continue
         well = isinstance(data, dict) and data.keys() == wanted.keys()
         if not well or not all(isinstance(data[field], kind) for field, kind in wanted.items()):

@@ -98,9 +98,9 @@ def _timed(pack: Pack, problem: Problem) -> _Timing | None:
             update={"rounds": count, "replicates": replicates, "series": False, "statements": []}
         )
         one = Pack((replace(cell, common=common),))
-        begun = time.perf_counter()
+        started = time.perf_counter()
         one()
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
     first = seconds(min(rounds, most, 4))  # includes compilation and privacy accounting
     few, many = (min(rounds, most, count) for count in (_FEW, _MANY))
@@ -124,11 +124,11 @@ def estimate(packs: Sequence[Pack], jobs: int) -> Estimate:
     """
     for cell in itertools.chain.from_iterable(pack.cells for pack in packs):
         check(cell)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     problems = [problem_of(json.dumps(pack.cells[0].problem, sort_keys=True)) for pack in packs]
     for problem in problems:
         _ = problem.constants
-    making = time.perf_counter() - begun
+    making = time.perf_counter() - started
     groups = [group_of(pack.cells[0]) for pack in packs]
     largest = {g: i for i, g in reversed(list(enumerate(groups)))}
     by_size = sorted(largest.values(), key=lambda i: -_round(problems[i], packs[i].cells[0]) * len(packs[i].cells))

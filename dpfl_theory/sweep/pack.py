@@ -188,14 +188,14 @@ def _failed(cell: Cell, cause: str) -> Row:
 def _row_of(cell: Cell) -> Row:
     """The part of a cell's row that is known before the run."""
     common = cell.common
-    told: Row = {"problem": cell.problem.get("name") or cell.problem["data"], "algorithm": cell.algorithm.name}
-    told |= {
+    described: Row = {"problem": cell.problem.get("name") or cell.problem["data"], "algorithm": cell.algorithm.name}
+    described |= {
         "rounds": common.rounds,
         "replicates": common.replicates,
         "seed": common.seed,
         "delta": common.privacy.delta,
     }
-    return told | {key: value for key, value in cell.varied.items() if not key.endswith(".name")}
+    return described | {key: value for key, value in cell.varied.items() if not key.endswith(".name")}
 
 
 def _row(

@@ -112,14 +112,14 @@ def planned(config: Mapping[str, Any], label: str = "the configuration", sweep: 
     """The design of a configuration, with its statements checked against its algorithms."""
     design = designed(config, label, sweep)
     names = list(dict.fromkeys(cell.algorithm.name for cell in design.cells))
-    told = {
+    lines = {
         why
         for cell in design.cells[:1]
         for id_ in cell.common.statements
         if (why := bounds.refusal(id_, names, cell.common.every)) is not None
     }
-    if told:
-        raise InputError(f"{label}: {'; '.join(sorted(told))}")
+    if lines:
+        raise InputError(f"{label}: {'; '.join(sorted(lines))}")
     return design
 
 

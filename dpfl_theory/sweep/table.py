@@ -105,10 +105,10 @@ def checked(path: Path) -> Path:
 
 
 def _written(path: Path, rows: Sequence[Row], names: Sequence[str], metadata: Mapping[str, Any]) -> Path:
-    told = json.dumps(metadata, sort_keys=True, ensure_ascii=False)
+    reported = json.dumps(metadata, sort_keys=True, ensure_ascii=False)
     if checked(path).suffix == ".csv":
         text = io.StringIO()
-        text.write(f"# {META} {told}\n")
+        text.write(f"# {META} {reported}\n")
         lines = csv.writer(text, lineterminator="\n")
         lines.writerow(names)
         lines.writerows([[_shown(row.get(name)) for name in names] for row in rows])
@@ -117,7 +117,7 @@ def _written(path: Path, rows: Sequence[Row], names: Sequence[str], metadata: Ma
     import pyarrow.parquet as pq
 
     columns = {name: _typed([row.get(name) for row in rows]) for name in names}
-    table = pa.table(columns).replace_schema_metadata({META: told})
+    table = pa.table(columns).replace_schema_metadata({META: reported})
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
     return write(path, buffer.getvalue())

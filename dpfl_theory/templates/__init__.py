@@ -27,8 +27,8 @@ def theorem(name: str) -> tuple[str, str]:
     'sharper_rate.py'
     """
     if not _NAME.fullmatch(name) or len(name) > _LONGEST:
-        told = "write words of small letters and digits, joined by - or _, such as sharper-rate"
-        raise InputError(f"{name!r} is not a name for a theorem: {told}")
+        message = "write words of small letters and digits, joined by - or _, such as sharper-rate"
+        raise InputError(f"{name!r} is not a name for a theorem: {message}")
     text = files(__name__).joinpath("statement.py").read_text(encoding="utf-8")
     file = f"{name.replace('-', '_')}.py"
     return file, text.replace(PLACEHOLDER + ".py", file).replace(PLACEHOLDER, name.replace("_", "-"))

@@ -97,11 +97,11 @@ def _computed(script: Script, context: Context) -> dict[str, Any]:
     from dpfl_theory.checks.evidence import versions
 
     device = select(context.device).description
-    begun = time.perf_counter()
+    started = time.perf_counter()
     with recorded() as warned:
         data = _checked(script.compute(context), script.name)
     others = () if context.reuse is None else context.reuse.warned
-    seconds = time.perf_counter() - begun + (context.reuse.spent if context.reuse is not None else 0.0)
+    seconds = time.perf_counter() - started + (context.reuse.spent if context.reuse is not None else 0.0)
     if context.data is not None:
         data["configuration"] = {**data.get("configuration", {}), "data file": fingerprint(context.data)}
     return {

@@ -40,14 +40,14 @@ class Point:
 
     def __call__(self) -> PointResult:
         """Make the call, and store the result; a failure is reported and not raised."""
-        begun = time.perf_counter()
+        started = time.perf_counter()
         try:
             known_to_python(self.folder)
             with one_thread(), recorded() as warned:
                 ended: StoredResult[Any] = pickle.loads(self.content)()
         except Exception as error:
             return PointResult(self.key, CallResult(None, 0.0), failure=failure(self.about, error))
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - started
         return PointResult(self.key, CallResult(ended.result, seconds, counted(warned)), ended.trouble)
 
 

@@ -40,23 +40,23 @@ def test_a_description_is_plain_data_and_names_every_field(case: str) -> None:
     """Each field is described: by its own name, or, where it is a part, by what the part says of itself."""
     cls, example = CASES[case]
     algorithm = example.build(cls, 0.4, 1.0, 0.3)
-    told = json.loads(json.dumps(algorithm.describe(), allow_nan=False))
-    assert told["algorithm"] == cls.__name__
+    described = json.loads(json.dumps(algorithm.describe(), allow_nan=False))
+    assert described["algorithm"] == cls.__name__
     for field in dataclasses.fields(algorithm):
         value = getattr(algorithm, field.name)
         if field.name == "algorithm":
-            assert told["of"] == json.loads(json.dumps(value.describe()))
+            assert described["of"] == json.loads(json.dumps(value.describe()))
         elif field.name in ("bounding", "gradient") and not isinstance(value, str):
-            assert told.items() >= json.loads(json.dumps(value.describe())).items()
+            assert described.items() >= json.loads(json.dumps(value.describe())).items()
         else:
-            assert field.name in told
+            assert field.name in described
             if isinstance(value, (int, float)):
-                assert told[field.name] == value, "a part overwrites it"
+                assert described[field.name] == value, "a part overwrites it"
 
 
 def test_operators_describe_themselves() -> None:
-    told = [operator.describe() for operator in (Unbounded(), Clip(2.0), Normalise([1, 2]), SmoothedNormalise(0.5))]
-    assert json.loads(json.dumps(told)) == [
+    lines = [operator.describe() for operator in (Unbounded(), Clip(2.0), Normalise([1, 2]), SmoothedNormalise(0.5))]
+    assert json.loads(json.dumps(lines)) == [
         {"bounding": "none"},
         {"bounding": "clip", "threshold": 2.0},
         {"bounding": "normalise", "threshold": [1.0, 2.0]},

@@ -240,13 +240,13 @@ def test_the_description_is_plain_data() -> None:
         Schedule(np.array([0.1, 0.2]), 0.9), np.int64(3), bounding=Clip(np.int64(2)),
         cohort=Cohort("fixed", np.int64(2)), sigma=np.array([0, 1]),
     )  # fmt: skip
-    told = json.loads(json.dumps(algorithm.describe(), allow_nan=False))
-    assert told["algorithm"] == "FedAvg"
-    assert told["local_step"] == told["global_step"] == {"initial": [0.1, 0.2], "decay": 0.9}
-    assert (told["local_steps"], told["threshold"], told["sigma"]) == (3, 2, [0.0, 1.0])
-    assert told["cohort"] == {"scheme": "fixed", "size": 2}
-    assert set(told) >= set(FedAvg.__dataclass_fields__)
-    assert told["bounding"] == "clip"
+    described = json.loads(json.dumps(algorithm.describe(), allow_nan=False))
+    assert described["algorithm"] == "FedAvg"
+    assert described["local_step"] == described["global_step"] == {"initial": [0.1, 0.2], "decay": 0.9}
+    assert (described["local_steps"], described["threshold"], described["sigma"]) == (3, 2, [0.0, 1.0])
+    assert described["cohort"] == {"scheme": "fixed", "size": 2}
+    assert set(described) >= set(FedAvg.__dataclass_fields__)
+    assert described["bounding"] == "clip"
 
 
 NUMBER = "Schedule(initial=1.0, decay=1.0): a number, or one number for each replicate, is needed"

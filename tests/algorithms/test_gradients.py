@@ -178,16 +178,16 @@ def test_which_oracles_are_private() -> None:
 
 
 def test_the_description_is_plain_data() -> None:
-    def told(oracle: Gradient) -> dict[str, Any]:
+    def reported(oracle: Gradient) -> dict[str, Any]:
         return dict(json.loads(json.dumps(oracle.describe(), allow_nan=False)))
 
-    assert told(FullGradient()) == {"gradient": "full"}
-    assert told(NoisyGradient(np.array([0.1, 0.2]))) == {"gradient": "noisy", "deviation": [0.1, 0.2]}
+    assert reported(FullGradient()) == {"gradient": "full"}
+    assert reported(NoisyGradient(np.array([0.1, 0.2]))) == {"gradient": "noisy", "deviation": [0.1, 0.2]}
     records = {"gradient": "records", "share": 0.5, "record_threshold": 2, "noise_multiplier": 1.5}
-    assert told(RecordGradient(np.float64(0.5), np.int64(2), 1.5)) == records
-    assert "no privacy theorem" in told(RecordGradient(0.5, "median"))["privacy"]
-    assert told(RecordGradient(0.5, np.array([1.0, 2.0])))["record_threshold"] == [1.0, 2.0]
-    assert "privacy" not in told(RecordGradient(0.5, 1.0))
+    assert reported(RecordGradient(np.float64(0.5), np.int64(2), 1.5)) == records
+    assert "no privacy theorem" in reported(RecordGradient(0.5, "median"))["privacy"]
+    assert reported(RecordGradient(0.5, np.array([1.0, 2.0])))["record_threshold"] == [1.0, 2.0]
+    assert "privacy" not in reported(RecordGradient(0.5, 1.0))
 
 
 @pytest.mark.parametrize(

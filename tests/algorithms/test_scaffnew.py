@@ -146,8 +146,8 @@ def test_clients_agree_after_communicating_and_drift_between() -> None:
 
 
 def test_the_description_is_plain_data() -> None:
-    told = json.loads(json.dumps(ScaffNew(np.array([0.1, 0.2]), 0.5, np.int64(3), np.arange(2)).describe()))
-    assert told == {
+    described = json.loads(json.dumps(ScaffNew(np.array([0.1, 0.2]), 0.5, np.int64(3), np.arange(2)).describe()))
+    assert described == {
         "algorithm": "ScaffNew", "step": [0.1, 0.2], "probability": 0.5, "threshold": 3, "sigma": [0.0, 1.0],
         "gradient": "full",
     }  # fmt: skip

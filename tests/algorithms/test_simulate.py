@@ -184,13 +184,13 @@ def test_any_engine_gives_the_same_run() -> None:
 
 def test_the_configuration_is_plain_data_and_enough_to_run_again() -> None:
     run = simulate(ALGORITHM, problem_of("dense"), 4, 2, 9, first_replicate=3, device="cpu")
-    told = json.loads(json.dumps(run.configuration, allow_nan=False))
-    assert told["algorithm"] == ALGORITHM.describe()
-    assert {key: told[key] for key in ("rounds", "replicates", "first_replicate", "seed")} == {
+    described = json.loads(json.dumps(run.configuration, allow_nan=False))
+    assert described["algorithm"] == ALGORITHM.describe()
+    assert {key: described[key] for key in ("rounds", "replicates", "first_replicate", "seed")} == {
         "rounds": 4, "replicates": 2, "first_replicate": 3, "seed": 9,
     }  # fmt: skip
-    assert told["problem"] == {"name": problem_of("dense").name, "clients": 6, "dimension": 4}
-    assert told["device"].startswith("cpu")
+    assert described["problem"] == {"name": problem_of("dense").name, "clients": 6, "dimension": 4}
+    assert described["device"].startswith("cpu")
     assert run.seconds > 0.0
 
 
@@ -303,8 +303,10 @@ def test_a_failure_in_a_block_is_the_runs(count: int) -> None:
 
 
 def test_progress_adds_up_over_blocks() -> None:
-    told: list[float] = []
+    lines: list[float] = []
     with threads.bounded(2):
-        simulate(FedAvg(local_step=0.01), BLOCKED["quadratic"](), 20, replicates=75, device="cpu", progress=told.append)
-    assert told == sorted(told)
-    assert told[-1] == pytest.approx(1.0)
+        simulate(
+            FedAvg(local_step=0.01), BLOCKED["quadratic"](), 20, replicates=75, device="cpu", progress=lines.append
+        )
+    assert lines == sorted(lines)
+    assert lines[-1] == pytest.approx(1.0)

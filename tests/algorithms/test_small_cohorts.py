@@ -82,9 +82,9 @@ def test_agrees_with_the_reference(name: str, bounding: str, monkeypatch: pytest
         operator = bounding_of(bounding, *([] if bounding == "none" else [[0.1, 0.5, 2.0]]))
         algorithm = FedAvg(step, 3, 0.2, operator, cohort, [0.0, 0.1, 0.3])
         assert disagreements(algorithm, problem, engine=engine) == []
-    told = [share for share in engine.shares if share is not None]
-    assert len(told) >= 5
-    assert max(told) < 0.5
+    lines = [share for share in engine.shares if share is not None]
+    assert len(lines) >= 5
+    assert max(lines) < 0.5
 
 
 def test_whoever_asks_for_all_updates_gets_them() -> None:

@@ -261,6 +261,6 @@ def test_a_fault_in_the_player_is_noticed(fault: str, monkeypatch: pytest.Monkey
         both(ALGORITHMS["clip, Poisson"], problem, ["suboptimality", "weighted-excess"], every=2),
         both(Descent(halved_below), problem_of("one dimension, quadratic"), ["suboptimality"], start=np.full(1, 3.0)),
     ]
-    told = [f"{'other numbers' if not same(a, b) else 'not played'}" for a, b, n in runs if not same(a, b) or n == 0]
-    record_property("kill", (f"tape: {fault}", ", ".join(told)))
-    assert told
+    lines = [f"{'other numbers' if not same(a, b) else 'not played'}" for a, b, n in runs if not same(a, b) or n == 0]
+    record_property("kill", (f"tape: {fault}", ", ".join(lines)))
+    assert lines

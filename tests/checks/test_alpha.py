@@ -171,15 +171,15 @@ def of_confidence() -> list[str]:
     for kind in KINDS:
         x = sample(kind)
         for alpha in ALPHAS:
-            told = f" of the {kind} sample at {alpha}"
+            message = f" of the {kind} sample at {alpha}"
             low, high = confidence.lower_limit(x - 2.0, alpha, -2.0), confidence.upper_limit(x, alpha, 3.0)
-            wrong += unlike("capital at the lower limit" + told, capital(x, low + 2.0), 1.0 / alpha)
-            wrong += unlike("capital at the upper limit" + told, capital(3.0 - x, 3.0 - high), 1.0 / alpha)
+            wrong += unlike("capital at the lower limit" + message, capital(x, low + 2.0), 1.0 / alpha)
+            wrong += unlike("capital at the upper limit" + message, capital(3.0 - x, 3.0 - high), 1.0 / alpha)
             columns = np.stack([x + 0.5, x, x + 0.2], axis=1)
             least = confidence.least_lower_limit(columns, alpha)
-            wrong += unlike("capital at the least limit" + told, capital(x, least), 1.0 / alpha)
+            wrong += unlike("capital at the least limit" + message, capital(x, least), 1.0 / alpha)
             for found, expected in zip(confidence.asymptotic_limits(x, alpha), johnson(x, alpha / 2.0), strict=True):
-                wrong += unlike("asymptotic limit" + told, found, expected)
+                wrong += unlike("asymptotic limit" + message, found, expected)
     return wrong
 
 
@@ -191,20 +191,22 @@ def of_decisions() -> list[str]:
     for kind in KINDS:
         x = sample(kind)
         for alpha in ALPHAS:
-            told = f" of the {kind} sample at {alpha}"
+            message = f" of the {kind} sample at {alpha}"
             found = decision.decide(x, 0.5, 0.0, 1.0, alpha)
-            wrong += unlike("capital at decide's low" + told, capital(x, found.low), 2.0 / alpha)
-            wrong += unlike("capital at decide's high" + told, capital(1.0 - x, 1.0 - found.high), 2.0 / alpha)
+            wrong += unlike("capital at decide's low" + message, capital(x, found.low), 2.0 / alpha)
+            wrong += unlike("capital at decide's high" + message, capital(1.0 - x, 1.0 - found.high), 2.0 / alpha)
             plain = johnson(x, alpha / 64.0)
-            wrong += unlike("decide's asymptotic low" + told, found.asymptotic_low, plain[0])
-            wrong += unlike("decide's asymptotic high" + told, found.asymptotic_high, plain[1])
+            wrong += unlike("decide's asymptotic low" + message, found.asymptotic_low, plain[0])
+            wrong += unlike("decide's asymptotic high" + message, found.asymptotic_high, plain[1])
             rounds = np.stack([x + 0.5, x, x + 0.2, x + 0.3, x + 0.4], axis=1)
             least = decision.decide_least(rounds, 0.5, 0.0, 2.0, alpha)
-            wrong += unlike("capital at decide_least's low" + told, capital(x, least.low), 2.0 / alpha)
-            wrong += unlike("capital at decide_least's high" + told, capital(2.0 - x, 2.0 - least.high), 10.0 / alpha)
+            wrong += unlike("capital at decide_least's low" + message, capital(x, least.low), 2.0 / alpha)
+            wrong += unlike(
+                "capital at decide_least's high" + message, capital(2.0 - x, 2.0 - least.high), 10.0 / alpha
+            )
             smallest, best = johnson(x, alpha / 64.0)[0], johnson(x, alpha / 64.0 / 5.0)[1]
-            wrong += unlike("decide_least's asymptotic low" + told, least.asymptotic_low, smallest)
-            wrong += unlike("decide_least's asymptotic high" + told, least.asymptotic_high, best)
+            wrong += unlike("decide_least's asymptotic low" + message, least.asymptotic_low, smallest)
+            wrong += unlike("decide_least's asymptotic high" + message, least.asymptotic_high, best)
     return wrong
 
 

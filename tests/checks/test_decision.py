@@ -170,8 +170,8 @@ def test_an_equalitys_text_adds_what_was_moved() -> None:
         (2.0, {"equal": True}, ("equal, 102", "side is 102")),
         (2.0, {"exact": True}, ("value 102", "side 102")),
     ):
-        told = limits(bound=bound, **changes).equality(100.0, 0.5, cut=False)[1]
-        assert all(n in told for n in numbers), told
+        reported = limits(bound=bound, **changes).equality(100.0, 0.5, cut=False)[1]
+        assert all(n in reported for n in numbers), reported
     # The width is relative to the right side as it is printed.
     assert limits(bound=2.0).equality(100.0, 0.5 / 102, cut=False)[0] == "holds"
     assert limits(bound=2.0).equality(100.0, 0.49 / 102, cut=False)[0] == "inconclusive"

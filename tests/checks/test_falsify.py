@@ -210,17 +210,17 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["nobody.theorem"], "statement 'nobody.theorem'"),
         (["hou2023.theorem1", "--instances", "0"], "the number '0' is not a whole number"),
         (["das2022.fact2"], "has no runs to vary"),
     ],
 )
-def test_bad_input_is_one_sentence(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_sentence(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["falsify", *arguments]) == 2
     error = capsys.readouterr().err
-    assert told in error
+    assert message in error
     assert error.count("\n") == 1
 
 
@@ -252,9 +252,9 @@ def troubled(line: str, tmp_path: Path) -> str:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("line", "told"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(("line", "message"), FAULTS.values(), ids=FAULTS)
 def test_a_users_instance_that_cannot_be_run_is_told_as_check_does(
-    line: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    line: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["falsify", "--file", troubled(line, tmp_path)]
 
@@ -263,7 +263,7 @@ def test_a_users_instance_that_cannot_be_run_is_told_as_check_does(
         assert main([*command, "--budget", f"{2 * seconds:g}s", "--limit", limit]) == 2
         out, said = capsys.readouterr()
         assert (out, said.count("\n")) == ("", 1)
-        assert told.format(f"{seconds:g}") in said
+        assert message.format(f"{seconds:g}") in said
 
     given_time(refused, 2.5)
 

@@ -128,12 +128,12 @@ def checked(build: Callable[[], Performance]) -> Any:
 def test_a_constant_is_refused_wherever_it_stands(build: Callable[[], Performance]) -> None:
     with pytest.raises(InputError, match=r"^check 'c' of mine\.one: ") as caught:
         checked(build)
-    told = str(caught.value)
-    assert PLACES[build] in told
-    assert "\n" not in told
-    if "constant" in told:
-        assert "write it homogeneously" in told
-        assert "unit**2" in told
+    message = str(caught.value)
+    assert PLACES[build] in message
+    assert "\n" not in message
+    if "constant" in message:
+        assert "write it homogeneously" in message
+        assert "unit**2" in message
 
 
 def test_a_problem_for_information_is_held_to_the_same() -> None:

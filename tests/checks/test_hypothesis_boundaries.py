@@ -51,9 +51,9 @@ def test_what_no_chosen_letter_decides_has_no_edge() -> None:
 
 
 def test_what_was_not_tried_names_the_command_that_tries_it() -> None:
-    told = untested_text(with_step("short", 4.0), edges(with_step("short", 4.0)), "my file.py", 2)
-    assert "nor at the boundaries of its hypotheses ('short' allows eta 8 times larger than in any check)" in told
-    assert "'dpfl-theory falsify mine.theorem-name --file 'my file.py'' searches there" in told
+    reported = untested_text(with_step("short", 4.0), edges(with_step("short", 4.0)), "my file.py", 2)
+    assert "nor at the boundaries of its hypotheses ('short' allows eta 8 times larger than in any check)" in reported
+    assert "'dpfl-theory falsify mine.theorem-name --file 'my file.py'' searches there" in reported
     at_edge = with_step("short", 0.5)
     assert "edges" not in untested_text(at_edge, edges(at_edge), "f.py", 1)
     without = replace(THEOREM, checks=tuple(c for c in THEOREM.checks if c.method != "monte-carlo"))

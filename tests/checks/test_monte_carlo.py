@@ -179,8 +179,8 @@ PROVES_NOTHING = "without a value in 1, which proves nothing"
 SUSPICIOUS = "infinite in 1, beyond the bound 1, which is suspicious but not a proof"
 
 
-@pytest.mark.parametrize(("bad", "told"), [(np.nan, PROVES_NOTHING), (np.inf, SUSPICIOUS)], ids=["nan", "inf"])
-def test_replicates_that_are_not_numbers_leave_a_check_undecided(bad: float, told: str) -> None:
+@pytest.mark.parametrize(("bad", "message"), [(np.nan, PROVES_NOTHING), (np.inf, SUSPICIOUS)], ids=["nan", "inf"])
+def test_replicates_that_are_not_numbers_leave_a_check_undecided(bad: float, message: str) -> None:
     z = np.full(512, 0.1)
     z[7] = bad
     stayed = np.ones(512, dtype=bool)
@@ -192,7 +192,7 @@ def test_replicates_that_are_not_numbers_leave_a_check_undecided(bad: float, tol
         decide(z, 1.0, 0.0, 2.0, ALPHA, stayed & (np.arange(512) != 7)),
     ):
         assert not limits.decided
-        sentence = f"the run diverged in 1 of 512 replicates: in floating point its left side is {told}; {remedy}"
+        sentence = f"the run diverged in 1 of 512 replicates: in floating point its left side is {message}; {remedy}"
         assert limits.verdict(0.0, cut=False) == limits.equality(0.0, 0.1, cut=False) == ("inconclusive", sentence)
     verdict, reason = decide(z, 1.0, 0.0, 2.0, ALPHA, stayed).verdict(0.0, cut=False)
     assert verdict == "inconclusive"
@@ -443,8 +443,8 @@ def test_what_is_known_may_stand_on_both_sides(truth: float) -> None:
     known = {"suboptimality": truth, "suboptimality (end)": end}
     evidence = _run(statement, replace(_experiment(truth), known=known))
     assert evidence.verdict == "holds"
-    told = f"; the left side less the right one's expectations is known to be {end - truth:.6g}"
-    assert evidence.reason.endswith(told)
+    message = f"; the left side less the right one's expectations is known to be {end - truth:.6g}"
+    assert evidence.reason.endswith(message)
     wrong = {**known, "suboptimality (end)": end + 2.0 * truth}
     assert _run(statement, replace(_experiment(truth), known=wrong)).verdict == "inconclusive"
 

@@ -221,30 +221,30 @@ def test_a_statement_without_a_formula_notices_by_its_checks_own_sides() -> None
 def test_a_measurement_of_two_statements(monkeypatch: pytest.MonkeyPatch) -> None:
     two = replace(ONE, id="mine.two", sides=lambda s: Sides({"left": 99 * s.x}, {"right": 100 * s.x}))
     bare = replace(statement(TYPED, sides=None, symbols=()), id="mine.three")
-    told: list[tuple[float, str]] = []
+    lines: list[tuple[float, str]] = []
     found = [e.to_json() for e in run_plan(plan([ONE, two, bare])).evidence]
     assert {e["statement"] for e in found} == {"mine.one", "mine.two", "mine.three"}
     other = statement(ENTERED, sides=sides)
-    result = power.measure(found, [ONE, two, bare, replace(other, id="mine.none")], progress=lambda *a: told.append(a))
+    result = power.measure(found, [ONE, two, bare, replace(other, id="mine.none")], progress=lambda *a: lines.append(a))
     assert set(result) == {"mine.one", "mine.two", "mine.three"}
     assert result["mine.one"] == measured(ONE)
     assert result["mine.two"].least["exact"] == (0.1, "entered")
     assert result["mine.three"].least["exact"] == (0.01, "typed again")
-    shares = [share for share, _ in told]
+    shares = [share for share, _ in lines]
     assert shares == sorted(shares)
     assert shares[0] == 0.0
     assert 0.5 < shares[-1] < 1.0
-    assert told[0][1] == "mine.one, its right side smaller by 99.9 %"
-    assert list(dict.fromkeys(text for _, text in told if "mine.one" in text)) == [
+    assert lines[0][1] == "mine.one, its right side smaller by 99.9 %"
+    assert list(dict.fromkeys(text for _, text in lines if "mine.one" in text)) == [
         *(f"mine.one, its right side smaller by {percent} %" for percent in ("99.9", "99", "90", "50", "10")),
         "mine.one, without a term",
     ]
     # The terms come last, after six of seven parts.
-    without = [share for share, text in told if text.endswith(", without a term")]
+    without = [share for share, text in lines if text.endswith(", without a term")]
     assert without == pytest.approx([(6 + k / 3) / 7 for k in range(3)])
-    assert max(share for share, text in told if text.endswith("99.9 %")) < 1 / 7  # the first of seven shares, once
-    assert any(text == "mine.two, its right side smaller by 1 %" for _, text in told)
-    assert not any("mine.one" in text and text.endswith(" 1 %") for _, text in told)  # unnoticed at 10 %
+    assert max(share for share, text in lines if text.endswith("99.9 %")) < 1 / 7  # the first of seven shares, once
+    assert any(text == "mine.two, its right side smaller by 1 %" for _, text in lines)
+    assert not any("mine.one" in text and text.endswith(" 1 %") for _, text in lines)  # unnoticed at 10 %
 
 
 def test_a_check_that_reads_the_formula_may_never_turn() -> None:

@@ -166,7 +166,7 @@ def test_the_tail_bound_fails_where_it_is_false(wrong):
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: classical_noise_multiplier(0, "1e-5"), "epsilon is 0: give a positive number"),
         (lambda: classical_noise_multiplier(-1, "1e-5"), "epsilon is -1: give a positive number"),
@@ -179,10 +179,10 @@ def test_the_tail_bound_fails_where_it_is_false(wrong):
         (lambda: smallest_failing_epsilon(3, 1), "delta is 1: it must lie in (0, 1)"),
     ],
 )
-def test_bad_privacy_parameters_are_refused_in_one_sentence(call, told):
+def test_bad_privacy_parameters_are_refused_in_one_sentence(call, message):
     with pytest.raises(InputError) as caught:
         call()
-    assert str(caught.value) == told
+    assert str(caught.value) == message
 
 
 SMALL_EPSILON = Assumption("epsilon <= 1", lambda _, at: None if at["epsilon"] <= 1 else "epsilon exceeds 1")
@@ -317,7 +317,7 @@ def test_no_constant_when_every_candidate_escapes():
 
 
 @pytest.mark.parametrize(
-    ("escape", "told"),
+    ("escape", "message"),
     [
         (lambda u, v: failing(u, v, low=1e-4 if v < 10 else 0.99e-5), "(0.001, 1e+06): the true delta is"),
         (lambda u, v: failing(u, v, low=1e-5), "the true delta is 1.0e-5 or more, where 1.0e-5 is claimed"),
@@ -325,10 +325,10 @@ def test_no_constant_when_every_candidate_escapes():
         (lambda u, v: failing(u, v, claimed=0.0), "delta = 0 does not lie in (0, 1)"),
     ],
 )
-def test_a_candidate_that_does_not_escape_keeps_the_claim_open(escape, told):
+def test_a_candidate_that_does_not_escape_keeps_the_claim_open(escape, message):
     found = existence(escape)
     assert found.verdict == "inconclusive"
-    assert told in found.reason
+    assert message in found.reason
 
 
 def test_a_ladder_without_argument_or_candidates_refutes_nothing():

@@ -146,18 +146,18 @@ def test_limits_that_lose_their_digits_are_noticed(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("share", "told"),
+    ("share", "message"),
     [
         (sp.exp(1000), "the right side is inf in floating point, which cannot be compared"),
         (-sp.exp(1000), "the right side is -inf in floating point, which cannot be compared"),
         (sp.Integer(10) ** 400, "the right side is inf in floating point"),
     ],
 )
-def test_a_bound_beyond_the_largest_number_decides_nothing(share: Any, told: str) -> None:
+def test_a_bound_beyond_the_largest_number_decides_nothing(share: Any, message: str) -> None:
     for sigma in (0.0, 0.3):
         found = evidence_of("monte-carlo", 1.0, share, sigma)
         assert found.verdict == "inconclusive"
-        assert told in found.reason
+        assert message in found.reason
 
 
 @pytest.mark.parametrize("share", [sp.zoo, sp.nan, sp.sqrt(-2)])

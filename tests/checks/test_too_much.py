@@ -93,13 +93,13 @@ def test_what_is_ended_says_how_long_it_took_and_meanwhile_what_runs(tmp_path: P
     statement = stated(checks=checks("exact", build, {"sleeps": {}}))
 
     def ended(seconds: float) -> None:
-        told: list[str] = []
+        lines: list[str] = []
         pairs = plan([statement], ("exact",))
         with Watch() as watch:
-            report = run_plan(pairs, limit=seconds, progress=lambda _, __, label, ___: told.append(label))
+            report = run_plan(pairs, limit=seconds, progress=lambda _, __, label, ___: lines.append(label))
         (e,) = report.evidence
         assert e.notes[ENDED]
         assert seconds <= e.seconds < 20.0 * watch.pace + seconds
-        assert told.count("mine.sgd exact sleeps") >= 3, "at the beginning, and each second"
+        assert lines.count("mine.sgd exact sleeps") >= 3, "at the beginning, and each second"
 
     given_time(ended, 2.6)

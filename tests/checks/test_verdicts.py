@@ -135,8 +135,8 @@ def test_a_summary_counts_statements_and_checks() -> None:
     whole = document(evidence, {"a": "holds", "b": "holds", "c": "inconclusive", "d": "holds"}, 1e-6, 2.0)
     assert (whole["schema"], whole["summary"]["counts"]) == ("dpfl-theory/1", found["counts"])
     assert [e["statement"] for e in whole["evidence"]] == ["a", "a", "b", "b", "c", "d"]
-    told = summary_line(found)
-    assert told == (
+    reported = summary_line(found)
+    assert reported == (
         "4 statements (1 holds, 1 violated, 1 inconclusive, 1 unchecked), 2 as expected, checks not as expected: 1, "
         "checks undecided: 1, 1.2 s"
     )

@@ -64,15 +64,15 @@ def test_two_processes_find_what_one_finds(left_out: set[str]) -> None:
     chosen = methods.known().keys() - left_out
     pairs = [p for p in plan([statements.get(i) for i in HANDFUL], sorted(chosen)) if p[1].name == HANDFUL[p[0].id]]
     assert {c.method for _, c in pairs} == chosen
-    told: list[tuple[int, int, str, float]] = []
+    lines: list[tuple[int, int, str, float]] = []
     here = run_plan(pairs, seed=5, device="cpu")
-    there = run_plan(pairs, seed=5, device="cpu", jobs=2, progress=lambda *t: told.append(t))
+    there = run_plan(pairs, seed=5, device="cpu", jobs=2, progress=lambda *t: lines.append(t))
     assert plain(there) == plain(here)
     assert there.expected == here.expected
     assert [e.check for e in there.evidence] == [c.name for _, c in pairs]
-    assert told[0][:2] == (0, len(pairs))
-    assert told[-1] == (len(pairs), len(pairs), "", 0.0)
-    assert [t[0] for t in told] == sorted(t[0] for t in told)
+    assert lines[0][:2] == (0, len(pairs))
+    assert lines[-1] == (len(pairs), len(pairs), "", 0.0)
+    assert [t[0] for t in lines] == sorted(t[0] for t in lines)
 
 
 @pytest.mark.slow
@@ -98,12 +98,14 @@ def test_a_statement_that_no_process_could_find_is_refused() -> None:
 def test_the_sentence_of_a_failure_is_the_same(tmp_path: Path) -> None:
     file = mine(tmp_path, "lambda s, i: Outcome(True, 'yes'), lambda s, i: i['rounds']")
     pairs = plan(statements.load_file(file))
-    told = []
+    lines = []
     for jobs in (1, 2):
         with pytest.raises(InputError) as caught:
             run_plan(pairs, jobs=jobs, file=file)
-        told.append(str(caught.value))
-    assert told == ["check 'c1' of mine.one cannot be run: KeyError: 'rounds'; correct its build (mine.py, line 8)"] * 2
+        lines.append(str(caught.value))
+    assert (
+        lines == ["check 'c1' of mine.one cannot be run: KeyError: 'rounds'; correct its build (mine.py, line 8)"] * 2
+    )
 
 
 @pytest.mark.slow

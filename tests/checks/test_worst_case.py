@@ -325,11 +325,11 @@ def test_without_a_proof_primal_and_dual_value_must_agree(monkeypatch, primal, d
     assert checked(PROBLEMS["smooth convex"]).verdict == verdict
 
 
-@pytest.mark.parametrize(("gap", "told"), [(0.9e-5, 0.5), (1.1e-5, "not solved"), (0.05, "not solved")])
-def test_a_ratio_for_information_needs_the_same_gap(monkeypatch, gap, told):
+@pytest.mark.parametrize(("gap", "message"), [(0.9e-5, 0.5), (1.1e-5, "not solved"), (0.05, "not solved")])
+def test_a_ratio_for_information_needs_the_same_gap(monkeypatch, gap, message):
     monkeypatch.setattr(worst_case, "solve", lambda _: solution(0.5 - gap, 0.5))
     also = worst_case._also(lemma8.LEMMA8, PROBLEMS["smooth convex"])
-    assert also == told
+    assert also == message
 
 
 def test_a_large_problem_is_judged_by_the_relative_gap(monkeypatch):

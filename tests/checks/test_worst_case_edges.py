@@ -97,7 +97,7 @@ def test_the_limits_of_the_ratio(known: dict[str, Any], limits: tuple[float, flo
 
 
 @pytest.mark.parametrize(
-    ("span", "told"),
+    ("span", "message"),
     [
         ((1.0, 999999.5), False),
         ((1.0, 1e6), True),
@@ -106,11 +106,11 @@ def test_the_limits_of_the_ratio(known: dict[str, Any], limits: tuple[float, flo
         ((1.0, 1e9), True),
     ],
 )
-def test_coefficients_far_apart(monkeypatch: pytest.MonkeyPatch, span: tuple[float, float], told: bool) -> None:
+def test_coefficients_far_apart(monkeypatch: pytest.MonkeyPatch, span: tuple[float, float], message: bool) -> None:
     monkeypatch.setattr(worst_case, "span", lambda _: span)
     words = worst_case._too_far_apart(PAIR)
-    assert bool(words) == told
-    if told:
+    assert bool(words) == message
+    if message:
         assert f"lie between {span[0]:.2g} and {span[1]:.2g}" in words
         assert worst_case.FAR_APART == 1e6
 

@@ -24,10 +24,10 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "found.json"
     other = ["conform", SCAFFOLD, "--as", "fedavg-two-sided", "--runs", "0", "--format", "json"]
     assert main([*other, "--output", str(file)]) == 1
-    told = json.loads(file.read_text())
-    assert told["verdict"] == "differs"
-    assert told["notes"] == ["it does what scaffold does"]
-    assert {line["file"] for fault in told["faults"] for line in fault["lines"]} == {
+    described = json.loads(file.read_text())
+    assert described["verdict"] == "differs"
+    assert described["notes"] == ["it does what scaffold does"]
+    assert {line["file"] for fault in described["faults"] for line in fault["lines"]} == {
         str(IMPLEMENTATIONS / "scaffold.py")
     }
     capsys.readouterr()
@@ -58,10 +58,10 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 )
 def test_bad_input_is_a_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conform", *arguments]) == 2
-    told = capsys.readouterr()
-    assert sentence in told.err
-    assert "Traceback" not in told.err
-    assert not told.out
+    output = capsys.readouterr()
+    assert sentence in output.err
+    assert "Traceback" not in output.err
+    assert not output.out
 
 
 def test_a_function_that_never_ends_is_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

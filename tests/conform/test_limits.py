@@ -20,7 +20,7 @@ DEAF = "while True:\n    try:\n        import time; time.sleep(9)\n    except Ex
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    ("module", "told"),
+    ("module", "message"),
     [
         ("while True:\n    pass\n", "own.py' cannot be imported: it took longer than {} s and was ended"),
         (DEAF + ROUND.format("return w, state"), "was ended: it took longer than {} s and was ended"),
@@ -28,7 +28,9 @@ DEAF = "while True:\n    try:\n        import time; time.sleep(9)\n    except Ex
         ("import os\nos._exit(0)\n", "was ended: its process ended with code 0, of itself"),
     ],
 )
-def test_the_command_ends_in_time(module: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_ends_in_time(
+    module: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "own.py").write_text(module)
 
     def ended(seconds: float) -> None:
@@ -37,7 +39,7 @@ def test_the_command_ends_in_time(module: str, told: str, tmp_path: Path, capsys
             assert main(line) == 2
         assert watch.seconds < 6.0 + seconds
         out, err = capsys.readouterr()
-        assert told.format(f"{seconds:g}") in err
+        assert message.format(f"{seconds:g}") in err
         assert out == ""
         assert err.count("\n") == 1
 
@@ -76,10 +78,10 @@ def test_a_limit_inside_of_another_one_leaves_it_as_it_is() -> None:
         time.sleep(HANGS)
 
     def both(seconds: float) -> None:
-        begun = time.monotonic()
+        started = time.monotonic()
         with Watch() as watch, pytest.raises(TimeoutExceeded, match=rf"longer than {seconds:g} s"), at_most(seconds):
             inside(seconds)
-        assert time.monotonic() - begun > 0.8 * seconds
+        assert time.monotonic() - started > 0.8 * seconds
         assert watch.seconds < 4.5 + seconds
 
     given_time(both, 0.5)

@@ -22,9 +22,9 @@ def test_the_reference_has_every_name() -> None:
 
 def test_the_command_lists_every_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conform", "--algorithms"]) == 0
-    told = capsys.readouterr().out
+    message = capsys.readouterr().out
     for row in names():
-        assert any(line.startswith(f"{row.name} ") and ", ".join(row.also) in line for line in told.splitlines())
+        assert any(line.startswith(f"{row.name} ") and ", ".join(row.also) in line for line in message.splitlines())
 
 
 @pytest.mark.parametrize("algorithm", references())

@@ -674,7 +674,7 @@ def unequal(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("way", "name", "told"),
+    ("way", "name", "message"),
     [
         (proximal, "a proximal term in the local steps", "0.3 (y - w)"),
         pytest.param(normalised, "another round", "no named deviation explains all rounds", marks=MORE),
@@ -687,13 +687,13 @@ def unequal(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) ->
         pytest.param(unequal, "another round", "no named deviation explains all rounds", marks=MORE),
     ],
 )
-def test_what_has_no_name_gets_none(way: Any, name: str, told: str) -> None:
+def test_what_has_no_name_gets_none(way: Any, name: str, message: str) -> None:
     def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any) -> Any:
         return way(w, clients, cohort, lr, epochs, state)
 
     one = found(round, as_="fedavg-two-sided", eta_g=1.0)
     assert names(one) == [name]
-    assert told in one.faults[0].description
+    assert message in one.faults[0].description
 
 
 def scaffold(weights: bool = False, at_model: bool = False, own: float = 1.0, decay: float = 0.0) -> Round:

@@ -70,7 +70,7 @@ def chained(seed: int, state: Any, draw: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("round_", "told", "zeros", "alike"),
+    ("round_", "message", "zeros", "alike"),
     [
         (fresh, [], [], []),
         (chained, [], [], []),
@@ -80,11 +80,11 @@ def chained(seed: int, state: Any, draw: Any) -> Any:
         (kept, ["noise re-used"], [], [((0, 0), (1, 0))]),
     ],
 )
-def test_places(round_: Round, told: list[str], zeros: list[Any], alike: list[Any]) -> None:
+def test_places(round_: Round, message: list[str], zeros: list[Any], alike: list[Any]) -> None:
     """Noise of a place that never changes stays the library's, here zeros; all other noise is recorded, and the same
     where a place is the same."""
     drawn, names = run(round_)
-    assert names == told
+    assert names == message
     every = {(i, j): x for i, row in enumerate(drawn) for j, x in enumerate(row)}
     assert {at for at, x in every.items() if not x.any()} == set(zeros)
     same = {(a, b) for a in every for b in every if a < b and a not in zeros and np.array_equal(every[a], every[b])}

@@ -84,14 +84,14 @@ class Clock:
 
 def heard(monkeypatch: pytest.MonkeyPatch, long_seconds: float) -> tuple[compiling.Hint, list[str], Clock]:
     monkeypatch.setattr(compiling, "LONG_SECONDS", long_seconds)
-    told, clock = list[str](), Clock()
+    reported, clock = list[str](), Clock()
     monkeypatch.setattr(compiling, "threading", SimpleNamespace(Timer=clock.timer))
-    return compiling.Hint(lambda: told.append("told"), lambda: clock.now), told, clock
+    return compiling.Hint(lambda: reported.append("told"), lambda: clock.now), reported, clock
 
 
 def test_short_compilations_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of eight, of an eighth of a second each, the fourth is reported where 7/16 of a second are long."""
-    hint, told, clock = heard(monkeypatch, 0.4375)
+    hint, reported, clock = heard(monkeypatch, 0.4375)
     for number in range(8):
         hint.on_start(kernel())
         hint.on_start(kernel())  # one within another does not count twice
@@ -100,26 +100,26 @@ def test_short_compilations_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
         clock.goes_on(0.0625)
         hint.on_end(kernel())
         clock.goes_on(5.0)  # what is between them does not count
-        assert bool(told) == (number >= 3)
+        assert bool(reported) == (number >= 3)
 
 
 def test_what_is_short_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    hint, told, clock = heard(monkeypatch, 5.0)
+    hint, reported, clock = heard(monkeypatch, 5.0)
     hint.on_start(kernel())
     clock.goes_on(4.9)
     hint.on_end(kernel())
     clock.goes_on(5.0)
-    assert told == []
+    assert reported == []
     assert hint.timer is None
 
 
 @pytest.mark.parametrize("other", [kernel(module="somebody.else"), kernel(cached=False), SimpleNamespace(data=None)])
 def test_kernels_of_others_do_not_count(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
-    hint, told, clock = heard(monkeypatch, 0.0)
+    hint, reported, clock = heard(monkeypatch, 0.0)
     hint.on_start(other)
     clock.goes_on(0.1)
     hint.on_end(other)
-    assert told == []
+    assert reported == []
 
 
 def test_of_several_processes_one_speaks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,20 +123,20 @@ def uncovered(statement: Statement) -> dict[str, str]:
     for at, assumption in enumerate(statement.assumptions):
         if not any(limits(assumption, *i) for i in seen):
             continue
-        told = "no instance outside"
+        message = "no instance outside"
         for check, found in outside:
             failing = [[j for j, a in enumerate(statement.assumptions) if not met(a, *i)] for i in found]
             if not found or any(at not in f for f in failing):
                 continue
             if any(f != [at] for f in failing):
                 others = {statement.assumptions[j].text for f in failing for j in f if j != at}
-                told = f"{check.name}: others fail too: {'; '.join(others)}"
+                message = f"{check.name}: others fail too: {'; '.join(others)}"
             elif all(relaxed(assumption, *i, inside) for i in found):
                 break
             else:
-                told = f"{check.name}: too far outside"
+                message = f"{check.name}: too far outside"
         else:
-            missing[assumption.text] = told
+            missing[assumption.text] = message
     return missing
 
 
@@ -216,19 +216,19 @@ def edge() -> tuple[Statement, Check]:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (None, "no instance outside"),
         ({"eta L": ["11/10"]}, f"{EDGE}: too far outside"),
         ({"p": ["51/50"]}, f"{EDGE}: others fail too: 0 < p <= 1"),
     ],
 )
-def test_a_hypothesis_without_an_instance_just_outside_is_noticed(change: dict[str, Any] | None, told: str) -> None:
+def test_a_hypothesis_without_an_instance_just_outside_is_noticed(change: dict[str, Any] | None, message: str) -> None:
     statement, check = edge()
     assert not uncovered(statement)
     other = () if change is None else (dataclasses.replace(check, instance={**check.instance, **change}),)
     rest = (*(c for c in statement.checks if c is not check), *other)
-    assert uncovered(dataclasses.replace(statement, checks=rest)) == {"0 < eta <= 1/L": told}
+    assert uncovered(dataclasses.replace(statement, checks=rest)) == {"0 < eta <= 1/L": message}
 
 
 def test_a_hypothesis_without_instance_or_reason_is_silent() -> None:

@@ -107,8 +107,8 @@ def test_a_source_gives_its_number_again_and_a_change_is_told(key: Key) -> None:
     evidence = _evidence(source.statement, source.check)
     assert sources.moved(evidence) == []
     (piece,) = evidence[source.statement]
-    told = sources.moved({source.statement: [{**piece, "ratio": 1.02 * piece["ratio"]}]})
-    assert any(sentence.startswith(f"{key[0]} prints {key[1]}, and {source.check}") for sentence in told)
+    reported = sources.moved({source.statement: [{**piece, "ratio": 1.02 * piece["ratio"]}]})
+    assert any(sentence.startswith(f"{key[0]} prints {key[1]}, and {source.check}") for sentence in reported)
 
 
 def test_a_number_by_hand_is_noticed() -> None:

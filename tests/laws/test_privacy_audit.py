@@ -44,13 +44,13 @@ def test_every_algorithm_with_noise_is_audited() -> None:
 
 
 def test_an_algorithm_joins_by_one_line_in_its_own_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {"algorithm": "dp-fedavg", "clients": 3, "noise_multiplier": 3.0}
+    described = {"algorithm": "dp-fedavg", "clients": 3, "noise_multiplier": 3.0}
     mine = FedAvg(0.5, bounding=Clip(1.0), sigma=1.0)
-    monkeypatch.setattr(module, "AUDITS", {"mine": {"algorithm": mine, "mechanism": told}}, raising=False)
+    monkeypatch.setattr(module, "AUDITS", {"mine": {"algorithm": mine, "mechanism": described}}, raising=False)
     audits.cache_clear()
     try:
         assert [r.verdict for r in audits()["mine"].run(delta=DELTA, replicates=20_000)] == ["consistent"] * 2
-        monkeypatch.setattr(module, "AUDITS", {next(iter(AUDITS)): {"algorithm": mine, "mechanism": told}})
+        monkeypatch.setattr(module, "AUDITS", {next(iter(AUDITS)): {"algorithm": mine, "mechanism": described}})
         audits.cache_clear()
         with pytest.raises(InputError, match="two audits are called 'FedAvg, clip, average'"):
             audits()

@@ -126,8 +126,8 @@ def two_sided_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed
 
 def psi_of(bounding: Any, s: int) -> tuple[str, float]:
     """A bounding operator's name and its parameter in one replicate."""
-    told = bounding.describe()
-    return told["bounding"], of_replicate(told.get("threshold", told.get("alpha", 0.0)), s)
+    reported = bounding.describe()
+    return reported["bounding"], of_replicate(reported.get("threshold", reported.get("alpha", 0.0)), s)
 
 
 def dp_sgd_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:

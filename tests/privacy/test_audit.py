@@ -290,7 +290,7 @@ def test_a_run_does_not_depend_on_its_batches(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: epsilon_lower_bound(["x"], [1.0], 0.1), "scores_with cannot be read as numbers: give a one-dim"),
         (lambda: epsilon_lower_bound(np.zeros(9), np.zeros(200), 0.1), r"scores_with has shape \(9,\): give one dim"),
@@ -332,8 +332,8 @@ def test_a_run_does_not_depend_on_its_batches(monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_bad_input_is_refused_in_one_sentence(call: Any, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_bad_input_is_refused_in_one_sentence(call: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         call()
 
 

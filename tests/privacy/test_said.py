@@ -174,8 +174,8 @@ def test_units_of_a_multiplier() -> None:
 def test_the_old_name_of_distributed_descent_is_for_one_release() -> None:
     from dpfl_theory.privacy.mechanisms import error_feedback
 
-    with pytest.warns(FutureWarning, match="DPDistributedGD") as told:
+    with pytest.warns(FutureWarning, match="DPDistributedGD") as reported:
         assert error_feedback.DPSGD is error_feedback.DPDistributedGD
-    assert told[0].filename == __file__
+    assert reported[0].filename == __file__
     with pytest.raises(AttributeError):
         _ = error_feedback.DPNothing

@@ -202,7 +202,7 @@ def test_a_column_that_never_varies_loses_nothing_and_is_told(tmp_path: Path) ->
     source = DataSource(str(tmp_path / "same.csv"))
     assert source.constant == ["x2"]
     assert not source.dataset.x[:, 1].any()
-    told = report(source, source.problem(4))
-    assert told["constant_features"] == ["x2"]
+    reported = report(source, source.problem(4))
+    assert reported["constant_features"] == ["x2"]
     assert DataSource("breast-cancer").constant == []
     assert len(DataSource("digits").constant) == 3

@@ -267,10 +267,10 @@ def test_the_error_of_the_minimiser_is_in_the_intervals() -> None:
     wrong = from_matrices(np.stack([np.eye(2), np.diag([3.0, 1.0])]), np.array([[1.0, 0.0], [0.0, 2.0]]))
     c = exact.constants
     assert c.w_star is not None
-    told = Certificate("strong-convexity", 1e-3 * math.sqrt(2.0), "shifted on purpose")
+    reported = Certificate("strong-convexity", 1e-3 * math.sqrt(2.0), "shifted on purpose")
     gap = Certificate("strong-convexity", 1e-3, "shifted on purpose")
     shifted = dataclasses.replace(
-        c, w_star=c.w_star + 1e-3, certificates={**c.certificates, "w_star": told, "f_star": gap}
+        c, w_star=c.w_star + 1e-3, certificates={**c.certificates, "w_star": reported, "f_star": gap}
     )
     wrong.__dict__["constants"] = shifted
     found, truth = heterogeneity(wrong, b=3.0), heterogeneity(exact, b=3.0)

@@ -93,7 +93,7 @@ def test_a_run_on_a_minimum_that_is_too_high_ends(name: str, engine: str) -> Non
 
 
 def test_an_infimum_of_a_client_that_is_too_high_is_told() -> None:
-    told = 0
+    reported = 0
     for name in ATTAINED:
         c = problem_of(name).constants
         if c.w_i_star is None or not (c.f_i_star > 0.0).any():
@@ -102,8 +102,8 @@ def test_an_infimum_of_a_client_that_is_too_high_is_told() -> None:
         for engine in ENGINES.values():
             with pytest.raises(InputError, match="below the f_i_star of its constants"):
                 problem.kernels(engine).client_excess(c.w_i_star)
-        told += 1
-    assert told >= 2
+        reported += 1
+    assert reported >= 2
 
 
 def test_a_heterogeneity_below_zero_is_told() -> None:

@@ -579,12 +579,12 @@ EXTREME: list[tuple[str, dict[str, Any]]] = [
     [pytest.param(*one, marks=[pytest.mark.slow] * (number in (2, 3, 5))) for number, one in enumerate(EXTREME)],
 )
 def test_extreme_inputs_end_in_a_certified_answer_or_a_sentence(algorithm: str, inputs: dict[str, Any]) -> None:
-    found, told = None, ""
+    found, message = None, ""
     try:
         found = recommend(algorithm, "bound-optimal", **inputs)
     except InputError as error:
-        told = str(error)
+        message = str(error)
     if found is None:
-        assert "give less extreme ones" in told
+        assert "give less extreme ones" in message
     else:
         assert found["bound"] is None or found["certificate"]["lower_bound"] <= found["bound"]

@@ -78,8 +78,8 @@ def test_the_bound_is_the_statements_and_the_runs_are_the_algorithms() -> None:
     run = one("dp-norm-ec")
     found, chosen = ruled(run, "printed")
     known = constants(run.name, LOGISTIC)
-    told = confirm(run, chosen, known, replicates=REPLICATES, seed=7)
-    for name, line in lines(told).items():
+    reported = confirm(run, chosen, known, replicates=REPLICATES, seed=7)
+    for name, line in lines(reported).items():
         for value, bound, mean in zip(line["values"], line["bound"], line["mean"], strict=True):
             values = run.placed({**chosen, name: value})
             hyper = run.certified(values)
@@ -94,7 +94,7 @@ def test_the_bound_is_the_statements_and_the_runs_are_the_algorithms() -> None:
                     + 2 * hyper["beta"] * math.sqrt(d * K / n) * hyper["sigma"]
                 )
                 assert bound == pytest.approx(expected, rel=1e-3)  # the noise is calibrated again for each K
-    at = [line["bound"][line["values"].index(line["recommended"])] for line in told["lines"]]
+    at = [line["bound"][line["values"].index(line["recommended"])] for line in reported["lines"]]
     assert at == pytest.approx([found["bound"]] * len(at), rel=1e-3)
 
 

@@ -35,9 +35,9 @@ def found(changed: dict[str, float], epsilon: float = 500.0, cohort: float | Non
 def test_a_planted_cause_is_named(
     planted: str, changed: dict[str, float], epsilon: float, cohort: float | None
 ) -> None:
-    told = found(changed, epsilon, cohort)
-    assert max(told, key=lambda cause: cause.share or 0.0).name == planted
-    assert math.fsum(cause.share or 0.0 for cause in told) == pytest.approx(1.0)
+    reported = found(changed, epsilon, cohort)
+    assert max(reported, key=lambda cause: cause.share or 0.0).name == planted
+    assert math.fsum(cause.share or 0.0 for cause in reported) == pytest.approx(1.0)
 
 
 def test_what_helps_stays() -> None:

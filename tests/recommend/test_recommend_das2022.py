@@ -120,7 +120,7 @@ def test_vacuous_is_more_than_nothing_promises() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "told"),
+    ("inputs", "message"),
     [
         ({**BASE, "rho": 0.1}, "needs a privacy level: give `rho`, or `epsilon`, `delta` and `constant`"),
         ({k: v for k, v in NORMED.items() if k != "rho"}, "needs a privacy level"),
@@ -128,6 +128,6 @@ def test_vacuous_is_more_than_nothing_promises() -> None:
         ({**BASE, "cohort": 1001}, "`cohort` is 1001: it exceeds `clients=1000`"),
     ],
 )
-def test_what_cannot_be_used(inputs: dict[str, Any], told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_what_cannot_be_used(inputs: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         formulas("dp-fedavg", **inputs)

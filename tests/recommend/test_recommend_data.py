@@ -115,11 +115,11 @@ def test_the_answer_is_that_for_the_same_numbers(algorithm: str) -> None:
     assert again == found
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert set(data["constants"]) <= set(found["inputs"])
-    for name, told in data["constants"].items():
-        assert told["value"] == found["inputs"][name]
-        assert told["text"]
-        assert told["kind"]
-        assert math.isfinite(told["error"])
+    for name, reported in data["constants"].items():
+        assert reported["value"] == found["inputs"][name]
+        assert reported["text"]
+        assert reported["kind"]
+        assert math.isfinite(reported["error"])
 
 
 def test_bounds_of_gradients_hold_for_every_record() -> None:
@@ -187,7 +187,7 @@ def test_without_ridge_scaffold_is_convex() -> None:
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "changed", "told"),
+    ("algorithm", "changed", "message"),
     [
         (
             "dp-scaffnew",
@@ -213,22 +213,22 @@ def test_without_ridge_scaffold_is_convex() -> None:
         ("dp-norm-ec", {"features": 99}, "features is 99"),
     ],
 )
-def test_what_data_cannot_give(algorithm: str, changed: dict[str, Any], told: str) -> None:
+def test_what_data_cannot_give(algorithm: str, changed: dict[str, Any], message: str) -> None:
     inputs = {**DATA, **REST[algorithm], **changed}
     with pytest.raises(InputError) as caught:
         recommend(algorithm, "printed", **inputs)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_advice_does_not_lead_in_circles() -> None:
     """With all features the minimum is not attained without ridge, and gradients have no bound with it."""
-    told = []
+    lines = []
     for ridge in (None, 0.1):
         with pytest.raises(InputError) as caught:
             recommend("dp-fedavg", "printed", **{**DATA, **REST["dp-fedavg"], "features": None, "ridge": ridge})
-        told.append(str(caught.value))
-    without, with_ = told
+        lines.append(str(caught.value))
+    without, with_ = lines
     assert "dp-fedavg needs `distance` and `heterogeneity`, and the minimum of" in without, "all that is absent"
     assert without.endswith(
         ": with `ridge` it would lack `lipschitz` instead, so give fewer `features`, or give `distance` and "

@@ -176,18 +176,18 @@ def test_the_convex_case_is_named_where_its_bound_is_smaller() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"user_rate": 0.255}, "l M = 25.5 users are not a whole number"),
         ({"record_rate": 0.2001}, "s R = 800.4 records are not a whole number"),
         ({"clip": 4.9}, "no shorter than mu D_0 = 5, above `clip` 4.9"),
     ],
 )
-def test_a_hypothesis_that_fails_ends_the_claim(changes: dict[str, Any], told: str) -> None:
+def test_a_hypothesis_that_fails_ends_the_claim(changes: dict[str, Any], message: str) -> None:
     found = formulas("dp-scaffold", **{**STRONG, **changes})
     assert not found["certificate"]["applies"]
     assert found["bound"] is found["certificate"]["vacuous"] is None
-    assert any("No bound is claimed" in w and told in w for w in found["warnings"])
+    assert any("No bound is claimed" in w and message in w for w in found["warnings"])
     assert not any("Without `strong_convexity`" in w for w in found["warnings"])
     assert formulas("dp-scaffold", **{**STRONG, "clip": 5.0})["certificate"]["applies"]
     assert formulas("dp-scaffold", **{**CONVEX, "clip": 0.1})["certificate"]["applies"]
@@ -272,7 +272,7 @@ def test_the_constant_scales_the_noise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"strong_convexity": 1.5}, "`strong_convexity` is 1.5: it exceeds `smoothness=1.0`"),
         ({"distance": 0.0}, "`distance` is 0.0: give a positive number"),
@@ -281,6 +281,6 @@ def test_the_constant_scales_the_noise() -> None:
         ({"view": "users"}, "`view` is 'users': choose one of third-party, server"),
     ],
 )
-def test_what_cannot_be_used(changes: dict[str, Any], told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_what_cannot_be_used(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         formulas("dp-scaffold", **{**STRONG, **changes})

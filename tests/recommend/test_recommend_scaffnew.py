@@ -135,7 +135,7 @@ def test_where_no_curvature_differs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"strong_convexity": 2.0}, r"`strong_convexity` is 2.0: it exceeds `smoothness=1.0`"),
         ({"distance": 0.0, "gradient_norm_at_optimum": 0.0}, "`distance` is 0.0: .* the start is the minimum"),
@@ -145,6 +145,6 @@ def test_where_no_curvature_differs() -> None:
         ({"delta": 1.0}, r"`delta` is 1.0: give a number in \(0, 1\)"),
     ],
 )
-def test_what_cannot_be_used(changes: dict[str, Any], told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_what_cannot_be_used(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         formulas("dp-scaffnew", **{**BASE, **changes})

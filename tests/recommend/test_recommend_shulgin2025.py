@@ -92,12 +92,12 @@ def test_what_is_said_of_the_printed_noise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"smoothness": 3.0}, "`smoothness` is 3.0: it exceeds `smoothness_max=2.0`"),
         ({"calibration": "none"}, "`calibration` is 'none': choose one of paper, accountant"),
     ],
 )
-def test_what_cannot_be_used(changes: dict[str, Any], told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_what_cannot_be_used(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         formulas("dp-norm-ec", **{**BASE, **changes})

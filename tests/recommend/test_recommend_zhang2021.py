@@ -68,13 +68,13 @@ def test_steps_beyond_their_limits_have_no_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"cohort": 2000.0}, "`cohort` is 2000.0: it exceeds `clients=1000`"),
         ({"cohort": 2.5}, "`cohort` is 2.5: every cohort has exactly P clients"),
         ({"calibration": "accountant"}, "computes the bound from the paper's own noise formula"),
     ],
 )
-def test_what_cannot_be_used(changes: dict[str, Any], told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_what_cannot_be_used(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         formulas("dp-fedavg-two-sided", **{**BASE, **changes})

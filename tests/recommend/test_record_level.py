@@ -105,8 +105,8 @@ def test_another_accountant_finds_the_epsilon_that_was_asked_for(kind: Any, prob
     one = kind(PROBLEMS[problem], Budget(EPSILON, DELTA, rounds=32, view=view))
     for case in CASES[:: 1 if view == "third-party" else 2]:
         values = chosen(one, *case)
-        told = one.certified(values)
-        assert independent(one, told) == pytest.approx(EPSILON, rel=2e-4)
+        reported = one.certified(values)
+        assert independent(one, reported) == pytest.approx(EPSILON, rel=2e-4)
         limits = one.spent(values, one.multiplier(values))
         assert limits.low <= limits.high <= EPSILON
         assert limits.high >= (1 - 1e-4) * EPSILON
@@ -150,14 +150,14 @@ def test_the_noise_of_a_round_is_what_was_accounted_for(kind: Any, problem: str)
     """The mean of n clients' steps has noise of variance eta^2 sum_j (2C sigma_g/(s R_j))^2/n^2. The estimate has a
     standard error of sqrt(2/N) of it; six of them make one false alarm in 10^8."""
     one = kind(PROBLEMS[problem], Budget(EPSILON, DELTA, rounds=32))
-    told = one.certified(chosen(one, 1, 1, 2))
+    reported = one.certified(chosen(one, 1, 1, 2))
     replicates, n = 2000, one.problem.n
-    ends = simulate(one.algorithm(told), one.problem, 1, replicates, 5, (), device="cpu").final
-    quiet = simulate(one.algorithm({**told, one.noise: 0.0}), one.problem, 1, 1, 5, (), device="cpu").final
-    step = told.get("eta", told.get("eta_l", 0.0)) * told.get("eta_g", 1.0)
+    ends = simulate(one.algorithm(reported), one.problem, 1, replicates, 5, (), device="cpu").final
+    quiet = simulate(one.algorithm({**reported, one.noise: 0.0}), one.problem, 1, 1, 5, (), device="cpu").final
+    step = reported.get("eta", reported.get("eta_l", 0.0)) * reported.get("eta_g", 1.0)
     sizes = np.diff(one.problem.data.offsets)
-    expected = step**2 * float(np.sum((2 * told["C"] * told["sigma_g"] / (told["s"] * sizes)) ** 2)) / n**2
-    assert told["s"] == 1.0
+    expected = step**2 * float(np.sum((2 * reported["C"] * reported["sigma_g"] / (reported["s"] * sizes)) ** 2)) / n**2
+    assert reported["s"] == 1.0
     assert np.mean((ends - quiet) ** 2) == pytest.approx(expected, rel=6 * math.sqrt(2 / ends.size))
 
 
@@ -213,10 +213,10 @@ def test_each_unit_has_a_recommendation_of_its_own() -> None:
 def test_processes_find_what_one_finds() -> None:
     asked: dict[str, Any] = {"algorithms": ("dp-clip21", "dp-sgd-record"), "plan": TINY, "seed": 4}
     budget = Budget(EPSILON, DELTA, rounds=16)
-    told: list[tuple[float, str]] = []
-    together = compare(ALIKE, budget, jobs=2, progress=lambda share, name: told.append((share, name)), **asked)
+    lines: list[tuple[float, str]] = []
+    together = compare(ALIKE, budget, jobs=2, progress=lambda share, name: lines.append((share, name)), **asked)
     assert together == compare(ALIKE, budget, **asked)
-    assert told[0] == (0.0, "dp-sgd-record")
+    assert lines[0] == (0.0, "dp-sgd-record")
 
 
 @pytest.mark.slow

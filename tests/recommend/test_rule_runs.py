@@ -39,23 +39,23 @@ pairs = pytest.mark.parametrize(("name", "rule"), [(name, rule) for name in RULE
 def test_the_run_is_the_rules_with_noise_that_is_certified(name: str, rule: str) -> None:
     run = one(name, rounds=600)
     found, chosen = ruled(run, rule)
-    told = reached(run, rule, replicates=4, seed=3)
-    assert told["why"] is None
+    reported = reached(run, rule, replicates=4, seed=3)
+    assert reported["why"] is None
     for key, value in chosen.items():
-        assert told["hyperparameters"][key] == value
+        assert reported["hyperparameters"][key] == value
         if key in found:
             assert found[key] == value
     values = run.placed(chosen)
     multiplier = run.multiplier(values)
     assert account(run.mechanism(values).with_(noise_multiplier=multiplier), delta=1e-5).epsilon.high <= 4.0
     hyper = run.hyperparameters(values, multiplier)
-    assert told["hyperparameters"][run.noise] == pytest.approx(hyper[run.noise])
+    assert reported["hyperparameters"][run.noise] == pytest.approx(hyper[run.noise])
     with np.errstate(all="ignore"):
         direct = simulate(
-            run.algorithm(told["hyperparameters"]), run.problem, run.iterations(values), 4, 3, ("suboptimality",)
+            run.algorithm(reported["hyperparameters"]), run.problem, run.iterations(values), 4, 3, ("suboptimality",)
         )
-    assert told["suboptimality"]["mean"] == pytest.approx(float(direct["suboptimality"].last.mean()), rel=1e-9)
-    assert told["vectors"] <= 600
+    assert reported["suboptimality"]["mean"] == pytest.approx(float(direct["suboptimality"].last.mean()), rel=1e-9)
+    assert reported["vectors"] <= 600
 
 
 @pytest.mark.parametrize("cohort", [None, 10.0])
@@ -89,23 +89,23 @@ def written_out(run: Tuned, rule: str) -> tuple[float, dict[str, float]]:
             algorithm = Scaffold(found["eta_l"], found["eta_g"], steps, cohort, gradient, warm_start=int(size is None))
         else:
             algorithm = TwoSidedFedAvg(found["eta_l"], found["eta_g"], steps, cohort=cohort, gradient=gradient)
-        told = {"K": steps, "s": 1.0, "C": inputs["clip"], "rounds": T, "sigma_g": sigma}
+        described = {"K": steps, "s": 1.0, "C": inputs["clip"], "rounds": T, "sigma_g": sigma}
     else:
         kind = mechanism("dp-fedavg")
         like = kind(clients=n, cohort=size, sampling=cohort.scheme, noise="per-client", rounds=T)
         sigma = calibrate(like, epsilon=4.0, delta=1e-5) * found["c"] / math.sqrt(size or n)
         algorithm = TwoSidedFedAvg(found["eta_l"], found["eta_g"], steps, found["c"], sigma, cohort)
-        told = {"Q": steps, "c": found["c"], "rounds": T, "sigma": sigma}
+        described = {"Q": steps, "c": found["c"], "rounds": T, "sigma": sigma}
     gaps = simulate(algorithm, run.problem, T, 4, 3, ("suboptimality",))["suboptimality"].last
-    return float(gaps.mean()), {**told, "eta_l": found["eta_l"], "eta_g": found["eta_g"]}
+    return float(gaps.mean()), {**described, "eta_l": found["eta_l"], "eta_g": found["eta_g"]}
 
 
 def agree(run: Tuned, rule: str) -> bool:
     mean, hyper = written_out(run, rule)
-    told = reached(run, rule, replicates=4, seed=3)
-    assert told["why"] is None
-    alike = all(told["hyperparameters"][name] == pytest.approx(value, rel=1e-6) for name, value in hyper.items())
-    return alike and told["suboptimality"]["mean"] == pytest.approx(mean, rel=1e-6)
+    reported = reached(run, rule, replicates=4, seed=3)
+    assert reported["why"] is None
+    alike = all(reported["hyperparameters"][name] == pytest.approx(value, rel=1e-6) for name, value in hyper.items())
+    return alike and reported["suboptimality"]["mean"] == pytest.approx(mean, rel=1e-6)
 
 
 @pytest.mark.exhaustive
@@ -138,8 +138,8 @@ def test_a_rule_put_over_wrongly_is_noticed(fault: str, monkeypatch: pytest.Monk
     wrong = replace(right, hyperparameters=lambda *a: FAULTS[fault](right.hyperparameters(*a)))
     mean, _ = written_out(run, "printed")
     monkeypatch.setattr(module, "RULED", {"dp-scaffold": wrong})
-    told = reached(run, "printed", replicates=4, seed=3)
-    assert told["suboptimality"]["mean"] != pytest.approx(mean, rel=1e-3)
+    reported = reached(run, "printed", replicates=4, seed=3)
+    assert reported["suboptimality"]["mean"] != pytest.approx(mean, rel=1e-3)
 
 
 @pytest.mark.parametrize("name", ["dp-scaffold", "dp-fedavg-record", "dp-fedavg-two-sided"])
@@ -195,22 +195,22 @@ def test_the_least_bound_is_not_above_the_printed_one(name: str) -> None:
 
 def test_a_run_that_sends_more_than_the_budget_allows_is_not_made() -> None:
     run = one("dp-fedavg", epsilon=20.0, rounds=4)
-    told = reached(run, "printed")
-    assert told["suboptimality"] is None
-    assert told["why"] == f"it needs {told['vectors']} vectors from a client"
+    reported = reached(run, "printed")
+    assert reported["suboptimality"] is None
+    assert reported["why"] == f"it needs {reported['vectors']} vectors from a client"
     assert reached(run, "bound-optimal")["vectors"] <= 4
 
 
 def test_a_bound_above_the_start_promises_nothing() -> None:
     run = one("dp-fedavg", epsilon=1.0)
-    told = reached(run, "bound-optimal", replicates=2)
-    assert told["bound"] >= run.problem.value(np.zeros(run.problem.d)) - run.problem.constants.f_star
-    assert told["vacuous"]
+    reported = reached(run, "bound-optimal", replicates=2)
+    assert reported["bound"] >= run.problem.value(np.zeros(run.problem.d)) - run.problem.constants.f_star
+    assert reported["vacuous"]
 
 
 def test_where_a_constant_is_lacking_there_is_no_answer() -> None:
     run = tuned()["dp-scaffnew"](LOGISTIC, Budget(4.0, 1e-5))
-    told = reached(run, "printed")
-    assert told["suboptimality"] is None
-    assert "without ridge is not strongly convex" in told["why"]
-    assert starts(run, [told]) == []
+    reported = reached(run, "printed")
+    assert reported["suboptimality"] is None
+    assert "without ridge is not strongly convex" in reported["why"]
+    assert starts(run, [reported]) == []

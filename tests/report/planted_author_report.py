@@ -47,8 +47,8 @@ def statement(name: str, provenance: str = "read", **more: Any) -> Statement:
 def erratum(cause: Cause, grade: str, value: float, **more: Any) -> dict[str, Any]:
     """The fields of a statement that is refuted."""
     effect = Effect(value, f"The right side must grow by the share {value} at the paper's <settings>.")
-    told = Erratum(f"printed <{grade}>", "what is true", cause, "2 > 1", grade, effect, **more)
-    return {"erratum": told, "expected": "violated"}
+    reported = Erratum(f"printed <{grade}>", "what is true", cause, "2 > 1", grade, effect, **more)
+    return {"erratum": reported, "expected": "violated"}
 
 
 CATALOGUE = {

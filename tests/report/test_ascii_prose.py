@@ -68,8 +68,8 @@ def test_what_is_no_formula_is_left_alone(text: str) -> None:
 
 
 def test_nothing_of_the_catalogue_is_lost_and_all_is_well_formed() -> None:
-    told, typed, left = set(sentences()), 0, 0
-    for text in told:
+    reported, typed, left = set(sentences()), 0, 0
+    for text in reported:
         assert "".join(source for source, _ in pieces(text)) == text
         ElementTree.fromstring(f"<p>{prose(text)}</p>".replace("<wbr>", ""))
         typed += len(re.findall(r"<=|>=|\^|\w_\w|\|\|", text))

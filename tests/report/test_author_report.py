@@ -91,8 +91,8 @@ def test_causes_that_explain_as_much_are_told_by_their_grade() -> None:
 def test_only_what_was_read_by_the_literal_reading_is_printed() -> None:
     assert provenances(CATALOGUE.values()) == {"read": 7, "restored": 1, "derived": 3, "readings": 2}
     assert sum(s.printed for s in CATALOGUE.values()) == 7
-    told = "7 statements read in the paper, 1 restored, 3 derived (these are ours) and 2 second readings"
-    assert counted(CATALOGUE.values()) == told
+    message = "7 statements read in the paper, 1 restored, 3 derived (these are ours) and 2 second readings"
+    assert counted(CATALOGUE.values()) == message
     assert counted([CATALOGUE[f"{PAPER}.b"]]) == "1 statement read in the paper"
     restored = replace(CATALOGUE[f"{PAPER}.r.all"], id=f"{PAPER}.q", reading_of="")
     assert Entry(restored.id, restored).formula_of == "restored formula"
@@ -137,9 +137,9 @@ def test_the_parts_come_in_the_order_of_a_letter() -> None:
     text = page(*RUN)
     order = ["causes", "errata", "remarks", "sharpened", "slips", "others", "rests"]
     assert re.findall(r'<section id="(\w+)"', text) == order
-    told = words(text)
-    assert told.index("We may be mistaken") < told.index(LONG.title)
-    assert copy_read(PAPER) in told
+    reported = words(text)
+    assert reported.index("We may be mistaken") < reported.index(LONG.title)
+    assert copy_read(PAPER) in reported
     errata_ = part(text, "errata")
     assert errata_.index("The grades of an erratum") < errata_.index("All errata of the paper")
     assert errata_.index("All errata of the paper") < errata_.index("<article")
@@ -161,11 +161,11 @@ def test_the_parts_come_in_the_order_of_a_letter() -> None:
 def test_a_cause_shared_by_two_errata_is_printed_once() -> None:
     text = page(*RUN)
     assert text.count(f'id="cause-{PAPER}-long-step"') == 1
-    told = words(part(text, f"cause-{PAPER}-long-step"))
+    reported = words(part(text, f"cause-{PAPER}-long-step"))
     for piece in (LONG.title, LONG.text, LONG.example, LONG.reply, LONG.answer, HERE):
-        assert piece in told
+        assert piece in reported
         assert words(text).count(piece) == (5 if piece == LONG.title else 1)  # the table and articles of two errata
-    assert told.endswith(f"Shared by {PAPER}.a , {PAPER}.b .")
+    assert reported.endswith(f"Shared by {PAPER}.a , {PAPER}.b .")
     (shown,) = re.findall(r"<pre.*?><code>(.*?)</code></pre>", text, re.DOTALL)
     assert html.unescape(shown) == SCRIPT.strip("\n")
     assert "<b>" not in shown
@@ -213,9 +213,9 @@ def test_a_remark_is_no_erratum() -> None:
     assert f"Repeat it with dpfl-theory check {PAPER}.r.all" in shown
     assert "not checked" not in shown
     assert "printed" not in shown.lower()
-    told = words(text)
-    assert "2 errata shown by evidence" in told
-    assert "1 remark " in told
+    reported = words(text)
+    assert "2 errata shown by evidence" in reported
+    assert "1 remark " in reported
     assert f"{PAPER}.r" not in part(text, "others")
     missing = words(part(page("a", "r"), f"remark-{PAPER}-r"))
     assert "This remark is on record, but was not checked here" in missing
@@ -237,11 +237,11 @@ def test_a_restored_statement_that_fails_itself_is_not_called_printed() -> None:
 
 @pytest.mark.usefixtures("planted")
 def test_counts_are_by_provenance() -> None:
-    told = words(page(*RUN))
-    assert "5 of 7 statements read in the paper checked" in told
+    reported = words(page(*RUN))
+    assert "5 of 7 statements read in the paper checked" in reported
     for tile in ("1 restored", "3 derived", "2 second readings"):
-        assert tile in told
-    assert "5 statements read in the paper were checked (5 by exact): 3 holds, 2 violated." in told
+        assert tile in reported
+    assert "5 statements read in the paper were checked (5 by exact): 3 holds, 2 violated." in reported
     assert "derived" in words(part(page(*RUN), "others"))
 
 
@@ -260,10 +260,10 @@ def test_a_report_of_the_planted_catalogue_is_whole(planted: Path) -> None:
     def told_of(id_: str) -> str:
         return words(pages[f"statements/{PAPER}.{id_}.html"].source)
 
-    told = words(index)
+    reported = words(index)
     for tile in ("7 read in the papers", "1 restored", "3 derived", "2 second readings", "1 showing a remark"):
-        assert tile in told
-    assert "2 violated" in told, "what shows a remark is not counted with them"
+        assert tile in reported
+    assert "2 violated" in reported, "what shows a remark is not counted with them"
     shown = told_of("a")
     for piece in (f"Read: {READINGS[0]}", f"{PAPER}.a.steps holds", "Grade constant:", "Here L is L_max.", SURVIVES):
         assert piece in shown

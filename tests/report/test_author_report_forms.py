@@ -74,13 +74,15 @@ def test_the_markdown_is_the_whole_letter() -> None:
         "Sharper forms",
         "Typos",
     ]
-    told = words(shown)
+    reported = words(shown)
     assert "<b>" not in shown
     for piece in (*written["opening"], LONG.text, LONG.example, LONG.reply, LONG.answer, SURVIVES, *READINGS):
-        assert told.count(piece) == (2 if piece == READINGS[0] else 1), piece  # the table names an erratum's reading
+        assert reported.count(piece) == (2 if piece == READINGS[0] else 1), (
+            piece
+        )  # the table names an erratum's reading
     (script,) = re.findall(r"<code class=.language-python.>(.*?)</code>", shown, re.DOTALL)
     assert html.unescape(script) == SCRIPT
-    assert f"It is reproduced by {HERE}" in told
+    assert f"It is reproduced by {HERE}" in reported
     assert shown.count("<table>") == 2
     assert shown.count("<tr>") == 1 + len(GRADES) + 1 + 3
     rows = [[words(cell) for cell in re.findall("<td.*?</td>", row)] for row in shown.split("<tr>")[-3:]]
@@ -90,26 +92,28 @@ def test_the_markdown_is_the_whole_letter() -> None:
         [f"{PAPER}.c", "place of c, eq. (c)", "–", "false", FALSE.title],
     ]
     assert [row[5].split(":")[0] for row in rows] == ["0.25", "3", "1"]
-    assert f"Statements that depend on it. {PAPER}.u , {PAPER}.v ." in told
-    remarks = told.split(" Remarks ")[1]
+    assert f"Statements that depend on it. {PAPER}.u , {PAPER}.v ." in reported
+    remarks = reported.split(" Remarks ")[1]
     assert "If <all> do, it fails." in remarks
     assert "Restored: From the proof of Lemma <9>. " in remarks
     assert "printed" not in remarks.split("Sharper forms")[0].lower()
-    assert told.count("A dot is missing after <K>.") == 1
+    assert reported.count("A dot is missing after <K>.") == 1
     assert text.endswith("\n")
 
 
 @pytest.mark.usefixtures("planted")
 def test_the_opening_counts_errata_that_depend_on_a_reading() -> None:
-    told = " ".join(author_report(PAPER)["opening"])
-    assert "1 of 3 depends on how the paper's words are read: under another reading" in told
-    assert "misprint" not in told
+    message = " ".join(author_report(PAPER)["opening"])
+    assert "1 of 3 depends on how the paper's words are read: under another reading" in message
+    assert "misprint" not in message
 
 
 def test_the_opening_of_das2022_counts_readings_and_misprints() -> None:
-    told = " ".join(author_report("das2022")["opening"])
-    assert "11 statements do not hold as read, for 5 causes. 6 of 11 depend on how the paper's words are read" in told
-    assert "2 of 11 come from 1 misprint of what the paper has right elsewhere." in told
+    message = " ".join(author_report("das2022")["opening"])
+    assert (
+        "11 statements do not hold as read, for 5 causes. 6 of 11 depend on how the paper's words are read" in message
+    )
+    assert "2 of 11 come from 1 misprint of what the paper has right elsewhere." in message
 
 
 @pytest.mark.usefixtures("planted")
@@ -250,9 +254,9 @@ def test_check_names_the_reading_beside_the_verdict(capsys: Output, monkeypatch:
     assert lines[verdict + 1] == "    read: The step is at most 1/L."
     assert "\n".join(lines).count("read: ") == 1
     assert main([*command, "--format", "json"]) in (0, 1, 3)
-    told = json.loads(capsys.readouterr().out)["summary"]["statements"]
-    assert told[with_one]["reading"] == "The step is at most 1/L."
-    assert "reading" not in told[other]
+    reported = json.loads(capsys.readouterr().out)["summary"]["statements"]
+    assert reported[with_one]["reading"] == "The step is at most 1/L."
+    assert "reading" not in reported[other]
 
 
 # the catalogue
@@ -282,11 +286,11 @@ def test_every_letter_can_be_written(paper: str) -> None:
 
 def test_a_letter_on_restored_formulas_alone_says_so() -> None:
     """It claims to have read none, and finds none wrong as it was read."""
-    told = " ".join(author_report("shulgin2025")["opening"])
-    assert "no statements read in the paper, " in told
-    assert "We restored the formulas from the words around them" in told
-    assert "no statement was found to fail as it was restored." in told
-    assert "as it was read" not in told
+    message = " ".join(author_report("shulgin2025")["opening"])
+    assert "no statements read in the paper, " in message
+    assert "We restored the formulas from the words around them" in message
+    assert "no statement was found to fail as it was restored." in message
+    assert "as it was read" not in message
     assert "put your own formulas" not in " ".join(author_report("das2022")["opening"])
 
 

@@ -34,13 +34,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.chdir(folder)
         place = laid_out(folder)
-        told = sample()
-        first = told["evidence"][0]
-        ids = {e["statement"] for e in told["evidence"]}
+        reported = sample()
+        first = reported["evidence"][0]
+        ids = {e["statement"] for e in reported["evidence"]}
         for s in statements.all_statements():
             if s.id not in ids and s.checks:
                 c = s.checks[0]
-                told["evidence"].append(
+                reported["evidence"].append(
                     {
                         **first,
                         "statement": s.id,
@@ -50,7 +50,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
                         "expected": c.expected,
                     }
                 )
-        (place / "evidence" / "check-das2022.json").write_text(json.dumps(told))
+        (place / "evidence" / "check-das2022.json").write_text(json.dumps(reported))
         build(place, scripts=folder / "validations")
     return place
 

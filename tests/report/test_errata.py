@@ -155,11 +155,11 @@ def test_a_recorded_erratum_that_the_checks_do_not_show(output: Path) -> None:
 
 
 def test_the_summary_counts_and_names_the_methods(output: Path) -> None:
-    told = words(page_of(output)[1])
+    reported = words(page_of(output)[1])
     counted = "3 statements read in the paper were checked (2 by algebra, 2 by monte-carlo): 1 holds, 2 violated."
-    assert counted in told
+    assert counted in reported
     printed = [s for s in statements.select((), "das2022") if s.printed]
-    assert f"3 of {len(printed)} statements read in the paper checked" in told
+    assert f"3 of {len(printed)} statements read in the paper checked" in reported
 
 
 def test_slips_and_sharpened_forms_have_their_places(tmp_path: Path) -> None:
@@ -196,9 +196,9 @@ def test_a_paper_without_errata_says_so_and_what_was_checked(tmp_path: Path) -> 
     done = Evidence(statement.id, "worst-case", "whole class", "holds", "holds", "the dual value is below").to_json()
     entries = [Entry(statement.id, statement, [done])]
     text = letter_of(tmp_path, collect("das2022", entries, proof_graph(entries)), entries)
-    told = words(Page(text))
-    assert "No erratum is on record for this paper" in told
-    assert "refutes none of its statements that were checked (1 of 1)" in told
+    reported = words(Page(text))
+    assert "No erratum is on record for this paper" in reported
+    assert "refutes none of its statements that were checked (1 of 1)" in reported
     others = text.split('id="others"')[1]
     assert "das2022.lemma8" in others
     assert "worst-case" in others
@@ -257,7 +257,7 @@ def test_every_paper_has_a_page(paper: str, tmp_path: Path) -> None:
     entries = [Entry(s.id, s) for s in statements.select((), paper)]
     text = letter_of(tmp_path, collect(paper, entries, proof_graph(entries)), entries)
     page = Page(text)
-    told = words(page)
+    reported = words(page)
     recorded = [e for e in entries if e.statement is not None and e.statement.erratum is not None]
     for e in recorded:
         assert "was not checked here" in finding(text, e.id)
@@ -265,7 +265,7 @@ def test_every_paper_has_a_page(paper: str, tmp_path: Path) -> None:
         assert e.statement.erratum is not None
         unknown = e.statement.erratum.effect.value is None
         assert unknown == ("not known from the paper" in finding(text, e.id))
-    assert "0 errata are shown by this evidence" in told
+    assert "0 errata are shown by this evidence" in reported
     for e in entries:
         for slip in () if e.statement is None else e.statement.typos:
             assert prose(slip) in text

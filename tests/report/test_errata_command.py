@@ -44,8 +44,8 @@ def test_everything_on_record_is_there(paper: str, capsys: pytest.CaptureFixture
         assert squeezed.count(": " + " ".join(s["slip"].split())) == 1, "once, however many statements it belongs to"
     commands = [line.split(maxsplit=1)[1] for line in text.splitlines() if line.startswith("    command ")]
     assert commands == [e["command"] for e in (*found["errata"], *found["remarks"])], "one line each, whole"
-    told = [line for line in text.splitlines()[1:] if not line.startswith("    command ")]
-    assert all(len(line) <= 110 or " " not in line.strip() for line in told)
+    lines = [line for line in text.splitlines()[1:] if not line.startswith("    command ")]
+    assert all(len(line) <= 110 or " " not in line.strip() for line in lines)
 
 
 @pytest.mark.parametrize("paper", statements.papers())
@@ -88,9 +88,9 @@ def test_a_command_shows_its_erratum(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_an_unknown_paper_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["errata", "das2023"]) == 2
-    told = capsys.readouterr().err
-    assert "das2023" in told
-    assert "das2022" in told
+    message = capsys.readouterr().err
+    assert "das2023" in message
+    assert "das2022" in message
     assert main(["errata", "das2022", "--format", "xml"]) == 2
 
 

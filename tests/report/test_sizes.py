@@ -32,8 +32,8 @@ def test_no_page_of_the_whole_catalogue_is_large(tmp_path: Path) -> None:
         for s, c in plan(statements.all_statements())
     ]  # fmt: skip
     (tmp_path / "evidence").mkdir()
-    told = document(evidence, {s.id: s.expected for s in statements.all_statements()}, 1e-6, 1.0)
-    (tmp_path / "evidence" / "check.json").write_text(json.dumps(told))
+    reported = document(evidence, {s.id: s.expected for s in statements.all_statements()}, 1e-6, 1.0)
+    (tmp_path / "evidence" / "check.json").write_text(json.dumps(reported))
     build(tmp_path, redraw=False)
     pages = pages_of(tmp_path)
     assert len(pages) == len(statements.all_statements()) + 2 * len(statements.papers()) + 2

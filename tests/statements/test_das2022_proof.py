@@ -240,14 +240,14 @@ def test_one_normalised_round_of_ten_equal_clients() -> None:
     assert all(number in erratum.counterexample for number in ("38.5", "21.025"))
 
 
-@pytest.mark.parametrize(("eta", "ratio", "told"), [("1/2", "99/100", "0.862"), ("9/20", "9999/10000", "0.829")])
-def test_eq35_fails_below_and_at_a_local_phase_of_two(eta: str, ratio: str, told: str) -> None:
+@pytest.mark.parametrize(("eta", "ratio", "message"), [("1/2", "99/100", "0.862"), ("9/20", "9999/10000", "0.829")])
+def test_eq35_fails_below_and_at_a_local_phase_of_two(eta: str, ratio: str, message: str) -> None:
     (found,) = _sampling_moments.equal_clients(
         eq35_to_39.EQ35, {**_sampling_moments.EQUAL, "eta": eta, "C/||u||": ratio, "E": [4], "sampling": "independent"}
     )
     left, right = sides_at(eq35_to_39.EQ35, found.symbol_values)
     assert left > right
-    assert f"{float(left):.3f}" == told
+    assert f"{float(left):.3f}" == message
     erratum = eq35_to_39.EQ35.erratum
     assert erratum is not None
-    assert told in erratum.counterexample
+    assert message in erratum.counterexample

@@ -221,17 +221,17 @@ def test_proximal_steps_are_where_they_should_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"eta": "a half"}, "the instance gives eta = 'a half': write a number, or a fraction as text, '1/8'"),
         ({"etta": 1}, "did you mean 'eta'?"),
         ({"D": 1}, "D is computed from the problem, but the instance gives it: leave it out"),
     ],
 )
-def test_an_instance_that_cannot_be_used_is_told(changes: Mapping[str, Any], told: str) -> None:
+def test_an_instance_that_cannot_be_used_is_told(changes: Mapping[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=None) as caught:
         checked(Iteration(noisy, CONSTANTS, "strongly convex"), "exact", **changes)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_what_a_description_cannot_do_is_told() -> None:

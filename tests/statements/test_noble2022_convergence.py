@@ -213,14 +213,14 @@ HYPOTHESES = [  # a hypothesis, values that meet it on the users at +0.3 and -0.
 
 @pytest.mark.parametrize("case", HYPOTHESES, ids=[f"{h.text[:24]} {sorted(change)}" for h, _, change, _ in HYPOTHESES])
 def test_hypotheses_read_the_problem(case: tuple[Assumption, dict[str, float], dict[str, float], str]) -> None:
-    assumption, values, change, told = case
+    assumption, values, change, reported = case
     ridge = 0.0 if assumption in (_utility.GRADIENTS, _utility.DISSIMILAR) else 1.0
     problem = _explicit_runs.points(4, spread=0.3, ridge=ridge)
     assert assumption.test(problem, values) is None
     assert assumption.test(None, values) is None
     why = assumption.test(problem, {**values, **change})
     assert why is not None
-    assert told in why
+    assert reported in why
 
 
 def test_an_objective_that_is_not_convex_is_refused() -> None:

@@ -352,8 +352,8 @@ def test_a_constant_that_is_a_hundredth_off_is_outside_the_hypotheses(id_: str) 
         evidence = monte_carlo.run(get(f"noble2022.{id_}"), check, Settings())
         assert evidence.verdict == check.expected == "not-applicable"
         (name,) = check.instance["constants"]
-        told = {"nu": "nu-smooth", "mu": "mu-strongly", "G": "G^2", "C": "clipped", "l": "users", "s": "records"}
-        assert {**told, "D0": "x^0 = x*", "F0": "F(x^0) = F(x*)", "T": "T = 0"}[name] in evidence.reason
+        described = {"nu": "nu-smooth", "mu": "mu-strongly", "G": "G^2", "C": "clipped", "l": "users", "s": "records"}
+        assert {**described, "D0": "x^0 = x*", "F0": "F(x^0) = F(x*)", "T": "T = 0"}[name] in evidence.reason
 
 
 @pytest.mark.parametrize("theorem", theoremC_1_explicit.STATEMENTS, ids=lambda s: s.id)

@@ -381,12 +381,12 @@ def test_the_nine_pairs_of_cohorts():
         assert squared_distance(run.views(False)[1]) == Fraction(fedavg[-1])
     assert np.round(found, 12).tolist() == [1, 1.4, 0.6, 1.4, 1, 0.6, 0.4, 0.4, 0]
     text = get("noble2022.claim4.1.third-party").erratum.counterexample
-    for epsilon, told in ((1, ("0.00568", "0.00322")), (2, ("3.41e-5", "4.20e-6"))):
+    for epsilon, reported in ((1, ("0.00568", "0.00322")), (2, ("3.41e-5", "4.20e-6"))):
         ours, theirs = (np.mean([gaussian_delta(epsilon, math.sqrt(x) / 2) for x in row]) for row in (found, fedavg))
-        low, high = (float(x) for x in told)
+        low, high = (float(x) for x in reported)
         assert 0.996 * ours < low <= ours
         assert theirs <= high < 1.004 * theirs
-        assert all(x in text for x in told)
+        assert all(x in text for x in reported)
 
 
 @pytest.mark.exhaustive
@@ -402,9 +402,12 @@ def test_the_server_after_a_warm_start_that_is_not_counted(size):
     for view, expected in ((seen, 2 - 1 / users), (np.concatenate([seen, old]), 2.0), (new, 1.0)):
         v = view @ record
         assert v @ np.linalg.pinv(view @ view.T) @ v == pytest.approx(expected)
-    for name, check, told in (("claim4.1.server.warm", "round 1", 2 - 1 / users), ("claim4.1.server", "the warm", 2)):
+    for name, check, reported in (
+        ("claim4.1.server.warm", "round 1", 2 - 1 / users),
+        ("claim4.1.server", "the warm", 2),
+    ):
         (point,) = the_points(name, check, sizes=[[users, size, 1]])
-        assert float(point.low) == pytest.approx(told)
+        assert float(point.low) == pytest.approx(reported)
     assert the_verdict("claim4.1.server.warm", "round 1").verdict == "violated"
     assert the_verdict("claim4.1.server", "the warm").verdict == "holds"
 
@@ -645,8 +648,8 @@ def test_the_order_fails_at_the_recorded_instance(view):
         epsilon=0.5,
         delta=1e-6,
     )
-    told = get(f"noble2022.theorem4.1.{view}").erratum.counterexample
-    assert f"sigma_g = {noise:.3f}" in told
+    reported = get(f"noble2022.theorem4.1.{view}").erratum.counterexample
+    assert f"sigma_g = {noise:.3f}" in reported
     assert noble2022.server_guarantee(users=2, user_rate=0.5, epsilon=0.5, delta=1e-6) == pytest.approx((1.0, 1.5e-6))
     a = np.linspace(1.0, 6.0, 5001)  # the record moves a number by 1, in one round of 2R, on average once
     p = -math.expm1(2 * records * math.log1p(-0.5 / records)) * norm.sf((a - 1) / noise)
@@ -656,7 +659,7 @@ def test_the_order_fails_at_the_recorded_instance(view):
     *_, recorded = the_points(f"theorem4.1.{view}", "the order with the constant 1")
     assert recorded.instance["sigma_g"] == pytest.approx(noise)
     assert found < recorded.low < recorded.high < 1.03 * recorded.low
-    assert f"at least {math.floor(100 * recorded.low) / 100}" in told
+    assert f"at least {math.floor(100 * recorded.low) / 100}" in reported
 
 
 @pytest.mark.slow
@@ -685,10 +688,10 @@ def test_the_order_fails_without_small_noise(view):
 def test_the_constant_that_is_needed_is_that_of_each_view():
     """u for v = 1 at R = 4, 16, 64: towards a third party with one of MR records drawn; counting participation as seen
     would ask for 0.480, 0.463 and 0.499."""
-    for view, told in (("third-party", (0.325, 0.349, 0.417)), ("server", (0.274, 0.296, 0.375))):
+    for view, reported in (("third-party", (0.325, 0.349, 0.417)), ("server", (0.274, 0.296, 0.375))):
         statement, check = the_check(f"theorem4.1.{view}", "no constants")
         claim = check.make(statement, {**check.instance, "needed": [4, 16, 64]})
-        for point, most in zip(claim.needed(), told):
+        for point, most in zip(claim.needed(), reported):
             assert point.high == pytest.approx(most, abs=6e-4)
             assert 0.95 * point.high < point.low <= point.high
 
@@ -723,13 +726,13 @@ def test_the_orders_hypotheses():
     good["sigma_g"] = 10.0
     assert first.test(None, good) is None
     assert noise.test(None, good) is None
-    for changed, told, which in (
+    for changed, reported, which in (
         ({"s": 2}, "exceeds 1/u", first),
         ({"epsilon": 1.0}, "not below 1", first),
         ({"sigma_g": 0.01}, "is below u s", first),
         ({"sigma_g": 0.5}, "below the printed order", noise),
     ):
-        assert told in which.test(None, {**good, **changed})
+        assert reported in which.test(None, {**good, **changed})
     order = noble2022.noise_order(
         users=4, records=100, user_rate=0.5, record_rate=0.1, local_steps=1, rounds=9, epsilon=0.5, delta=1e-5
     )

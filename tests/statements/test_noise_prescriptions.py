@@ -117,8 +117,8 @@ def test_the_counterexample_of_37_rounds(id_, at, multiplier):
     }[multiplier]
     true = normal_delta(epsilon, z / mpmath.sqrt(37))
     assert float(true) == pytest.approx(1.316e-5 if id_.startswith("das") else 1.361e-5, rel=5e-4)
-    told = statement.erratum.counterexample if statement.erratum is not None else statement.remark.text
-    assert ("1.316e-5" if id_.startswith("das") else "1.36") in told
+    reported = statement.erratum.counterexample if statement.erratum is not None else statement.remark.text
+    assert ("1.316e-5" if id_.startswith("das") else "1.36") in reported
     assert normal_delta(36, mpmath.sqrt(4 * log) / 36) < mpmath.mpf(10) ** -5  # 36 rounds are private: 37 is the least
 
 
@@ -376,7 +376,7 @@ def test_sampling_and_fewer_rounds_only_help_where_the_repaired_noise_counts_eve
 
 
 def test_hypotheses_name_what_fails():
-    for id_, good, bad, told in (
+    for id_, good, bad, reported in (
         ("das2022.theorem3", {"u": 1, "r": 8, "n": 8, "K": 50, "epsilon": 49}, {"epsilon": 50}, "is not below"),
         ("das2022.theorem3", {"u": 1, "r": 8, "n": 8, "K": 50, "epsilon": 49}, {"r": 9}, "does not lie in [1, n]"),
         ("das2022.theorem3.repaired", {"r": 8, "n": 8, "K": 50, "epsilon": 5}, {"r": 7.5}, "not a number of clients"),
@@ -398,7 +398,7 @@ def test_hypotheses_name_what_fails():
         tests = [a.test for a in get(id_).assumptions]
         assert [t(None, symbols) for t in tests] == [None] * len(tests)
         said = [t(None, {**symbols, **bad}) for t in tests]
-        assert any(s is not None and told in s for s in said), said
+        assert any(s is not None and reported in s for s in said), said
 
 
 @pytest.mark.exhaustive(keep=1)

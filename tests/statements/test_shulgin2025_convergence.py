@@ -214,5 +214,5 @@ def test_constants_below_the_problems_are_refused() -> None:
     (smooth, *_) = get("shulgin2025.theorem1").assumptions
     assert smooth.test(e.problem, e.values) is None
     for name in ("L", "L_max"):
-        told = smooth.test(e.problem, {**e.values, name: 0.9 * e.values["L"]})
-        assert told is not None
+        reported = smooth.test(e.problem, {**e.values, name: 0.9 * e.values["L"]})
+        assert reported is not None

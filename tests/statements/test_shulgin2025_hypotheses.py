@@ -117,17 +117,17 @@ def test_constants_below_the_problems(id_: str) -> None:
     statement, check, e = first_run(id_)
     names = ["L"] if id_ == "descent" else ["L_max"] if id_ in LEMMA2 else ["L", "L_max"]
     for name in names:
-        told = verdict(statement, check, replace(e, values={**e.values, name: 0.9 * e.values[name]}))
-        assert told.verdict == "not-applicable", name
+        reported = verdict(statement, check, replace(e, values={**e.values, name: 0.9 * e.values[name]}))
+        assert reported.verdict == "not-applicable", name
 
 
 @pytest.mark.parametrize("id_", ["theorem2", "lemma3", "corollary2"])
 def test_other_numbers_of_clients_or_coordinates(id_: str) -> None:
     statement, check, e = first_run(id_)
     for name, value in (("n", e.values["n"] + 1), ("d", e.values["d"] + 1), ("sigma", -1.0)):
-        told = verdict(statement, check, replace(e, values={**e.values, name: value}))
-        assert told.verdict == "not-applicable", name
-        assert f"{name} = " in told.reason
+        reported = verdict(statement, check, replace(e, values={**e.values, name: value}))
+        assert reported.verdict == "not-applicable", name
+        assert f"{name} = " in reported.reason
 
 
 @pytest.mark.parametrize(("field", "symbol"), [("sigma", "sigma"), ("beta", "beta"), ("step", "gamma")])

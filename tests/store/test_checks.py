@@ -48,11 +48,11 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The checks that were run instead of reused."""
     names: list[str] = []
 
-    def told(statement: Any, c: Any, settings: Settings) -> Evidence:
+    def reported(statement: Any, c: Any, settings: Settings) -> Evidence:
         names.append(f"{statement.id} {c.name}")
         return run_one(statement, c, settings)
 
-    monkeypatch.setattr(runner, "run_one", told)
+    monkeypatch.setattr(runner, "run_one", reported)
     return names
 
 
@@ -300,20 +300,20 @@ def test_a_users_file_counts_and_what_it_names(users: Callable[..., Path], tmp_p
     file, kept = users(), tmp_path / "evidence.sqlite"
     arguments = ["check", "--file", str(file), "--jobs", "1", "--device", "cpu"]
 
-    def told() -> tuple[str, str]:
+    def reported() -> tuple[str, str]:
         assert main([*arguments, "--store", str(kept)]) == 0
         return tuple(capsys.readouterr())  # type: ignore[return-value]
 
-    first, said = told()
+    first, said = reported()
     assert "store" not in said
-    again, said = told()
+    again, said = reported()
     assert said.splitlines()[-1] == f"3 of 3 checks come from the store {kept}; --fresh computes them again"
     assert again.split("\n\n")[0] == first.split("\n\n")[0], "seconds included"
     assert "store" not in again
     for change in (file, tmp_path / "data.txt"):
         change.write_text(change.read_text() + "\n")
-        assert "store" not in told()[1], change
-        assert "3 of 3 checks" in told()[1]
+        assert "store" not in reported()[1], change
+        assert "3 of 3 checks" in reported()[1]
     assert len((tmp_path / "mine.log").read_text().split()) == 9
     assert main([*arguments, "--store", str(kept), "--fresh"]) == 0
     assert main([*arguments, "--store", "off"]) == 0
@@ -333,12 +333,12 @@ def test_a_run_that_is_killed_loses_nothing_that_had_ended(
     assert process.poll() is None
     process.send_signal(signal.SIGKILL)
     process.wait()
-    begun = len(log.read_text().split())
-    assert begun == 15
+    started = len(log.read_text().split())
+    assert started == 15
     file.with_suffix(".go").touch()
     assert main(arguments) == 0
     said = capsys.readouterr().err
-    assert any(f"{ended} of 30 checks" in said for ended in (begun - 1, begun)), said
+    assert any(f"{ended} of 30 checks" in said for ended in (started - 1, started)), said
     made = [int(i) for i in log.read_text().split()]
     assert sorted(set(made)) == list(range(30))
     assert len(made) <= 31, "the one that was killed"

@@ -183,18 +183,18 @@ def test_each_version_leads_to_the_next(path: Path, monkeypatch: pytest.MonkeyPa
     wanted = [*module.MIGRATIONS, lambda db: db.execute("ALTER TABLE entries ADD COLUMN machine TEXT DEFAULT 'here'")]
     failing = [*wanted, lambda db: db.execute("UPDATE entries SET nothing = 1")]
     monkeypatch.setattr(module, "MIGRATIONS", failing)
-    told: list[str] = []
-    with Store(path, tell=told.append) as store:
+    lines: list[str] = []
+    with Store(path, tell=lines.append) as store:
         assert store.get(key("cell", {"i": 5})) is None
-    assert len(told) == 1
+    assert len(lines) == 1
     monkeypatch.setattr(module, "MIGRATIONS", wanted)
-    with Store(path, tell=told.append) as store:
+    with Store(path, tell=lines.append) as store:
         assert store.get(key("cell", {"i": 5})) is not None
     db = sqlite3.connect(path)
     assert db.execute("PRAGMA user_version").fetchone() == (2,)
     assert db.execute("SELECT DISTINCT machine FROM entries").fetchall() == [("here",)]
     db.close()
-    assert len(told) == 1
+    assert len(lines) == 1
 
 
 LIMIT = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))\n"
@@ -209,36 +209,36 @@ def test_a_full_disk_ends_nothing(path: Path) -> None:
     assert len(out.split()) == 200
     assert said.count("\n") == 1, said
     assert "continuing without a store" in said
-    told: list[str] = []
-    with Store(path, tell=told.append) as store:
+    lines: list[str] = []
+    with Store(path, tell=lines.append) as store:
         found = list(store.entries())
-    assert told == []
+    assert lines == []
     assert 0 < len(found) < 200
     assert all(e.sound for e in found)
 
 
 def test_no_room_in_the_file_ends_nothing(path: Path) -> None:
-    told: list[str] = []
-    with Store(path, tell=told.append) as store:
+    lines: list[str] = []
+    with Store(path, tell=lines.append) as store:
         store.put("k", "cell", "1", "one")
         store._connection.execute("PRAGMA max_page_count = 6")  # type: ignore[union-attr]
         for i in range(5):
             store.put(f"l{i}", "cell", "x" * 100_000, "too large")
         assert store.get("k") is None, "it is not used any more"
-    assert len(told) == 1
-    assert "full" in told[0]
+    assert len(lines) == 1
+    assert "full" in lines[0]
     with Store(path) as store:
         assert store.get("k") == "1"
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="a folder without write permission, even for root")
 def test_a_place_that_cannot_be_written_to_ends_nothing() -> None:
-    told: list[str] = []
-    with Store("/proc/self/fdinfo/store/evidence.sqlite", tell=told.append) as store:
+    lines: list[str] = []
+    with Store("/proc/self/fdinfo/store/evidence.sqlite", tell=lines.append) as store:
         store.put("k", "cell", "1", "one")
         assert store.get("k") is None
-    assert len(told) == 1
-    assert "continuing without a store" in told[0]
+    assert len(lines) == 1
+    assert "continuing without a store" in lines[0]
 
 
 @pytest.mark.parametrize("column", ["text", "about", "kind", "stored", "checksum"])

@@ -157,10 +157,10 @@ def test_the_second_reproduce_computes_nothing(
 ) -> None:
     """Evidence, figures and pages are the same except for times; no process is started."""
     pairs = plan([statements.get("das2022.eq12"), statements.get("hou2023.eq3")], ["algebra"])
-    begun: list[int] = []
+    started: list[int] = []
 
     def here(work: Any, jobs: int, order: Any, *, done: Any, waiting: Any) -> None:
-        begun.append(len(order))
+        started.append(len(order))
         for i in order:
             done(i, work[i]())
 
@@ -176,7 +176,7 @@ def test_the_second_reproduce_computes_nothing(
             found.append({n: b"" if n == "evidence/check.json" else data for n, data in made.items()})
             assert log(scripts) == ((2, 2) if name == "first" else (0, 0))
     assert found[0] == found[1]
-    assert begun == [len(pairs) + 3]
+    assert started == [len(pairs) + 3]
     said = capsys.readouterr().err
     assert f"{len(pairs)} of {len(pairs)} checks come" in said
     assert "2 of 2 validations come from the store" in said
@@ -197,12 +197,12 @@ def test_searches_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     small = Plan(points=8, replicates=1, generations=2, finalists=2, second=2, best=1, third=2, last=4)
     row, searched = comparing._row, []
 
-    def told(one: Any, *rest: Any) -> Any:
+    def reported(one: Any, *rest: Any) -> Any:
         searched.append(one.name)
         return row(one, *rest)
 
-    told.__module__, told.__qualname__ = row.__module__, row.__qualname__
-    monkeypatch.setattr(comparing, "_row", told)
+    reported.__module__, reported.__qualname__ = row.__module__, row.__qualname__
+    monkeypatch.setattr(comparing, "_row", reported)
 
     def found(reuse: Reuse | None, epsilon: float = 8.0, seed: int = 0, plan: Plan = small, on: Any = problem) -> Any:
         searched.clear()

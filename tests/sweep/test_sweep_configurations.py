@@ -116,7 +116,7 @@ def test_all_faults_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         ({}, "problem is missing: give a table with a name, such as problem.name = 'quadratic'"),
         ({**BASE, "problem": {"name": "quadratc"}}, "which is unknown: did you mean 'quadratic'?"),
@@ -138,8 +138,8 @@ def test_all_faults_are_told_at_once() -> None:
         ),
     ],
 )
-def test_a_fault_is_told_with_its_remedy(config: dict[str, Any], told: str) -> None:
-    assert told in refused(config)
+def test_a_fault_is_told_with_its_remedy(config: dict[str, Any], message: str) -> None:
+    assert message in refused(config)
 
 
 def test_a_design_is_for_sweeps() -> None:

@@ -71,9 +71,9 @@ def test_a_cell_that_raises_is_a_row_and_the_others_are_there(capsys: pytest.Cap
         for r in ("[3,9]", "[3,2]")
     ]
     assert [main(["sweep", *arguments]) for arguments in words] == [1, 0]
-    told = capsys.readouterr()
-    assert "cell 1 (fedavg on quadratic) failed: rank 9 is larger" in told.err
-    assert "1 of 2 cells are done" in told.out
+    output = capsys.readouterr()
+    assert "cell 1 (fedavg on quadratic) failed: rank 9 is larger" in output.err
+    assert "1 of 2 cells are done" in output.out
 
 
 def test_a_cell_that_asks_for_too_much_is_a_row() -> None:

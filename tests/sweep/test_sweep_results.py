@@ -224,11 +224,11 @@ def test_a_figure_shows_means_errors_and_bounds_inside_the_hypotheses(results: T
 
 
 def test_a_figure_of_what_is_not_there_is_refused(results: Table) -> None:
-    for words, told in (
+    for words, reported in (
         (["y=suboptimality"], "a plot needs x"),
         (["x=eta", "y=a", "z=3"], "'z=3' is not a plot option"),
     ):
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=reported):
             assigned(words)
     with pytest.raises(InputError, match="did you mean 'suboptimality'"):
         draw(results, "eta", "suboptimallity")

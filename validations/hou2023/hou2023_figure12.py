@@ -121,10 +121,10 @@ RANGE = (
 
 def _claims(made: list[dict[str, Any]], found: str, known: bool) -> list[dict[str, Any]]:
     """The claims with their recorded verdicts, each as the paper's in another setting or as our own question."""
-    told = [{**claim, "expected": KNOWN[i]} if known and i in KNOWN else claim for i, claim in enumerate(made)]
+    lines = [{**claim, "expected": KNOWN[i]} if known and i in KNOWN else claim for i, claim in enumerate(made)]
     data = f"{found} for the mushroom data; {RANGE}" if known else RANGE
     differs = {THEOREM: "clipping is active, and Theorem 1 assumes that it never acts"}
-    return [as_question(c) if i in OURS else elsewhere(c, differs.get(i, data)) for i, c in enumerate(told)]
+    return [as_question(c) if i in OURS else elsewhere(c, differs.get(i, data)) for i, c in enumerate(lines)]
 
 
 def draw(data: dict[str, Any]) -> dict[str, Any]:

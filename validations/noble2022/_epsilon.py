@@ -24,9 +24,9 @@ def caption(printed: str, setting: dict[str, Any], steps: Sequence[int], rounds:
     It concerns the paper's setting, not the runs here, and needs no randomness.
     """
     delta = 1.0 / (setting["users"] * setting["records"])
-    told = [{**setting, **RATES, "local_steps": K, "rounds": rounds} for K in steps]
-    recipe = [epsilon_recipe(**t, delta=delta).epsilon for t in told]
-    certified = [_certified(delta=delta, **t) for t in told]
+    lines = [{**setting, **RATES, "local_steps": K, "rounds": rounds} for K in steps]
+    recipe = [epsilon_recipe(**t, delta=delta).epsilon for t in lines]
+    certified = [_certified(delta=delta, **t) for t in lines]
     rounded = rounded_up(max(recipe), printed)
     said = "; ".join(
         f"K = {K}: {r:.2f} by the recipe, {c:.3g} certified" for K, r, c in zip(steps, recipe, certified, strict=True)

@@ -336,7 +336,7 @@ def privacy(setting: Setting, training: float) -> dict[str, Any]:
 
 @functools.cache
 def _spent(setting: Setting, records: int) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    described: dict[str, Any] = {
         "users": setting.data.users,
         "records": records,
         "user_rate": setting.user_rate,
@@ -346,12 +346,12 @@ def _spent(setting: Setting, records: int) -> dict[str, Any]:
         "rounds": setting.rounds,
     }
     delta = 1.0 / (setting.data.users * records)
-    own = {k: told[k] for k in ("users", "records", "user_rate", "noise_multiplier", "rounds")}
-    epoch = get("dp-scaffold")(**{**told, "local_steps": round(1.0 / setting.record_rate)})
+    own = {k: described[k] for k in ("users", "records", "user_rate", "noise_multiplier", "rounds")}
+    epoch = get("dp-scaffold")(**{**described, "local_steps": round(1.0 / setting.record_rate)})
     return {
         "delta": delta,
-        "recipe": epsilon_recipe(**told, delta=delta).epsilon,
-        "certified_were_the_threshold_fixed": vars(account(get("dp-scaffold")(**told), delta=delta).epsilon),
+        "recipe": epsilon_recipe(**described, delta=delta).epsilon,
+        "certified_were_the_threshold_fixed": vars(account(get("dp-scaffold")(**described), delta=delta).epsilon),
         "DP-FedSGD, certified_were_the_threshold_fixed": vars(account(epoch, delta=delta).epsilon),
         f"{ONE_STEP}, certified_were_the_threshold_fixed": vars(account(get("dp-fedsgd")(**own), delta=delta).epsilon),
     }

@@ -97,8 +97,8 @@ def _setting(
     first: noble.Setting, data: noble.Data, scale: float, sigma: float, local_steps: int, delta: float
 ) -> noble.Setting:
     """A cell's setting, with the number of rounds that the recipe affords."""
-    told: dict[str, Any] = {"users": USERS, "records": int(0.8 * RECORDS), **RATES, "local_steps": local_steps}
-    rounds = rounds_recipe(**told, noise_multiplier=sigma, epsilon=EPSILON, delta=delta)
+    described: dict[str, Any] = {"users": USERS, "records": int(0.8 * RECORDS), **RATES, "local_steps": local_steps}
+    rounds = rounds_recipe(**described, noise_multiplier=sigma, epsilon=EPSILON, delta=delta)
     noise, every = scale * sigma, max(1, rounds // 50)
     return replace(first, data=data, local_steps=local_steps, rounds=rounds, noise_multiplier=noise, every=every)
 

@@ -77,10 +77,10 @@ def compute(
 @functools.cache
 def _affordable(**rates: Any) -> tuple[int, dict[str, float]]:
     """T for the budget by the paper's recipe, and the certified epsilon of T rounds."""
-    told: dict[str, Any] = {**rates, "local_steps": LOCAL_STEPS}
-    delta = 1.0 / (told["users"] * told["records"])
-    rounds = rounds_recipe(**told, epsilon=EPSILON, delta=delta)
-    return rounds, vars(account(get("dp-scaffold")(**told, rounds=rounds), delta=delta).epsilon)
+    described: dict[str, Any] = {**rates, "local_steps": LOCAL_STEPS}
+    delta = 1.0 / (described["users"] * described["records"])
+    rounds = rounds_recipe(**described, epsilon=EPSILON, delta=delta)
+    return rounds, vars(account(get("dp-scaffold")(**described, rounds=rounds), delta=delta).epsilon)
 
 
 def _around(record_rate: float, count: int = QUICK_STEPS) -> range:

@@ -146,9 +146,9 @@ def _dots(key: str, kind: str, updates: list[Updates]) -> dict[str, Any]:
 
 def _point(key: str, kind: str, values: dict[str, list[float]]) -> dict[str, Any]:
     """Means over partitions and their standard errors, and the numbers that the claims concern."""
-    told = {what: [float(np.mean(x)), float(np.std(x, ddof=1) / math.sqrt(len(x)))] for what, x in values.items()}
+    described = {what: [float(np.mean(x)), float(np.std(x, ddof=1) / math.sqrt(len(x)))] for what, x in values.items()}
     every = {what: np.round(values[what], 6) for what in ("drop", "deviation", "spread")}
-    return {"data": key, "partition": kind, **told, "every partition": every}
+    return {"data": key, "partition": kind, **described, "every partition": every}
 
 
 def _interval(values: Any, family: int = 1) -> tuple[float, float, float]:

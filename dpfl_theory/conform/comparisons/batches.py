@@ -59,8 +59,8 @@ def _sizes(case: Case, seen: Sequence[ObservedDifference], lots: bool) -> Findin
         if "s" not in one.probe.v or one.choices is None:
             continue
         path = one.probe.path if isinstance(one.probe, Spread) else one.probe
-        for told in one.choices:
-            for client, drawn in told["batches"].items():
+        for reported in one.choices:
+            for client, drawn in reported["batches"].items():
                 if any(len(set(batch)) < len(batch) for batch in drawn):
                     said = "a record is in a batch twice: the accounting assumes sampling without replacement"
                     return _finding(case, "records drawn twice", said)
@@ -101,9 +101,9 @@ def _drawn(case: Case, v: Values) -> Finding | None:
 
 
 def _of(case: Case, path: Path) -> Iterator[BatchRun]:
-    told = chosen(case.subject, path)
+    choices = chosen(case.subject, path)
     for client in map(int, path.who[0]):
-        yield BatchRun(client, tuple(tuple(one["batches"].get(client, ())) for one in told))
+        yield BatchRun(client, tuple(tuple(one["batches"].get(client, ())) for one in choices))
 
 
 def _ways(run: BatchRun, records: int) -> float:

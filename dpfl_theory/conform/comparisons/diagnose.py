@@ -189,9 +189,9 @@ def _partly(found: SearchResult) -> str:
     if any(not one.faults for one in found.partly):
         return f"; {rounds} of every path {'agrees' if k == 1 else 'agree'} with the algorithm, and {then}"
     names = list(dict.fromkeys(fault.name for one in found.partly for fault in one.faults))
-    told = " or ".join(f"'{name}'" for name in names[:MOST_NAMES])
+    message = " or ".join(f"'{name}'" for name in names[:MOST_NAMES])
     more = f" (or {len(names) - MOST_NAMES} others)" if len(names) > MOST_NAMES else ""
-    return f"; {told}{more} explains {rounds} of every path, but not the later ones"
+    return f"; {message}{more} explains {rounds} of every path, but not the later ones"
 
 
 def _adapts(case: Case, seen: Sequence[ObservedDifference]) -> Finding:
@@ -247,9 +247,9 @@ def _other_noise(
     if (follows := _scaled(case, player)) is not None:
         return [follows]
     factors = sorted({float(f"{r:.4g}") for r in ratios if r < math.inf}) or [math.inf]
-    told = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
+    message = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
     given = ", given the findings named above" if named else ""
-    said = f"the standard deviation of the noise in w is {told} times the algorithm's{given}"
+    said = f"the standard deviation of the noise in w is {message} times the algorithm's{given}"
     less = factors[0] < 1.0 and not suspect.faults  # else the sensitivity may differ too
     return [Finding(ANOTHER, said, _counted(case, spreads, player), where, private=less)]
 
@@ -268,10 +268,10 @@ def _counted(case: Case, spreads: Sequence[ObservedDifference], player: Player) 
     """The difference of the noise, with the count of normal numbers in a round where the count differs too."""
     path = case.plan.spreads[0].path.first
     counts = [probe_without_noise(one, path.world, path.v, path.who).numbers for one in (case.subject, player)]
-    told = _difference(case, spreads)
+    difference = _difference(case, spreads)
     if counts[0] == counts[1]:
-        return told
-    return f"{told}; a round draws {counts[0]} numbers of noise, and {counts[1]} in the algorithm"
+        return difference
+    return f"{difference}; a round draws {counts[0]} numbers of noise, and {counts[1]} in the algorithm"
 
 
 def _scaled(case: Case, player: Player) -> Finding | None:

@@ -127,7 +127,7 @@ def _nearest(
     try:
         tried = {x: off(x) for x in usual}
         x = min(tried, key=lambda one: float(np.linalg.norm(tried[one])))
-        begun, found = float(np.linalg.norm(tried[x])), tried[x]
+        started, found = float(np.linalg.norm(tried[x])), tried[x]
         for _ in range(_STEPS):
             h = 1e-6 * max(abs(x), 1e-3)
             slope = (off(x + h) - found) / h
@@ -135,7 +135,7 @@ def _nearest(
             x, found = x + move, off(x + move)
             if not np.isfinite(x) or abs(move) <= 1e-10 * abs(x):
                 break
-        near = float(np.linalg.norm(found)) <= _NEAR * begun
+        near = float(np.linalg.norm(found)) <= _NEAR * started
     except (ArithmeticError, ValueError, KeyError):
         return None
     return x if near and x > 0.0 else None
@@ -180,7 +180,7 @@ def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: floa
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
     families = kind.faults()
     faults = [*(variant for fault in families for variant in fault.variants()), *([AGAIN] if kind.unit else [])]
-    silent, begun = list[Candidate](), list[tuple[int, Candidate]]()
+    silent, started = list[Candidate](), list[tuple[int, Candidate]]()
     for reading in kind.readings:
         for found in ((), *((fault,) for fault in faults)):
             suspect = Candidate(reading, found, _player(reference, reading, found))
@@ -188,7 +188,7 @@ def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: floa
             if far < 0:
                 silent.append(suspect)
             elif far > 0:
-                begun.append((far, suspect))
+                started.append((far, suspect))
     if not silent:
         silent = list(_fitted(reference, [fault for fault in families if fault.sized], paths))
     if whole := [suspect for suspect in silent if explains(suspect.player, spreads)]:
@@ -206,13 +206,13 @@ def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: floa
         return SearchResult(silent=tuple(silent))
     pairs = [
         suspect
-        for suspect in _pairs(reference, faults, begun, time.process_time() + seconds)
+        for suspect in _pairs(reference, faults, started, time.process_time() + seconds)
         if explains(suspect.player, paths)
     ]
     if pairs:
         return SearchResult(tuple(one for one in pairs if explains(one.player, spreads)), tuple(pairs))
-    most = max((far for far, _ in begun), default=0)
-    return SearchResult(partly=tuple(suspect for far, suspect in begun if far == most), rounds=most)
+    most = max((far for far, _ in started), default=0)
+    return SearchResult(partly=tuple(suspect for far, suspect in started if far == most), rounds=most)
 
 
 def _together(faults: Sequence[Fault], fault: Fault) -> bool:

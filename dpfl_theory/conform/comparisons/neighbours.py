@@ -69,10 +69,10 @@ def _record_pairs(reference: Reference, v: Values, who: Array) -> Iterator[tuple
                 x[0], y[0] = one.x[0], one.y[0]
                 worlds.append(on.with_records("a record replaced", i, Records(x, y)))
             other = "the opposite one" if v["relation"] == "replace" else "none"
-            told = (
+            message = (
                 f"a record of client {i}, which has {count}, has a gradient of {times:g} times the threshold, {words}"
             )
-            yield f"{told}, or {other}", worlds[0], worlds[1], Path(v, on, (who,))
+            yield f"{message}, or {other}", worlds[0], worlds[1], Path(v, on, (who,))
 
 
 def _directions(d: int) -> list[tuple[Array, str]]:
@@ -111,12 +111,12 @@ def _pairs(
     for direction, words in _directions(d):
         for name, times in lengths.items():
             large = on.with_records("present", i, constant(on, i, direction * level * times))
-            told = f"client {i} has a gradient {name}, {words}"
+            message = f"client {i} has a gradient {name}, {words}"
             if v["relation"] == "replace":
                 other = on.with_records("replaced", i, constant(on, i, -direction * level * times))
-                yield f"{told}, or the opposite one", large, other, path
+                yield f"{message}, or the opposite one", large, other, path
             else:
-                yield f"{told}, or none", large, zero, path
+                yield f"{message}, or none", large, zero, path
     if v["relation"] == "replace":
         for name, times in lengths.items():
             yield (
@@ -184,7 +184,7 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
         claimed = steps**0.5 / float(v["noise_multiplier"])
         for at, who in enumerate(_members(v)):
             usual, covariance = at == 0, None
-            for told, one, other, path in _pairs(reference, v, nothing, who, idle):
+            for reported, one, other, path in _pairs(reference, v, nothing, who, idle):
                 seed = _communicating(player, Path(v, one, path.who)) if seed is None else seed
                 one.seed = other.seed = seed
                 differing = next(i for i in range(one.n) if one.records[i] is not other.records[i])
@@ -196,7 +196,7 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
                     continue
                 if covariance is None:
                     covariance = case.plan.spread(Path(v, one, path.who)).outcome(player)
-                words, mu = told if usual else f"{told}, and is the only participant", _mu(shift, covariance)
+                words, mu = reported if usual else f"{reported}, and is the only participant", _mu(shift, covariance)
                 found.append(Pair(words, shift, allowed, mu, claimed, one, other, path, usual))
     return found
 

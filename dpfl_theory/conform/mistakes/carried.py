@@ -128,7 +128,7 @@ def _learned() -> Iterator[Fault]:
         level = float(v["level"]) if kept is None else kept
         return rule(level, lengths) if len(lengths) else level
 
-    def told(kept: float | None, v: Values, scales: bool) -> Values:
+    def reported(kept: float | None, v: Values, scales: bool) -> Values:
         if kept is None:
             return v
         times = kept / v["level"] if scales else 1.0
@@ -144,7 +144,7 @@ def _learned() -> Iterator[Fault]:
                 "lengths and account for that too",
                 "clip",
                 private=True,
-                symbols_now=lambda kept, v, scales=scales: told(kept, v, scales),
+                symbols_now=lambda kept, v, scales=scales: reported(kept, v, scales),
                 learn=lambda kept, lengths, v, rule=rule: learn(kept, lengths, v, rule),
             )
 

@@ -78,21 +78,21 @@ class Scaffold(Reference):
         state = self.begin(w, len(clients), v) if state is None else state
         if self.first is not None:
             state = self._met(state, cohort, w)
-        step, told = np.zeros(len(w)), np.zeros(len(w))
+        step, update = np.zeros(len(w)), np.zeros(len(w))
         share = self.share(cohort, clients, v)
         new: list[Array] = []
         for i in cohort:
             client, own = clients[int(i)], self.current(state.own, int(i), new)
-            t = self.trained(client, own, self.server(state.c, told, share), w, rng, v)
+            t = self.trained(client, own, self.server(state.c, update, share), w, rng, v)
             new.append(self.control(t, {**v, "records": len(client)}))
-            told = told + self.message(new[-1], own)
+            update = update + self.message(new[-1], own)
             step = step + self.weight(client, cohort, clients, v) * (t.y - w)
         own = state.own.copy()
         for i, value in self.keep(state.own, cohort, new).items():
             own[i] = value
         if self.absent is not None:
-            told = told + self._without(state, own, clients, cohort, w, rng, v)
-        c = state.c + (share * told if len(cohort) else 0.0)
+            update = update + self._without(state, own, clients, cohort, w, rng, v)
+        c = state.c + (share * update if len(cohort) else 0.0)
         return self.move(w, step, v), State(c, own, state.met)
 
     def _met(self, state: State, cohort: Array, w: Array) -> State:
@@ -120,7 +120,7 @@ class Scaffold(Reference):
     ) -> Array:
         """Change the control variates of the clients that take no part, in ``own``, and return the messages to c."""
         assert self.absent is not None
-        told = np.zeros(len(w))
+        update = np.zeros(len(w))
         for i in set(range(len(clients))) - {int(j) for j in cohort}:
 
             def train(i: int = i) -> Array:
@@ -128,8 +128,8 @@ class Scaffold(Reference):
                 return np.asarray(self.control(t, {**v, "records": len(clients[i])}))
 
             own[i] = self.absent(state.own[i], state.c, train)
-            told = told + (self.message(own[i], state.own[i]) if self.hears_absent else 0.0)
-        return told
+            update = update + (self.message(own[i], state.own[i]) if self.hears_absent else 0.0)
+        return update
 
     def length(self, client: Client, world: World, v: Values) -> float:
         return float(np.linalg.norm(client.gradient(world.start)))

@@ -72,10 +72,10 @@ class Audit:
 
     def mechanism_with_rounds(self) -> Mechanism:
         """The mechanism, with a number of rounds."""
-        told = self.mechanism
-        if not isinstance(told, Mechanism):
-            told = get(told["algorithm"])(**{k: v for k, v in told.items() if k != "algorithm"})
-        return told if told.rounds is not None else told.with_(rounds=1)
+        mechanism = self.mechanism
+        if not isinstance(mechanism, Mechanism):
+            mechanism = get(mechanism["algorithm"])(**{k: v for k, v in mechanism.items() if k != "algorithm"})
+        return mechanism if mechanism.rounds is not None else mechanism.with_(rounds=1)
 
     def claimed(self, delta: float) -> tuple[float, float | None]:
         """The certified epsilon at this delta, and mu where the mechanism is Gaussian."""
@@ -85,8 +85,8 @@ class Audit:
 
     def rate(self) -> float:
         """The probability that the canary takes part in a round; it affects only the form of a score."""
-        told = self.mechanism_with_rounds()
-        cohort, clients = getattr(told, "cohort", None), getattr(told, "clients", None)
+        mechanism = self.mechanism_with_rounds()
+        cohort, clients = getattr(mechanism, "cohort", None), getattr(mechanism, "clients", None)
         return float(cohort / clients) if cohort and clients else 1.0
 
     def pairs(self) -> list[Canary]:
@@ -153,8 +153,15 @@ def _controls(previous: Any, after: Any) -> Any:
 
 def _records(**keywords: Any) -> Audit:
     """An audit of record-level privacy: every user has one record, which may be replaced."""
-    told = {"users": 3, "records": 1, "user_rate": 1.0, "record_rate": 1.0, "noise_multiplier": 1.0, "local_steps": 1}
-    keywords["mechanism"] = {**told, **keywords["mechanism"]}
+    described = {
+        "users": 3,
+        "records": 1,
+        "user_rate": 1.0,
+        "record_rate": 1.0,
+        "noise_multiplier": 1.0,
+        "local_steps": 1,
+    }
+    keywords["mechanism"] = {**described, **keywords["mechanism"]}
     return Audit(**keywords, canaries=_REPLACE, families=("huber",))
 
 

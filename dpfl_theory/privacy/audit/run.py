@@ -125,7 +125,7 @@ def audit(
         raise InputError("the canary's problems differ in size: neighbouring data sets have the same clients")
     for problem in problems:
         algorithm.validate(problem, 1)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     observer = _Observer(
         algorithm, canary, rounds, seed, messages, select(device) if isinstance(device, str) else device
     )
@@ -178,7 +178,7 @@ def audit(
         confidence=confidence,
         replicates=replicates,
         seed=seed,
-        seconds=time.perf_counter() - begun,
+        seconds=time.perf_counter() - started,
     )
 
 

@@ -24,6 +24,6 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
         table.validate(full=True)  # texts are decoded here, and the names below
         len(table.column_names)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        told = f"data file {str(path)!r} cannot be read as Parquet ({short(error)}): write it again"
-        raise InputError(told) from None
+        message = f"data file {str(path)!r} cannot be read as Parquet ({short(error)}): write it again"
+        raise InputError(message) from None
     return records(path, table, label, client)

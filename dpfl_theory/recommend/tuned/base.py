@@ -172,8 +172,8 @@ class Tuned(ABC):
         kind = sampling or (self.samplings[0] if self.samplings else "full")
         if kind not in self.samplings:
             having = f"it has {' and '.join(self.samplings)}" if self.samplings else "all clients take part in a round"
-            told = f"`cohort` is {size:g} of {n}" + ("" if sampling is None else f" and `sampling` {sampling}")
-            raise InputError(f"{told}: no accountant certifies {self.name} for that, {having}")
+            message = f"`cohort` is {size:g} of {n}" + ("" if sampling is None else f" and `sampling` {sampling}")
+            raise InputError(f"{message}: no accountant certifies {self.name} for that, {having}")
         return Cohort(kind, size)
 
     def certifiable(self) -> None:
@@ -188,8 +188,8 @@ class Tuned(ABC):
         try:
             self.mechanism(least).with_(noise_multiplier=1.0).event()
         except InputError as error:
-            told = str(error)
-            raise InputError(told if self.name in told else f"{self.name} is not certified: {told}") from error
+            message = str(error)
+            raise InputError(message if self.name in message else f"{self.name} is not certified: {message}") from error
 
     @property
     def most_rounds(self) -> int:

@@ -65,25 +65,25 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     gap = heterogeneity = every = Expression(is_leaf=False, decomposition_dict={})
     length, share = Fraction(0), Fraction(0)  # mean length of the clipped updates, over C
     # A client whose length is given in terms of C defines C, so that it needs no equation.
-    for i, told in sorted(enumerate(lengths), key=lambda pair: pair[1] == "short"):
+    for i, reported in sorted(enumerate(lengths), key=lambda pair: pair[1] == "short"):
         # A single function's w* is its own minimiser.
         low = functions[i](functions[i].stationary_point()) if n > 1 else world.value(i, world.zero)
         excess, delta = world.value(i, w) - low, world.value(i, world.zero) - low
         path = local_steps(world, i, w, eta, [partial(world.gradient, i)] * E)
         gradients = [world.gradient(i, y) for y in path[:E]]
         square = world.square(sum(gradients[1:], gradients[0]))  # of the update
-        kappa = 1.0 if told == "short" else float(Fraction(told))
+        kappa = 1.0 if reported == "short" else float(Fraction(reported))
         if C2 is None:
-            C2 = Expression() if told == "short" else kappa**2 * square
-        elif told != "short":
+            C2 = Expression() if reported == "short" else kappa**2 * square
+        elif reported != "short":
             problem.add_constraint(kappa**2 * square == C2)
         problem.add_constraint(16 * L * E**2 * delta <= C2)
         every += delta / n
-        if told == "short":
+        if reported == "short":
             problem.add_constraint(square <= C2)
         world.set_length(path[E] - w, 1 / kappa)  # in units of eta C; a short one stays as it is
         sent[i] = world.normalised(path[E] - w) if weighted else world.bounded(path[E] - w, 1)
-        if told != "short" and kappa <= 1:
+        if reported != "short" and kappa <= 1:
             length += 1 / (n * Fraction(kappa))
             continue
         gap += kappa * (excess - delta) / n
@@ -156,8 +156,8 @@ def groups(clients: str, copies: int, products: tuple[tuple[int, str], ...]) -> 
     for lengths in (("short", "short"), ("1", "short"), ("1/2", "short"), ("1", "1")):
         for E, product in products:
             instance = {"L": "1", "eta L": product, "E": E, "sampling": "independent", "lengths": list(lengths)}
-            told = f"C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"
-            name = f"{clients} clients, independent, r = 1, {told}"
+            message = f"C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"
+            name = f"{clients} clients, independent, r = 1, {message}"
             found.append(Check("worst-case", name, one_round, {**instance, "copies": copies}))
     return tuple(found)
 

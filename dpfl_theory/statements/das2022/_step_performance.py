@@ -126,8 +126,8 @@ def lengthened(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     values = {"C_hat^2": s.u**2 / s.E**2, "normalised_progress": square - 2 * s.eta * s.product}
     values |= {"E_unclipped_weighted_gap": s.gap, "E_unclipped_weighted_Delta": s.delta, "E_unclipped_share": 1}
     taken = left_coefficient(statement, "E_unclipped_weighted_gap", s.numbers) * s.delta
-    told = "a lengthened client's bound without eta^2 C^2, all on positive sides"
-    return s.case(values, told, taken + 2 * s.eta * s.product - square)
+    message = "a lengthened client's bound without eta^2 C^2, all on positive sides"
+    return s.case(values, message, taken + 2 * s.eta * s.product - square)
 
 
 def checks(build: Callable[..., Any], products: tuple[str, ...], prefix: str = "", part: str = "") -> tuple[Check, ...]:

@@ -118,8 +118,8 @@ def diverging(gap: str, delta: str | None) -> Check:
         s = symbols_of(statement)
         left = total(statement, "lhs").coeff(s[gap])
         right = sp.Integer(0) if delta is None else total(statement, "rhs").coeff(s[delta])
-        told = f"the weighted Delta that {statement.id} leaves on the right"
-        share = equal(left + right, instance["share"], told)
+        message = f"the weighted Delta that {statement.id} leaves on the right"
+        share = equal(left + right, instance["share"], message)
         if not share.true:
             return share
         mean = _mean_inverse()

@@ -59,18 +59,18 @@ def _same_run(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     )
     points, cases = [Vector(Fraction(instance["w_0"]))] * 2, list[Values]()
     for k, zeta in enumerate(noise):
-        told = []
+        lines = []
         for w, method in zip(points, methods):
             moves = [
                 local_steps(world, i, w, eta, [partial(world.gradient, i)] * E)[-1] - w for i in range(world.clients)
             ]
             if min(map(world.length, moves)) < eta * C_low:
                 return cases
-            told.append([method(move) for move in moves])
+            lines.append([method(move) for move in moves])
         points = [
             fedavg(world, w, eta, 1, E, message=method).x - Vector(eta * zeta) for w, method in zip(points, methods)
         ]
-        apart = sum((world.length(a - b) for a, b in zip(*told)), Fraction(0)) / eta / world.clients
+        apart = sum((world.length(a - b) for a, b in zip(*lines)), Fraction(0)) / eta / world.clients
         cases.append(Values({"C": C, "C_low": C_low, "E_difference": apart}, {"round": k, "w": points[0].known}))
     return cases
 
@@ -81,13 +81,13 @@ def _client_difference(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     s, t = symbols_of(statement), sp.Symbol("t", positive=True)
     low, found = s.C_low, []
     # C, and the length that clipping leaves, min(C_low, C).
-    for C, sent, told in (
+    for C, sent, reported in (
         (low / (1 + t), low / (1 + t), "C below C_low"),
         (low, low, "C at C_low"),
         (low + t, low, "C above C_low"),
     ):
         sides, exact = [total(statement, side).subs(s.C, C) for side in ("lhs", "rhs")], C - sent
-        found.append((sides[0].subs(s.E_difference, exact), sp.simplify(sides[1]), f"difference, {told}"))
+        found.append((sides[0].subs(s.E_difference, exact), sp.simplify(sides[1]), f"difference, {reported}"))
     return all_equal(*found)
 
 

@@ -41,8 +41,8 @@ def _below_one(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """rho of a setting of the paper, with the smallest q that makes its noise private (certified, zero-out)."""
     from dpfl_theory.privacy.constants import constant
 
-    told = {k: instance[k] for k in ("clients", "cohort", "rounds", "sampling", "noise")}
-    q = constant("das2022.theorem3", epsilon=instance["epsilon"], delta=instance["delta"], **told).value
+    described = {k: instance[k] for k in ("clients", "cohort", "rounds", "sampling", "noise")}
+    q = constant("das2022.theorem3", epsilon=instance["epsilon"], delta=instance["delta"], **described).value
     values = {"q": q, "d": instance["dimension"], "n": instance["clients"]}
     rho = evaluate_side(statement, "rhs", {**values, "delta": instance["delta"], "epsilon": instance["epsilon"]})
     return Outcome(rho < 1, f"with q = {q:.4g}, rho = {rho:.4g}", {"q": q, "rho": rho})

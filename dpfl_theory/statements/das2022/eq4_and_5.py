@@ -46,8 +46,8 @@ def _bound_with_printed_rounds(finite: Statement) -> Check:
         swapped = {s.gamma: s.gamma / s.E}
         left, right = (sp.limit(total(finite, side).subs(swapped), s.alpha, sp.oo) for side in ("lhs", "rhs"))
         printed = [total(statement, side) for side in ("lhs", "rhs")]
-        told = f"the limit of {finite.id} with Section 4.1's K against {statement.id}"
-        return equal(left * printed[1], right * printed[0], told)
+        message = f"the limit of {finite.id} with Section 4.1's K against {statement.id}"
+        return equal(left * printed[1], right * printed[0], message)
 
     return Check("algebra", "bound for Section 4.1's own K", build, expected="violated")
 

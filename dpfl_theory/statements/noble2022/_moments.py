@@ -144,8 +144,8 @@ def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]
         points = tuple(now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(state.points))
         return now, _Lagged(_bare(now), points)
 
-    begun = _Lagged(_initial_run(users, world, control), ((start,) * K,) * world.clients)
-    laws = list(Moments.from_state(world, begun).along(lambda state: played(state)[1], count))
+    started = _Lagged(_initial_run(users, world, control), ((start,) * K,) * world.clients)
+    laws = list(Moments.from_state(world, started).along(lambda state: played(state)[1], count))
     return [_moments(users, before, after, played) for before, after in pairwise(laws)]
 
 
