@@ -37,9 +37,9 @@ class Forecast:
         jobs: int,
         cost: Callable[[int], float],
         clock: Callable[[], float] = time.monotonic,
-        settled: float = SETTLED_SECONDS,
+        settling_seconds: float = SETTLED_SECONDS,
     ) -> None:
-        self.jobs, self.cost, self.clock, self.settled = max(1, jobs), cost, clock, settled
+        self.jobs, self.cost, self.clock, self.settled = max(1, jobs), cost, clock, settling_seconds
         self.begun = clock()
         self.done = 0.0
         """The recorded seconds of the finished pieces."""

@@ -18,7 +18,7 @@ def forecasts(
     Each piece takes its true seconds times the factor by which the clock is slowed.
     """
     now = [0.0]
-    forecast = Forecast(jobs, recorded.__getitem__, lambda: now[0], settled=15.0)
+    forecast = Forecast(jobs, recorded.__getitem__, lambda: now[0], settling_seconds=15.0)
     running: list[tuple[float, int]] = []
     queue = list(range(len(true)))
     found: list[tuple[float, float]] = []

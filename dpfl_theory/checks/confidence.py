@@ -52,10 +52,10 @@ def lower_limit(x: NDArray[np.float64], alpha: float, minimum: float = 0.0) -> f
     target = math.log(1.0 / alpha)
     if mean == 0.0:
         return minimum
-    return minimum + _halved(lambda at: _log_capital(shifted, at) - target, mean)
+    return minimum + _bisect(lambda at: _log_capital(shifted, at) - target, mean)
 
 
-def _halved(excess: Callable[[float], float], maximum: float) -> float:
+def _bisect(excess: Callable[[float], float], maximum: float) -> float:
     """The last point at which a decreasing function is not negative, after sixty halvings of [0, maximum].
 
     Brent's method encloses the root first, between points whose values are known. A halving then needs a value only
@@ -63,29 +63,29 @@ def _halved(excess: Callable[[float], float], maximum: float) -> float:
     """
     from scipy.optimize import brentq
 
-    refused, allowed = 0.0, maximum
+    rejected, accepted = 0.0, maximum
     known: dict[float, float] = {}
 
-    def seen(at: float) -> float:
-        nonlocal refused, allowed
+    def value_at(at: float) -> float:
+        nonlocal rejected, accepted
         if at in known:
             return known[at]
         value = known[at] = excess(at)
         if value >= 0.0:
-            refused = max(refused, at)
+            rejected = max(rejected, at)
         else:
-            allowed = min(allowed, at)
+            accepted = min(accepted, at)
         return value
 
     low, high, enclosed = 0.0, maximum, False
     for _ in range(60):
         middle = 0.5 * (low + high)
-        if refused < middle < allowed:
-            seen(middle)
-        if not enclosed and 0.0 < refused < allowed < maximum:
-            brentq(seen, refused, allowed, xtol=1e-16 * allowed, rtol=1e-15, disp=False)
+        if rejected < middle < accepted:
+            value_at(middle)
+        if not enclosed and 0.0 < rejected < accepted < maximum:
+            brentq(value_at, rejected, accepted, xtol=1e-16 * accepted, rtol=1e-15, disp=False)
             enclosed = True
-        if middle <= refused:
+        if middle <= rejected:
             low = middle
         else:
             high = middle

@@ -167,7 +167,7 @@ class _Sample:
         self.spoken = sorted({*a, *b})
         # Evidence says how often a weight C/||u||, or an empty cohort, occurred.
         spoken = [get(read[column].observable) for column in self.spoken]
-        self.watch = list(dict.fromkeys(name for observable in spoken for name in observable.beside))
+        self.watch = list(dict.fromkeys(name for observable in spoken for name in observable.reported_with))
         self.read = {**{c: read[c] for c in self.spoken}, **{o: _Column(o) for o in self.watch}}
         self.coefficients = {c: a.get(c, 0.0) - b.get(c, 0.0) for c in self.spoken}
         self.columns: dict[str, list[Array]] = {c: [] for c in self.read}

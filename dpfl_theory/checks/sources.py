@@ -71,12 +71,12 @@ class Sources:
         *,
         on: Sequence[str],
         base: Sequence[str] = (),
-        beside: Sequence[str] = (),
+        packages: Sequence[str] = (),
     ) -> Slot:
         """The place in a store of a result that depends on these parts and modules, and on these libraries in addition
         to the usual ones."""
-        rests = {"sources": self.digest(on, base), "versions": libraries(tuple(beside))}
-        basis = {"on": list(on), "base": list(base), "beside": list(beside), "folders": list(map(str, self.others))}
+        rests = {"sources": self.digest(on, base), "versions": libraries(tuple(packages))}
+        basis = {"on": list(on), "base": list(base), "beside": list(packages), "folders": list(map(str, self.others))}
         watched: Mapping[Path, str] = self.watched
         if parcels() is not None:  # the hash of this package covers its files, and the coordinator has compared it
             own = folders(self.graph.package)
@@ -160,10 +160,10 @@ class CurrentSources:
 
 
 @functools.cache
-def libraries(beside: tuple[str, ...] = ()) -> dict[str, str]:
+def libraries(packages: tuple[str, ...] = ()) -> dict[str, str]:
     """The versions of Python and of the libraries that affect the numbers, and the kind of machine."""
     found = {**versions(), "machine": f"{platform.system()} {platform.machine()}"}
-    for name in (*_BESIDE, *beside):
+    for name in (*_BESIDE, *packages):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

@@ -142,8 +142,8 @@ def faulty(
     seen: str = "",
     private: bool = False,
     plain: str = "",
-    alike: str = "",
+    equivalent_to: str = "",
     **parts: Any,
 ) -> Fault:
     """A fault, its parts as keywords."""
-    return Fault(name, text, role, parts, seen, private, plain=plain, equivalent_to=alike)
+    return Fault(name, text, role, parts, seen, private, plain=plain, equivalent_to=equivalent_to)

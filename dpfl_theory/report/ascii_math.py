@@ -279,16 +279,16 @@ class Reader(Tokens):
             inside = f"<mi>{low.text}</mi>"
         return f"<msub>{single_element(base)}{inside}</msub>"
 
-    def function(self, t: Token, beside: str) -> str:
+    def function(self, t: Token, following: str) -> str:
         """A function with its argument, a sum with its index, a gradient."""
         start = self.at
         if t.text == "sqrt":
-            if beside != "(":
+            if following != "(":
                 raise NoFormulaError
             self.at += 1
             inside = self.group().removeprefix("<mrow><mo>(</mo>").removesuffix("<mo>)</mo></mrow>")
             return f"<msqrt>{inside}</msqrt>"
-        nothing = not beside or beside not in "({_^|["
+        nothing = not following or following not in "({_^|["
         if nothing and t.text not in ("grad", "log", "ln", "sum"):
             raise NoFormulaError
         self.at += 1

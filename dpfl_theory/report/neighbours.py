@@ -32,11 +32,11 @@ class Neighbours:
     rests: tuple[RefutedPremise, ...]
 
 
-def neighbours(id_: str, graph: Any, beside: Mapping[str, str]) -> Neighbours:
-    """The neighbours of a statement in the graph of proofs; ``beside`` gives for each other form the statement that it
+def neighbours(id_: str, graph: Any, main_forms: Mapping[str, str]) -> Neighbours:
+    """The neighbours of a statement in the graph of proofs; ``main_forms`` gives for each other form the statement that it
     belongs to."""
-    first = beside.get(id_, id_)
-    forms = [i for i in (first, *(i for i, of in beside.items() if of == first)) if i != id_]
+    first = main_forms.get(id_, id_)
+    forms = [i for i in (first, *(i for i, of in main_forms.items() if of == first)) if i != id_]
     return Neighbours(
         _shown(graph.predecessors(id_), graph),
         _shown(graph.successors(id_), graph),

@@ -260,9 +260,9 @@ def proof_map(paper: str, graph: Any, href: Callable[[str], str]) -> ProofMap:
     )
 
 
-def _label(id_: str, paper: str, beside: Mapping[str, str]) -> str:
+def _label(id_: str, paper: str, main_forms: Mapping[str, str]) -> str:
     """The text in the box: the id without its paper, and for a sibling only the part that distinguishes it."""
-    return id_.removeprefix(f"{beside[id_]}.") if id_ in beside else id_.removeprefix(f"{paper}.")
+    return id_.removeprefix(f"{main_forms[id_]}.") if id_ in main_forms else id_.removeprefix(f"{paper}.")
 
 
 def _node(id_: str, data: Mapping[str, Any], doubtful: bool, label: str) -> Node:
@@ -289,11 +289,11 @@ def _node(id_: str, data: Mapping[str, Any], doubtful: bool, label: str) -> Node
     )
 
 
-def _blocks(ids: Sequence[str], beside: Mapping[str, str], nodes: Mapping[str, Node]) -> list[Block]:
+def _blocks(ids: Sequence[str], main_forms: Mapping[str, str], nodes: Mapping[str, Node]) -> list[Block]:
     found = []
     for id_ in ids:
-        if id_ not in beside:
-            stack = (id_, *(i for i in ids if beside.get(i) == id_))
+        if id_ not in main_forms:
+            stack = (id_, *(i for i in ids if main_forms.get(i) == id_))
             width = max(max(ID_WIDTH * len(nodes[i].label), TEXT_WIDTH * len(nodes[i].line)) for i in stack)
             found.append(Block(stack, PADDING + width))
     return found

@@ -86,7 +86,7 @@ def parts_of(cell: Cell) -> dict[str, Any]:
 
 def _slot(store: Store, cell: Cell, parts: Mapping[str, Any]) -> Slot:
     about = f"{cell.algorithm.name} {dict(cell.varied)}"
-    return sources().slot(store, KIND, about, canonical(parts), on=_RESTS_ON, beside=("dp-accounting",))
+    return sources().slot(store, KIND, about, canonical(parts), on=_RESTS_ON, packages=("dp-accounting",))
 
 
 def usual_pack(cells: Sequence[Cell], jobs: int) -> int:

@@ -43,7 +43,7 @@ def figures_slot(path: Path, place: Path | None, data: Mapping[str, Any], store:
     drawn = json.dumps(data, sort_keys=True, separators=(",", ":"))
     parts = {"script": path.stem, "drawn": hashlib.sha256(drawn.encode()).hexdigest()}
     known, name = _of(path, place)
-    return known.slot(store, "figures", path.stem, parts, on=(name,), base=_BASE, beside=("matplotlib",))
+    return known.slot(store, "figures", path.stem, parts, on=(name,), base=_BASE, packages=("matplotlib",))
 
 
 def fingerprint(path: str) -> dict[str, str]:

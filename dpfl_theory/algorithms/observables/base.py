@@ -97,7 +97,7 @@ class Observable:
 
     unit: exponents of (F, X);  latex: its formula;  meaning: one sentence;  evaluate: Round -> (replicates,);
     low, high: the range within a `Reach`;  of_state: depends only on w_k, so it also exists after the last round;
-    ``beside``: observables whose means are reported with it, since its value depends on a convention where they are not
+    reported_with: observables whose means are reported with it, since its value depends on a convention where they are not
     zero.
     """
 
@@ -109,11 +109,11 @@ class Observable:
     low: Callable[[Reach], float] = lambda _: -math.inf
     high: Callable[[Reach], float] = lambda _: math.inf
     of_state: bool = False
-    beside: tuple[str, ...] = ()
+    reported_with: tuple[str, ...] = ()
 
 
 NO_UPDATES = ("zero-updates", "empty-cohort")
-"""The ``beside`` observables of an observable of clipped, unclipped or weighted clients."""
+"""The ``reported_with`` observables of an observable of clipped, unclipped or weighted clients."""
 
 
 def require_attribute(round_: Round, attribute: str, observable: str) -> Any:

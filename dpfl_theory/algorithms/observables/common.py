@@ -189,7 +189,7 @@ OBSERVABLES = (
         lambda h: (unclipped(h) * _gap(h)).mean(axis=1),
         lambda r: -float(np.mean(r.constants.delta_i_star)),
         _gap_ceiling,
-        beside=NO_UPDATES,
+        reported_with=NO_UPDATES,
     ),
     Observable(
         "clipped-length",
@@ -199,7 +199,7 @@ OBSERVABLES = (
         lambda h: ((1.0 - unclipped(h)) * h.update_norms).mean(axis=1),
         lambda _: 0.0,
         lambda r: float(np.mean(r.update_bounds)),
-        beside=NO_UPDATES,
+        reported_with=NO_UPDATES,
     ),
     Observable(
         "unclipped-heterogeneity",
@@ -209,7 +209,7 @@ OBSERVABLES = (
         lambda h: (unclipped(h) * _delta(h)).mean(axis=1),
         lambda _: 0.0,
         lambda r: float(np.mean(r.constants.delta_i_star)),
-        beside=NO_UPDATES,
+        reported_with=NO_UPDATES,
     ),
     Observable(
         "unclipped-share",
@@ -219,7 +219,7 @@ OBSERVABLES = (
         lambda h: unclipped(h).mean(axis=1),
         lambda _: 0.0,
         lambda _: 1.0,
-        beside=NO_UPDATES,
+        reported_with=NO_UPDATES,
     ),
     Observable(
         "weighted-excess",
@@ -229,7 +229,7 @@ OBSERVABLES = (
         lambda h: _weighted_excess(h).mean(axis=1),
         lambda _: 0.0,
         _excess_ceiling,
-        beside=NO_UPDATES,
+        reported_with=NO_UPDATES,
     ),
     Observable(
         "weighted-heterogeneity",
@@ -239,7 +239,7 @@ OBSERVABLES = (
         lambda h: _weight(h, _delta(h)).mean(axis=1),
         lambda _: 0.0,
         _weighted_heterogeneity_ceiling,
-        beside=NO_UPDATES,
+        reported_with=NO_UPDATES,
     ),
     Observable(
         "unclipped-weighted-excess",
@@ -250,7 +250,7 @@ OBSERVABLES = (
         lambda h: _weighted_excess(h, unclipped(h)).mean(axis=1),
         lambda _: 0.0,
         _excess_ceiling,
-        beside=NO_UPDATES,
+        reported_with=NO_UPDATES,
     ),
     Observable(
         "unclipped-weighted-heterogeneity",
@@ -261,7 +261,7 @@ OBSERVABLES = (
         lambda h: _weight(h, unclipped(h) * _delta(h)).mean(axis=1),
         lambda _: 0.0,
         _weighted_heterogeneity_ceiling,
-        beside=NO_UPDATES,
+        reported_with=NO_UPDATES,
     ),
     Observable(
         "snr",

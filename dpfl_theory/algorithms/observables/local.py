@@ -175,7 +175,7 @@ OBSERVABLES = (
         lambda h: _scaled_progress(h, _bounding_factor(h), ~unclipped(h)),
         _progress_floor,
         _progress_ceiling,
-        beside=NO_UPDATES,
+        reported_with=NO_UPDATES,
     ),
     Observable(
         "unclipped-progress",
@@ -185,7 +185,7 @@ OBSERVABLES = (
         lambda h: _scaled_progress(h, 1.0, unclipped(h)),
         _progress_floor,
         _progress_ceiling,
-        beside=NO_UPDATES,
+        reported_with=NO_UPDATES,
     ),
     Observable(
         "normalised-progress",
@@ -213,7 +213,7 @@ OBSERVABLES = (
         lambda h: h.context.engine.xp.where(unclipped(h), _products(h)[0], 0.0).mean(axis=1),
         lambda r: -_product_ceiling(r),
         _product_ceiling,
-        beside=NO_UPDATES,
+        reported_with=NO_UPDATES,
     ),
     Observable(
         "approach",
@@ -317,7 +317,7 @@ OBSERVABLES = (
         lambda h: _signal(h, _clipping_factors(h)),
         lambda _: 0.0,
         lambda r: r.threshold,
-        beside=NO_UPDATES,
+        reported_with=NO_UPDATES,
     ),
     Observable(
         "normalised-signal",
@@ -345,7 +345,7 @@ OBSERVABLES = (
         _clipped_alignment,
         lambda _: 0.0,
         lambda r: float(np.mean(r.gradient_bounds)) ** 2,
-        beside=NO_UPDATES,
+        reported_with=NO_UPDATES,
     ),
     Observable(
         "clipping-factor",

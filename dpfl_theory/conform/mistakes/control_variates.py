@@ -109,7 +109,7 @@ def _absent() -> Iterator[Fault]:
             "c_i^+ = c_i - c + (w - y)/(K eta_l) is formed with y = w for clients that take no part, which subtracts c "
             "from their control variates in every round: change only those of the cohort",
             "control",
-            alike=NO_C if hears else "",
+            equivalent_to=NO_C if hears else "",
             absent=lambda own, c, train: own - c,
             hears_absent=hears,
         )
@@ -278,7 +278,7 @@ FAULTS = (
         "the new control variate has the wrong sign",
         "c_i^+ has (y - w)/(K eta_l): it should have (w - y)/(K eta_l), the mean of the gradients of its steps",
         "control",
-        alike="the correction has the wrong sign",
+        equivalent_to="the correction has the wrong sign",
         control=lambda t, v: t.own - t.c - mean_gradient(t, v),
     ),
     faulty(

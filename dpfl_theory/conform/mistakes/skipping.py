@@ -151,7 +151,7 @@ FAULTS = (
         "the correction has the wrong sign",
         "the local step uses grad f_i + h_i: it should use grad f_i - h_i",
         "control",
-        alike="the control variate has the wrong sign",
+        equivalent_to="the control variate has the wrong sign",
         local=lambda x, g, h, v: x - v["eta"] * (g + h),
     ),
     faulty(

@@ -187,7 +187,7 @@ NORM = (
         "beta is missing everywhere",
         "memories and estimate move by the messages: multiply these by beta",
         "control",
-        alike="beta is missing in the memories",
+        equivalent_to="beta is missing in the memories",
         remember=lambda own, sent, g, v: own + sent,
         estimate=lambda before, mean, v: before + mean,
     ),
@@ -203,7 +203,7 @@ FAULTS = (
         "memories that are not kept",
         "v_i stays zero: add the message",
         "control",
-        alike="bounded gradients without error feedback",
+        equivalent_to="bounded gradients without error feedback",
         remember=lambda own, sent, g, v: own,
     ),
     faulty(
