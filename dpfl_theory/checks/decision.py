@@ -120,8 +120,8 @@ class BoundLimits:
             f"{what}, {self.mean + moved:.6g}, which gives no asymptotic limit, and {side} is {self.bound + moved:.6g}"
         )
         return (
-            f"{message}; set random=False if the run draws nothing; if rare values are possible, a reach that bounds the "
-            f"left side, and more replicates, may decide"
+            f"{message}; set random=False if the run draws nothing; if rare values are possible, a reach that bounds "
+            "the left side, and more replicates, may decide"
         )
 
     @property

@@ -124,12 +124,12 @@ def _group(rows: Sequence[Mapping[str, Any]], budget: Mapping[str, Any]) -> Iter
 
 def _rules(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The papers' rules: their bounds, and the values that they reach."""
-    lines = [(row["name"], rule) for row in rows for rule in row["rules"]]
-    if lines:
+    applied = [(row["name"], rule) for row in rows for rule in row["rules"]]
+    if applied:
         yield "The papers' rules, with certified noise: their bound at this budget, and the value that they reach."
         yield f"{'algorithm':22}{'rule':15}{'bound':>11}{'':10}{'vectors':>9}{'suboptimality':>20}"
     notes: dict[str, None] = {}
-    for name, rule in lines:
+    for name, rule in applied:
         bound = "-" if rule["bound"] is None else f"{rule['bound']:.4g}"
         vacuous = " vacuous" if rule["bound"] is not None and rule["vacuous"] else ""
         gap = rule["suboptimality"]

@@ -28,8 +28,8 @@ def list_items(kind: Kind, words: Sequence[str], format_: str) -> None:
 
 
 def _has(item: Item, word: str) -> bool:
-    lines = (item.name, item.what, *item.facts.values(), *(p.name for p in item.parameters))
-    return word.casefold() in " ".join(lines).casefold()
+    words = (item.name, item.what, *item.facts.values(), *(p.name for p in item.parameters))
+    return word.casefold() in " ".join(words).casefold()
 
 
 def _table(kind: Kind, items: Sequence[Item], width: int | None) -> Iterator[_color.Line]:

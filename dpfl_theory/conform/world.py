@@ -63,8 +63,8 @@ class Client:
         if chosen is not None and not chosen.size:
             chosen = chosen.astype(np.int64)
         x, y = self.records if chosen is None else (self.records.x[chosen], self.records.y[chosen])
-        lines = None if chosen is None else tuple(np.arange(len(self))[chosen].tolist())
-        self._log.append(Call(self.number, at, lines, apart))
+        rows = None if chosen is None else tuple(np.arange(len(self))[chosen].tolist())
+        self._log.append(Call(self.number, at, rows, apart))
         return Records(x, x @ at - y)
 
     def record_gradients(self, w: Any, batch: Any = None) -> Array:

@@ -5,9 +5,7 @@ The gradient of record j is ``slope_j x_j + ridge w`` (an outer product for soft
     ||g_j||^2 = ||slope_j||^2 ||x_j||^2 + 2 ridge slope_j . logits_j + ridge^2 ||w||^2
 
 where ||x_j||^2 is computed once for each record. Clipping rescales the slopes, and one matrix product sums the
-gradients. Each (slot, replicate) pair gathers its records and calls the BLAS on its own; the steps between are done for
-several pairs at once.
-"""
+gradients. Each (slot, replicate) pair gathers its records and calls the BLAS on its own."""
 
 from __future__ import annotations
 
@@ -26,36 +24,37 @@ __all__ = ["clipped", "linear_record_sums"]
 
 # Squared lengths of the records' features (N,); they live exactly as long as the data they were made from.
 _SQUARES: WeakKeyDictionary[LinearData, Any] = WeakKeyDictionary()
-_MANY = 192  # records at a time: their logits of ten classes stay in the cache that is nearest
 
 
 @kernel()
-def clipped(p: Any, logits: Any, qs: Any, ridge: float, at: Any, bound: float, median: bool) -> tuple[float, float]:
-    """Shorten the slopes p (classes, m) of records with these logits, so that their gradients are clipped; the
-    threshold, and the sum of the factors."""
-    classes, m = p.shape
-    length = np.zeros(m)
-    along = np.zeros(m)
+def clipped(
+    p: Any, qs: Any, ys: Any, bs: Any, code: int, ridge: float, classes: int, at: Any, bound: float, median: bool
+) -> tuple[float, float]:
+    """Turn the logits p (classes, m) into slopes of gradients that are clipped; the threshold, and the sum of the
+    factors."""
+    m = p.shape[1]
+    length = np.empty(m)
+    logits = p.copy()
+    slopes(p, ys, bs, np.int64(0), code, classes)
     square = 0.0
     for c in range(classes):
         for k in range(at.shape[1]):
             square += at[c, k] * at[c, k]
-    for c in range(classes):
-        for j in range(m):
-            length[j] += p[c, j] * p[c, j]
-            along[j] += p[c, j] * logits[c, j]
     for j in range(m):
-        length[j] = math.sqrt(max(length[j] * qs[j] + 2.0 * ridge * along[j] + ridge * ridge * square, 0.0))
+        steep = 0.0
+        along = 0.0
+        for c in range(classes):
+            steep += p[c, j] * p[c, j]
+            along += p[c, j] * logits[c, j]
+        length[j] = math.sqrt(max(steep * qs[j] + 2.0 * ridge * along + ridge * ridge * square, 0.0))
     if median:
         bound = middle(length.copy()) if m > 0 else 0.0
     weight = 0.0
     for j in range(m):
         factor = bound / length[j] if length[j] > bound else 1.0
         weight += factor
-        length[j] = factor
-    for c in range(classes):
-        for j in range(m):
-            p[c, j] *= length[j]
+        for c in range(classes):
+            p[c, j] *= factor
     return bound, weight
 
 
@@ -78,86 +77,49 @@ def _record_sums(
     out: Any,
     used: Any,
 ) -> None:
-    """out (A, S, classes, d0) and used (A, S); with ``everything`` chosen is not read; threshold inf clips nothing.
-
-    Slopes are found of the records of several pairs at once, in loops that are long enough to be fast.
-    """
+    """out (A, S, classes, d0) and used (A, S); with ``everything`` chosen is not read; threshold inf clips nothing."""
     slots, replicates, _, features = w.shape
-    most = chosen.shape[2]
-    if everything:
-        for i in range(len(offsets) - 1):
-            most = max(most, offsets[i + 1] - offsets[i])
-    group = min(slots * replicates, max(1, _MANY // max(1, most)))
-    drawn = np.empty((0 if everything else group * most, features))
-    all_qs = np.empty(group * most)
-    all_ys = np.empty(group * most)
-    all_bs = np.empty(group * most)
-    numbers = np.empty((3, classes * group * most))
-    ends = np.zeros(group + 1, dtype=np.int64)
-    for begin in range(0, slots * replicates, group):
-        count = min(group, slots * replicates - begin)
-        for g in range(count):
-            a = (begin + g) // replicates
-            s = (begin + g) % replicates
-            first = offsets[clients[a, s]]
+    for job in range(slots * replicates):
+        a = job // replicates
+        s = job % replicates
+        first = offsets[clients[a, s]]
+        last = offsets[clients[a, s] + 1]
+        at = w[a, s]
+        if everything:
+            m = last - first
+            xs = x[first:last]
+            qs = squares[first:last]
+            ys = y[first:last]
+            bs = bounds[first:last]
+        else:
             m = 0
-            if everything:
-                m = offsets[clients[a, s] + 1] - first
-            else:
-                while m < chosen.shape[2] and chosen[a, s, m] >= 0:
-                    m += 1
-            here = ends[g]
-            ends[g + 1] = here + m
-            xs = x[first : first + m] if everything else drawn[here : here + m]
-            qs = all_qs[here : here + m]
-            ys = all_ys[here : here + m]
-            bs = all_bs[here : here + m]
+            while m < chosen.shape[2] and chosen[a, s, m] >= 0:
+                m += 1
+            xs = np.empty((m, features))
+            qs = np.empty(m)
+            ys = np.empty(m)
+            bs = np.empty(m)
             for j in range(m):
-                row = first + j
-                if not everything:
-                    row = first + chosen[a, s, j]
-                    for k in range(features):
-                        xs[j, k] = x[row, k]
+                row = first + chosen[a, s, j]
+                for k in range(features):
+                    xs[j, k] = x[row, k]
                 qs[j] = squares[row]
                 ys[j] = y[row]
                 bs[j] = bounds[row]
-            np.dot(w[a, s], xs.T, numbers[0, classes * here : classes * (here + m)].reshape(classes, m))
-        total = ends[count]
-        together = numbers[2 if count == 1 else 1, : classes * total].reshape(classes, total)
-        for g in range(count):
-            place = classes * ends[g]
-            for c in range(classes):
-                for j in range(ends[g], ends[g + 1]):
-                    together[c, j] = numbers[0, place]
-                    place += 1
-        slopes(together, all_ys, all_bs, np.int64(0), code, classes)
-        for g in range(0 if count == 1 else count):
-            place = classes * ends[g]
-            for c in range(classes):
-                for j in range(ends[g], ends[g + 1]):
-                    numbers[2, place] = together[c, j]
-                    place += 1
-        for g in range(count):
-            a = (begin + g) // replicates
-            s = (begin + g) % replicates
-            m = ends[g + 1] - ends[g]
-            own = slice(classes * ends[g], classes * ends[g + 1])
-            p = numbers[2, own].reshape(classes, m)
-            bound = threshold[s]
-            weight = float(m)
-            if median or bound < math.inf:
-                logits = numbers[0, own].reshape(classes, m)
-                qs = all_qs[ends[g] : ends[g + 1]]
-                bound, weight = clipped(p, logits, qs, ridge, w[a, s], bound, median)
-            first = offsets[clients[a, s]]
-            xs = x[first : first + m] if everything else drawn[ends[g] : ends[g + 1]]
-            at = w[a, s]
-            sums = out[a, s]
-            np.dot(p, xs, sums)
-            for c in range(classes):
-                for k in range(features):
-                    sums[c, k] += weight * ridge * at[c, k]
-            used[a, s] = bound
+        p = np.empty((classes, m))
+        np.dot(at, xs.T, p)
+        bound = threshold[s]
+        weight = float(m)
+        if median or bound < math.inf:
+            bound, weight = clipped(p, qs, ys, bs, code, ridge, classes, at, bound, median)
+        else:
+            slopes(p, ys, bs, np.int64(0), code, classes)
+        total = out[a, s]
+        np.dot(p, xs, total)
+        for c in range(classes):
+            for k in range(features):
+                total[c, k] += weight * ridge * at[c, k]
+        used[a, s] = bound
 
 
 def linear_record_sums(
@@ -191,10 +153,19 @@ def linear_record_sums(
         _SQUARES[data] = squares
     out = np.empty((slots, replicates, data.classes, d // data.classes))
     used = np.empty((slots, replicates))
-    lines = (squares, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes)
+    shared = (squares, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes)
     at = mutable(w).reshape(out.shape)
     some = np.empty((slots, replicates, 0), dtype=np.int64) if chosen is None else chosen
     into(
-        *(records or (data.x,)), *lines, at, mutable(clients, np.int64), some, chosen is None, limits, median, out, used
+        *(records or (data.x,)),
+        *shared,
+        at,
+        mutable(clients, np.int64),
+        some,
+        chosen is None,
+        limits,
+        median,
+        out,
+        used,
     )
     return out.reshape(slots, replicates, d), used

@@ -57,11 +57,11 @@ def _record_sums(
                 for e in range(starts[rows[j]], starts[rows[j] + 1]):
                     p[c, j] += values[e] * at[c, columns[e]]
         bound = threshold[s]
-        weight = float(len(rows))
-        logits = p.copy()
-        slopes(p, y[rows], bounds[rows], np.int64(0), code, classes)
         if median or bound < math.inf:
-            bound, weight = clipped(p, logits, squares[rows], ridge, at, bound, median)
+            bound, weight = clipped(p, squares[rows], y[rows], bounds[rows], code, ridge, classes, at, bound, median)
+        else:
+            weight = float(len(rows))
+            slopes(p, y[rows], bounds[rows], np.int64(0), code, classes)
         total = out[a, s]
         for c in range(classes):
             for k in range(features):

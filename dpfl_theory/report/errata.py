@@ -141,9 +141,9 @@ class PaperErrata:
     @property
     def without_findings(self) -> tuple[Entry, ...]:
         """The statements without a finding or a remark; repaired and sharpened forms are listed elsewhere."""
-        lines = {f.entry.id for f in self.findings}
-        lines |= {e.id for r in self.remarks for e in (r.entry, r.sibling) if e is not None}
-        return tuple(e for e in self.entries if e.id not in lines and not e.id.endswith(DERIVED))
+        shown = {f.entry.id for f in self.findings}
+        shown |= {e.id for r in self.remarks for e in (r.entry, r.sibling) if e is not None}
+        return tuple(e for e in self.entries if e.id not in shown and not e.id.endswith(DERIVED))
 
     @property
     def verdicts(self) -> dict[str, int]:

@@ -33,8 +33,8 @@ class Neighbours:
 
 
 def neighbours(id_: str, graph: Any, main_forms: Mapping[str, str]) -> Neighbours:
-    """The neighbours of a statement in the graph of proofs; ``main_forms`` gives for each other form the statement that it
-    belongs to."""
+    """The neighbours of a statement in the graph of proofs; ``main_forms`` gives for each other form the statement that
+    it belongs to."""
     first = main_forms.get(id_, id_)
     forms = [i for i in (first, *(i for i, of in main_forms.items() if of == first)) if i != id_]
     return Neighbours(

@@ -82,13 +82,13 @@ def tightness(entries: Iterable[Entry]) -> Tightness | None:
         derived = entry.statement is not None and entry.statement.provenance == "derived"
         if derived or entry.relation not in ("<=", ">=") or entry.verdict != "holds":
             continue
-        lines = [
+        ratios = [
             (min(1.0, e["ratio"] if entry.relation == "<=" else 1.0 / e["ratio"]), methods.get(e["method"]).simulates)
             for e in entry.evidence
             if e["verdict"] == "holds" and not e["vacuous"] and not e["part"] and (e["ratio"] or 0.0) > 0.0
         ]
-        simulated = [ratio for ratio, drawn in lines if drawn]
-        nearest += [(entry.id, max(ratio for ratio, _ in lines))] if lines else []
+        simulated = [ratio for ratio, drawn in ratios if drawn]
+        nearest += [(entry.id, max(ratio for ratio, _ in ratios))] if ratios else []
         runs += [(entry.id, median(simulated))] if simulated else []
     return Tightness(Row(tuple(nearest)), Row(tuple(runs)) if runs else None) if nearest else None
 

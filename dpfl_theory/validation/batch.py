@@ -79,8 +79,8 @@ def _spread(groups: Sequence[Sequence[Script]], options: RunOptions, jobs: int) 
             open_, ended = (sum(map(pieces.cost, numbers)) for numbers in (remaining, finished))
             share = ended / max(1.0, open_ + ended + pieces.pending)
             seconds = forecast.remaining_seconds(remaining, pieces.pending)
-            lines = (None if seconds is None else seconds_left(seconds), f"waiting for {pieces.label(remaining[0])}")
-            progress(share, "; ".join(filter(None, lines)))
+            status = (None if seconds is None else seconds_left(seconds), f"waiting for {pieces.label(remaining[0])}")
+            progress(share, "; ".join(filter(None, status)))
 
         def done(piece: int, result: Any) -> list[Callable[[], Any]]:
             finished.append(piece)

@@ -97,8 +97,8 @@ class Observable:
 
     unit: exponents of (F, X);  latex: its formula;  meaning: one sentence;  evaluate: Round -> (replicates,);
     low, high: the range within a `Reach`;  of_state: depends only on w_k, so it also exists after the last round;
-    reported_with: observables whose means are reported with it, since its value depends on a convention where they are not
-    zero.
+    reported_with: observables whose means are reported with it, since its value depends on a convention where they are
+    not zero.
     """
 
     name: str

@@ -59,18 +59,18 @@ def _same_run(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     )
     points, cases = [Vector(Fraction(instance["w_0"]))] * 2, list[Values]()
     for k, zeta in enumerate(noise):
-        lines = []
+        messages = []
         for w, method in zip(points, methods):
             moves = [
                 local_steps(world, i, w, eta, [partial(world.gradient, i)] * E)[-1] - w for i in range(world.clients)
             ]
             if min(map(world.length, moves)) < eta * C_low:
                 return cases
-            lines.append([method(move) for move in moves])
+            messages.append([method(move) for move in moves])
         points = [
             fedavg(world, w, eta, 1, E, message=method).x - Vector(eta * zeta) for w, method in zip(points, methods)
         ]
-        apart = sum((world.length(a - b) for a, b in zip(*lines)), Fraction(0)) / eta / world.clients
+        apart = sum((world.length(a - b) for a, b in zip(*messages)), Fraction(0)) / eta / world.clients
         cases.append(Values({"C": C, "C_low": C_low, "E_difference": apart}, {"round": k, "w": points[0].known}))
     return cases
 
