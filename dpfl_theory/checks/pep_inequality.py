@@ -58,8 +58,8 @@ def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:
     power = 2 if case.squared else 1
     difference = total(statement, "rhs") ** power - total(statement, "lhs") ** power
     difference = -difference if way(statement, case) == ">=" else difference
-    known = set(numbers) | set(roots) | set(moving)
-    missing = (difference.free_symbols | {s for v in numbers.values() for s in v.free_symbols}) - known
+    with_value = set(numbers) | set(roots) | set(moving)
+    missing = (difference.free_symbols | {s for v in numbers.values() for s in v.free_symbols}) - with_value
     if missing:
         raise ValueError(f"{statement.id} has no value for {', '.join(sorted(s.name for s in missing))}")
     difference = sp.expand(difference.subs({**numbers, **roots}, simultaneous=True).subs(moving, simultaneous=True))
