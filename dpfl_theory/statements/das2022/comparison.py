@@ -120,8 +120,8 @@ CLOW: Statement = Statement(
     title="Clipping at or below the shortest update is normalisation",
     source=Source(das.PAPER, "Section 3.1, last paragraph; Figure 2's caption"),
     text=(
-        "If all updates are at least C_low long, then clipping with threshold C <= C_low sends the same as "
-        "normalisation with the same C."
+        "If all updates are at least C_low long, then clipping with threshold C <= C_low sends what normalisation with "
+        "the same C sends."
     ),
     symbols=(*das.symbols("C", "E", "eta", "L"), _C_LOW),
     expectations=das.expected("E_difference"),

@@ -139,9 +139,8 @@ DEFINITION5: Statement = Statement(
     title="Gaussian mechanism",
     source=Source(das.PAPER, "Definition 5, Appendix A", note=f"printed without a restriction on epsilon. {_NOTE}"),
     text=(
-        "Every coordinate of a query of l2 sensitivity Delta_2 gets noise of variance 2 log(1.25/delta) "
-        "Delta_2^2/epsilon^2. This gives (epsilon, delta)-differential privacy, for all epsilon > 0 and delta in (0, "
-        "1)."
+        "Noise of variance 2 log(1.25/delta) Delta_2^2/epsilon^2 on every coordinate of a query of l2 sensitivity "
+        "Delta_2 gives (epsilon, delta)-differential privacy, for all epsilon > 0 and delta in (0, 1)."
     ),
     symbols=_SYMBOLS,
     sides=_sides,

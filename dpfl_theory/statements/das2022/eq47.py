@@ -74,9 +74,8 @@ EQ47: Statement = Statement(
     ),
     reading=INDEPENDENT,
     text=(
-        "Assume the hypotheses of (46), K > (2 gamma/(C_hat E)) n epsilon/sqrt(q d log(1/delta)) and eta = "
-        "(gamma/(C_hat L E K)) n epsilon/sqrt(q d log(1/delta)). Then the iterate of a random round satisfies the "
-        "bound."
+        "Under the hypotheses of (46), K > (2 gamma/(C_hat E)) n epsilon/sqrt(q d log(1/delta)) and eta = "
+        "(gamma/(C_hat L E K)) n epsilon/sqrt(q d log(1/delta)), the iterate of a random round satisfies the bound."
     ),
     symbols=(*das.symbols("E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"), *das.privacy_symbols()),
     expectations=das.expected(

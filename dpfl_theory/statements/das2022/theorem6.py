@@ -97,8 +97,8 @@ GENERAL: Statement = Statement(
         ),
     ),
     text=(
-        "Take C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E K))/rho and K > (2 gamma/(C_hat "
-        "E))/rho. Then Algorithm 1, option (i), satisfies the bound for the iterate of a uniformly random round."
+        "Algorithm 1, option (i), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E K))/rho "
+        "and K > (2 gamma/(C_hat E))/rho satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=das.symbols("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta"),

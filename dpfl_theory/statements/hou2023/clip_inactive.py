@@ -137,8 +137,8 @@ INACTIVE: Statement = Statement(
     ),
     text=(
         "In Algorithm 2 with Lemma 1's noise, C > ||xhat_{t+1}^{(i)} - x_t|| for all clients i and all but the first "
-        "few rounds. So the mean squared length of the clients' unclipped messages is at most C^2 there. It is also at "
-        "most C^2 over all rounds of a run that starts at x*."
+        "few rounds, so that the mean squared length of what clients would send is at most C^2 there, and at most C^2 "
+        "over all rounds of a run that starts at x*."
     ),
     symbols=hou.symbols("C"),
     expectations=(hou.MESSAGES,),

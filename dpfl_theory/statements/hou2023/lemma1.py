@@ -145,8 +145,8 @@ LEMMA1: Statement = Statement(
         ),
     ),
     text=(
-        "There exist constants u, v > 0 as follows: given the expected number of communication rounds pT, Algorithm 2 "
-        "is (epsilon, delta)-differentially private for any delta > 0, epsilon <= u p T if sigma^2 >= v C^2 p T "
+        "There exist constants u, v > 0 so that given the expected number of communication rounds pT, Algorithm 2 is "
+        "(epsilon, delta)-differentially private for any delta > 0, epsilon <= u p T if sigma^2 >= v C^2 p T "
         "ln(1/delta)/epsilon^2."
     ),
     symbols=(*_SYMBOLS, *_CONSTANTS),

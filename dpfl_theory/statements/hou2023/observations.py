@@ -151,9 +151,8 @@ _LARGER_THRESHOLD = {
 OBSERVATION1 = _observation(
     "hou2023.observation1",
     "A non-trivial optimal number of local steps exists",
-    "For a fixed number T of iterations there are problems and noise levels as follows: some number of local steps "
-    "between 1 and T ends with a smaller error than 1 and T. This holds for DP-FedAvg, for DP-ScaffNew, and for "
-    "DP-ScaffNew without noise.",
+    "Fix the number T of iterations. For some problems and noise levels, a number of local steps between 1 and T ends "
+    "with a smaller error than 1 and T. This holds for DP-FedAvg, for DP-ScaffNew, and for DP-ScaffNew without noise.",
     note=(
         "Read as printed, 'exist': at the noise levels named with each check. Elsewhere an end can be best: on the "
         "problem of the exact checks one local step without noise, and one communication with much noise (C^2 v "
@@ -191,8 +190,8 @@ OBSERVATION1 = _observation(
 OBSERVATION2 = _observation(
     "hou2023.observation2",
     "A non-trivial optimal number of iterations exists",
-    "For a fixed number of local steps there are problems and noise levels as follows: some number of iterations "
-    "between one communication and many ends with the smallest error. This holds for DP-FedAvg and for DP-ScaffNew.",
+    "Fix the number of local steps. For some problems and noise levels, a number of iterations between one "
+    "communication and many ends with the smallest error. This holds for DP-FedAvg and for DP-ScaffNew.",
     note=(
         "Read as printed, 'there exists', over T = 3, 6, 12, 24, 36, 48 with tau = 3. With much noise a single "
         "communication is best: on the problem of the exact checks from C^2 v ln(1/delta)/epsilon^2 = 19 on for "

@@ -152,7 +152,7 @@ PRINTED: Statement = Statement(
         ),
     ),
     text=(
-        "Where every optimal shift is zero, the control variates of Algorithm 2 with Lemma 1's noise converge to zero: "
+        "Where every optimal shift is zero, the control variates of Algorithm 2 with Lemma 1's noise converge to zero, "
         "(eta^2/p^2) E||h_T||^2 <= theta^T psi_0 with theta = max(1 - mu eta, 1 - p^2). So DP-ScaffNew becomes "
         "DP-FedAvg: far into the run its clients' own vectors are on average no farther from x* than those of "
         "DP-FedAvg with the same coins and noise."

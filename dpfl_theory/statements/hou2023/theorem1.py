@@ -213,10 +213,11 @@ THEOREM1: Statement = Statement(
         "sigma^2; the next line has it right. sigma^2 is Lemma 1's least one, as the proof takes it",
     ),
     text=(
-        "Let each f_i be mu-strongly convex and L-smooth. Algorithm 2 with 0 < eta <= 1/L, 0 < p <= 1, full local "
+        "If each f_i is mu-strongly convex and L-smooth, Algorithm 2 with 0 < eta <= 1/L, 0 < p <= 1, full local "
         "gradients, C > ||xhat_i - x|| for all clients and iterations, and the noise of Lemma 1 satisfies the bound "
-        "for every T >= 1. Here theta = max(1 - mu eta, 1 - p^2), and psi_t = ||x_t - x*||^2 + (eta^2/p^2) ||h_t - "
-        "h*||^2 over the stacked clients."
+        "for "
+        "every T >= 1, with theta = max(1 - mu eta, 1 - p^2) and psi_t = ||x_t - x*||^2 + (eta^2/p^2) ||h_t - h*||^2 "
+        "over the stacked clients."
     ),
     symbols=hou.symbols("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "psi_0"),
     expectations=(hou.PSI,),
@@ -297,7 +298,7 @@ CLIPPED: Statement = replace(
     id="hou2023.theorem1.clipped",
     title="DP-ScaffNew under Lemma 1's noise, clipping in force",
     text=(
-        "Let each f_i be mu-strongly convex and L-smooth. Algorithm 2 with 0 < eta <= 1/L, 0 < p <= 1, full local "
+        "If each f_i is mu-strongly convex and L-smooth, Algorithm 2 with 0 < eta <= 1/L, 0 < p <= 1, full local "
         "gradients, clipping in force and the noise of Lemma 1 satisfies the bound of Theorem 1 for every T >= 1. Here "
         "C exceeds every message of the same run without noise."
     ),

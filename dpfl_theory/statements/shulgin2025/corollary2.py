@@ -275,8 +275,9 @@ COROLLARY2: Statement = Statement(
     ),
     text=(
         "With sigma = O(sqrt((K + 1) log(1/delta))/epsilon), beta = beta_0/(K + 1) < alpha + R and gamma = beta "
-        "R/((alpha + R) L_max), alpha-NormEC satisfies the bound. It is O((d log(1/delta)/(n epsilon^2))^(1/4)) once R "
-        "and alpha are of that order. For fixed alpha it is of the order of the eighth root or, with the best R, of "
+        "R/((alpha + R) L_max), alpha-NormEC satisfies the bound, which is O((d log(1/delta)/(n epsilon^2))^(1/4)) "
+        "once "
+        "R and alpha are of that order. For fixed alpha it is of the order of the eighth root or, with the best R, of "
         "the sixth."
     ),
     symbols=shu.symbols(

@@ -266,7 +266,7 @@ ANY_D: Statement = replace(
     id="shulgin2025.eq12.any-D",
     title="alpha-NormEC without noise: a bound that approaches gradient descent's",
     text=(
-        "With R = D/sqrt(K + 1), where D is arbitrarily small, and gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1))), "
+        "With R = D/sqrt(K + 1), where D is as small as one likes, and gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1))), "
         "alpha-NormEC satisfies the bound for every alpha and beta with beta/(alpha + R) < 1."
     ),
     assumptions=(*(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE), _CHOICE),

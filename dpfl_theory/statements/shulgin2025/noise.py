@@ -140,9 +140,9 @@ ANY_EPSILON: Statement = replace(
     id="shulgin2025.noise.any-epsilon",
     title="noise that makes alpha-NormEC differentially private, for every epsilon",
     text=(
-        "Constants u and v exist with the following property for every epsilon <= u (K + 1) and delta. Noise of "
-        "standard deviation sqrt(v (K + 1) log(1/delta))/epsilon on every client's normalised message makes "
-        "alpha-NormEC (epsilon, delta)-differentially private."
+        "Constants u and v exist such that, for every epsilon <= u (K + 1) and delta, noise of standard deviation "
+        "sqrt(v (K + 1) log(1/delta))/epsilon on every client's normalised message makes alpha-NormEC (epsilon, "
+        "delta)-differentially private."
     ),
     symbols=(*_SYMBOLS, _OF_RANGE, _CONSTANT),
     assumptions=(Assumption("0 < epsilon <= u (K + 1)", _range), ROUNDS, shared.DELTA),

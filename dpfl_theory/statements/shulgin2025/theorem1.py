@@ -133,9 +133,8 @@ THEOREM1: Statement = Statement(
         ),
     ),
     text=(
-        "Let f be L-smooth and bounded from below, and let each f_i be L_i-smooth. Then Algorithm 1 with R = max_i "
-        "||grad f_i(x^0) - v_i^0||, beta/(alpha + R) < 1 and 0 < gamma <= beta R/((alpha + R) L_max) satisfies the "
-        "bound."
+        "If f is L-smooth and bounded from below and each f_i is L_i-smooth, then Algorithm 1 with R = max_i ||grad "
+        "f_i(x^0) - v_i^0||, beta/(alpha + R) < 1 and 0 < gamma <= beta R/((alpha + R) L_max) satisfies the bound."
     ),
     symbols=shu.symbols("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max"),
     expectations=(shu.LEAST,),

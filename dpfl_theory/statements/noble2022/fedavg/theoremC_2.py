@@ -80,8 +80,8 @@ STRONGLY_CONVEX: Statement = Statement(
         ),
     ),
     text=(
-        "Take mu-strongly convex F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g) "
-        "and T >= 8 (1 + B^2) nu/mu. Then DP-FedAvg has weights w_t with which the averaged output satisfies the bound."
+        "DP-FedAvg with mu-strongly convex F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K "
+        "eta_g) and T >= 8 (1 + B^2) nu/mu has weights w_t with which the averaged output satisfies the bound."
     ),
     symbols=noble.symbols(*_COMMON, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
@@ -214,8 +214,8 @@ NON_CONVEX: Statement = Statement(
         ),
     ),
     text=(
-        "Take F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g) and T >= 1. Then "
-        "DP-FedAvg has weights w_t with which a random iterate, x^t with probability w_t, satisfies the bound."
+        "DP-FedAvg with F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g) and T >= 1 "
+        "has weights w_t with which a random iterate, x^t with probability w_t, satisfies the bound."
     ),
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),

@@ -197,8 +197,8 @@ WARM: Statement = Statement(
         ),
     ),
     text=(
-        "Let t be counted from the first round after the warm start. For any t, DP-SCAFFOLD-warm, which shows {y_i^t, "
-        "c_i^t} to the server, and DP-FedAvg, which shows {y_i^t}, have the same level of privacy."
+        "For any t, counted from the first round after the warm start, DP-SCAFFOLD-warm, which shows {y_i^t, c_i^t} to "
+        "the server, and DP-FedAvg, which shows {y_i^t}, have the same level of privacy."
     ),
     symbols=symbols("M", "R", "l", "s", "K", "T", "sigma_g"),
     assumptions=(SAMPLING, NOISE),

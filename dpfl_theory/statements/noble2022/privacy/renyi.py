@@ -141,8 +141,8 @@ LEMMA_B5: Statement = Statement(
         ),
     ),
     text=(
-        "Let M_1 be (alpha, eps_1)-RDP. Let M_2, which takes M_1's output as auxiliary input, be (alpha, eps_2)-RDP. "
-        "Then M_2 o M_1 is (alpha, eps_1 + eps_2)-RDP."
+        "If M_1 is (alpha, eps_1)-RDP and M_2, which takes M_1's output as auxiliary input, is (alpha, eps_2)-RDP, "
+        "then M_2 o M_1 is (alpha, eps_1 + eps_2)-RDP."
     ),
     symbols=(*symbols("rdp"), *_BUDGETS),
     assumptions=(ORDER,),

@@ -196,7 +196,7 @@ LEMMA_B7: Statement = Statement(
         ),
     ),
     text=(
-        "For whole alpha >= 2, 0 < q < 1 and sensitivity 1, G_f on a share q of the records is (alpha, eps')-RDP. Here "
+        "For whole alpha >= 2, 0 < q < 1 and sensitivity 1, G_f on a share q of the records is (alpha, eps')-RDP with "
         "eps' <= 1/(alpha-1) log(1 + 2 q^2 binom(alpha, 2) min{2(e^(1/sigma_g^2) - 1), e^(1/sigma_g^2)} + "
         "sum_{j=3}^alpha 2 q^j binom(alpha, j) e^(j(j-1)/2 sigma_g^2))."
     ),
@@ -228,7 +228,7 @@ EQ8: Statement = Statement(
         note="for alpha < 2 the first term is 0 times epsilon'(1), which Lemma B.7 does not define: taken as 0",
     ),
     text=(
-        "For real alpha > 1, G'_f is (alpha, eps'')-RDP. Here eps'' <= (1 - alpha + floor(alpha)) (floor(alpha) - "
+        "For real alpha > 1, G'_f is (alpha, eps'')-RDP with eps'' <= (1 - alpha + floor(alpha)) (floor(alpha) - "
         "1)/(alpha - 1) eps'(floor(alpha)) + (alpha - floor(alpha)) (ceil(alpha) - 1)/(alpha - 1) eps'(ceil(alpha))."
     ),
     symbols=(_RDP, *symbols("alpha"), _FLOOR, _CEILING),

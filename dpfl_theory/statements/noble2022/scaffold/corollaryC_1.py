@@ -172,9 +172,8 @@ COROLLARY: Statement = Statement(
         ),
     ),
     text=(
-        "Under Assumptions 2 and 3 three quantities each satisfy the bound: the mean of the gradients' errors over the "
-        "cohort and its local steps; the mean of the cohort's control variates around its expectation; and c^t around "
-        "its own."
+        "Under Assumptions 2 and 3 the mean of the gradients' errors over the cohort and its local steps, the mean of "
+        "the cohort's control variates around its expectation, and c^t around its own, each satisfy the bound."
     ),
     symbols=noble.symbols(*noble.VARIANCE, *noble.COHORT),
     expectations=(_SPREAD,),

@@ -190,8 +190,8 @@ LEMMA: Statement = Statement(
         ),
     ),
     text=(
-        "If no gradient is clipped, the mean of sR records' gradients plus the noise is an unbiased gradient of F_i. "
-        "Its variance satisfies the bound."
+        "If no gradient is clipped, the mean of sR records' gradients plus the noise is an unbiased gradient of F_i, "
+        "and its variance satisfies the bound."
     ),
     symbols=noble.symbols("varsigma", "s", "R", "Sigma"),
     expectations=(_ERROR,),

@@ -78,9 +78,9 @@ STRONGLY_CONVEX: Statement = Statement(
         ),
     ),
     text=(
-        "Take mu-strongly convex F_i, eta_g = sqrt(lM), eta_l = min(l^(2/3)/(24 nu K eta_g), l/(54 mu K eta_g)) and T "
-        ">= max(108/l, 48 nu/(mu l^(2/3))). Then DP-SCAFFOLD-warm has weights w_t with which the averaged output "
-        "satisfies the bound."
+        "DP-SCAFFOLD-warm with mu-strongly convex F_i, eta_g = sqrt(lM), eta_l = min(l^(2/3)/(24 nu K eta_g), l/(54 mu "
+        "K eta_g)) and T >= max(108/l, 48 nu/(mu l^(2/3))) has weights w_t with which the averaged output satisfies "
+        "the bound."
     ),
     symbols=noble.symbols(*_COMMON, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
