@@ -156,7 +156,7 @@ def test_an_erratum_is_complete(statement: Statement) -> None:
     assert erratum.counterexample
     assert erratum.cause.paper == statement.paper
     assert all((erratum.cause.title, erratum.cause.text, erratum.cause.example))
-    assert all((erratum.cause.reply, erratum.cause.answer))
+    assert all((erratum.cause.objection, erratum.cause.response))
     assert erratum.effect.text.endswith(".")
     assert set(erratum.affects) <= LISTED.keys() | IDS
     if erratum.repaired:

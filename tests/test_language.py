@@ -166,6 +166,19 @@ def words_in(source: str, name: str = "") -> list[str]:
     return found
 
 
+def shown_by(template: str) -> str:
+    """The texts of a template: between tags, in attributes that are read, and in strings of its code."""
+
+    def strings(code: re.Match[str]) -> str:
+        return " ".join(["", *(text for text in re.findall(r'"([^"]*)"', code[0]) if not text.isidentifier()), ""])
+
+    def read(tag: re.Match[str]) -> str:
+        return " ".join(["", *re.findall(r'(?:alt|aria-label|placeholder|title)="([^"]*)"', tag[0]), ""])
+
+    text = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", strings, template, flags=re.DOTALL)
+    return re.sub(r"</?\w[^<>]*>", read, text)
+
+
 def _without_displays(docstring: str, margin: str) -> str:
     return re.sub(DISPLAY.format(margin=margin), "\n", docstring, flags=re.MULTILINE)
 
@@ -186,6 +199,16 @@ def test_strings_and_comments_avoid_the_words(folder: str) -> None:
     for path in files(folder):
         found += words_in(path.read_text(encoding="utf-8"), path.relative_to(PACKAGE).as_posix())
     assert found == []
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.j2")), ids=lambda path: path.name)
+def test_templates_avoid_the_words(path: Path) -> None:
+    assert avoided().findall(shown_by(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize("planted", ["<p>It is told.</p>", '<a title="It is told">x</a>', '{{ "it is told" if told }}'])
+def test_a_planted_word_of_a_template_is_found(planted: str) -> None:
+    assert avoided().findall(shown_by(f'{planted}<p class="letter">{{% if slip %}}sound{{% endif %}}</p>')) == ["told"]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

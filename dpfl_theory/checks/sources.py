@@ -76,7 +76,7 @@ class Sources:
         """The place in a store of a result that depends on these parts and modules, and on these libraries in addition
         to the usual ones."""
         rests = {"sources": self.digest(on, base), "versions": libraries(tuple(packages))}
-        basis = {"on": list(on), "base": list(base), "beside": list(packages), "folders": list(map(str, self.others))}
+        basis = {"on": list(on), "base": list(base), "packages": list(packages), "folders": list(map(str, self.others))}
         watched: Mapping[Path, str] = self.watched
         if parcels() is not None:  # the hash of this package covers its files, and the coordinator has compared it
             own = folders(self.graph.package)
@@ -151,7 +151,7 @@ class CurrentSources:
         folders = tuple(basis["folders"])
         if folders not in self._known:
             self._known[folders] = sources(*map(Path, folders))
-        if parts["versions"] != libraries(tuple(basis["beside"])):
+        if parts["versions"] != libraries(tuple(basis["packages"])):
             return False
         try:
             return bool(parts["sources"] == self._known[folders].digest(basis["on"], basis["base"]))

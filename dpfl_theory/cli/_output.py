@@ -136,9 +136,9 @@ def laid_out(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def _file_entries(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if "letter" in d:
-        value, low = d[d["letter"]], d["low"]
-        yield d["letter"], f"{rounded(value, 'up')} (certified; nothing below {rounded(low, 'down')} suffices)"
+    if "symbol" in d:
+        value, low = d[d["symbol"]], d["low"]
+        yield d["symbol"], f"{rounded(value, 'up')} (certified; nothing below {rounded(low, 'down')} suffices)"
     if "rounds" in d:
         yield "rounds", str(d["rounds"])
     if "noise_multiplier" in d:

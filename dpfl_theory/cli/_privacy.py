@@ -267,7 +267,7 @@ def constant(
         document = privacy.constant(id_, epsilon=e, delta=d, **chosen).document()
     document["assumed"] = _assumed(mechanism, {*_chosen(given), "multiplier_of"})
     warnings = list(meaningless_epsilon(e, mechanism.protects))
-    answer.write({**document, "epsilon": e, "delta": d, "letter": PRESCRIPTIONS[id_].symbol, "warnings": warnings})
+    answer.write({**document, "epsilon": e, "delta": d, "symbol": PRESCRIPTIONS[id_].symbol, "warnings": warnings})
 
 
 @app.command("list")

@@ -168,7 +168,7 @@ def _list(format_: str) -> None:
         (
             str(x["name"]),
             str(x["sampling"]),
-            ", ".join(y["name"] for y in x["letters"]),
+            ", ".join(y["name"] for y in x["parameters"]),
             str(len(x["faults"])),
             x["source"],
         )

@@ -2,8 +2,8 @@
 its adapter is used. The noise that the library draws is recorded, and the re-use of a key or a seed is detected
 (`rng_reuse`).
 
-    round = from_torch(my_round)      # my_round(w, state, clients, cohort, generator, **letters) on tensors
-    round = from_jax(my_round)        # my_round(w, state, clients, cohort, key, **letters) on JAX arrays
+    round = from_torch(my_round)      # my_round(w, state, clients, cohort, generator, **parameters) on tensors
+    round = from_jax(my_round)        # my_round(w, state, clients, cohort, key, **parameters) on JAX arrays
     round = from_flower(make_strategy, make_client)
 
 `dpfl_theory.conform` accepts the results of all three. They keep the names of the parameters that the given functions
@@ -209,8 +209,8 @@ def _jax_normal(jax: Any, rng: Any, noise: NoiseWatcher) -> Any:
 def from_flower(strategy: Callable[..., Any], client: Callable[..., Any]) -> Round:
     """A round of a Flower strategy with Flower clients.
 
-    strategy: ``strategy(**letters)`` makes the strategy, once for a run;  client: ``client(view, **letters)`` makes a
-    client (with ``fit(parameters, config)``, as NumPyClient has) from a client as a round sees it. Both take
+    strategy: ``strategy(**parameters)`` makes the strategy, once for a run;  client: ``client(view, **parameters)``
+    makes a client (with ``fit(parameters, config)``, as NumPyClient has) from a client as a round sees it. Both take
     hyper-parameters by name.
 
     Raises EnvironmentFault where Flower is not installed.

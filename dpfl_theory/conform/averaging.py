@@ -72,7 +72,7 @@ class Averaging(Reference):
     being all updates of the round.  weight (client, cohort, clients, v): in the sum.  after (mean, v): a transformation
     of the average before the noise.  noise (cohort, v, rng): on the average.  carry (kept, step, v): the step made from
     the average and the state of the round before.  origin (w, last): where the server moves from.  move (w, step, v):
-    its next parameters.  letters_now (kept, v): the hyper-parameters of a round, given the state of earlier rounds.
+    its next parameters.  parameters_now (kept, v): the hyper-parameters of a round, given the state of earlier rounds.
     learn (kept, lengths, v): the state that the next round gets from the lengths of the updates.
     """
 

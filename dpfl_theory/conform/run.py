@@ -249,6 +249,6 @@ def described(reference: type[Reference]) -> Mapping[str, Any]:
         "name": reference.name,
         "source": reference.source,
         "sampling": reference.scheme,
-        "letters": [{"name": x.name, "meaning": x.meaning, "also": list(x.also)} for x in reference.parameters],
+        "parameters": [{"name": x.name, "meaning": x.meaning, "also": list(x.also)} for x in reference.parameters],
         "faults": sorted({fault.name for fault in reference.faults()}),
     }

@@ -70,12 +70,12 @@ def script_text(cause: Cause) -> str:
 def causes_of(chosen: Iterable[Statement]) -> tuple[SharedCause, ...]:
     """Each cause of the errata once: those that explain most first, and among equals those of the gravest grade
     first."""
-    beside: dict[str, list[Statement]] = {}
+    places: dict[str, list[Statement]] = {}
     for s in sorted(chosen, key=lambda s: natural(s.id)):
         if s.erratum is not None:
-            beside.setdefault(s.erratum.cause.id, []).append(s)
+            places.setdefault(s.erratum.cause.id, []).append(s)
     found = []
-    for errata in beside.values():
+    for errata in places.values():
         assert errata[0].erratum is not None
         cause = errata[0].erratum.cause
         found.append(SharedCause(cause, script_text(cause), tuple(errata)))
@@ -238,8 +238,8 @@ def author_report(paper: str) -> dict[str, Any]:
                 "text": c.cause.text,
                 "example": c.cause.example,
                 "script": {"path": c.path, "text": c.script},
-                "reply": c.cause.reply,
-                "answer": c.cause.answer,
+                "objection": c.cause.objection,
+                "response": c.cause.response,
                 "proof": list(c.cause.proof),
                 "errata": [s.id for s in c.errata],
             }
@@ -249,8 +249,8 @@ def author_report(paper: str) -> dict[str, Any]:
         "errata": [_erratum(s, own, graph) for s in own if s.erratum is not None],
         "remarks": [_remark(s) for s in own if s.remark is not None],
         "sharpened": [{**_place(s), "text": s.text} for s in own if s.id.endswith(".sharpened")],
-        "slips": [
-            {**_slip_place(s, slip), "slip": slip} for s in own for slip in s.typos if not s.id.endswith(DERIVED)
+        "typos": [
+            {**_typo_place(s, typo), "typo": typo} for s in own for typo in s.typos if not s.id.endswith(DERIVED)
         ],
     }
 
@@ -259,9 +259,9 @@ def _place(s: Statement) -> dict[str, Any]:
     return {"id": s.id, "title": s.title, "where": s.source.where, "equation": s.source.equation or None}
 
 
-def _slip_place(s: Statement, slip: str) -> dict[str, Any]:
+def _typo_place(s: Statement, typo: str) -> dict[str, Any]:
     """The statement's place, or the typo's own."""
-    return {**_place(s), "where": slip.where, "equation": None} if isinstance(slip, Typo) else _place(s)
+    return {**_place(s), "where": typo.where, "equation": None} if isinstance(typo, Typo) else _place(s)
 
 
 def _erratum(s: Statement, own: Sequence[Statement], graph: Any) -> dict[str, Any]:

@@ -63,8 +63,8 @@ def _causes(author_report: Mapping[str, Any]) -> Iterator[str]:
         if c["script"]["text"]:
             yield f"It is reproduced by `{c['script']['path']}`:"
             yield _code(c["script"]["text"])
-        yield f"**Strongest objection.** {escaped(c['reply'])}"
-        yield f"**Response.** {escaped(c['answer'])}"
+        yield f"**Strongest objection.** {escaped(c['objection'])}"
+        yield f"**Response.** {escaped(c['response'])}"
         if c["proof"]:
             claim, *steps = c["proof"]
             yield f"**A proof, step by step.** {escaped(claim)}"
@@ -108,7 +108,7 @@ def _errata(author_report: Mapping[str, Any]) -> Iterator[str]:
             yield f"**Another reading**, `{r['id']}`, which {verdict_text(r['verdict'])}. {escaped(r['reading'])}"
         for title, key in (
             ("Printed", "printed"),
-            ("True", "true"),
+            ("Corrected", "corrected"),
             ("Why", "why"),
             ("Counterexample", "counterexample"),
         ):
@@ -157,11 +157,11 @@ def _sharper(author_report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _typos(author_report: Mapping[str, Any]) -> Iterator[str]:
-    if author_report["slips"]:
+    if author_report["typos"]:
         yield "Misprints and false sentences that change no verdict."
         yield "\n".join(
-            f"- {'; '.join([f'`{at[0]}`, {escaped(at[1])}' for at in where])}: {escaped(slip)}"
-            for slip, where in _distinct(author_report["slips"]).items()
+            f"- {'; '.join([f'`{at[0]}`, {escaped(at[1])}' for at in where])}: {escaped(typo)}"
+            for typo, where in _distinct(author_report["typos"]).items()
         )
 
 
@@ -200,10 +200,10 @@ def _checks(e: Mapping[str, Any]) -> str:
 
 def _distinct(typos: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, str]]]:
     """Each typo once, with the ids and places of all the statements that it is recorded for."""
-    beside: dict[str, list[tuple[str, str]]] = {}
+    places: dict[str, list[tuple[str, str]]] = {}
     for s in typos:
-        beside.setdefault(s["slip"], []).append((s["id"], place(s)))
-    return beside
+        places.setdefault(s["typo"], []).append((s["id"], place(s)))
+    return places
 
 
 def as_text(author_report: Mapping[str, Any]) -> str:
@@ -213,11 +213,11 @@ def as_text(author_report: Mapping[str, Any]) -> str:
     parts += _titled("Errata", [line for e in author_report["errata"] for line in _short_erratum(e)])
     parts += _titled("Remarks", [line for r in author_report["remarks"] for line in _short_remark(r)])
     parts += _titled("Could be sharpened", [f"  {s['id']}" for s in author_report["sharpened"]])
-    slips = (
+    typos = (
         f"{'; '.join([f'{i} ({at})' for i, at in where])}: {s}"
-        for s, where in _distinct(author_report["slips"]).items()
+        for s, where in _distinct(author_report["typos"]).items()
     )
-    parts += _titled("Typos", [line for slip in slips for line in _hanging("  ", slip)])
+    parts += _titled("Typos", [line for typo in typos for line in _hanging("  ", typo)])
     if author_report["errata"]:
         parts += [
             "",
@@ -235,7 +235,7 @@ def _counts(author_report: Mapping[str, Any]) -> str:
     found = {
         "causes": author_report["causes"],
         "remarks": author_report["remarks"],
-        "typos": _distinct(author_report["slips"]),
+        "typos": _distinct(author_report["typos"]),
     }
     errata = f"errata: {len(author_report['errata'])}{f' ({grades})' if grades else ''}"
     counts = [errata, *(f"{name}: {len(those)}" for name, those in found.items())]
@@ -260,7 +260,7 @@ def _short_erratum(e: Mapping[str, Any]) -> Iterator[str]:
         "read": e["reading"],
         "other reading": "; ".join(f"{r['id']} ({r['verdict']}): {r['reading']}" for r in e["readings"]),
         "printed": e["printed"],
-        "true": e["true"],
+        "corrected": e["corrected"],
         "why": e["why"],
         "counterexample": e["counterexample"],
         "effect": _effect(e),

@@ -129,8 +129,8 @@ class PaperErrata:
     def distinct_typos(self) -> dict[str, tuple[Entry, ...]]:
         """Each typo once, with all the statements that it is recorded for."""
         found: dict[str, tuple[Entry, ...]] = {}
-        for entry, slip in self.typos:
-            found[slip] = (*found.get(slip, ()), entry)
+        for entry, typo in self.typos:
+            found[typo] = (*found.get(typo, ()), entry)
         return found
 
     @property
@@ -175,7 +175,7 @@ def collect(paper: str, entries: Sequence[Entry], graph: Any) -> PaperErrata:
         tuple(sorted(findings, key=lambda f: f.status != "refuted")),
         tuple(_remark(e, own) for e in stand if e.statement is not None and e.statement.remark is not None),
         tuple((own[beside[i]], e) for i, e in own.items() if i in beside and i.endswith(".sharpened")),
-        tuple((e, slip) for e in own.values() if e.statement and e.id not in ours for slip in e.statement.typos),
+        tuple((e, typo) for e in own.values() if e.statement and e.id not in ours for typo in e.statement.typos),
     )
 
 

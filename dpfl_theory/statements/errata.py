@@ -50,9 +50,9 @@ class Cause:
 
     id: the paper's id, a dot and a name; the script that redoes the smallest counterexample without this package is
     ``dpfl_theory/statements/PAPER/counterexamples/NAME.py`` (dashes of the name are underscores there). text: the cause
-    in one paragraph; example: the smallest counterexample in numbers; reply: the strongest objection, in defence of the
-    printed statements; answer: why that does not save them; proof: if a proof belongs to the cause, the claim that it
-    shows and then its steps, one text each.
+    in one paragraph; example: the smallest counterexample in numbers; objection: the strongest objection, in defence of
+    the printed statements; response: why that does not save them; proof: if a proof belongs to the cause, the claim
+    that it shows and then its steps, one text each.
 
     >>> Cause("a2020.long-step", "the step", "The step may exceed 2/L.", "f = x^2, step 2: 9 > 1.", "-", "-").script
     'long_step.py'
@@ -62,8 +62,8 @@ class Cause:
     title: str
     text: str
     example: str
-    reply: str
-    answer: str
+    objection: str
+    response: str
     proof: tuple[str, ...] = ()
 
     @property

@@ -283,7 +283,7 @@ class Statement:
             e = self.erratum
             erratum = {
                 "printed": e.printed,
-                "true": e.corrected,
+                "corrected": e.corrected,
                 "grade": e.grade,
                 "cause": e.cause.id,
                 "why": " ".join(filter(None, (e.cause.text, e.why))),

@@ -151,7 +151,7 @@ def prose(statement: Statement) -> Iterator[tuple[str, str]]:
     """The texts that judge a statement: the place of each (``corrected``, ``effect``, ``typo 1``, ...) and the text."""
     if (e := statement.erratum) is not None:
         yield from (
-            ("true", e.corrected),
+            ("corrected", e.corrected),
             ("why", e.why),
             ("counterexample", e.counterexample),
             ("effect", e.effect.statement),

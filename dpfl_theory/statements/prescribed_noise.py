@@ -205,7 +205,7 @@ def many_rounds(
     """The escape of `fails`: epsilon = 4 v ln(1/delta) in as many rounds as u needs to admit it, every client in every
     round.
 
-    letters: from the number of rounds, the values of all symbols but u, v, epsilon and delta.
+    symbols: from the number of rounds, the values of all symbols but u, v, epsilon and delta.
     """
 
     def escape(u: Any, v: Any) -> Escape:

@@ -71,7 +71,7 @@ def exponent(
     """The evidence on one grid: the slope with its limits, the bound's own slope, and the constant that the bound would
     need at each point.
 
-    regime: its ``letter``, ``term`` and ``claimed`` exponent; shares: the term's shares of the bound; vanishing: the
+    regime: its ``symbol``, ``term`` and ``claimed`` exponent; shares: the term's shares of the bound; vanishing: the
     shares of the measured value that vanish with the term's source; constant: the one in the bounds; judged: whether
     the limits decide on the claimed exponent, which they do not if the bound also has logarithms.
     """
@@ -79,7 +79,7 @@ def exponent(
 
     slope, low, high = slope_of(symbols, samples)
     found = {
-        "letter": regime["letter"],
+        "symbol": regime["symbol"],
         "term": regime["term"],
         "grid": [float(f"{v:.6g}") for v in symbols],
         "slope": round(slope, 5),

@@ -58,7 +58,7 @@ def sufficiency_claim(squared: Squared, statement: Statement, instance: Mapping[
         with mpmath.workdps(65):
             for delta in map(mpmath.mpf, instance["delta"]):
                 for share in map(mpmath.mpf, instance["share"]):
-                    at = {**instance["letters"], "epsilon": -share * mpmath.log(delta), "delta": delta}
+                    at = {**instance["symbols"], "epsilon": -share * mpmath.log(delta), "delta": delta}
                     together = squared(at, variance(statement, at))
                     found.append(PrivacyPoint(at, delta, *one_release(at["epsilon"], together)))
         return found
@@ -71,12 +71,12 @@ def repaired_checks(
 ) -> tuple[Check, ...]:
     """The checks of a repaired statement: its constant, 4, is enough for 0 < epsilon <= 2 ln(1/delta).
 
-    squared: as `prescribed_noise.Squared`; letters: values of those that do not matter; beyond: how symbols are stated
+    squared: as `prescribed_noise.Squared`; symbols: values of those that do not matter; beyond: how symbols are stated
     just outside other hypotheses, by the words of these.
     """
-    one = {"delta": ["1e-5"], "share": ["1"], "letters": symbols}
+    one = {"delta": ["1e-5"], "share": ["1"], "symbols": symbols}
     edges = {f"just outside {words}": {**one, "stated": stated} for words, stated in {**_DELTA, **beyond}.items()}
-    grid = {**GRID, "letters": symbols}
+    grid = {**GRID, "symbols": symbols}
 
     def exponent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         """b = epsilon z - 1/(2z) falls with epsilon, and is 1.5 sqrt(L) at the end of the range."""

@@ -24,7 +24,7 @@ def sentences() -> Iterator[str]:
         if s.erratum is not None:
             e = s.erratum
             yield from (e.printed, e.corrected, e.counterexample, e.why, e.effect.text, *e.survives.values())
-            yield from (e.cause.title, e.cause.text, e.cause.example, e.cause.reply, e.cause.answer)
+            yield from (e.cause.title, e.cause.text, e.cause.example, e.cause.objection, e.cause.response)
         if s.remark is not None:
             yield s.remark.text
 

@@ -135,7 +135,7 @@ def test_survivors_and_what_is_beside_a_statement_do_not_rest_on_it() -> None:
 @pytest.mark.usefixtures("planted")
 def test_the_parts_come_in_the_order_of_a_letter() -> None:
     text = page(*RUN)
-    order = ["causes", "errata", "remarks", "sharpened", "slips", "others", "rests"]
+    order = ["causes", "errata", "remarks", "sharpened", "typos", "others", "rests"]
     assert re.findall(r'<section id="(\w+)"', text) == order
     reported = words(text)
     assert reported.index("We may be mistaken") < reported.index(LONG.title)
@@ -162,7 +162,7 @@ def test_a_cause_shared_by_two_errata_is_printed_once() -> None:
     text = page(*RUN)
     assert text.count(f'id="cause-{PAPER}-long-step"') == 1
     reported = words(part(text, f"cause-{PAPER}-long-step"))
-    for piece in (LONG.title, LONG.text, LONG.example, LONG.reply, LONG.answer, HERE):
+    for piece in (LONG.title, LONG.text, LONG.example, LONG.objection, LONG.response, HERE):
         assert piece in reported
         assert words(text).count(piece) == (5 if piece == LONG.title else 1)  # the table and articles of two errata
     assert reported.endswith(f"Shared by {PAPER}.a , {PAPER}.b .")

@@ -76,7 +76,7 @@ def test_the_markdown_is_the_whole_letter() -> None:
     ]
     reported = words(shown)
     assert "<b>" not in shown
-    for piece in (*written["opening"], LONG.text, LONG.example, LONG.reply, LONG.answer, SURVIVES, *READINGS):
+    for piece in (*written["opening"], LONG.text, LONG.example, LONG.objection, LONG.response, SURVIVES, *READINGS):
         assert reported.count(piece) == (2 if piece == READINGS[0] else 1), (
             piece
         )  # the table names an erratum's reading
@@ -142,7 +142,7 @@ def test_the_json_can_be_read_back(capsys: Output) -> None:
     written = json.loads(capsys.readouterr().out)
     assert written == author_report(PAPER)
     cause, _ = written["causes"]
-    assert set(cause) == {"id", "title", "text", "example", "script", "reply", "answer", "proof", "errata"}
+    assert set(cause) == {"id", "title", "text", "example", "script", "objection", "response", "proof", "errata"}
     assert cause["script"] == {"path": HERE, "text": SCRIPT.strip("\n")}
     first = written["errata"][0]
     assert (first["id"], first["grade"], first["cause"]) == (f"{PAPER}.a", "constant", LONG.id)
@@ -161,7 +161,7 @@ def test_the_text_is_short_and_begins_with_the_causes(capsys: Output) -> None:
     heads = [line for line in out.splitlines()[2:] if line and not line.startswith((" ", "dpfl-theory"))]
     assert heads == ["Causes", "Errata", "Remarks", "Could be sharpened", "Typos"]
     assert out.count(LONG.text) == 1
-    assert LONG.reply not in out
+    assert LONG.objection not in out
     counts = (
         "statements: 7 read in the paper, 1 restored, 3 derived, 2 second readings; errata: 3 (1 false, 1 constant,"
     )
@@ -278,7 +278,7 @@ def test_every_letter_can_be_written(paper: str) -> None:
     assert json.loads(json.dumps(written, allow_nan=False)) == written
     shown = words(rendered(as_markdown(written)))
     for e in written["errata"]:
-        assert all(" ".join(e[key].split()) in shown for key in ("printed", "true", "counterexample"))
+        assert all(" ".join(e[key].split()) in shown for key in ("printed", "corrected", "counterexample"))
         assert not set(e["affects"]) & set(e["survives"])
     for e in written["remarks"]:
         assert " ".join(e["text"].split()) in shown
@@ -301,10 +301,10 @@ def test_only_what_stands_in_a_paper_is_a_slip() -> None:
         if s.provenance == "derived":
             assert not s.typos, s.id
         elif s.paper == "shulgin2025":
-            for slip in s.typos:
-                assert isinstance(slip, Typo)
-                assert re.match(r"Abstract|(Section|Appendix) [0-9A-Z.]+", slip.where)
-                assert re.search(r"'.*'|[0-9]", slip), "words or numbers of the paper"
+            for typo in s.typos:
+                assert isinstance(typo, Typo)
+                assert re.match(r"Abstract|(Section|Appendix) [0-9A-Z.]+", typo.where)
+                assert re.search(r"'.*'|[0-9]", typo), "words or numbers of the paper"
 
 
 def test_an_id_means_one_cause_and_each_has_its_script() -> None:

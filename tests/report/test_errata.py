@@ -168,7 +168,7 @@ def test_slips_and_sharpened_forms_have_their_places(tmp_path: Path) -> None:
     sharper = replace(slipped, id=f"{HOLDS}.sharpened", title="sharper", text="half the constant is enough")
     entries = [Entry(s.id, s) for s in (slipped, sharper)]
     found = collect("das2022", entries, proof_graph(entries))
-    assert [(e.id, slip) for e, slip in found.typos] == [(HOLDS, "a dot is missing after <K>")]
+    assert [(e.id, typo) for e, typo in found.typos] == [(HOLDS, "a dot is missing after <K>")]
     assert [(p.id, s.id) for p, s in found.sharpened] == [(HOLDS, f"{HOLDS}.sharpened")]
     assert found.findings == ()
     text = letter_of(tmp_path, found, entries)
@@ -178,16 +178,16 @@ def test_slips_and_sharpened_forms_have_their_places(tmp_path: Path) -> None:
 
 
 def test_a_slip_of_several_statements_is_told_once(tmp_path: Path) -> None:
-    slip = "The output is over x^1, ..., x^T."
-    family = [replace(statements.get(i), typos=(slip, f"only of {i}.")) for i in (HOLDS, "das2022.lemma8")]
+    typo = "The output is over x^1, ..., x^T."
+    family = [replace(statements.get(i), typos=(typo, f"only of {i}.")) for i in (HOLDS, "das2022.lemma8")]
     entries = [Entry(s.id, s) for s in family]
     found = collect("das2022", entries, proof_graph(entries))
     assert {text: [e.id for e in beside] for text, beside in found.distinct_typos.items()} == {
-        slip: [s.id for s in family],
+        typo: [s.id for s in family],
         **{f"only of {s.id}.": [s.id] for s in family},
     }
-    shown = letter_of(tmp_path, found, entries).split('id="slips"')[1].split("</section>")[0]
-    assert shown.count(prose(slip)) == 1
+    shown = letter_of(tmp_path, found, entries).split('id="typos"')[1].split("</section>")[0]
+    assert shown.count(prose(typo)) == 1
     assert shown.count("<li>") == 3
 
 
@@ -267,5 +267,5 @@ def test_every_paper_has_a_page(paper: str, tmp_path: Path) -> None:
         assert unknown == ("not known from the paper" in finding(text, e.id))
     assert "0 errata are shown by this evidence" in reported
     for e in entries:
-        for slip in () if e.statement is None else e.statement.typos:
-            assert prose(slip) in text
+        for typo in () if e.statement is None else e.statement.typos:
+            assert prose(typo) in text

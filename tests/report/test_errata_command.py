@@ -20,28 +20,28 @@ def test_everything_on_record_is_there(paper: str, capsys: pytest.CaptureFixture
     own = statements.select((), paper)
     assert [e["id"] for e in found["errata"]] == sorted((s.id for s in own if s.erratum is not None), key=natural)
     causes = {s.erratum.cause.id: s.erratum.cause for s in own if s.erratum is not None}
-    assert {c["id"]: (c["title"], c["text"], c["example"], c["reply"], c["answer"]) for c in found["causes"]} == {
-        i: (c.title, c.text, c.example, c.reply, c.answer) for i, c in causes.items()
+    assert {c["id"]: (c["title"], c["text"], c["example"], c["objection"], c["response"]) for c in found["causes"]} == {
+        i: (c.title, c.text, c.example, c.objection, c.response) for i, c in causes.items()
     }
     for e in found["errata"]:
         erratum = statements.get(e["id"]).erratum
         assert erratum is not None
-        assert (e["printed"], e["true"], e["cause"]) == (erratum.printed, erratum.corrected, erratum.cause.id)
+        assert (e["printed"], e["corrected"], e["cause"]) == (erratum.printed, erratum.corrected, erratum.cause.id)
         assert (e["grade"], e["effect"]["text"], e["why"] or "") == (erratum.grade, erratum.effect.text, erratum.why)
         assert (e["counterexample"], e["repaired"] or "") == (erratum.counterexample, erratum.repaired)
         assert e["where"] == statements.get(e["id"]).source.where
     assert found["statements"]["read"] == sum(s.printed for s in own)
-    slips = [(s.id, slip) for s in sorted(own, key=lambda s: natural(s.id)) for slip in s.typos]
-    assert [(s["id"], s["slip"]) for s in found["slips"]] == slips
+    typos = [(s.id, typo) for s in sorted(own, key=lambda s: natural(s.id)) for typo in s.typos]
+    assert [(s["id"], s["typo"]) for s in found["typos"]] == typos
     assert [r["id"] for r in found["remarks"]] == sorted((s.id for s in own if s.remark is not None), key=natural)
     assert main(["errata", paper]) == 0
     text = capsys.readouterr().out
     squeezed = " ".join(text.split())
     for e in found["errata"]:
-        keys = ("id", "grade", "printed", "true", "cause", "counterexample")
+        keys = ("id", "grade", "printed", "corrected", "cause", "counterexample")
         assert all(" ".join(e[key].split()) in squeezed for key in keys)
-    for s in found["slips"]:
-        assert squeezed.count(": " + " ".join(s["slip"].split())) == 1, "once, however many statements it belongs to"
+    for s in found["typos"]:
+        assert squeezed.count(": " + " ".join(s["typo"].split())) == 1, "once, however many statements it belongs to"
     commands = [line.split(maxsplit=1)[1] for line in text.splitlines() if line.startswith("    command ")]
     assert commands == [e["command"] for e in (*found["errata"], *found["remarks"])], "one line each, whole"
     lines = [line for line in text.splitlines()[1:] if not line.startswith("    command ")]

@@ -73,7 +73,7 @@ def complaints(found: dict[str, Any], regime: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("regime", [r for r in _rates.REGIMES if r["letter"] == "epsilon"], ids=lambda r: r["method"])
+@pytest.mark.parametrize("regime", [r for r in _rates.REGIMES if r["symbol"] == "epsilon"], ids=lambda r: r["method"])
 def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
     """The other symbols' slopes are checks of Theorem 4.2; this test also requires the record of the fit."""
     evidence = decided(regime)
@@ -96,7 +96,7 @@ def sound_runs(at: int) -> list[Experiment]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["absent", "never averaged"])
-@pytest.mark.parametrize("regime", PRIVATE, ids=[f"{r['method']}-{r['letter']}" for r in PRIVATE])
+@pytest.mark.parametrize("regime", PRIVATE, ids=[f"{r['method']}-{r['symbol']}" for r in PRIVATE])
 def test_the_fit_notices_noise_that_is_absent_or_not_averaged(regime: dict[str, Any], fault: str) -> None:
     statement = STATEMENT[regime["method"]]
     faulty = []
@@ -109,12 +109,12 @@ def test_the_fit_notices_noise_that_is_absent_or_not_averaged(regime: dict[str, 
     assert {"room", "interval", "slope", "constants", "share of the excess"} & set(wrong)
     if fault == "absent":
         assert {"share of the excess", "room"} <= set(wrong)
-    elif regime["letter"] == "M":
+    elif regime["symbol"] == "M":
         assert "slope" in wrong or "constants" in wrong
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", [k for k, r in enumerate(_rates.REGIMES) if r["letter"] == "T" and r["claimed"] != "0"])
+@pytest.mark.parametrize("at", [k for k, r in enumerate(_rates.REGIMES) if r["symbol"] == "T" and r["claimed"] != "0"])
 def test_a_step_of_a_wrong_power_of_t_is_noticed(at: int) -> None:
     """At the far end, where the grid has grown by four: a step four times too short loses a power of T where the start
     leads; one four times too long, which has not shrunk with T, gains one where noise or drift lead."""
@@ -125,7 +125,7 @@ def test_a_step_of_a_wrong_power_of_t_is_noticed(at: int) -> None:
 
 def test_noise_that_does_not_fall_with_epsilon_is_noticed() -> None:
     """The noise of the smallest epsilon and its step size at the largest, where both should have fallen by four."""
-    regime = next(r for r in _rates.REGIMES if (r["method"], r["letter"]) == ("scaffold", "epsilon"))
+    regime = next(r for r in _rates.REGIMES if (r["method"], r["symbol"]) == ("scaffold", "epsilon"))
     near = _private_runs.experiment(_rates.with_symbol(regime, regime["grid"][0]), STATEMENT["scaffold"])
     assert decided(regime, lambda _: near.algorithm).verdict == "violated"
 

@@ -25,7 +25,7 @@ from dpfl_theory.statements.shulgin2025._instances import FLAT
 COROLLARY2 = get("shulgin2025.corollary2")
 LOG = math.log(1e5)
 REGIMES = [(id_, regime) for id_, found in _rates.REGIMES.items() for regime in found]
-ALL = pytest.mark.parametrize(("id_", "regime"), REGIMES, ids=[f"{i}-{r['letter']}-{r['family']}" for i, r in REGIMES])
+ALL = pytest.mark.parametrize(("id_", "regime"), REGIMES, ids=[f"{i}-{r['symbol']}-{r['family']}" for i, r in REGIMES])
 PRIVATE = [r for i, r in REGIMES if r["family"] == "isotropic quadratics"]
 MEASURED = {"epsilon": -0.75, "n": -0.375, "d": 0.375, "K + 1": 0.0}
 """x reaches the minimiser after a share of the rounds of order t, and the server's estimate has a share of the noise of
@@ -60,12 +60,12 @@ def test_runs_fall_no_slower_than_claimed(id_: str, regime: dict[str, Any]) -> N
     if regime["family"].startswith("slopes that last"):
         assert found["low"] == found["high"] == claimed
     elif regime["family"] == "isotropic quadratics":
-        measured = MEASURED[regime["letter"]]
+        measured = MEASURED[regime["symbol"]]
         assert found["low"] - 0.02 < measured < found["high"] + 0.02
         assert found["high"] - found["low"] < 0.2
         assert found["share_of_the_excess"] > 0.9
         note = get("shulgin2025.corollary2").source.note
-        assert f"{found['slope']:.2f} [{found['low']:.2f}, {found['high']:.2f}] in {regime['letter']}" in note
+        assert f"{found['slope']:.2f} [{found['low']:.2f}, {found['high']:.2f}] in {regime['symbol']}" in note
         if claimed:  # faster than claimed, and not by chance
             assert found["high"] < claimed if claimed < 0 else found["low"] > claimed
     else:
@@ -79,7 +79,7 @@ def faulty(regime: dict[str, Any], fault: Callable[[Any, Experiment], Any]) -> d
 
 
 @pytest.mark.exhaustive(keep=1)
-@pytest.mark.parametrize("regime", PRIVATE[:3], ids=[r["letter"] for r in PRIVATE[:3]])
+@pytest.mark.parametrize("regime", PRIVATE[:3], ids=[r["symbol"] for r in PRIVATE[:3]])
 def test_the_fit_notices_noise_of_a_wrong_power(regime: dict[str, Any]) -> None:
     """Noise that does not fall with epsilon, is never averaged over the clients, or does not get shorter with d."""
     last = _rates.build_one(COROLLARY2, _rates.with_symbol(regime, regime["grid"][0])).values
@@ -88,14 +88,14 @@ def test_the_fit_notices_noise_of_a_wrong_power(regime: dict[str, Any]) -> None:
         "n": lambda a, run: replace(a, sigma=a.sigma * math.sqrt(run.values["n"])),
         "d": lambda a, run: replace(a, sigma=a.sigma / math.sqrt(run.values["d"] / last["d"])),
     }
-    assert faulty(regime, faults[regime["letter"]])["refuted"] is True
+    assert faulty(regime, faults[regime["symbol"]])["refuted"] is True
 
 
 def test_the_fit_notices_noise_that_is_absent() -> None:
     assert faulty(PRIVATE[1], lambda a, run: replace(a, sigma=0.0))["share_of_the_excess"] < 0.1
 
 
-@pytest.mark.parametrize("regime", PRIVATE, ids=[r["letter"] for r in PRIVATE])
+@pytest.mark.parametrize("regime", PRIVATE, ids=[r["symbol"] for r in PRIVATE])
 def test_standing_still_fails_at_the_far_end(regime: dict[str, Any]) -> None:
     assert decided("corollary2", regime, lambda a: replace(a, step=1e-300)).verdict == "violated"
 

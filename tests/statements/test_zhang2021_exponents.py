@@ -42,7 +42,7 @@ def fitted(regime: dict[str, Any], fault: Callable[[Any, Experiment, Experiment]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("regime", _rate.REGIMES[:1], ids=lambda r: r["letter"])
+@pytest.mark.parametrize("regime", _rate.REGIMES[:1], ids=lambda r: r["symbol"])
 def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
     """Both terms of the bound are attained up to one constant, so that the interval contains the claimed exponent; the
     step's length relative to 1/L, which changes with the symbol, moves it by at most 0.02."""
@@ -74,7 +74,7 @@ FAULTS: dict[str, Callable[[Any, Experiment, Experiment], Any]] = {
 def test_the_fit_notices_noise_of_a_wrong_power(symbol: str) -> None:
     """Noise that does not fall with epsilon, falls only with sqrt(N), or grows with d: intervals from 0.36 in place of
     -1, from -0.24 in place of -1, and from 0.97 in place of 1/2."""
-    (regime,) = (r for r in _rate.REGIMES if r["letter"] == symbol)
+    (regime,) = (r for r in _rate.REGIMES if r["symbol"] == symbol)
     assert fitted(regime, FAULTS[symbol])["refuted"] is True
 
 

@@ -192,7 +192,7 @@ def instances_of(statement: Statement, check: Check) -> list[tuple[Mapping[str, 
         given = check.instance
         deltas = [mpmath.mpf(delta) for delta in given["delta"]]
         shares = [mpmath.mpf(share) for share in given["share"]]
-        return [({**given["letters"], "delta": d, "epsilon": -x * mpmath.log(d)}, None) for d in deltas for x in shares]
+        return [({**given["symbols"], "delta": d, "epsilon": -x * mpmath.log(d)}, None) for d in deltas for x in shares]
     if check.method == "privacy":
         names = ("N", "P", "T", "epsilon")
         return [(dict(zip(names, p), c=1, delta=1e-5), None) for p in check.instance["N, P, T, epsilon"]]

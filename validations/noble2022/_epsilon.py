@@ -42,8 +42,8 @@ def caption(printed: str, setting: dict[str, Any], steps: Sequence[int], rounds:
 
 
 @functools.cache  # several captions concern one setting
-def _certified(delta: float, **told: Any) -> float:
-    return account(get("dp-scaffold")(**told), delta=delta).epsilon.high
+def _certified(delta: float, **parameters: Any) -> float:
+    return account(get("dp-scaffold")(**parameters), delta=delta).epsilon.high
 
 
 def rounded_up(value: float, printed: str) -> Decimal:

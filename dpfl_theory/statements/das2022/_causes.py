@@ -48,13 +48,13 @@ SAMPLING = Cause(
         "1e-5 for the others, r = 1, rho = 0.02, K = 100 they are 0.0204 and 0.0108, a ratio of 1.890. Both left sides "
         "are computed from the density of w_k on a grid, without simulation: half as many points give the same digits."
     ),
-    reply=(
+    objection=(
         "r is meant as the number of participating clients. (7) gives the noise of exactly r messages, Section 3 "
         "has the mean of the updates received, Algorithm 2 draws 'r clients chosen uniformly at random', and "
         "Appendix G takes r = 0.2 n. With exactly r clients (12) is right, and for r = 1000 the difference is below "
         "0.1%."
     ),
-    answer=(
+    response=(
         "Under that reading all six statements hold as printed, and each is entered and checked so. We enter the "
         "literal reading too, since the paper uses both. Line 3 says 'sampling each client in [n] with probability "
         "r/n', and Theorem 3 cites Theorem 1 of Abadi et al., which is about independent sampling. Two repairs make "
@@ -100,8 +100,8 @@ ROUNDS = Cause(
         "and it stays so as alpha grows: 14.5 for E = 2, alpha = 64, K = 6400, and 17.0 for E = 4, alpha = 128, K = "
         "3200."
     ),
-    reply="A misprint in a recalled formula: Theorem 4 has K right, and (4) and (5) are meant with it.",
-    answer=(
+    objection="A misprint in a recalled formula: Theorem 4 has K right, and (4) and (5) are meant with it.",
+    response=(
         "Agreed. With Theorem 4's K both hold (das2022.eq4.repaired and das2022.eq5.repaired). The misprint matters "
         "only to a reader who takes K from Section 4.1. No experiment of the paper does: with E = 20 that run would be "
         "twenty times too short."
@@ -125,11 +125,11 @@ COMPARISON = Cause(
         "1, rho = 0.3, gamma = 53.85 = L ||w_0 - w*||, which makes the bounds least, 16384 runs: 5.53 and 6.22 (+- "
         "0.02), ratio 1.125 (+- 0.003)."
     ),
-    reply=(
+    objection=(
         "Section 4.1 says 'we expect', for asymptotic bounds and typical problems, not that normalisation wins on "
         "every problem; and the experiments bear the expectation out."
     ),
-    answer=(
+    response=(
         "The abstract says 'We theoretically show that the resulting normalization-based private FL algorithm "
         "attains better convergence than its clipping-based counterpart on convex objectives in over-parameterized "
         "settings', and contribution (a) 'showing that normalization has better asymptotic convergence'. The example "
@@ -154,11 +154,11 @@ RANGE = Cause(
         "q = 4, r = n, delta = 1e-05, K = 37 and epsilon = 36.9 < r^2 K/n^2: the K averaged updates together are one "
         "Gaussian mechanism whose exact delta is 1.316e-05 by zero-out, and more where the client's data are replaced."
     ),
-    reply=(
+    objection=(
         "The theorem is quoted from [1] as it is printed there; budgets above 2 log(1/delta), 23 for delta = 1e-5, "
         "are of no practical interest, and O(.) may hide a small constant."
     ),
-    answer=(
+    response=(
         "For every constant in O(.) and every q there is a number of rounds at which it fails, since the range grows "
         "with K. The condition epsilon <= 2 log(1/delta) excludes no setting of the paper. Our repair for other "
         "cohorts than r = n is weaker than Theorem 3: it has r in place of n, 25 times the printed variance for "
@@ -177,8 +177,8 @@ LARGE_EPSILON = Cause(
         "epsilon = 10, delta = 1e-05, Delta_2 = 1: the variance is 0.2347, and the mechanism's exact delta is "
         "2.265e-05."
     ),
-    reply="It is recalled from [13] for background; epsilon < 1 is understood, and no theorem uses it.",
-    answer=(
+    objection="It is recalled from [13] for background; epsilon < 1 is understood, and no theorem uses it.",
+    response=(
         "Agreed: the paper uses Definition 5 at no epsilon, since its noise comes from Theorem 3, and nothing changes. "
         "As printed, without its source's condition, the definition is false for large epsilon."
     ),

@@ -92,7 +92,7 @@ _READING = (
 
 
 def _of(r: int) -> Mapping[str, Any]:
-    return {"delta": ["1e-5"], "share": ["1"], "letters": {"n": 100, "r": r, "K": 500, "C": 40}}
+    return {"delta": ["1e-5"], "share": ["1"], "symbols": {"n": 100, "r": r, "K": 500, "C": 40}}
 
 
 THEOREM3: Statement = Statement(

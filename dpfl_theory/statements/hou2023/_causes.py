@@ -25,11 +25,11 @@ EXPECTED_ROUNDS = Cause(
         "1.361e-05. p = 1/20, T = 20 (one round expected), epsilon = 1, delta = 1e-07: 1.125e-07. p = 1/400, T = 400 "
         "(one round expected), epsilon = 3.3, delta = 1e-05, at the budget of the experiments: 1.696e-05."
     ),
-    reply=(
+    objection=(
         "The words 'given the expected number of communication rounds pT' suppose that pT rounds take place. They do "
         "in the experiments, where the number of local steps divides T. The rest is as Abadi et al. state it."
     ),
-    answer=(
+    response=(
         "Algorithm 2, to which Theorem 1 applies the lemma, flips a coin in each iteration, so that the number is "
         "random. If pT rounds do take place, the failure for p < 1 disappears. The one for p = 1 stays, for every u "
         "and v, since epsilon <= u pT grows with T. At the paper's own budgets, by zero-out: from four expected rounds "
@@ -52,12 +52,12 @@ STARTING_POINT = Cause(
         "0, v C^2 ln(1/delta)/epsilon^2 = 1: (2) is 37.15 at eta* = 1, p* = 1/2, T* = 5.81; at eta = 1/16, p = 1/8 it "
         "is 29.18 at the same T and 10.40 at T = 1."
     ),
-    reply=(
+    objection=(
         "The choice is the usual one for ScaffNew: it gives the best rate, and the noise term is the same for all p <= "
         "sqrt(mu eta). psi_T has the weight eta^2/p^2 as well, so that bounds for different choices are of different "
         "quantities."
     ),
-    answer=(
+    response=(
         "Corollary 1 says that the choice 'minimizes the upper-bound for E[psi_T] in equation 2'; it does not, not "
         "even at the same T. The part of psi_T that matters, ||x_T - x*||^2, is the same for all choices, and (2) "
         "bounds it. For the rate alone, as T grows without noise, the choice is the best one."
@@ -81,13 +81,13 @@ NOISE_IN_UPDATES = Cause(
         "0.48 (+- 0.002); for T = 100 each one from message 2 on does so with probability 0.92 (+- 0.001) at least, "
         "and the last with 0.98 (+- 0.001)."
     ),
-    reply=(
+    objection=(
         "Assumption (B) is an assumption, and Theorem 1 may suppose what it likes. The remark on it ends 'which can "
         "refer to Observation 3 in our experimental evaluation section', and Appendix C.1 says 'We find' and 'we "
         "observed': it 'typically takes less than 5 communication rounds for the norm of the updates to fall below "
         "the clipping threshold'. It reports experiments, and claims no theorem."
     ),
-    answer=(
+    response=(
         "An assumption is not an error, and the bound (2) holds as an implication. But Section 2 says 'we show that as "
         "the algorithm converges, the norms of the updates decrease, and clipping is only active for the first few "
         "rounds. Thus, running the algorithm with or without clipping has minimal effect on the convergence': a "
@@ -115,11 +115,11 @@ NOISE_IN_SHIFTS = Cause(
         "N = 2, d = 1, f_i(x) = x^2/2, x_0 = h_0 = 0, eta = p = 1, sigma^2 = 1: ||h_t||^2 over both clients has the "
         "mean 1 at t = 1 and still at t = 200, where a zero vector is promised, and DP-FedAvg's is 0 throughout."
     ),
-    reply=(
+    objection=(
         "The words 'converges towards a zero vector' are meant for the noiseless dynamics, or up to the noise. It is "
         "right that the results apply to DP-FedAvg."
     ),
-    answer=(
+    response=(
         "The sentence is in a section on the private algorithms and says 'DP-ScaffNew becomes DP-FedAvg'. With noise "
         "the two never agree: the control variates' variance is stationary. The repaired form is the part of it that "
         "is right, and it holds."

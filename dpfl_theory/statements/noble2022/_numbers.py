@@ -1,4 +1,4 @@
-"""The decimals of noble2022's errata and slips that no check reports."""
+"""The decimals of noble2022's errata and typos that no check reports."""
 
 from __future__ import annotations
 

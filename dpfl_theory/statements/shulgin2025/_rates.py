@@ -30,7 +30,7 @@ _ORDER = "order t: initialisation, memory and privacy noise"
 
 
 def _regime(family: str, symbol: str, claimed: str, grid: list[Any], **more: Any) -> dict[str, Any]:
-    where = {"letter": symbol, "term": _ORDER, "claimed": claimed, "grid": grid}
+    where = {"symbol": symbol, "term": _ORDER, "claimed": claimed, "grid": grid}
     return {"family": family, **where, **_BASES[family], **more}
 
 
@@ -76,7 +76,7 @@ quadratics is in units of M, as in `accurate`."""
 
 def with_symbol(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
     """The instance with its symbol at this value."""
-    symbol = instance["letter"]
+    symbol = instance["symbol"]
     return {**instance, "K": value - 1} if symbol == "K + 1" else {**instance, symbol: value}
 
 
@@ -109,7 +109,7 @@ def fits(corollary: str) -> tuple[Check, ...]:
 
         return replace(last, notes=rates.Fit(fit))
 
-    named = {f"exponent of {r['letter']} on {r['family']}": r for r in REGIMES[corollary]}
+    named = {f"exponent of {r['symbol']} on {r['family']}": r for r in REGIMES[corollary]}
     return checks("monte-carlo", build, named)
 
 

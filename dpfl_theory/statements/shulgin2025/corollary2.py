@@ -199,7 +199,7 @@ def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> list[Case
     corollary's, in which K has gone; log = log(1/delta) takes rational values here."""
     cases, chosen = [], prescription_of(statement)
     for K in instance["K"]:
-        for texts in instance["letters"]:
+        for texts in instance["symbols"]:
             c, beta_0, epsilon, log = (Fraction(text) for text in texts)
             for n, d in ((1, 1), (10, 3)):
                 own = {"K": K, "c": c, "beta_0": beta_0, "epsilon": epsilon, "n": n, "d": d}
@@ -306,7 +306,7 @@ COROLLARY2: Statement = Statement(
             "exact",
             "the noise term does not depend on K",
             _noise_terms,
-            {"K": [0, 1, 9, 50], "letters": [["2", "1", "1", "12"], ["1/2", "7/3", "8", "25/2"]]},
+            {"K": [0, 1, 9, 50], "symbols": [["2", "1", "1", "12"], ["1/2", "7/3", "8", "25/2"]]},
             part=_TERM,
         ),
         *runs(ACCURATE_PRIVATE, accurate_private),

@@ -153,7 +153,7 @@ _THRESHOLD = 4.0
 
 def _regime(symbol: str, claimed: str, grid: list[Any], **more: Any) -> dict[str, Any]:
     base = {"epsilon": 2.0, "clients": 160, "P": 20, "dimension": 1, "T": 600, "Q": 1, "delta": 1e-2, "distance": 1.5}
-    where = {"letter": symbol, "term": "initialisation and privacy", "claimed": claimed, "grid": grid}
+    where = {"symbol": symbol, "term": "initialisation and privacy", "claimed": claimed, "grid": grid}
     return {**where, **base, "replicates": 160, **more}
 
 
@@ -167,7 +167,7 @@ REGIMES: tuple[dict[str, Any], ...] = (
 
 def with_symbol(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
     """The instance with its symbol at this value."""
-    return {**instance, {"d": "dimension", "N": "clients"}.get(instance["letter"], instance["letter"]): value}
+    return {**instance, {"d": "dimension", "N": "clients"}.get(instance["symbol"], instance["symbol"]): value}
 
 
 def described(instance: Mapping[str, Any], product: float) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def _exponent(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     return replace(last, notes=rates.Fit(lambda: fitted(instance, runs_of(instance, statement), statement)))
 
 
-EXPONENTS = checks("monte-carlo", _exponent, {f"exponent of {r['letter']}, identical clients": r for r in REGIMES})
+EXPONENTS = checks("monte-carlo", _exponent, {f"exponent of {r['symbol']}, identical clients": r for r in REGIMES})
 
 
 def _squares(run: Experiment) -> Any:

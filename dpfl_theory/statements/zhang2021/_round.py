@@ -97,7 +97,7 @@ class Phases:
         return expected(world, heard)
 
     def symbols(self, P: int, sampling: str) -> dict[str, Any]:
-        """The symbols of the proof (`_letters.LETTERS`) in a round with this cohort."""
+        """The symbols of the proof (`_symbols.SYMBOLS`) in a round with this cohort."""
         world, Q, everyone = self.world, self.Q, range(self.world.clients)
         squares = {kind: self.cohort(kind, P, sampling) for kind in _SQUARED}
 
@@ -209,7 +209,7 @@ class ScalarRound:
         return ends, max(lengths)
 
     def values(self, sampling: str | None = None) -> dict[str, Fraction]:
-        """The symbols of the proof (`_letters.LETTERS`) in this round, or one with another sampling; values of f are
+        """The symbols of the proof (`_symbols.SYMBOLS`) in this round, or one with another sampling; values of f are
         relative to f(x_t)."""
         found = self.phases.symbols(self.P, sampling or self.sampling)
         curvature, noise = sum(self.world.curvatures, F(0)) / self.N, self.sigma**2 / self.P

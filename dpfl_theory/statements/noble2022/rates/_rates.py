@@ -40,7 +40,7 @@ def _regime(
 ) -> dict[str, Any]:
     users = problem["parameters"].get("clients", 2)
     run = runs.run_of(problem, users, 1, 500, 0.0, eta_g=math.sqrt(more.get("size", users)))
-    where = {"letter": symbol, "term": term, "claimed": claimed, "grid": grid, "c": c}
+    where = {"symbol": symbol, "term": term, "claimed": claimed, "grid": grid, "c": c}
     return {**run, "epsilon": "1e9", "delta": "1e-5", "method": method, **where, **more}
 
 
@@ -101,7 +101,7 @@ def without_its_source(term: str, run: Experiment) -> Experiment:
 
 def with_symbol(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
     """The instance with its symbol at this value; M and l also set how many users take part."""
-    symbol, problem = instance["letter"], instance["problem"]
+    symbol, problem = instance["symbol"], instance["problem"]
     parameters = problem["parameters"]
     if symbol == "M":
         changed = {**problem, "parameters": {**parameters, "clients": value}}
@@ -124,7 +124,7 @@ def checks(method: str) -> tuple[Check, ...]:
         return replace(run(grid[-1]), notes=rates.Fit(lambda: fitted(instance, [run(v) for v in grid], statement)))
 
     def name(regime: Mapping[str, Any]) -> str:
-        return f"exponent of {regime['letter']} where the term '{regime['term']}' leads"
+        return f"exponent of {regime['symbol']} where the term '{regime['term']}' leads"
 
     return tuple(Check("monte-carlo", name(r), build, r) for r in REGIMES if r["method"] == method)
 
@@ -168,7 +168,7 @@ def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: 
         excess = _excess(run)
         terms = rates.terms(statement, run.values)
         bound = math.fsum(terms.values())
-        symbols.append(run.values["l"] if instance["letter"] == "l" else float(value))
+        symbols.append(run.values["l"] if instance["symbol"] == "l" else float(value))
         samples.append(excess)
         bounds.append(bound)
         shares.append(terms[instance["term"]] / bound)

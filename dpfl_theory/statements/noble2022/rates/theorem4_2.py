@@ -107,7 +107,7 @@ def exponents(method: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         found = rates.exponents(statement)
-        wanted = {(r["term"], r["letter"]): sp.Rational(r["claimed"]) for r in rates.REGIMES if r["method"] == method}
+        wanted = {(r["term"], r["symbol"]): sp.Rational(r["claimed"]) for r in rates.REGIMES if r["method"] == method}
         wrong = [f"{t} has {n}^({found[t, n]}), not {e}" for (t, n), e in wanted.items() if found[t, n] != e]
         shown = {f"{term}: {name}": str(power) for (term, name), power in found.items() if power != 0}
         return Outcome(not wrong, "; ".join(wrong) or f"{len(wanted)} exponents agree with the terms", shown)
