@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Tried in this order for a new environment.
 PYTHONS ?= python3.11 python3.12 python3.13 python3
 
-.PHONY: validate validate-full test test-full test-changed check check-theorems docs power bench-gpu bench soak mutation dist-check constraints clean
+.PHONY: validate validate-full test test-full test-changed check check-theorems docs links power bench-gpu bench soak mutation dist-check constraints clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -81,6 +81,10 @@ $(VENV)/.docs: $(READY)
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -E -W --keep-going -b html -d build/doctrees docs build/docs
 	@echo build/docs/index.html
+
+# Asks the addresses of other sites that the documentation names; 'make docs' checks the links within it.
+links: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -b linkcheck -d build/doctrees docs build/links
 
 # Measures what the checks of each statement could notice, from a whole check, and writes it down beside the statements;
 # so too where the decimals of errata come from, and which checks the standard profile leaves out.

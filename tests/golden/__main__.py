@@ -1,7 +1,7 @@
 """Recorded results of the whole package, compared with what the code computes now.
 
-    python -m tests.golden compare [PART ...]   lists each difference with its relative size; exit code 1 if there is one
-    python -m tests.golden freeze PART ...      records what the code computes now
+    python -m tests.golden compare [PART ...]  lists each difference with its relative size; exit code 1 if there is one
+    python -m tests.golden freeze PART ...     records what the code computes now
 
 The parts: ``checks`` (verdict, sides, limits and ratio of every check), ``validations`` (claims of every validation in
 its full profile), ``conform`` (names that planted faults and correct rounds get), and ``answers`` (of the commands in
