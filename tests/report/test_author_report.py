@@ -146,7 +146,7 @@ def test_the_parts_come_in_the_order_of_a_letter() -> None:
     shown = part(text, "das2022-a")
     parts = [
         "Printed",
-        "True",
+        "Corrected",
         "Cause",
         "Smallest counterexample",
         "Effect at",
