@@ -22,8 +22,8 @@ CAPTION = (
     "hyper-parameters that `recommend` finds; rings: the best of a grid over all hyper-parameters with at least ten "
     "times as many runs; for the algorithm that ends lowest (in the standard profile only DP-FedAvg, and a grid only "
     "at the largest epsilon). Crosses and squares: the rules that the papers print and the minimisers of their bounds. "
-    "They have certified noise in place of the papers' own, and their own number of rounds. Where a rule is missing its "
-    "hypotheses cannot be met; the grey line is the start: values above it are worse than no training. Bars: two "
+    "They have certified noise in place of the papers' own, and their own number of rounds. Where a rule is missing "
+    "its hypotheses cannot be met; the grey line is the start: values above it are worse than no training. Bars: two "
     "standard errors."
 )
 SOURCE = {
