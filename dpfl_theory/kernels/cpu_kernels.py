@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.kernels.compiled import kernel
 
-__all__ = ["bounded_combine", "combine", "discounted", "segment_energy", "segment_scale", "segment_update"]
+__all__ = ["bounded_combine", "combine", "segment_energy", "segment_scale", "segment_update"]
 
 
 @kernel()
@@ -100,12 +100,3 @@ def bounded_combine(updates: Any, weights: Any, threshold: Any, normalise: bool,
             if factor != 0.0:
                 for j in range(d):
                     out[s, j] += factor * updates[i, s, j]
-
-
-@kernel()
-def discounted(x: Any, ratio: float, out: Any) -> None:
-    """out[i] = x[i] + ratio x[i + 1] + ratio^2 x[i + 2] + ..., for vectors of one length."""
-    total = 0.0
-    for i in range(len(x) - 1, -1, -1):
-        total = x[i] + ratio * total
-        out[i] = total

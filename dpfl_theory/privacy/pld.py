@@ -259,11 +259,11 @@ def _gains(grid: Grid, tilt: float) -> Callable[[float], float]:
     r"""The sum over losses l > epsilon of :math:`m_l (1 - e^{\varepsilon - l}) e^{-\lambda (l - \varepsilon)}`, in
     constant time for each epsilon, from two sums that are accumulated from the right.
     """
-    from dpfl_theory.kernels.cpu_kernels import discounted  # the import of scipy.signal takes three times as long
+    from scipy.signal import lfilter
 
-    slow, fast = np.empty_like(grid.masses), np.empty_like(grid.masses)
-    for sums, rate in ((slow, tilt), (fast, tilt + 1)):
-        discounted(grid.masses, math.exp(-rate * grid.h), sums)
+    slow, fast = (
+        lfilter([1.0], [1.0, -math.exp(-rate * grid.h)], grid.masses[::-1])[::-1] for rate in (tilt, tilt + 1)
+    )
 
     def gains(epsilon: float) -> float:
         first = max(math.floor(epsilon / grid.h) + 1 - grid.start, 0)
