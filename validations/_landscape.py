@@ -15,7 +15,7 @@ from dpfl_theory.recommend.data import DataSource
 from dpfl_theory.recommend.grid import grid, size
 from dpfl_theory.recommend.rule_runs import RULED, reached, starts
 from dpfl_theory.recommend.rules import rules
-from dpfl_theory.recommend.search import Plan, search
+from dpfl_theory.recommend.search import Plan, Trial, search
 from dpfl_theory.recommend.tuned import Budget, tuned
 
 DELTA = 1e-5
@@ -83,25 +83,27 @@ def count_for(case: Case, name: str, budget: Budget, plan: Plan, share: float = 
     return count
 
 
-def found(case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: int, replicates: int) -> dict[str, Any]:
-    """The results of the search for an algorithm, and of the grid, each measured with fresh seeds.
+def found(
+    case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: int, replicates: int, compared: bool
+) -> dict[str, Any]:
+    """The results of the search for an algorithm and, where compared, of the grid, each measured with fresh seeds.
 
     replicates: runs of a rule that the search starts from.
     """
     budget = Budget(epsilon, DELTA, rounds=rounds)
     one = tuned()[name](_made(case)[0], budget)
-    count = count_for(case, name, budget, plan)
     lines = ruled(case, name, epsilon, rounds, seed, replicates) if name in RULED else []
     ours = search(one, seed, plan, starts(one, lines))
+    cell: dict[str, Any] = {"case": case.name, "algorithm": name, "epsilon": epsilon, "best": _said(ours), "grid": None}
+    if not compared:
+        return {**cell, "runs": {"best": plan.runs}}
+    count = count_for(case, name, budget, plan)
     best = grid(one, seed + 5000, count, plan)
-    return {
-        "case": case.name,
-        "algorithm": name,
-        "epsilon": epsilon,
-        "best": {"mean": ours.mean, "error": ours.error, "hyperparameters": ours.hyperparameters},
-        "grid": {"mean": best.mean, "error": best.error, "hyperparameters": best.hyperparameters},
-        "runs": {"best": plan.runs, "grid": plan.replicates * size(one, count)},
-    }
+    return {**cell, "grid": _said(best), "runs": {"best": plan.runs, "grid": plan.replicates * size(one, count)}}
+
+
+def _said(trial: Trial) -> dict[str, Any]:
+    return {"mean": trial.mean, "error": trial.error, "hyperparameters": trial.hyperparameters}
 
 
 @cache  # a search starts from results that the figure shows as well
@@ -120,9 +122,16 @@ def jobs(
     plan: Plan,
     seed: int,
     replicates: int,
+    compared: Sequence[float],
 ) -> list[partial[Any]]:
-    """Every search with its grid, and every rule, as work that can be sent to another process."""
-    searches = [partial(found, c, n, e, rounds, plan, seed, replicates) for c in cases for e in epsilons for n in names]
+    """Every search, at the budgets ``compared`` with its grid, and every rule, as work that can be sent to another
+    process."""
+    searches = [
+        partial(found, c, n, e, rounds, plan, seed, replicates, e in compared)
+        for c in cases
+        for e in epsilons
+        for n in names
+    ]
     rules = [partial(ruled, c, n, e, rounds, seed, replicates) for c in cases for e in epsilons for n in with_rules()]
     return [*searches, *rules]
 

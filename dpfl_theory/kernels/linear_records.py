@@ -40,21 +40,24 @@ def clipped(
     for c in range(classes):
         for k in range(at.shape[1]):
             square += at[c, k] * at[c, k]
+    steep = np.zeros(m)
+    along = np.zeros(m)
+    for c in range(classes):  # records in the inner loops: LLVM vectorises them
+        for j in range(m):
+            steep[j] += p[c, j] * p[c, j]
+            along[j] += p[c, j] * logits[c, j]
     for j in range(m):
-        steep = 0.0
-        along = 0.0
-        for c in range(classes):
-            steep += p[c, j] * p[c, j]
-            along += p[c, j] * logits[c, j]
-        length[j] = math.sqrt(max(steep * qs[j] + 2.0 * ridge * along + ridge * ridge * square, 0.0))
+        length[j] = math.sqrt(max(steep[j] * qs[j] + 2.0 * ridge * along[j] + ridge * ridge * square, 0.0))
     if median:
         bound = middle(length.copy()) if m > 0 else 0.0
     weight = 0.0
+    factor = steep
     for j in range(m):
-        factor = bound / length[j] if length[j] > bound else 1.0
-        weight += factor
-        for c in range(classes):
-            p[c, j] *= factor
+        factor[j] = bound / length[j] if length[j] > bound else 1.0
+        weight += factor[j]
+    for c in range(classes):
+        for j in range(m):
+            p[c, j] *= factor[j]
     return bound, weight
 
 

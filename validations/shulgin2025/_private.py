@@ -27,7 +27,13 @@ ASSUMED = "the budget (8, 1e-5) and 100 clients are assumed, the paper's budget 
 def counts(context: Context) -> tuple[int, int]:
     """The numbers of replicates that measure a configuration and that tune its step, the same in all figures: they
     share runs."""
-    return context.pick(full=12, paper=64), context.pick(full=2, paper=4)
+    return context.pick(full=12, paper=64), context.pick(full=2, paper=4, standard=1)
+
+
+def steps(context: Context) -> list[float]:
+    """The tuning grid; in the standard profile without its two largest steps, which no configuration is tuned to."""
+    grid = runs.steps(context)
+    return context.pick(full=grid, paper=grid, standard=grid[:-2])
 
 
 @functools.cache
@@ -62,7 +68,7 @@ def describe(context: Context, problems: Sequence[setting.Task], **more: Any) ->
             "epsilon for those who see sums": epsilon_if(clients, printed_sigma()),
             "epsilon for those who see every message": epsilon_if(clients, printed_sigma(), "server"),
         },
-        "step grid": runs.steps(context),
+        "step grid": steps(context),
         "unit of beta, tau and alpha": "G_0, the mean length of the clients' gradients at the start",
         "unit of the step": "1/L_f, or G_0/L_f with server normalisation; chosen by the final training "
         "loss on separate replicates",

@@ -44,20 +44,19 @@ BOUND_ALPHA = 0.01
 
 def compute(context: Context) -> dict[str, Any]:
     replicates, trials = private.counts(context)
-    at_bound = context.pick(
-        full=replicates, paper=replicates, standard=6
-    )  # the bounds are far above the measured values
+    # The bounds are far above the measured values.
+    at_bound = context.pick(full=replicates, paper=replicates, standard=4)
     tasks = private.tasks(context.seed)
     noise = private.sigma(tasks[0].problem.n)
     configs = [Config(m, b, setting.ALPHA) for m in PAIR for b in private.BETAS]
-    betas = [float(b) for b in np.geomspace(1e-5, 1.0, context.pick(full=6, paper=16))]
+    betas = [float(b) for b in np.geomspace(1e-5, 1.0, context.pick(full=6, paper=16, standard=4))]
     kept, claims = [], []
     for part, task in enumerate(tasks):
 
         def tell(share: float, at: int = part) -> None:
             context.progress((at + share) / len(tasks))
 
-        tuned = runs.tune(context, task, configs, runs.steps(context), trials, noise, lambda s: tell(0.4 * s))
+        tuned = runs.tune(context, task, configs, private.steps(context), trials, noise, lambda s: tell(0.4 * s))
         measured = {}
         for number, t in enumerate(tuned):
             measured[t.config] = runs.measure(context, task, t.config, t.step, replicates, noise)

@@ -49,7 +49,7 @@ def compute(context: Context) -> dict[str, Any]:
         def tell(share: float, at: int = part) -> None:
             context.progress((at + share) / len(tasks))
 
-        tuned = runs.tune(context, task, configs, runs.steps(context), trials, noise, lambda s: tell(0.5 * s))
+        tuned = runs.tune(context, task, configs, private.steps(context), trials, noise, lambda s: tell(0.5 * s))
         last, fast = {}, {}
         for number, t in enumerate(tuned):
             last[t.config] = fast[t.config] = runs.measure(context, task, t.config, t.step, replicates, noise)
