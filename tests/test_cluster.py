@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import signal
@@ -23,7 +24,8 @@ from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.processes import on, several, spread
 from dpfl_theory.store import Store
 
-pytest.importorskip("distributed", reason="Dask is not installed (pip install 'dpfl-theory[cluster]')")
+if importlib.util.find_spec("distributed") is None:  # an import would take each process of a test run a second
+    pytest.skip("Dask is not installed (pip install 'dpfl-theory[cluster]')", allow_module_level=True)
 
 WORKERS = 2
 Output = pytest.CaptureFixture[str]

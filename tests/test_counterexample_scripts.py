@@ -98,7 +98,7 @@ def test_it_stands_alone_and_is_short(cause: Cause) -> None:
     assert len(code) <= 30
 
 
-@pytest.mark.exhaustive(keep=6)
+@pytest.mark.exhaustive(keep=4)
 @running
 def test_it_runs_and_prints_the_numbers_of_the_letter(cause: Cause, told: dict[str, Any]) -> None:
     assert told[cause.id]["error"] == ""
@@ -108,7 +108,7 @@ def test_it_runs_and_prints_the_numbers_of_the_letter(cause: Cause, told: dict[s
     assert set(printed) <= reported, f"the report to the authors lacks {sorted(set(printed) - reported)}"
 
 
-@pytest.mark.exhaustive(keep=3)
+@pytest.mark.exhaustive(keep=2)
 @running
 def test_it_decides_by_itself(cause: Cause, told: dict[str, Any]) -> None:
     """The script asserts that the counterexample is valid: with every comparison reversed it fails."""

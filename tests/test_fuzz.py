@@ -20,7 +20,7 @@ from dpfl_theory.errors import InputError
 INPUTS = 12
 
 
-@pytest.mark.exhaustive(keep=3)
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("reader", READERS, ids=[reader.name for reader in READERS])
 def test_nearly_right_input_gets_an_answer_or_a_sentence(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each parser returns or is interrupted before it would count as stuck on the slowest machine."""

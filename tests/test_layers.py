@@ -46,7 +46,7 @@ def _run(path: Path) -> tuple[ast.AST, ...]:
     found, left = list[ast.AST](), list[ast.AST]([ast.parse(path.read_text())])
     while left:
         node = left.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             left += node.orelse
             continue
         found.append(node)

@@ -11,7 +11,7 @@ import pytest
 from docs.notebooks import FOLDER, cells, notebooks
 from dpfl_theory.cli import TASKS
 
-QUICK = ("privacy", "published-theorem")
+QUICK = ("published-theorem",)
 PAGES = notebooks()
 CELLS, WIDTH = 12, 88
 """The most cells of a notebook, and the most characters of a line of code: wider ones do not fit a page."""

@@ -128,6 +128,7 @@ def test_a_device_is_never_replaced(tmp_path: Path) -> None:
             write(writable(full), "x")
 
 
+@pytest.mark.slow
 def test_standard_output_may_be_named(tmp_path: Path) -> None:
     """This holds also where the shell appends it to a file: earlier content stays."""
     command = [sys.executable, "-m", "dpfl_theory", *CHECK, "--output", "/dev/stdout"]

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
+import selection
 from selection import concerned
 
 import dpfl_theory
 from dpfl_theory.checks.change_detection import Change
+from dpfl_theory.checks.imports import Imports
 
 PACKAGE = Path(dpfl_theory.__file__).parent
 TESTS = Path(__file__).parent
 EVERY = sorted(TESTS.rglob("test_*.py"))
+READ = functools.cache(Imports)
+"""The graph of imports, which is read once for all tests: neither tests nor package change while they run."""
+
+
+@pytest.fixture(autouse=True)
+def _read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "Imports", READ)
 
 
 def names(*changed: str) -> list[str]:

@@ -107,7 +107,7 @@ def made(name):
 """
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize(("shares", "times", "jobs"), [('SHARED_RUNS = "a run"', 1, 2), ("", 3, 4)])
 def test_what_scripts_share_is_made_once(scripts: Path, shares: str, times: int, jobs: int) -> None:
     """Three scripts that need one cached run, in as many processes at most; a fourth has its own."""

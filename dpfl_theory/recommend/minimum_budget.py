@@ -92,7 +92,9 @@ def changes(
         the clients, each repeated equally often; ``features``: the largest number of principal components, which sparse
         records do not have. Each is None where no tried value is sufficient.
 
-    >>> found = changes(DataSource("breast-cancer", features=2), 4, Budget(0.2, 1e-5, rounds=4), "dp-fedavg")
+    >>> few = Plan(points=16, generations=2, finalists=4, second=8, best=2, third=16, last=64)
+    >>> data = DataSource("breast-cancer", features=2)
+    >>> found = changes(data, 4, Budget(0.2, 1e-5, rounds=4), "dp-fedavg", plan=few)
     >>> found["epsilon"] > 0.2, found["clients"] > 4
     (True, True)
     """

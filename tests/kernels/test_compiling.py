@@ -27,6 +27,7 @@ print(philox.philox4x32(*[zero] * 6)[0])
 """
 
 
+@pytest.mark.slow
 def test_a_cold_cache_is_told_and_a_warm_one_is_not(tmp_path: Path) -> None:
     """The smallest kernel, which takes half a second to compile, with a fiftieth of a second in place of two."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -20,9 +20,11 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.linear_model import LinearModel
 
 ENGINES = {"cpu": select("cpu"), "array": ArrayEngine(np, "array", "NumPy in CuPy's place")}
-LINEAR = [name for name in NAMES if isinstance(problem_of(name), LinearModel)]
-ATTAINED = [name for name in LINEAR if problem_of(name).constants.w_star is not None]
-POSITIVE = [name for name in ATTAINED if problem_of(name).constants.f_star > 0.0]
+LINEAR = [name for name in NAMES if not name.startswith(("appendix-f", "quadratic", "zhang2021"))]
+ATTAINED = [name for name in LINEAR if name != "logistic-synthetic-15"]
+POSITIVE = [
+    name for name in ATTAINED if name not in ("huber-2", "huber-planes-6", "least-squares-9", "least-squares-10")
+]
 every_engine = pytest.mark.parametrize("engine", ENGINES)
 
 
@@ -41,6 +43,13 @@ def near(problem: Problem) -> np.ndarray:
     size = 1.0 + np.abs(star).max()
     away = [scale * size * rng.standard_normal((16, problem.d)) for scale in 10.0 ** -np.arange(6.0, 17.0)]
     return np.vstack([star, *(star + step for step in away)])
+
+
+def test_the_names_are_those_of_such_problems() -> None:
+    """They are written out because minima of all problems take each process of a test run seconds to find."""
+    assert [name for name in NAMES if isinstance(problem_of(name), LinearModel)] == LINEAR
+    assert [name for name in LINEAR if problem_of(name).constants.w_star is not None] == ATTAINED
+    assert [name for name in ATTAINED if problem_of(name).constants.f_star > 0.0] == POSITIVE
 
 
 @every_engine

@@ -129,7 +129,7 @@ def test_more_rounds_than_are_certified(steps: int, certified: int, most: int) -
     assert under == [True, False]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_replaced_client_needs_a_larger_constant() -> None:
     """das2022: 3 of 40 clients join independently, each with its own noise, so that a cohort of m is seen, has the
     share m/40 and the noise z sqrt(m/3); q = (2z 40 5/3)^2/(900 ln 1e5) is 8.03."""
