@@ -118,7 +118,6 @@ print([kernel.py_func.__name__ for kernel in slow if not kernel.signatures])
 """
 
 
-@pytest.mark.slow
 def test_kernels_that_take_long_to_compile_are_there_beforehand() -> None:
     reported = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True, check=True)
     assert reported.stdout.strip() == "[]"
