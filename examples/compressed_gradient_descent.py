@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
-from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
 
 
 def sides(s: Symbols) -> Sides:
@@ -57,7 +58,7 @@ THEOREM = Statement(
             "distance", (("distance-squared", 1),), (0, 2), r"\mathbb{E}\|x_K - x^*\|^2", "that of x_K", when="end"
         ),
     ),
-    assumptions=(Assumption("eta <= p/L", short_step),),
+    hypotheses=(Hypothesis.custom("eta <= p/L", short_step),),
     sides=sides,
     checks=COMPRESSED.checks(FEW, by=("worst-case", "exact")) + COMPRESSED.checks(MANY, by=("exact", "monte-carlo")),
 )

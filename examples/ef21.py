@@ -15,9 +15,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols, evaluate
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.statements.claims import WorstCase
-from dpfl_theory.statements.formula import Symbols, evaluate, prescription_of
-from dpfl_theory.statements.model import Assumption, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.statements.formula import prescription_of
+from dpfl_theory.statements.model import Sides, Source, Statement, Symbol, checks
 
 
 def step(s: Symbols) -> Mapping[str, Any]:
@@ -70,7 +72,7 @@ THEOREM = Statement(
         Symbol("V", "the Lyapunov function", (2, -2), "nonnegative"),
         Symbol("V_next", "the same after the iteration", (2, -2), "nonnegative", "V^+"),
     ),
-    assumptions=(Assumption("0 < q < 1 and 0 < mu <= L", contracts),),
+    hypotheses=(Hypothesis.custom("0 < q < 1 and 0 < mu <= L", contracts),),
     sides=sides,
     prescription=step,
     checks=checks("worst-case", iteration, INSTANCES),

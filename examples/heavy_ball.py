@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
-from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
 
 
 def momentum(s: Symbols) -> Mapping[str, Any]:
@@ -63,7 +64,7 @@ THEOREM = Statement(
     expectations=(
         Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of x_K", when="end"),
     ),
-    assumptions=(Assumption("alpha <= 1/L", short_step),),
+    hypotheses=(Hypothesis.custom("alpha <= 1/L", short_step),),
     sides=sides,
     prescription=momentum,
     checks=HEAVY_BALL.checks(FEW, by=("worst-case", "exact")) + HEAVY_BALL.checks(MANY, by=("exact", "monte-carlo")),

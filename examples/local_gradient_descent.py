@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
-from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
 
 
 def sides(s: Symbols) -> Sides:
@@ -65,7 +66,7 @@ THEOREM = Statement(
     expectations=(
         Expected("gap", (("suboptimality", 1),), (1, 0), r"f(\bar x_T) - f^*", "suboptimality of the mean", when="end"),
     ),
-    assumptions=(Assumption("gamma <= min{1/(4L), 1/(8L(H-1))}", short_step),),
+    hypotheses=(Hypothesis.custom("gamma <= min{1/(4L), 1/(8L(H-1))}", short_step),),
     sides=sides,
     checks=LOCAL.checks(FEW, expected={"T = 2": "not-applicable"}) + LOCAL.checks(MANY, by=("exact", "monte-carlo")),
 )

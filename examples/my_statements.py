@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.statements.formula import Symbols
-from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol, checks
 
 # 1. The symbols: name in formulas, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.
 SYMBOLS = (
@@ -86,9 +87,9 @@ THEOREM = Statement(
     text="With eta <= 1/L, the iterate of a uniformly random round satisfies the bound.",
     symbols=SYMBOLS,
     expectations=(GAP,),
-    assumptions=(
-        Assumption("eta <= 1/L", small_step),
-        Assumption("each f_i is G-Lipschitz", lipschitz),
+    hypotheses=(
+        Hypothesis.custom("eta <= 1/L", small_step),
+        Hypothesis.custom("each f_i is G-Lipschitz", lipschitz),
     ),
     sides=sides,
     checks=checks(

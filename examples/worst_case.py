@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.statements.claims import WorstCase
-from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Sides, Source, Statement, Symbol, checks
 
 SYMBOLS = (

@@ -104,7 +104,7 @@ def test_its_expectations_can_be_observed(statement: Statement) -> None:
 
 @every
 def test_its_hypotheses_are_sentences(statement: Statement) -> None:
-    texts = [a.text for a in statement.assumptions]
+    texts = [a.text for a in statement.hypotheses]
     assert all(texts)
     assert len(texts) == len(set(texts))
 

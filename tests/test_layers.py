@@ -23,7 +23,7 @@ LAYERS = (
         "verify_certificate",
         "warned",
     ),
-    ("kernels", "console", "methods", "atomic_io", "schemas"),
+    ("kernels", "console", "methods", "atomic_io", "schemas", "core"),
     ("processes", "cluster", "durations", "forecast", "store", "timeout", "code_digest"),
     ("problems",),
     ("algorithms",),

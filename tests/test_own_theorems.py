@@ -22,12 +22,13 @@ from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.user_statements import Detected, detected_by_checks
 from dpfl_theory.cli import main
 from dpfl_theory.cli._check_text import evidence_lines
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.errors import InputError
 from dpfl_theory.report.build import build
 from dpfl_theory.report.curve import draw
 from dpfl_theory.report.user_statements import described, shown_lines
 from dpfl_theory.statements import load_file
-from dpfl_theory.statements.model import Assumption, Statement
+from dpfl_theory.statements.model import Statement
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -148,7 +149,7 @@ def test_the_shares_that_are_told_turn_the_verdict() -> None:
     """For exact evidence, a right side or a term that is smaller by a little more is refuted. A right side that is
     smaller by a little less is not."""
     from dpfl_theory.checks.runner import plan, run_plan
-    from dpfl_theory.statements.formula import Symbols
+    from dpfl_theory.core.expressions import Symbols
     from dpfl_theory.statements.model import Sides
 
     statement = example("stochastic_gradient_descent")
@@ -350,7 +351,7 @@ def test_the_edge_of_a_hypothesis_is_found_between_two_points(
     (edge,) = json.loads((tmp_path / "c.json").read_text())["edges"]
     assert edge == pytest.approx(1.6, abs=1e-5)
 
-    few = replace(statement, assumptions=(Assumption("K <= 4", lambda _, v: None if v["K"] <= 4 else "more"),))
+    few = replace(statement, hypotheses=(Hypothesis.custom("K <= 4", lambda _, v: None if v["K"] <= 4 else "more"),))
     assert curve(few, check, "K", "1,9").edges == {0: 4.5}
 
 

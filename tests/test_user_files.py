@@ -109,7 +109,10 @@ SLIPS = {
         ('    return None if ok else f"eta L', '    None if ok else f"eta L'),
         "the test of the hypothesis 'eta <= 1/L' returns None, whatever the values: return a sentence where it is not",
     ),
-    "hypothesis without words": (('Assumption("eta <= 1/L"', 'Assumption(" "'), "the text of a hypothesis is ' '"),
+    "hypothesis without words": (
+        ('Hypothesis.custom("eta <= 1/L"', 'Hypothesis.custom(" "'),
+        "the text of a hypothesis is ' '",
+    ),
     "check without a name": (('"the start dominates"', '"the start\\ndominates"'), "write a line of text"),
     "title": (('"Gradient descent with Gaussian noise: convex and smooth"', "''"), "its title is ''"),
     "parts": (
@@ -309,7 +312,8 @@ def test_absurd_numbers_of_replicates_are_refused(tmp_path: Path) -> None:
 EXACT = """
 import os, sys
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, by_construction
+from dpfl_theory.core.hypothesis import Hypothesis, by_construction
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 SYMBOLS = (Symbol("x", "a number"), Symbol("n", "another", domain="integer"))
 def small(problem, values):
     return SMALL
@@ -317,7 +321,7 @@ def build(statement, instance):
     return BUILD
 STATEMENTS = (
     Statement("mine.one", "lemma", "t", Source("mine", "here"), "text", symbols=SYMBOLS,
-        assumptions=(Assumption("x < 5", small),), RELATION
+        hypotheses=(Hypothesis.custom("x < 5", small),), RELATION
         sides=lambda s: Sides(lhs={"x": s.x}, rhs={"n": s.n}), checks=(Check("METHOD", "c", build),)),
 )
 """
@@ -411,7 +415,9 @@ def test_a_hypothesis_may_read_a_value_that_is_no_letter(tmp_path: Path) -> None
     file = exact(tmp_path, "Values({'x': 1, 'n': 2, 'y': 1})", small)
     assert run_plan(plan(load_file(file), ["exact"])).evidence[0].verdict == "holds"
     file = exact(tmp_path)
-    file.write_text(file.read_text().replace('Assumption("x < 5", small)', 'Assumption("x < 5", by_construction)'))
+    file.write_text(
+        file.read_text().replace('Hypothesis.custom("x < 5", small)', 'Hypothesis.custom("x < 5", by_construction)')
+    )
     assert run_plan(plan(load_file(file), ["exact"])).evidence[0].verdict == "holds"
 
 

@@ -61,25 +61,25 @@ def unmet(statement: Statement, values: Mapping[str, Any], problem: Problem | No
     performance estimation problem is not tested here: the problem has it as a constraint.
     """
     known = numbers(values)
-    for assumption in statement.assumptions:
+    for hypothesis in statement.hypotheses:
         try:
-            failure = assumption.test(problem, known)
+            failure = hypothesis.test(problem, known)
         except KeyError as error:
             name = error.args[0]
             if name in values or f"{name}^2" in values:
                 continue
             where = ", ".join(f"{k} = {v}" for k, v in values.items())
-            told_ = f"the point {where} does not name {name}, which the hypothesis {assumption.text!r} reads"
-            raise BuildError(f"{statement.id}: {told_}", assumption.test) from None
+            told_ = f"the point {where} does not name {name}, which the hypothesis {hypothesis.text!r} reads"
+            raise BuildError(f"{statement.id}: {told_}", hypothesis.test) from None
         except Exception as error:
-            told_ = f"the hypothesis {assumption.text!r} cannot be tested: {format_error(error)}"
-            raise BuildError(told_, assumption.test) from error
+            told_ = f"the hypothesis {hypothesis.text!r} cannot be tested: {format_error(error)}"
+            raise BuildError(told_, hypothesis.test) from error
         if failure is None:
             continue
         if not isinstance(failure, str) or not failure:
             told_ = (
                 f"returned {failure!r}: return None where it is met, and otherwise a sentence that says why it is not"
             )
-            raise BuildError(f"the test of the hypothesis {assumption.text!r} {told_}", assumption.test)
-        return assumption.text, failure
+            raise BuildError(f"the test of the hypothesis {hypothesis.text!r} {told_}", hypothesis.test)
+        return hypothesis.text, failure
     return None

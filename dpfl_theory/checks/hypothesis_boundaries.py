@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpfl_theory import methods
-from dpfl_theory.statements.model import Assumption, Check, Statement
+from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["REACHED", "Edge", "edges", "untested_text"]
 
@@ -59,12 +60,12 @@ def edges(statement: Statement) -> list[Edge]:
     """For each hypothesis with a boundary in a symbol that instances choose: how near they are to it."""
     found = []
     instances = [(c, known) for c in statement.checks if (known := _known(statement, c)) is not None]
-    for assumption in statement.assumptions:
+    for hypothesis in statement.hypotheses:
         near = [
-            Edge(assumption.text, symbol, factor, f"{c.method}: {c.name}")
+            Edge(hypothesis.text, symbol, factor, f"{c.method}: {c.name}")
             for c, (numbers, chosen) in instances
             for symbol in chosen
-            for factor in _factors(assumption, numbers, symbol)
+            for factor in _factors(hypothesis, numbers, symbol)
         ]
         if near:
             found.append(min(near, key=lambda edge: max(edge.factor, 1.0 / edge.factor)))
@@ -75,7 +76,7 @@ def untested_text(statement: Statement, near: Sequence[Edge], file: str, count: 
     """The gaps between the instances of checks that all hold, in words, and the command that searches there. count: of
     the file's statements."""
     far = [edge.sentence() for edge in near if not edge.reached]
-    at = ", nor at the boundaries of its hypotheses" if statement.assumptions else ""
+    at = ", nor at the boundaries of its hypotheses" if statement.hypotheses else ""
     at += f" ({'; '.join(far)})" if far else ""
     at = "" if near and not far else at
     named = f" {statement.id}" if count > 1 else ""
@@ -97,18 +98,18 @@ def _known(statement: Statement, check: Check) -> tuple[Mapping[str, Any], tuple
     return found
 
 
-def _factors(assumption: Assumption, numbers: Mapping[str, Any], symbol: str) -> list[float]:
+def _factors(hypothesis: Hypothesis, numbers: Mapping[str, Any], symbol: str) -> list[float]:
     """The factors by which a symbol crosses the boundary, upwards and downwards; none where it does not, or is zero."""
     value = float(numbers[symbol])
-    if not value or not _met(assumption, numbers):
+    if not value or not _met(hypothesis, numbers):
         return []
     found = []
     for far in (_FAR, 1.0 / _FAR):
-        if not _met(assumption, {**numbers, symbol: value * far}):
+        if not _met(hypothesis, {**numbers, symbol: value * far}):
             inside, outside = 1.0, far
             for _ in range(_STEPS):
                 middle = (inside * outside) ** 0.5
-                if _met(assumption, {**numbers, symbol: value * middle}):
+                if _met(hypothesis, {**numbers, symbol: value * middle}):
                     inside = middle
                 else:
                     outside = middle
@@ -116,9 +117,9 @@ def _factors(assumption: Assumption, numbers: Mapping[str, Any], symbol: str) ->
     return found
 
 
-def _met(assumption: Assumption, numbers: Mapping[str, Any]) -> bool:
+def _met(hypothesis: Hypothesis, numbers: Mapping[str, Any]) -> bool:
     """Whether the hypothesis is met. One that symbols do not determine counts as met, so that it has no boundary."""
     try:
-        return assumption.test(None, numbers) is None
+        return hypothesis.test(None, numbers) is None
     except Exception:
         return True

@@ -80,8 +80,8 @@ def chosen(statement: Statement, checks: Sequence[Check], found: Found, power: P
         candidates = sorted(among, key=lambda key: (found[key]["seconds"], key))
         return set() if kept & set(candidates) else set(candidates[:1])
 
-    for assumption in statement.assumptions:
-        kept |= fastest(key for key, e in found.items() if e["reason"].startswith(not_met(assumption.text)))
+    for hypothesis in statement.hypotheses:
+        kept |= fastest(key for key, e in found.items() if e["reason"].startswith(not_met(hypothesis.text)))
     inside = [key for key, c in keys.items() if c.expected == "holds"]
     for method in dict.fromkeys(c.method for c in checks):
         own = [key for key in inside if key[0] == method]

@@ -109,9 +109,9 @@ def _symbols(statement: Statement, check: Check, values: Any, problem: Any) -> N
         complete(statement, values, expectations=not methods.get(check.method).simulates)
     missing = unmet(statement, values, problem)
     read = _Read(numbers(values))
-    for assumption in statement.assumptions:
+    for hypothesis in statement.hypotheses:
         with contextlib.suppress(Exception):  # a quantity of a performance estimation problem is missing
-            assumption.test(problem, read)
+            hypothesis.test(problem, read)
     spare = sorted({name.removesuffix(SQUARE) for name in values} - set(statement.units) - read.names)
     if spare and not check.part:
         names = ", ".join(map(repr, spare))

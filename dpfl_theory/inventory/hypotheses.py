@@ -1,4 +1,4 @@
-"""Hypotheses of the catalogue's statements, and the import of each as an `Assumption`."""
+"""Hypotheses of the catalogue's statements, and the import of each as an `Hypothesis`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def _items() -> list[Item]:
 
     users: dict[str, list[str]] = {}
     for statement in all_statements():
-        for assumption in statement.assumptions:
-            users.setdefault(assumption.text, []).append(statement.id)
+        for hypothesis in statement.hypotheses:
+            users.setdefault(hypothesis.text, []).append(statement.id)
     found = []
     for text, name in _named():
         if ids := users.get(text):
@@ -33,12 +33,12 @@ def _items() -> list[Item]:
 
 def _named() -> Iterator[tuple[str, str]]:
     """The text of each hypothesis that a module defines under its own name, and the first of these names."""
-    from dpfl_theory.statements.model import Assumption
+    from dpfl_theory.core.hypothesis import Hypothesis
 
     seen = set[str]()
     for module in sorted(name for name in sys.modules if name.startswith(_HOME)):
         for name, value in sorted(vars(sys.modules[module]).items()):
-            if isinstance(value, Assumption) and not name.startswith("_") and value.text not in seen:
+            if isinstance(value, Hypothesis) and not name.startswith("_") and value.text not in seen:
                 seen.add(value.text)
                 yield value.text, f"{module.removeprefix(_HOME)}.{name}"
 
@@ -46,7 +46,7 @@ def _named() -> Iterator[tuple[str, str]]:
 KIND = Kind(
     "hypotheses",
     "hypothesis",
-    "hypotheses of the catalogue's statements, the most frequent first; each is an Assumption to import",
+    "hypotheses of the catalogue's statements, the most frequent first; each is an Hypothesis to import",
     _items,
     "",
     ("statements",),

@@ -90,7 +90,7 @@ def rounded_up(number: float) -> int:
 def failures(statement: Statement, values: Mapping[str, Any]) -> list[str]:
     """One sentence for each hypothesis that these values do not meet. Hypotheses on the problem are assumed: no
     problem is available here."""
-    found = ((a.text, a.test(None, values)) for a in statement.assumptions)
+    found = ((a.text, a.test(None, values)) for a in statement.hypotheses)
     return [f"the hypothesis '{text}' of {statement.id} is not met: {why}" for text, why in found if why is not None]
 
 

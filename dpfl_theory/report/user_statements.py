@@ -43,7 +43,7 @@ def described(
                 {"name": x.name, "latex": x.latex or x.name, "meaning": x.meaning, "unit": format_unit(x.unit)}
                 for x in s.quantities
             ],
-            "hypotheses": [a.text for a in s.assumptions],
+            "hypotheses": [a.text for a in s.hypotheses],
             "noticed": power and {**power.to_json(), "left_out": undetected_terms(s, evidence) if planted else None},
         }
     return found

@@ -8,20 +8,16 @@ a performance estimation problem it gives linear forms (`dpfl_theory.checks.pep_
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.lazy import mpmath
+from dpfl_theory.core.expressions import Symbols, evaluate
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.model import Sides, Statement
 
 __all__ = [
-    "Symbols",
-    "evaluate",
     "evaluate_side",
     "prescription_of",
     "record_requested",
@@ -40,40 +36,6 @@ _FLAGS: dict[str, dict[str, bool]] = {
 }
 _MEMORY = 1024
 """The number of formulas in the cache: more than the catalogue has."""
-
-
-class Symbols(Mapping[str, Any]):
-    """The symbols of a statement by name, as attributes or as items.
-
-    >>> s = Symbols({"rho": 2}, "an example")
-    >>> s.rho, s["rho"], "mu" in s
-    (2, 2, False)
-    """
-
-    __slots__ = ("_known", "_of")
-
-    def __init__(self, known: Mapping[str, Any], of: str) -> None:
-        self._known = dict(known)
-        self._of = of
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self[name]
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._known:
-            raise KeyError(f"{self._of} has no symbol {name!r}; it has {', '.join(self._known) or 'none'}")
-        return self._known[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._known
 
 
 @functools.lru_cache(_MEMORY)
@@ -144,148 +106,11 @@ def total(statement: Statement, side: str = "rhs") -> Any:
     return sum(getattr(sides_of(statement), side).values(), sp.Integer(0))
 
 
-class _Irrational(ArithmeticError):
-    """A value that is not rational, or that this arithmetic cannot recognise as rational."""
-
-
-def _power(base: Fraction, exponent: Fraction) -> Fraction:
-    """base^exponent where that is rational: whole exponents, and roots of perfect powers."""
-    if exponent.denominator == 1:
-        return base**exponent.numerator
-    if base < 0:
-        raise _Irrational
-    root = [_root(part, exponent.denominator) for part in (base.numerator, base.denominator)]
-    return Fraction(*root) ** exponent.numerator
-
-
-def _root(whole: int, degree: int) -> int:
-    """The whole root of a whole number; `_Irrational` if it has no such root."""
-    found, exact = sp.integer_nthroot(whole, degree)
-    if not exact:
-        raise _Irrational
-    return int(found)
-
-
-@functools.lru_cache(4 * _MEMORY)
-def _exact(expression: Any) -> tuple[tuple[str, ...], Callable[..., Fraction]] | None:
-    """The symbols of an expression and a function of their fractions; None where it is not algebraic."""
-    from sympy.printing.precedence import PRECEDENCE, precedence
-    from sympy.printing.str import StrPrinter
-
-    class Printer(StrPrinter):  # type: ignore[misc]
-        """Python code in which every number is a Fraction and every power is checked."""
-
-        def _print_Rational(self, number: Any) -> str:
-            return f"F({number.p}, {number.q})"
-
-        def _print_Integer(self, number: Any) -> str:
-            return f"F({number.p})"
-
-        _print_One = _print_Zero = _print_NegativeOne = _print_Half = _print_Rational
-
-        def _print_Mul(self, product: Any) -> str:
-            return "*".join(self.parenthesize(a, PRECEDENCE["Mul"]) for a in product.args)
-
-        def _print_Add(self, sum_: Any, order: Any = None) -> str:
-            return " + ".join(self.parenthesize(a, precedence(sum_)) for a in sum_.args)
-
-        def _print_Pow(self, power: Any, rational: bool = False) -> str:
-            return f"power({self._print(power.base)}, {self._print(power.exp)})"
-
-        def _print_Max(self, found: Any) -> str:
-            return f"max({', '.join(map(self._print, found.args))})"
-
-        def _print_Min(self, found: Any) -> str:
-            return f"min({', '.join(map(self._print, found.args))})"
-
-        def _print_Abs(self, found: Any) -> str:
-            return f"abs({self._print(found.args[0])})"
-
-        def _print_floor(self, found: Any) -> str:
-            return f"F(floor({self._print(found.args[0])}))"
-
-        def _print_ceiling(self, found: Any) -> str:
-            return f"F(ceil({self._print(found.args[0])}))"
-
-        def _print_Symbol(self, symbol: Any) -> str:
-            return names[symbol]
-
-    known = (sp.Add, sp.Mul, sp.Pow, sp.Max, sp.Min, sp.Abs, sp.floor, sp.ceiling, sp.Rational, sp.Symbol)
-    if not all(isinstance(part, known) for part in sp.preorder_traversal(expression)):
-        return None
-    symbols = sorted(expression.free_symbols, key=lambda s: s.name)
-    names = {symbol: f"a{i}" for i, symbol in enumerate(symbols)}
-    code = f"lambda {', '.join(names.values())}: {Printer().doprint(expression)}"
-    space = {"F": Fraction, "power": _power, "floor": math.floor, "ceil": math.ceil}
-    return tuple(s.name for s in symbols), eval(code, space)
-
-
-def _floats(expression: Any, module: str) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    symbols = sorted(expression.free_symbols, key=lambda s: s.name)
-    return tuple(s.name for s in symbols), sp.lambdify(symbols, expression, module)
-
-
-_compiled = functools.lru_cache(4 * _MEMORY)(_floats)
-
-
-def evaluate(expression: Any, values: Mapping[str, Any], of: str = "the formula") -> Any:
-    """A sympy expression at values of its symbols, by name, in the arithmetic of the values.
-
-    Fractions and whole numbers (sympy's among them) give a Fraction, or, where the value is not rational, a number
-    of sympy; an mpmath number anywhere gives an mpmath number of mpmath's own precision; a float anywhere a float.
-    ValueError where a symbol has no value.
-
-    >>> import sympy as sp
-    >>> x = sp.Symbol("x", positive=True)
-    >>> evaluate(sp.sqrt(x) / 3, {"x": Fraction(4, 25)}), evaluate(sp.sqrt(x), {"x": 2}), evaluate(x / 3, {"x": 0.75})
-    (Fraction(2, 15), sqrt(2), 0.25)
-    """
-    expression = sp.sympify(expression)
-    missing = sorted(s.name for s in expression.free_symbols if s.name not in values)
-    if missing:
-        raise ValueError(f"{of} has no value for {', '.join(missing)}")
-    given = {s.name: values[s.name] for s in expression.free_symbols}
-    kinds = {_kind(v) for v in given.values()}
-    if "mpmath" in kinds:
-        names, function = _compiled(expression, "mpmath")
-        return mpmath.mpf(function(*(mpmath.mpmathify(_plain(given[name])) for name in names)))
-    if "float" in kinds:
-        names, function = _compiled(expression, "math")
-        return float(function(*(float(given[name]) for name in names)))
-    compiled = _exact(expression) if "sympy" not in kinds else None
-    if compiled is not None:
-        names, function = compiled
-        try:
-            return Fraction(function(*(Fraction(_plain(given[name])) for name in names)))
-        except _Irrational:
-            pass
-    found = expression.subs({s: sp.sympify(given[s.name]) for s in expression.free_symbols})
-    return Fraction(int(found.p), int(found.q)) if found.is_Rational else found
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, (int, Fraction)):
-        return "fraction"
-    if isinstance(value, float):
-        return "float"
-    module = type(value).__module__.split(".")[0]
-    if module == "sympy":
-        return "fraction" if value.is_Rational else "sympy"
-    if module == "numpy":
-        return "float"
-    if module == "mpmath":
-        return "mpmath"
-    raise TypeError(f"{value!r} is a {type(value).__name__}: give a fraction, a float or a number of mpmath or sympy")
-
-
-def _plain(value: Any) -> Any:
-    return Fraction(int(value.p), int(value.q)) if type(value).__module__.split(".")[0] == "sympy" else value
-
-
 def terms_at(statement: Statement, side: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The terms of one side (``lhs`` or ``rhs``) at values of the symbols, see `evaluate`; names that the statement
     does not have are ignored.
 
+    >>> from fractions import Fraction
     >>> from dpfl_theory.statements import get
     >>> terms_at(get("zhang2021.eq16"), "lhs", {"cohort_clipped": Fraction(1, 3)})
     {'cohort': Fraction(1, 3)}
@@ -296,6 +121,7 @@ def terms_at(statement: Statement, side: str, values: Mapping[str, Any]) -> dict
 def evaluate_side(statement: Statement, side: str, values: Mapping[str, Any]) -> Any:
     """One side (``lhs`` or ``rhs``) of the statement at values of its symbols: the sum of its terms, see `evaluate`.
 
+    >>> from fractions import Fraction
     >>> from dpfl_theory.statements import get
     >>> values = dict.fromkeys(("first_spread", "second_spread", "cohort_common"), Fraction(1, 3))
     >>> evaluate_side(get("zhang2021.eq16"), "rhs", values)

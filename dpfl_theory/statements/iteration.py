@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration_plan import OF_INSTANCES, Plan
 from dpfl_theory.statements.model import Check, Statement, checks
 

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory import methods
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.methods.algebra import UNITS
 from dpfl_theory.statements.errata import Cause, Effect, Erratum, Remark
 from dpfl_theory.statements.power import recorded
 
-if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
-
 __all__ = [
     "PROVENANCES",
     "UNITS",
-    "Assumption",
     "Cause",
     "Check",
     "Effect",
@@ -31,7 +28,6 @@ __all__ = [
     "Source",
     "Statement",
     "Symbol",
-    "by_construction",
     "checks",
 ]
 
@@ -112,27 +108,6 @@ class Sides:
 
     lhs: Mapping[str, Any]
     rhs: Mapping[str, Any]
-
-
-def by_construction(problem: Problem | None, values: Mapping[str, float]) -> None:
-    """The test of a hypothesis that every instance meets because `build` makes no others. So no instance tests it.
-
-    >>> Assumption("each f_i is convex", by_construction).test(None, {})
-    """
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """A hypothesis: its text, and a test that returns None if it is met, otherwise one sentence that says why it fails.
-
-    test(problem, values): the problem (None for statements without one) and the values of the symbols. A test that can
-    never fail is a fault, unless it is `by_construction`. ``constructed``: why every instance of the checks meets it,
-    one sentence; empty where some check has an instance that only this hypothesis excludes.
-    """
-
-    text: str
-    test: Callable[[Problem | None, Mapping[str, float]], str | None]
-    constructed: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +191,7 @@ class Statement:
     text: str
     symbols: tuple[Symbol, ...] = ()
     expectations: tuple[Expected, ...] = ()
-    assumptions: tuple[Assumption, ...] = ()
+    hypotheses: tuple[Hypothesis, ...] = ()
     relation: str = "<="
     sides: Callable[..., Sides] | None = None
     prescription: Callable[..., Mapping[str, Any]] | None = None

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from dpfl_theory.core import expressions
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements import formula
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyPoint
 from dpfl_theory.statements.formula import prescription_of, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Statement
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = [
@@ -59,7 +60,7 @@ def evaluate(statement: Statement, expression: Any, values: Mapping[str, Any]) -
     """An expression in the statement's symbols, evaluated with 65 digits."""
     with mpmath.workdps(65):
         used = {s.name: mpmath.mpf(values[s.name]) for s in expression.free_symbols}
-        return mpmath.mpf(formula.evaluate(expression, used, statement.id))
+        return mpmath.mpf(expressions.evaluate(expression, used, statement.id))
 
 
 def noise_of(statement: Statement) -> Any:
@@ -176,7 +177,7 @@ def _delta(problem: Any, values: Mapping[str, Any]) -> str | None:
     return None if 0 < values["delta"] < 1 else f"delta = {values['delta']} does not lie in (0, 1)"
 
 
-DELTA = Assumption("0 < delta < 1", _delta)
+DELTA = Hypothesis.custom("0 < delta < 1", _delta)
 
 
 def existence(

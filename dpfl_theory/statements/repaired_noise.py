@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import ConstantClaim, Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import symbols_of
-from dpfl_theory.statements.model import Assumption, Check, Statement, checks
+from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.prescribed_noise import NEEDED, Squared, needed_points, noise_of, one_release, variance
 from dpfl_theory.statements.symbolic import equal
 
@@ -46,7 +47,7 @@ def _budget(problem: Any, values: Mapping[str, Any]) -> str | None:
     return f"epsilon = {values['epsilon']} exceeds 2 ln(1/delta) = {mpmath.nstr(most, 6)}"
 
 
-BUDGET = Assumption("0 < epsilon <= 2 ln(1/delta)", _budget)
+BUDGET = Hypothesis.custom("0 < epsilon <= 2 ln(1/delta)", _budget)
 
 
 def sufficiency_claim(squared: Squared, statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:

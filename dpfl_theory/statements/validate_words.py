@@ -8,20 +8,9 @@ from collections.abc import Callable, Collection, Iterator
 from types import UnionType
 from typing import Any
 
+from dpfl_theory.core.hypothesis import Hypothesis, by_construction
 from dpfl_theory.errors import unknown_name
-from dpfl_theory.statements.model import (
-    KINDS,
-    RELATIONS,
-    Assumption,
-    Check,
-    Erratum,
-    Expected,
-    Remark,
-    Source,
-    Statement,
-    Symbol,
-    by_construction,
-)
+from dpfl_theory.statements.model import KINDS, RELATIONS, Check, Erratum, Expected, Remark, Source, Statement, Symbol
 from dpfl_theory.statements.source_location import Lines
 from dpfl_theory.statements.vacuous_hypotheses import never_excludes
 
@@ -57,7 +46,7 @@ def accepts_arguments(function: Callable[..., Any], count: int) -> bool:
 _KINDS: dict[str, type] = {
     "symbols": Symbol,
     "expectations": Expected,
-    "assumptions": Assumption,
+    "hypotheses": Hypothesis,
     "checks": Check,
     "uses": str,
 }
@@ -122,19 +111,19 @@ def of_words(statement: Statement, lines: Lines, known: Collection[str]) -> Iter
     for id_ in statement.uses:
         if id_ not in known:
             yield f"uses: {unknown_name('statement', id_, known)}{lines.line_of(id_)}"
-    for assumption in statement.assumptions:
-        if not callable(assumption.test) or not accepts_arguments(assumption.test, 2):
-            yield f"the test of the hypothesis {assumption.text!r} must take (problem, values){_of(assumption, lines)}"
-        elif assumption.test is not by_construction and never_excludes(assumption.test):
+    for hypothesis in statement.hypotheses:
+        if not callable(hypothesis.test) or not accepts_arguments(hypothesis.test, 2):
+            yield f"the test of the hypothesis {hypothesis.text!r} must take (problem, values){_of(hypothesis, lines)}"
+        elif hypothesis.test is not by_construction and never_excludes(hypothesis.test):
             told_ = (
                 "returns None, whatever the values: return a sentence where it is not met, or take by_construction of "
                 "dpfl_theory.statements.model for a test that every built instance meets"
             )
-            yield f"the test of the hypothesis {assumption.text!r} {told_}{_of(assumption, lines)}"
-        if not is_printable_line(assumption.text):
-            yield f"the text of a hypothesis is {assumption.text!r}: write the condition{_of(assumption, lines)}"
+            yield f"the test of the hypothesis {hypothesis.text!r} {told_}{_of(hypothesis, lines)}"
+        if not is_printable_line(hypothesis.text):
+            yield f"the text of a hypothesis is {hypothesis.text!r}: write the condition{_of(hypothesis, lines)}"
 
 
-def _of(assumption: Assumption, lines: Lines) -> str:
+def _of(hypothesis: Hypothesis, lines: Lines) -> str:
     """The location of a hypothesis."""
-    return lines.of_function(assumption.test) or lines.line_of(assumption.text)
+    return lines.of_function(hypothesis.test) or lines.line_of(hypothesis.text)

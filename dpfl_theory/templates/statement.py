@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
-from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
 
 # 1. The symbols: name, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.  <-
 SYMBOLS = (
@@ -68,7 +69,7 @@ THEOREM = Statement(
     text="With eta <= 1/L, the point of a uniformly random round satisfies the bound.",  # <-
     symbols=SYMBOLS,
     expectations=(GAP,),
-    assumptions=(Assumption("eta <= 1/L", short_step),),  # <-
+    hypotheses=(Hypothesis.custom("eta <= 1/L", short_step),),  # <-
     sides=sides,
     checks=DESCENT.checks(FEW, by=("worst-case", "exact")) + DESCENT.checks(MANY, by=("exact", "monte-carlo")),
 )

@@ -20,13 +20,14 @@ from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.cli import main
 from dpfl_theory.cli._check_text import DIFFERS, UNDECIDED, UNITS_ALONE, UNITS_CHOSEN
 from dpfl_theory.cli.check import FORMATS
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 
 Output = pytest.CaptureFixture[str]
 
 SYMBOLS = (Symbol("x", "a number"), Symbol("y", "another one"))
-SMALL = Assumption("x < 5", lambda _, values: None if values["x"] < 5 else f"x is {values['x']}")
+SMALL = Hypothesis.custom("x < 5", lambda _, values: None if values["x"] < 5 else f"x is {values['x']}")
 FOUND = {"holds": (1, 2), "violated": (2, 1), "not-applicable": (5, 6)}
 
 
@@ -52,7 +53,7 @@ def statement(id_: str, *checks: Check, expected: str = "holds") -> Statement:
         source=Source(id_.split(".")[0], "here"),
         text="text",
         symbols=SYMBOLS,
-        assumptions=(SMALL,),
+        hypotheses=(SMALL,),
         sides=lambda s: Sides(lhs={"x": s.x}, rhs={"y": s.y}),
         checks=checks,
         expected=expected,

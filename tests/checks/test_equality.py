@@ -14,9 +14,9 @@ from dpfl_theory.checks.evidence import HALF, Evidence
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.user_statements import detected_by_checks
 from dpfl_theory.cli import main
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.errors import InputError
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
 

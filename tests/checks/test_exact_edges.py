@@ -12,8 +12,9 @@ from dpfl_theory.checks import exact
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.exact import compared, worst
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 
 
 def case(left: float, right: float, name: int = 0) -> Case:
@@ -150,8 +151,8 @@ def test_typed_sides_are_refused_where_the_statement_has_some() -> None:
 
 
 def test_instances_outside_the_hypotheses() -> None:
-    small = Assumption("x <= 1", lambda _, v: None if v["x"] <= 1 else f"x is {v['x']}")
-    stated = statement(lambda s: Sides({"l": s.x}, {"r": s.y}), assumptions=(small,))
+    small = Hypothesis.custom("x <= 1", lambda _, v: None if v["x"] <= 1 else f"x is {v['x']}")
+    stated = statement(lambda s: Sides({"l": s.x}, {"r": s.y}), hypotheses=(small,))
     inside, out, farther = (Values({"x": Fraction(x), "y": Fraction(9)}) for x in (1, 2, 3))
     assert run([inside], stated, part="").verdict == "holds"
     found = run([out, farther], stated, part="")

@@ -12,8 +12,9 @@ import pytest
 
 from dpfl_theory.checks.hypothesis_boundaries import edges, untested_text
 from dpfl_theory.cli import main
+from dpfl_theory.core.hypothesis import Hypothesis, by_construction
 from dpfl_theory.statements import load_file
-from dpfl_theory.statements.model import Assumption, Statement, by_construction
+from dpfl_theory.statements.model import Statement
 from dpfl_theory.templates import statement as template
 
 THEOREM = template.THEOREM
@@ -23,7 +24,7 @@ def with_step(text: str, most: float) -> Statement:
     def test(_: Any, v: Mapping[str, Any]) -> str | None:
         return None if v["eta"] * v["L"] <= most else "too long"
 
-    return replace(THEOREM, assumptions=(Assumption(text, test),))
+    return replace(THEOREM, hypotheses=(Hypothesis.custom(text, test),))
 
 
 @pytest.mark.parametrize(("most", "factor"), [(1.0, 2.0), (4.0, 8.0), (0.5, 1.0)])
@@ -39,14 +40,14 @@ def test_an_edge_below_is_one_too() -> None:
     def test(_: Any, v: Mapping[str, Any]) -> str | None:
         return None if v["sigma"] >= 0.0625 else "too little noise"
 
-    (edge,) = edges(replace(THEOREM, assumptions=(Assumption("noisy", test),)))
+    (edge,) = edges(replace(THEOREM, hypotheses=(Hypothesis.custom("noisy", test),)))
     assert edge.sentence() == "'noisy' allows sigma 2 times smaller than in any check"
 
 
 def test_what_no_chosen_letter_decides_has_no_edge() -> None:
-    convex = Assumption("convex", by_construction)
-    unknown = Assumption("far", lambda _, v: None if v["D"] < 3 else "near")  # D is found from the problem
-    assert edges(replace(THEOREM, assumptions=(convex, unknown))) == []
+    convex = Hypothesis.custom("convex", by_construction)
+    unknown = Hypothesis.custom("far", lambda _, v: None if v["D"] < 3 else "near")  # D is found from the problem
+    assert edges(replace(THEOREM, hypotheses=(convex, unknown))) == []
     assert edges(replace(THEOREM, checks=())) == []
 
 

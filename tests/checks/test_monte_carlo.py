@@ -20,10 +20,11 @@ from dpfl_theory.checks.decision import certain, decide, decide_least
 from dpfl_theory.checks.linear_form import linearise
 from dpfl_theory.checks.monte_carlo import Experiment
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.problems import make
 from dpfl_theory.statements import get
 from dpfl_theory.statements.formula import symbols_of
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
 
 ALPHA = 1e-6
 
@@ -104,8 +105,8 @@ def test_a_spent_budget_is_inconclusive_not_a_verdict(truth: float) -> None:
 
 
 def test_a_violated_hypothesis_is_named() -> None:
-    failing = Assumption("the moon is full", lambda problem, values: "it is new")
-    evidence = _run(_statement(assumptions=(failing,)), _experiment(1.0))
+    failing = Hypothesis.custom("the moon is full", lambda problem, values: "it is new")
+    evidence = _run(_statement(hypotheses=(failing,)), _experiment(1.0))
     assert evidence.verdict == "not-applicable"
     assert evidence.reason == "the hypothesis 'the moon is full' is not met: it is new"
 

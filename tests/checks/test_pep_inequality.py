@@ -14,10 +14,11 @@ from dpfl_theory import check
 from dpfl_theory.checks import pep_inequality
 from dpfl_theory.checks.homogeneity import form
 from dpfl_theory.checks.hypotheses import unmet
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Performance, WorstCase
 from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 
 SYMBOLS = tuple(Symbol(name, name) for name in ("L", "eta", "a", "b", "c"))
 
@@ -143,7 +144,7 @@ def _large(_: Any, values: Any) -> str | None:
 
 
 def test_the_first_hypothesis_that_fails_is_told() -> None:
-    stated = statement(None, assumptions=(Assumption("eta <= 1/L", _short), Assumption("c >= 1", _large)))
+    stated = statement(None, hypotheses=(Hypothesis.custom("eta <= 1/L", _short), Hypothesis.custom("c >= 1", _large)))
     assert unmet(stated, {"eta": 1, "L": 1, "c": 1}) is None
     assert unmet(stated, {"eta": 2, "L": 1, "c": 0}) == ("eta <= 1/L", "eta L exceeds 1")
     with pytest.raises(ValueError, match="does not name c, which the hypothesis 'c >= 1' reads"):

@@ -11,8 +11,8 @@ import sympy as sp
 from PEPit import PEP
 
 from dpfl_theory.checks.pep_inequality import UNIT, _whole, coefficients
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.statements.claims import WorstCase
-from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Sides, Source, Statement, Symbol
 
 NAMES = ("a", "b", "c")

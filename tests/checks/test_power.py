@@ -16,8 +16,9 @@ from dpfl_theory import statements
 from dpfl_theory.checks import power
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.runner import plan, run_plan
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, sides_of
+from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.power import FILE, recorded
 

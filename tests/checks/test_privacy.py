@@ -14,12 +14,13 @@ from dpfl_theory.checks import privacy
 from dpfl_theory.checks.privacy import GaussianClaim, covered
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.gaussian import classical_noise_multiplier, gaussian_delta, smallest_failing_epsilon
 from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.das2022 import definition5
 from dpfl_theory.statements.formula import prescription_of, sides_of
-from dpfl_theory.statements.model import Assumption, Check, Source, Statement
+from dpfl_theory.statements.model import Check, Source, Statement
 
 SMALL = {"epsilon": ["0.01", "0.1", "0.5", "1"], "delta": ["1e-8", "1e-5", "0.01", "0.3", "0.8", "0.99"]}
 
@@ -185,9 +186,9 @@ def test_bad_privacy_parameters_are_refused_in_one_sentence(call, message):
     assert str(caught.value) == message
 
 
-SMALL_EPSILON = Assumption("epsilon <= 1", lambda _, at: None if at["epsilon"] <= 1 else "epsilon exceeds 1")
+SMALL_EPSILON = Hypothesis.custom("epsilon <= 1", lambda _, at: None if at["epsilon"] <= 1 else "epsilon exceeds 1")
 CLAIM = Statement(
-    "mine.claim", "fact", "a claim", Source("mine", "here"), "a claim about privacy", assumptions=(SMALL_EPSILON,)
+    "mine.claim", "fact", "a claim", Source("mine", "here"), "a claim about privacy", hypotheses=(SMALL_EPSILON,)
 )
 
 

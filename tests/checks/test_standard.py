@@ -13,7 +13,8 @@ from dpfl_theory.checks.evidence import HALF, kind_of, not_met, statement_verdic
 from dpfl_theory.checks.execute import checks_of
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.checks.standard import chosen, left_out, standard
-from dpfl_theory.statements.model import Assumption, Check, Statement, by_construction
+from dpfl_theory.core.hypothesis import Hypothesis, by_construction
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.power import Power, recorded
 
 EVERY = plan(statements.all_statements())
@@ -81,12 +82,12 @@ def choice(
     evidence: dict[tuple[str, str], dict[str, Any]],
     least: dict[str, tuple[float | None, str]] | None = None,
     terms: dict[str, str] | None = None,
-    assumptions: tuple[str, ...] = (),
+    hypotheses: tuple[str, ...] = (),
     smoke: tuple[str, ...] = (),
 ) -> set[str]:
     statement = replace(
         statements.get("das2022.lemma10"),
-        assumptions=tuple(Assumption(text, by_construction) for text in assumptions),
+        hypotheses=tuple(Hypothesis.custom(text, by_construction) for text in hypotheses),
         relation="<=",
     )
     checks = [
@@ -139,7 +140,7 @@ def test_one_instance_outside_each_hypothesis() -> None:
         ("exact", "eta, fast"): outside("eta <= 1", 1.0),
         ("monte-carlo", "p"): outside("p <= 1", 9.0),
     }
-    assert choice(evidence, assumptions=("eta <= 1", "p <= 1")) == {"inside", "eta, fast", "p"}
+    assert choice(evidence, hypotheses=("eta <= 1", "p <= 1")) == {"inside", "eta, fast", "p"}
 
 
 def test_an_equality_keeps_both_halves() -> None:

@@ -13,12 +13,12 @@ from patience import HANGS, Watch, given_time
 
 from dpfl_theory.checks.evidence import ENDED
 from dpfl_theory.checks.runner import plan, run_plan
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.errors import WorkLimitError
 from dpfl_theory.semantics.base import Vector, expected
 from dpfl_theory.semantics.oracle import Oracle
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.claims import Values
-from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.iteration import Iteration
 from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol, checks
 

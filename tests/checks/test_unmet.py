@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 
 from dpfl_theory.checks.hypotheses import BuildError, complete, numbers, unmet
-from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
 
 
-def least(name: str, bound: float) -> Assumption:
-    return Assumption(f"{name} >= {bound:g}", lambda _, v: None if v[name] >= bound else f"{name} is {v[name]}")
+def least(name: str, bound: float) -> Hypothesis:
+    return Hypothesis.custom(f"{name} >= {bound:g}", lambda _, v: None if v[name] >= bound else f"{name} is {v[name]}")
 
 
-def statement(*assumptions: Assumption, sides: Any = None, **more: Any) -> Statement:
+def statement(*hypotheses: Hypothesis, sides: Any = None, **more: Any) -> Statement:
     symbols = tuple(Symbol(name, name) for name in ("alpha", "beta", "gamma", "x"))
-    about = {"symbols": symbols, "assumptions": assumptions, "sides": sides}
+    about = {"symbols": symbols, "hypotheses": hypotheses, "sides": sides}
     return Statement("t.s", "step", "t", Source("t", "t"), "t", **{**about, **more})
 
 
@@ -37,7 +38,7 @@ def test_the_problem_is_given_to_the_test() -> None:
     def test(given: Any, values: Any) -> None:
         seen.append((given, dict(values)))
 
-    assert unmet(statement(Assumption("any", test)), {"x": Fraction(1, 2)}, problem) is None
+    assert unmet(statement(Hypothesis.custom("any", test)), {"x": Fraction(1, 2)}, problem) is None
     assert seen == [(problem, {"x": Fraction(1, 2)})]
 
 
@@ -53,7 +54,7 @@ def test_a_letter_without_a_value_is_a_fault_and_one_of_the_problem_is_not() -> 
     assert str(caught.value) == (
         "t.s: the point alpha = 1, gamma = 3 does not name beta, which the hypothesis 'beta >= 2' reads"
     )
-    assert caught.value.function is stated.assumptions[1].test
+    assert caught.value.function is stated.hypotheses[1].test
 
 
 def test_a_test_that_breaks_or_answers_otherwise_is_a_fault() -> None:
@@ -61,13 +62,13 @@ def test_a_test_that_breaks_or_answers_otherwise_is_a_fault() -> None:
         raise ZeroDivisionError("by zero")
 
     with pytest.raises(BuildError, match="the hypothesis 'h' cannot be tested: ZeroDivisionError: by zero") as caught:
-        unmet(statement(Assumption("h", divides)), {})
+        unmet(statement(Hypothesis.custom("h", divides)), {})
     assert caught.value.function is divides
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     for answer in (False, True, "", 0, 3):
         with pytest.raises(BuildError, match=f"the test of the hypothesis 'h' returned {answer!r}: return None where"):
-            unmet(statement(Assumption("h", lambda _, v, answer=answer: answer)), {})  # type: ignore[misc]
-    assert unmet(statement(Assumption("h", lambda _, v: "no")), {}) == ("h", "no")
+            unmet(statement(Hypothesis.custom("h", lambda _, v, answer=answer: answer)), {})  # type: ignore[misc]
+    assert unmet(statement(Hypothesis.custom("h", lambda _, v: "no")), {}) == ("h", "no")
     assert BuildError("told").function is None
 
 

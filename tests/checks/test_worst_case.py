@@ -39,7 +39,7 @@ def verdict(build, instance, statement=lemma8.LEMMA8):
 
 def unconditional(statement, **changes):
     """The statement without its hypotheses, so that what lies outside them is solved too."""
-    return replace(statement, assumptions=(), **changes)
+    return replace(statement, hypotheses=(), **changes)
 
 
 def with_term(statement, side, name, change):

@@ -19,9 +19,10 @@ from dpfl_theory.checks.falsify import falsify
 from dpfl_theory.checks.hypotheses import numbers
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core.hypothesis import Hypothesis, by_construction
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements.claims import ConstantClaim, Experiment, PrivacyClaim, Values, WorstCase
-from dpfl_theory.statements.model import Assumption, Check, Statement, by_construction
+from dpfl_theory.statements.model import Check, Statement
 
 SHARE = 0.05
 COUNTS = frozenset({"E", "K", "M", "N", "P", "Q", "R", "T", "d", "n", "r"})
@@ -45,10 +46,10 @@ def instances_of(statement: Statement, check: Check) -> list[Instance]:
     return [(v.symbol_values, None) for v in found if isinstance(v, Values)]
 
 
-def met(assumption: Assumption, values: Mapping[str, Any], problem: Any) -> bool:
+def met(hypothesis: Hypothesis, values: Mapping[str, Any], problem: Any) -> bool:
     """Whether a hypothesis is met; it is not where a symbol has no value or no meaning."""
     try:
-        return assumption.test(problem, values) is None
+        return hypothesis.test(problem, values) is None
     except KeyError:  # a quantity of a worst case
         return True
     except (ArithmeticError, TypeError, ValueError):
@@ -78,21 +79,21 @@ def moved(symbol: str, value: float, others: Iterator[float]) -> Iterator[float]
 
 
 def relaxed(
-    assumption: Assumption, values: Mapping[str, Any], problem: Any, inside: Mapping[str, set[float]]
+    hypothesis: Hypothesis, values: Mapping[str, Any], problem: Any, inside: Mapping[str, set[float]]
 ) -> str | None:
     """A symbol for which a change by a twentieth of its value meets the hypothesis."""
     known = {name: float(v) for name, v in values.items() if is_number(v)}
     for name, value in known.items():
         others = iter({*inside.get(name, ()), *(v for other, v in known.items() if other != name)})
-        if any(met(assumption, {**values, name: other}, problem) for other in moved(name, value, others)):
+        if any(met(hypothesis, {**values, name: other}, problem) for other in moved(name, value, others)):
             return name
     return None
 
 
-def limits(assumption: Assumption, values: Mapping[str, Any], problem: Any) -> bool:
+def limits(hypothesis: Hypothesis, values: Mapping[str, Any], problem: Any) -> bool:
     """Whether some value of a symbol breaks the hypothesis."""
-    return met(assumption, values, problem) and any(
-        not met(assumption, {**values, name: other}, problem)
+    return met(hypothesis, values, problem) and any(
+        not met(hypothesis, {**values, name: other}, problem)
         for name, v in values.items()
         if is_number(v)
         for other in (0.0, -1.0, 1e-6 * float(v), 1e6 * float(v), float(v) + 0.5)
@@ -120,27 +121,27 @@ def uncovered(statement: Statement) -> dict[str, str]:
             if is_number(value):
                 inside[name].add(float(value))
     missing = {}
-    for at, assumption in enumerate(statement.assumptions):
-        if not any(limits(assumption, *i) for i in seen):
+    for at, hypothesis in enumerate(statement.hypotheses):
+        if not any(limits(hypothesis, *i) for i in seen):
             continue
         message = "no instance outside"
         for check, found in outside:
-            failing = [[j for j, a in enumerate(statement.assumptions) if not met(a, *i)] for i in found]
+            failing = [[j for j, a in enumerate(statement.hypotheses) if not met(a, *i)] for i in found]
             if not found or any(at not in f for f in failing):
                 continue
             if any(f != [at] for f in failing):
-                others = {statement.assumptions[j].text for f in failing for j in f if j != at}
+                others = {statement.hypotheses[j].text for f in failing for j in f if j != at}
                 message = f"{check.name}: others fail too: {'; '.join(others)}"
-            elif all(relaxed(assumption, *i, inside) for i in found):
+            elif all(relaxed(hypothesis, *i, inside) for i in found):
                 break
             else:
                 message = f"{check.name}: too far outside"
         else:
-            missing[assumption.text] = message
+            missing[hypothesis.text] = message
     return missing
 
 
-HOLDING = [s for s in statements.all_statements() if s.expected == "holds" and s.assumptions]
+HOLDING = [s for s in statements.all_statements() if s.expected == "holds" and s.hypotheses]
 IMPLIED: dict[str, dict[str, str]] = {
     "das2022.eq35.repaired": {"eta <= 1/(2L)": "eta L E <= 3/10 says more"},
     "hou2023.clip-inactive.repaired": {"0 < p <= 1": "p = 1 says more"},
@@ -180,13 +181,13 @@ def silent(statement: Statement) -> list[str]:
     No instance fails only them, their test can fail, they are not `IMPLIED`, and `constructed` is empty.
     """
     failing = [
-        [[at for at, a in enumerate(statement.assumptions) if not met(a, *i)] for i in found]
+        [[at for at, a in enumerate(statement.hypotheses) if not met(a, *i)] for i in found]
         for check in statement.checks
         if check.expected == "not-applicable" and (found := instances_of(statement, check))
     ]
     return [
         a.text
-        for at, a in enumerate(statement.assumptions)
+        for at, a in enumerate(statement.hypotheses)
         if a.test is not by_construction
         and not a.constructed
         and a.text not in IMPLIED.get(statement.id, ())
@@ -235,14 +236,14 @@ def test_a_hypothesis_without_instance_or_reason_is_silent() -> None:
     statement, check = edge()
     rest = dataclasses.replace(statement, checks=tuple(c for c in statement.checks if c is not check))
     assert silent(rest) == ["0 < eta <= 1/L"]
-    reasoned = tuple(dataclasses.replace(a, constructed="a reason") for a in rest.assumptions)
-    assert not silent(dataclasses.replace(rest, assumptions=reasoned))
+    reasoned = tuple(dataclasses.replace(a, constructed="a reason") for a in rest.hypotheses)
+    assert not silent(dataclasses.replace(rest, hypotheses=reasoned))
 
 
 def test_a_hypothesis_that_is_left_out_is_noticed() -> None:
     """Its instance just outside is then admitted, and the check's verdict is no longer the recorded one."""
     statement, check = edge()
-    weaker = dataclasses.replace(statement, assumptions=tuple(a for a in statement.assumptions if "eta" not in a.text))
+    weaker = dataclasses.replace(statement, hypotheses=tuple(a for a in statement.hypotheses if "eta" not in a.text))
     assert [run_one(s, check, Settings(device="cpu")).verdict for s in (statement, weaker)] != ["not-applicable"] * 2
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.recommend.bound_minimizers import geometric
 from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import evaluate
 
 
 def monomial(coefficient: float, **exponents: int | str) -> Monomial:
@@ -132,26 +132,27 @@ def test_what_is_read_is_what_the_hypotheses_test(id_: str) -> None:
         if id_.startswith("zhang2021"):  # short steps and many rounds, or nothing holds
             values |= {"eta_l": values["eta_l"] / 1e4, "T": 100 * values["T"], "N": values["P"] + values["N"]}
         holds = all(evaluate(small, values) <= evaluate(large, values) * (1 + 1e-12) for small, large in read)
-        texts = [a for a in statement.assumptions if any(sign in a.text for sign in ("<", ">"))]
+        texts = [a for a in statement.hypotheses if any(sign in a.text for sign in ("<", ">"))]
         own = [a for a in texts if inequalities_of_one(statement, a)]
         assert holds == all(a.test(None, values) is None for a in own), values
         seen.add(holds)
     assert seen == {True, False}
 
 
-def inequalities_of_one(statement: Any, assumption: Any) -> bool:
+def inequalities_of_one(statement: Any, hypothesis: Any) -> bool:
     from dataclasses import replace
 
-    return bool(inequalities(replace(statement, assumptions=(assumption,), checks=())))
+    return bool(inequalities(replace(statement, hypotheses=(hypothesis,), checks=())))
 
 
 def test_another_formula_or_hypothesis_makes_another_program() -> None:
     """Nothing is typed twice: a statement with another constant gives another program, and another answer."""
     from dataclasses import replace
 
+    from dpfl_theory.core.hypothesis import Hypothesis
     from dpfl_theory.recommend.bound_minimizers.fedavg import _rows
     from dpfl_theory.statements.formula import sides_of
-    from dpfl_theory.statements.model import Assumption, Sides
+    from dpfl_theory.statements.model import Sides
 
     theorem = get("das2022.theorem4a")
     printed = _rows(theorem, frozenset())
@@ -164,9 +165,10 @@ def test_another_formula_or_hypothesis_makes_another_program() -> None:
     ratios = [new / old for (new, _), (old, _) in zip(changed[1], printed[1], strict=True)]
     assert sorted(ratios) == [1, 1, 1, 1, 3]
     shorter = tuple(
-        Assumption("E <= alpha/(4 rho)", a.test) if a.text == "E <= alpha/(2 rho)" else a for a in theorem.assumptions
+        Hypothesis.custom("E <= alpha/(4 rho)", a.test) if a.text == "E <= alpha/(2 rho)" else a
+        for a in theorem.hypotheses
     )
-    changed = _rows(replace(theorem, assumptions=shorter), frozenset())
+    changed = _rows(replace(theorem, hypotheses=shorter), frozenset())
     assert changed[:-1] == printed[:-1]
     ((new, _),), ((old, _),) = changed[-1], printed[-1]
     assert new == 2 * old

@@ -19,7 +19,7 @@ def sentences() -> Iterator[str]:
     """Everything that the catalogue says."""
     for s in statements.all_statements():
         yield from (s.title, s.text, s.reading, s.source.note, s.source.restoration, *s.typos)
-        yield from (a.text for a in s.assumptions)
+        yield from (a.text for a in s.hypotheses)
         yield from (symbol.meaning for symbol in s.quantities)
         if s.erratum is not None:
             e = s.erratum

@@ -45,7 +45,7 @@ def test_the_counterexample_within_theorem_3_s_range_is_of_the_sampling_alone(se
     (instance,) = corners.IN_RANGE.values()
     exactly = {**instance, "cohort": {"scheme": "fixed", "size": 3}}
     statement, other = get("das2022.theorem4b"), get("das2022.theorem4b.fixed-size")
-    lifted = replace(other, assumptions=tuple(a for a in other.assumptions if a is not _symbols.EXACT_COHORT))
+    lifted = replace(other, hypotheses=tuple(a for a in other.hypotheses if a is not _symbols.EXACT_COHORT))
     found = {}
     for name, of, run in (
         ("literal", statement, instance),

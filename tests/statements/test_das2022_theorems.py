@@ -158,7 +158,7 @@ def test_theorem_4a_needs_a_cohort_of_one_client() -> None:
 
     instance = instances.BELOW_ONE["two groups of clients, independent r = 0.1"]
     printed = get("das2022.theorem4a")
-    lifted = replace(printed, assumptions=tuple(a for a in printed.assumptions if a is not _symbols.COHORT))
+    lifted = replace(printed, hypotheses=tuple(a for a in printed.hypotheses if a is not _symbols.COHORT))
     assert _verdict(printed, instance, "clip", 5).verdict == "not-applicable"
     assert _verdict(lifted, instance, "clip", 5).verdict == "violated"
     assert _verdict(printed, {**instance, "cohort": instances.independent(1)}, "clip", 5).verdict == "holds"

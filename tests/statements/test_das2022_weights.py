@@ -127,5 +127,5 @@ def test_such_a_run_is_outside_the_hypotheses(id_: str) -> None:
     evidence = monte_carlo.run(statement, check, Settings(alpha=1e-8, device="cpu"))
     assert evidence.verdict == "not-applicable"
     assert "is infinite: the bound says nothing about this run" in evidence.reason
-    lifted = replace(statement, assumptions=tuple(a for a in statement.assumptions if a is not _weights.FINITE))
+    lifted = replace(statement, hypotheses=tuple(a for a in statement.hypotheses if a is not _weights.FINITE))
     assert monte_carlo.run(lifted, check, Settings(alpha=1e-8, device="cpu")).verdict == "holds"

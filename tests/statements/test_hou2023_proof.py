@@ -342,7 +342,7 @@ def test_an_instance_just_outside_meets_all_hypotheses_but_those_it_names(statem
     changes the verdict."""
     assert run_one(statement, check, Settings(device="cpu")).verdict == "not-applicable"
     try:
-        found = run_one(replace(statement, assumptions=()), check, Settings(device="cpu")).verdict
+        found = run_one(replace(statement, hypotheses=()), check, Settings(device="cpu")).verdict
     except (InputError, ValueError, ZeroDivisionError):
         found = "refused"
     assert found != "not-applicable"

@@ -12,10 +12,10 @@ import pytest
 from dpfl_theory.checks import algebra, monte_carlo
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import prescription_of, symbols_of
-from dpfl_theory.statements.model import Assumption
 from dpfl_theory.statements.noble2022 import _explicit_runs, _utility
 
 V = {
@@ -196,9 +196,9 @@ def test_the_strongly_convex_form_needs_its_rounds() -> None:
         ("C.2", 8 * (1 + 1.4**2) * 1.9 / 0.3),
     ):
         statement = get(f"noble2022.theorem{name}.strongly-convex")
-        failing = [a.test(None, {**V, "T": math.ceil(least) - 1}) for a in statement.assumptions]
+        failing = [a.test(None, {**V, "T": math.ceil(least) - 1}) for a in statement.hypotheses]
         assert sum(why is not None for why in failing) == 1
-        assert not any(a.test(None, {**V, "T": math.ceil(least)}) for a in statement.assumptions)
+        assert not any(a.test(None, {**V, "T": math.ceil(least)}) for a in statement.hypotheses)
 
 
 HYPOTHESES = [  # a hypothesis, values that meet it on the users at +0.3 and -0.3, changes that do not, and the message
@@ -212,13 +212,13 @@ HYPOTHESES = [  # a hypothesis, values that meet it on the users at +0.3 and -0.
 
 
 @pytest.mark.parametrize("case", HYPOTHESES, ids=[f"{h.text[:24]} {sorted(change)}" for h, _, change, _ in HYPOTHESES])
-def test_hypotheses_read_the_problem(case: tuple[Assumption, dict[str, float], dict[str, float], str]) -> None:
-    assumption, values, change, reported = case
-    ridge = 0.0 if assumption in (_utility.GRADIENTS, _utility.DISSIMILAR) else 1.0
+def test_hypotheses_read_the_problem(case: tuple[Hypothesis, dict[str, float], dict[str, float], str]) -> None:
+    hypothesis, values, change, reported = case
+    ridge = 0.0 if hypothesis in (_utility.GRADIENTS, _utility.DISSIMILAR) else 1.0
     problem = _explicit_runs.points(4, spread=0.3, ridge=ridge)
-    assert assumption.test(problem, values) is None
-    assert assumption.test(None, values) is None
-    why = assumption.test(problem, {**values, **change})
+    assert hypothesis.test(problem, values) is None
+    assert hypothesis.test(None, values) is None
+    why = hypothesis.test(problem, {**values, **change})
     assert why is not None
     assert reported in why
 

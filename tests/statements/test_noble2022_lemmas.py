@@ -315,8 +315,8 @@ def test_a_hypothesis_relaxed_by_five_percent_turns_a_verdict(lemma: Statement, 
     for check in edges:
         outside = rational.run(lemma, check, Settings())
         assert outside.verdict == check.expected == "not-applicable"
-        (failing,) = (a for a in lemma.assumptions if f"'{a.text}'" in outside.reason)
-        relaxed = replace(lemma, assumptions=tuple(a for a in lemma.assumptions if a is not failing))
+        (failing,) = (a for a in lemma.hypotheses if f"'{a.text}'" in outside.reason)
+        relaxed = replace(lemma, hypotheses=tuple(a for a in lemma.hypotheses if a is not failing))
         assert rational.run(relaxed, check, Settings()).verdict != "not-applicable", check.name
 
 

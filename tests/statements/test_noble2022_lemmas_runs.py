@@ -232,7 +232,7 @@ def test_hypotheses_are_tested_on_a_run() -> None:
         (lemmaC_4.C4, {"l": 0.08, "M": 40.0, "s": 1.0, "R": 1.0, "eta": 0.1, "nu": 1.0}),
         (lemmaC_6.C6, {"l": 0.5, "M": 4.0, "s": 1.0, "R": 1.0, "eta_g": 0.5, "eta": 0.01, "nu": 1.0}),
     ):
-        failing = [a.text for a in statement.assumptions if a.test(None, values) is not None]
+        failing = [a.text for a in statement.hypotheses if a.test(None, values) is not None]
         assert len(failing) == 1, failing
 
 

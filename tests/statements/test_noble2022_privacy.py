@@ -721,7 +721,7 @@ def test_the_escape_from_all_constants_in_a_simulation(with_variates):
 
 
 def test_the_orders_hypotheses():
-    (_, _, _, first, noise) = get("noble2022.theorem4.1.third-party").assumptions
+    (_, _, _, first, noise) = get("noble2022.theorem4.1.third-party").hypotheses
     good = {"u": 1, "v": 1, "M": 4, "l": 0.5, "R": 100, "s": 0.1, "K": 1, "T": 9, "epsilon": 0.5, "delta": 1e-5}
     good["sigma_g"] = 10.0
     assert first.test(None, good) is None

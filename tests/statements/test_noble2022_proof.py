@@ -149,13 +149,13 @@ def test_proofs_rest_on_forms_that_hold() -> None:
     for module in (lemmaC_4, lemmaC_5, lemmaC_6):
         for statement in module.STATEMENTS:
             assert statement.uses
-            mine = {a.text for a in statement.assumptions} | implied
+            mine = {a.text for a in statement.hypotheses} | implied
             for used in map(statements.get, statement.uses):
                 if used.erratum is not None:
                     assert statement.id in used.erratum.survives  # cited by the paper, not needed by our proof
                     continue
                 assert used.expected == "holds"
-                assert {a.text for a in used.assumptions} <= mine, (statement.id, used.id)
+                assert {a.text for a in used.hypotheses} <= mine, (statement.id, used.id)
 
 
 def test_the_sharpened_forms_against_a_second_transcription() -> None:

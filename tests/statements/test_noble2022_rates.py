@@ -17,9 +17,10 @@ from dpfl_theory import statements
 from dpfl_theory.checks import algebra, monte_carlo
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of, total
+from dpfl_theory.statements.formula import sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides
 from dpfl_theory.statements.noble2022 import _private_runs
 from dpfl_theory.statements.noble2022.rates import (
@@ -199,7 +200,7 @@ def test_the_hypothesis_on_delta_is_needed(method: str) -> None:
     deviation = 2 * math.sqrt(T * math.log(2 * T) * math.log(2)) / epsilon  # of one step's noise, at sigma_g*
     assert smallest_excess(np.geomspace(1e-12, 1 / 24, 400), T, deviation) > 0.45
     assert 0.245 < (0.5 - 3 * T / (deviation * math.sqrt(2 * math.pi))) / 2 < 0.25
-    assert not any(a.test(None, {**at, "delta": 1 - rest}) for a in LITERAL[method].assumptions)
+    assert not any(a.test(None, {**at, "delta": 1 - rest}) for a in LITERAL[method].hypotheses)
     assert theorem4_2.SMALL.test(None, values) is not None
     assert theorem4_2.SMALL.test(None, {**values, "delta": 0.5}) is None
 

@@ -395,7 +395,7 @@ def test_hypotheses_name_what_fails():
         ("zhang2021.theorem3.2.repaired", {"P": 8, "N": 80, "T": 922, "epsilon": 5}, {"P": 5}, "exceeds min"),
     ):
         symbols = {"delta": 1e-5, **good}
-        tests = [a.test for a in get(id_).assumptions]
+        tests = [a.test for a in get(id_).hypotheses]
         assert [t(None, symbols) for t in tests] == [None] * len(tests)
         said = [t(None, {**symbols, **bad}) for t in tests]
         assert any(s is not None and reported in s for s in said), said

@@ -211,7 +211,7 @@ def test_the_runs_are_algorithm_1(name: str) -> None:
 def test_constants_below_the_problems_are_refused() -> None:
     (check, *_) = (c for c in get("shulgin2025.theorem1").checks if c.method == "monte-carlo")
     e = check.make(get("shulgin2025.theorem1"))
-    (smooth, *_) = get("shulgin2025.theorem1").assumptions
+    (smooth, *_) = get("shulgin2025.theorem1").hypotheses
     assert smooth.test(e.problem, e.values) is None
     for name in ("L", "L_max"):
         reported = smooth.test(e.problem, {**e.values, name: 0.9 * e.values["L"]})

@@ -58,7 +58,7 @@ def test_a_small_k_is_no_example() -> None:
     """With k = 2 and lambda = 3/5 the stationary point is the optimum: without k > 4 the claim fails."""
     instance = {"k": ["2"], "c": ["1"], "eta_l": ["2/5"], "Q": [1]}
     check, claim = Check("exact", "planted", claim2_1.missed, instance), get("zhang2021.claim2.1")
-    assert exact.run(replace(claim, assumptions=()), check, Settings()).verdict == "violated"
+    assert exact.run(replace(claim, hypotheses=()), check, Settings()).verdict == "violated"
     assert exact.run(claim, check, Settings()).verdict == "not-applicable"
     check = Check("exact", "planted", claim2_1.formula_cases, {**instance, "eta_l": ["1/10"]}, part="the formula")
     assert exact.run(get("zhang2021.claim2.1"), check, Settings()).verdict == "violated"

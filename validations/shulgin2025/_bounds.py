@@ -51,7 +51,7 @@ def terms(task: setting.Task, case: Case, noise: float) -> dict[str, float]:
     of the theorem is tested."""
     theorem = get("shulgin2025.theorem2" if noise else "shulgin2025.theorem1")
     values = _symbols(task, case, noise)
-    for assumption in theorem.assumptions:
+    for assumption in theorem.hypotheses:
         failed = assumption.test(task.problem, values)
         assert failed is None, f"{theorem.id}: {failed}"
     return {name: float(term) for name, term in terms_at(theorem, "rhs", values).items()}

@@ -25,7 +25,7 @@ def inequalities(statement: Statement) -> tuple[tuple[Any, Any], ...]:
     ((1, alpha), (E, alpha/(2*rho)))
     """
     found = []
-    texts = [part for a in statement.assumptions for part in a.text.split(" and ")]
+    texts = [part for a in statement.hypotheses for part in a.text.split(" and ")]
     for text in texts:
         sides = re.split(r"(<=|>=|<|>)", text.replace("eta~", "eta"))  # the symbol of the global step
         read = [_expression(statement, side) for side in sides[::2]]

@@ -15,9 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import evaluate, prescription_of
+from dpfl_theory.statements.formula import prescription_of
 from dpfl_theory.statements.model import Check, Statement, checks
 
 if TYPE_CHECKING:

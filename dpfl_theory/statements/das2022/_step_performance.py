@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.statements.claims import Performance, WorstCase
-from dpfl_theory.statements.formula import evaluate, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as made_of

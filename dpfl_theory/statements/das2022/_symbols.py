@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis, by_construction
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022._expectations import expected, of_client
-from dpfl_theory.statements.formula import Symbols
-from dpfl_theory.statements.model import Assumption, Symbol, by_construction
+from dpfl_theory.statements.model import Symbol
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -154,36 +155,36 @@ def _exact_cohort(problem: Problem | None, values: Mapping[str, float]) -> str |
     return f"the clients join independently: kappa = (1/r)(1 - r/n) = {float(values['kappa']):.6g}"
 
 
-def step_of_at_most(largest: float, name: str = "eta") -> Assumption:
+def step_of_at_most(largest: float, name: str = "eta") -> Hypothesis:
     """The hypothesis eta L <= largest, with the statement's symbol for the step size."""
 
     def test(problem: Problem | None, values: Mapping[str, float]) -> str | None:
         product = values[name] * values["L"]
         return None if product <= largest * (1 + 1e-12) else f"{name} L = {float(product):.6g} exceeds {largest:g}"
 
-    return Assumption(f"{name} <= 1/({1 / largest:g}L)" if largest < 1 else f"{name} <= 1/L", test)
+    return Hypothesis.custom(f"{name} <= 1/({1 / largest:g}L)" if largest < 1 else f"{name} <= 1/L", test)
 
 
-CONVEX = Assumption("each f_i is convex", by_construction)
-SMOOTH = Assumption("each f_i is L-smooth over R^d", _smooth)
+CONVEX = Hypothesis.custom("each f_i is convex", by_construction)
+SMOOTH = Hypothesis.custom("each f_i is L-smooth over R^d", _smooth)
 SMOOTH_BY_CLASS = replace(
     SMOOTH, constructed="worst cases are over L-smooth functions, and exact instances have curvatures of at most L"
 )
 """The same for statements without runs."""
-LIPSCHITZ = Assumption("each f_i is G-Lipschitz over R^d", _lipschitz)
-MINIMISER = Assumption(
+LIPSCHITZ = Hypothesis.custom("each f_i is G-Lipschitz over R^d", _lipschitz)
+MINIMISER = Hypothesis.custom(
     "w* is a minimiser of f",
     _minimiser,
     "every problem of the checks has a certified minimiser, and worst cases and exact instances are set up around w*",
 )
-SHORT_PHASE = Assumption("E <= alpha/(2 rho)", _short_phase)
-ALPHA = Assumption("alpha >= 1", _alpha)
-RHO = Assumption("n is so large that rho < 1 (Definition 2)", _rho)
-ROUNDS = Assumption("the number of rounds K is a whole number", _rounds)
-COHORT = Assumption("r is a number of clients, r >= 1", _cohort)
-EXACT_COHORT = Assumption("every cohort has exactly r clients, drawn without replacement", _exact_cohort)
-MANY_ROUNDS = Assumption("K > (2 gamma/(C_hat E))/rho", _many_rounds)
-THRESHOLD = Assumption("C_hat >= 4 sqrt(L max_j Delta_j*)", _threshold)
+SHORT_PHASE = Hypothesis.custom("E <= alpha/(2 rho)", _short_phase)
+ALPHA = Hypothesis.custom("alpha >= 1", _alpha)
+RHO = Hypothesis.custom("n is so large that rho < 1 (Definition 2)", _rho)
+ROUNDS = Hypothesis.custom("the number of rounds K is a whole number", _rounds)
+COHORT = Hypothesis.custom("r is a number of clients, r >= 1", _cohort)
+EXACT_COHORT = Hypothesis.custom("every cohort has exactly r clients, drawn without replacement", _exact_cohort)
+MANY_ROUNDS = Hypothesis.custom("K > (2 gamma/(C_hat E))/rho", _many_rounds)
+THRESHOLD = Hypothesis.custom("C_hat >= 4 sqrt(L max_j Delta_j*)", _threshold)
 HALF_STEP = step_of_at_most(0.5)
 STEP = step_of_at_most(1.0)
 
@@ -233,7 +234,7 @@ def _smaller_threshold(problem: Problem | None, values: Mapping[str, float]) -> 
     return f"C_hat = {values['C_hat']:.6g} is below (16 sqrt(2)/9) sqrt(L max Delta_j*) = {least:.6g}"
 
 
-SMALLER_THRESHOLD = Assumption("C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*)", _smaller_threshold)
+SMALLER_THRESHOLD = Hypothesis.custom("C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*)", _smaller_threshold)
 
 FREE_K = (CONVEX, SMOOTH, MINIMISER, THRESHOLD, MANY_ROUNDS, RHO, COHORT, ROUNDS)
 """The hypotheses of Theorems 6 and 7."""

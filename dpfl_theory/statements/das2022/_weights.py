@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Statement
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _finite(problem: Problem | None, values: Mapping[str, float]) -> str | None:
     return None
 
 
-FINITE = Assumption(
+FINITE = Hypothesis.custom(
     "the weights Delta_i*/||u_i|| have a finite mean: K = 1, or every client with Delta_i* > 0 has gradients that vary "
     "along two directions or more near its minimiser (implied: the paper takes these means to be finite)",
     _finite,

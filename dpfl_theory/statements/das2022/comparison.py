@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.rational import Quadratics
@@ -19,8 +21,8 @@ from dpfl_theory.statements.das2022 import eq4_and_5, theorem4
 from dpfl_theory.statements.das2022._causes import COMPARISON
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, step_experiment
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.statements.formula import symbols_of, total
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ def _shared(problem: Problem | None, values: Mapping[str, float]) -> str | None:
     return "some f_i is smaller elsewhere than at w*"
 
 
-SHARED = Assumption("f_i(w) >= f_i(w*) for all i and w (over-parameterisation)", _shared)
+SHARED = Hypothesis.custom("f_i(w) >= f_i(w*) for all i and w (over-parameterisation)", _shared)
 
 
 # Section 3.1: C <= C_low.
@@ -125,8 +127,8 @@ CLOW: Statement = Statement(
     ),
     symbols=(*das.symbols("C", "E", "eta", "L"), _C_LOW),
     expectations=das.expected("E_difference"),
-    assumptions=(
-        Assumption(
+    hypotheses=(
+        Hypothesis.custom(
             "C <= C_low",
             lambda problem, v: (
                 None if v["C"] <= v["C_low"] * (1 + 1e-12) else f"C = {float(v['C']):g} exceeds {float(v['C_low']):g}"
@@ -230,7 +232,7 @@ SECTION: Statement = Statement(
     ),
     symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta_max"),
     expectations=das.expected("E_gap", "E_rival_gap"),
-    assumptions=(*theorem4.ASSUMPTIONS, SHARED),
+    hypotheses=(*theorem4.ASSUMPTIONS, SHARED),
     sides=_methods_sides,
     checks=(
         Check("algebra", "(4) and (5) have one bound", _same_bound, part=_ONE_BOUND),
@@ -278,7 +280,7 @@ WEIGHTS: Statement = Statement(
     ),
     symbols=SECTION.symbols,
     expectations=das.expected("E_gap", "E_weighted_gap"),
-    assumptions=SECTION.assumptions,
+    hypotheses=SECTION.hypotheses,
     sides=_weights_sides,
     checks=(
         *(Check("algebra", f"weights of at least 1, {n} clients", _weights_of, {"n": n}) for n in (1, 2, 4)),

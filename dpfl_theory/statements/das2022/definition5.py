@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols, evaluate
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import GaussianClaim, Outcome
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._causes import LARGE_EPSILON
-from dpfl_theory.statements.formula import Symbols, evaluate, prescription_of, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.formula import prescription_of, symbols_of, total
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
@@ -208,8 +210,8 @@ REPAIRED: Statement = Statement(
         "(0, 1)."
     ),
     symbols=_SYMBOLS,
-    assumptions=(
-        Assumption(
+    hypotheses=(
+        Hypothesis.custom(
             "0 < epsilon <= 1", _small_epsilon, "the checks list their epsilons; the one that goes beyond 1 says so"
         ),
     ),

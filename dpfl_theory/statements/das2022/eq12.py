@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
@@ -14,7 +15,7 @@ from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._experiments import step_experiment
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
@@ -139,7 +140,7 @@ EQ12: Statement = Statement(
     ),
     symbols=das.symbols("r", "n"),
     expectations=das.expected("second_moment", "mean_square"),
-    assumptions=(das.COHORT,),
+    hypotheses=(das.COHORT,),
     sides=_printed_sides,
     checks=(
         *(
@@ -231,7 +232,7 @@ REPAIRED: Statement = Statement(
     ),
     symbols=EQ12.symbols,
     expectations=EQ12.expectations,
-    assumptions=EQ12.assumptions,
+    hypotheses=EQ12.hypotheses,
     sides=_repaired_sides,
     checks=(
         Check("algebra", "slack, independent sampling", _independent_proof),

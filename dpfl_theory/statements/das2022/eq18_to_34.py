@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
@@ -21,7 +22,7 @@ from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022.facts import FACT2
 from dpfl_theory.statements.das2022.lemma8 import LEMMA8
 from dpfl_theory.statements.das2022.lemma9 import LEMMA9
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -173,7 +174,7 @@ EQ18: Statement = Statement(
     text="If f_i is convex and L-smooth and eta <= 1/(2L), then every client's local phase satisfies the bound.",
     symbols=(*das.symbols(*_CLIENT), das.CLIENT_DELTA),
     expectations=das.of_client("approach", "update_squared"),
-    assumptions=_HALF,
+    hypotheses=_HALF,
     sides=_eq18_sides,
     checks=(
         Check("algebra", "from Lemma 8 and Fact 2", _from_lemma8),
@@ -199,7 +200,7 @@ EQ22: Statement = Statement(
     ),
     symbols=das.symbols(*_CLIENT, "C", "C_hat", "Delta_max"),
     expectations=das.of_client("clipped_progress", "E_clipped_length"),
-    assumptions=(*_HALF, das.THRESHOLD),
+    hypotheses=(*_HALF, das.THRESHOLD),
     sides=_eq22_sides,
     checks=(
         Check("algebra", "from (19), by the threshold", _threshold_step),
@@ -242,7 +243,7 @@ EQ22_SHARPENED: Statement = replace(
         "(22) holds with C >= (16 sqrt(2)/9) E sqrt(L max_j Delta_j*) = 2.514 E sqrt(L max_j Delta_j*) in place of the "
         "factor 4. Proved for E = 1; for E = 2 to 6 the worst case was computed at eta L = 1/2, 1/4 and 1/16."
     ),
-    assumptions=(*_HALF, das.SMALLER_THRESHOLD),
+    hypotheses=(*_HALF, das.SMALLER_THRESHOLD),
     checks=(
         Check("algebra", "one step needs 16 sqrt(2)/9", _single_step),
         *checks(
@@ -264,7 +265,7 @@ EQ23: Statement = Statement(
     text="If f_i is convex and L-smooth and eta L <= 1, then A_i of an unclipped client satisfies the bound.",
     symbols=das.symbols(*_CLIENT),
     expectations=das.of_client("unclipped_progress", "unclipped_B", "E_unclipped_gap", "E_unclipped_Delta"),
-    assumptions=_FULL,
+    hypotheses=_FULL,
     sides=_eq23_sides,
     checks=(
         Check("algebra", "from Lemma 9", _from_lemma9),
@@ -282,7 +283,7 @@ EQ31: Statement = Statement(
     text="If f_i is convex and L-smooth and eta L <= 1, then B_i of every client satisfies the bound.",
     symbols=(*das.symbols(*_CLIENT), das.CLIENT_DELTA),
     expectations=das.of_client("B", "E_gap"),
-    assumptions=_FULL,
+    hypotheses=_FULL,
     sides=_eq31_sides,
     checks=(
         Check("algebra", "the sum of squares is below E^3", _sum_of_squares),
@@ -301,7 +302,7 @@ EQ32: Statement = Statement(
     text="If f_i is convex and L-smooth and eta <= 1/L, then A_i of an unclipped client satisfies the bound.",
     symbols=das.symbols(*_CLIENT),
     expectations=das.of_client("unclipped_progress", "E_unclipped_gap", "E_unclipped_Delta"),
-    assumptions=_FULL,
+    hypotheses=_FULL,
     sides=_eq32_sides,
     checks=(
         Check("algebra", "(31) in (23)", _eq32_from_steps),
@@ -324,7 +325,7 @@ EQ34: Statement = Statement(
     expectations=das.of_client(
         "clipped_progress", "unclipped_progress", "E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta"
     ),
-    assumptions=(*_HALF, das.THRESHOLD),
+    hypotheses=(*_HALF, das.THRESHOLD),
     sides=_eq34_sides,
     checks=(
         Check("algebra", "the two cases together", _eq34_from_cases),

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
@@ -20,8 +22,8 @@ from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment, runs, step_experiment
 from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, SURVIVORS
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ34
-from dpfl_theory.statements.formula import Symbols, prescription_of, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.formula import prescription_of, symbols_of, total
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
@@ -155,7 +157,7 @@ EQ35: Statement = Statement(
     ),
     symbols=(_NEXT, _DISTANCE, *das.symbols("E", "L", "C_hat", "eta", "K"), *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
-    assumptions=(das.CONVEX, das.SMOOTH_BY_CLASS, das.MINIMISER, das.HALF_STEP, _THRESHOLD),
+    hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, das.MINIMISER, das.HALF_STEP, _THRESHOLD),
     sides=_eq35_sides,
     checks=(
         _IN_13,
@@ -215,7 +217,7 @@ def _phase(_: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if product <= most * (1 + 1e-12) else f"eta L E = {float(product):.6g} exceeds {most:g}"
 
 
-_SHORT = Assumption("eta L E <= 6/25, or 3/10 where E >= 2", _phase)
+_SHORT = Hypothesis.custom("eta L E <= 6/25, or 3/10 where E >= 2", _phase)
 
 EQ35_REPAIRED: Statement = replace(
     EQ35,
@@ -225,7 +227,7 @@ EQ35_REPAIRED: Statement = replace(
         das.PAPER, _WHERE, "35", note=f"repaired: eta L E <= 6/25 (3/10 for E >= 2), r >= 1; {independent.ARGUMENT}"
     ),
     text=f"{EQ35.text} Here eta L E <= 6/25 (3/10 for E >= 2) and r >= 1.",
-    assumptions=(*EQ35.assumptions, das.COHORT, _SHORT),
+    hypotheses=(*EQ35.hypotheses, das.COHORT, _SHORT),
     checks=(
         _IN_13,
         *independent.checks("6/25", False),
@@ -272,7 +274,7 @@ EQ36: Statement = Statement(
     ),
     symbols=(*_SYMBOLS, *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
-    assumptions=(*_HYPOTHESES, das.HALF_STEP),
+    hypotheses=(*_HYPOTHESES, das.HALF_STEP),
     sides=_eq36_sides,
     checks=(
         Check("algebra", "(34) over the rounds", _summed),
@@ -299,7 +301,7 @@ EQ37: Statement = Statement(
     ),
     symbols=(*_SYMBOLS, *das.symbols("gamma"), *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
-    assumptions=(*_HYPOTHESES, das.MANY_ROUNDS),
+    hypotheses=(*_HYPOTHESES, das.MANY_ROUNDS),
     sides=_eq37_sides,
     prescription=lambda s: das.prescription(s, rho=das.expanded_rho(s)),
     checks=(
@@ -322,7 +324,7 @@ EQ39: Statement = Statement(
     ),
     symbols=(*_SYMBOLS, *das.symbols("gamma", "alpha"), *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
-    assumptions=(*_HYPOTHESES, das.ALPHA, das.SHORT_PHASE),
+    hypotheses=(*_HYPOTHESES, das.ALPHA, das.SHORT_PHASE),
     sides=_eq39_sides,
     prescription=lambda s: das.alpha_prescription(s, das.expanded_rho(s)),
     checks=(

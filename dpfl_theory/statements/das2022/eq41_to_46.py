@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
@@ -20,7 +21,7 @@ from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._weights import FINITE
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31, EQ32
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -118,7 +119,7 @@ EQ41: Statement = Statement(
     ),
     symbols=(*_SYMBOLS, *das.symbols("Delta_max")),
     expectations=das.of_client("clipped_progress", "E_clipped_length"),
-    assumptions=(*_HALF, das.THRESHOLD),
+    hypotheses=(*_HALF, das.THRESHOLD),
     sides=_eq41_sides,
     checks=(
         _as_clipped(EQ22),
@@ -138,7 +139,7 @@ EQ41_SHARPENED: Statement = replace(
         "(41) holds with C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*) = 2.514 sqrt(L max_j Delta_j*) in place of the "
         "factor 4. Proved for E = 1; for E = 2 to 6 worst cases were computed (das2022.eq22.sharpened)."
     ),
-    assumptions=EQ22_SHARPENED.assumptions,
+    hypotheses=EQ22_SHARPENED.hypotheses,
     checks=(
         _as_clipped(EQ22_SHARPENED),
         *worst.checks(partial(worst.clipped, threshold=das.SMALLER), ("1/2", "1/4", "1/16")),
@@ -163,7 +164,7 @@ EQ45: Statement = Statement(
     expectations=das.of_client(
         "normalised_progress", "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta", "E_unclipped_share"
     ),
-    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP, FINITE),
+    hypotheses=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP, FINITE),
     sides=_eq45_sides,
     checks=(
         Check("algebra", "(44) in (42)", _from_eq42),
@@ -200,7 +201,7 @@ EQ46: Statement = Statement(
         "E_unclipped_weighted_Delta",
         "E_unclipped_share",
     ),
-    assumptions=(*_HALF, das.THRESHOLD, FINITE),
+    hypotheses=(*_HALF, das.THRESHOLD, FINITE),
     sides=_eq46_sides,
     checks=(
         Check("algebra", "the two cases together", _two_lines),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
@@ -17,7 +18,7 @@ from dpfl_theory.statements.das2022._causes import ROUNDS
 from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, limit
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import diverging
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
@@ -84,7 +85,7 @@ def _printed(
         text=f"As alpha grows with E = O(1), {name} run for K = (2 alpha gamma/(CE))/rho^2 rounds satisfies the bound.",
         symbols=_SYMBOLS,
         expectations=das.expected(expectation),
-        assumptions=finite.assumptions,
+        hypotheses=finite.hypotheses,
         sides=_sides(expectation),
         prescription=lambda s: _prescription(s, printed=True),
         checks=(

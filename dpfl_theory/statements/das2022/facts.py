@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.das2022 import _symbols as das
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.local_phase import CLASSES, LocalPhase, grid, number
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
@@ -76,7 +77,7 @@ FACT1 = Statement(
     source=Source(das.PAPER, "Fact 1, Appendix E"),
     text="If h is L-smooth (convex or not) with minimum h*, then the bound holds everywhere.",
     symbols=(_SLOPE, _HEIGHT, *das.symbols("L")),
-    assumptions=(das.SMOOTH_BY_CLASS,),
+    hypotheses=(das.SMOOTH_BY_CLASS,),
     sides=_fact1_sides,
     checks=(
         Check("algebra", "from one gradient step", _fact1_descent),

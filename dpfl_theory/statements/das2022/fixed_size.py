@@ -25,7 +25,7 @@ def _read(id_: str, printed: Statement, uses: tuple[str, ...], checks: tuple[Che
         title=f"{printed.title}, exactly r clients",
         reading=FIXED,
         reading_of=printed.id,
-        assumptions=(*printed.assumptions, das.EXACT_COHORT),
+        hypotheses=(*printed.hypotheses, das.EXACT_COHORT),
         checks=checks,
         expected="holds",
         erratum=None,

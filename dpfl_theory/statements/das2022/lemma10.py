@@ -7,13 +7,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
@@ -129,7 +130,7 @@ LEMMA10: Statement = Statement(
     text="If f_i is L-smooth, then consecutive local gradients in Algorithm 1 satisfy the bound.",
     symbols=das.symbols("eta", "L"),
     expectations=das.expected("gradient_next", "gradient_now", "gradient_change"),
-    assumptions=(das.CONVEX, das.SMOOTH),
+    hypotheses=(das.CONVEX, das.SMOOTH),
     sides=_lemma10_sides,
     checks=(
         Check("algebra", "equivalent to co-coercivity", _cocoercivity),
@@ -156,7 +157,7 @@ SMOOTH_ALONE: Statement = replace(
     title="Gradient norms along local steps, f_i only smooth",
     reading=_SMOOTH,
     reading_of="das2022.lemma10",
-    assumptions=(das.SMOOTH,),
+    hypotheses=(das.SMOOTH,),
     checks=(
         Check("exact", "concave quadratic", concave_quadratic, {"L": "1", "eta L": list(_PRODUCTS)}, "violated"),
         Check("exact", "non-convex with a minimum", smooth_well, {"eta L": list(_PRODUCTS)}, "violated"),

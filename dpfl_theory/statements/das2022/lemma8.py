@@ -8,13 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.statements.claims import Outcome, WorstCase
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._step_performance import outside
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
@@ -110,7 +111,7 @@ EQ51 = Statement(
     source=Source(das.PAPER, "Appendix E, proof of Lemma 8", "51", note="w* minimises f: for f_i it is any point"),
     text="If f_i is convex and L-smooth and eta_k <= 1/(2L), then every local step satisfies the bound.",
     symbols=(_NEXT, _NOW, _STEP, _SLOPE, *das.symbols("L"), _DELTA),
-    assumptions=(das.CONVEX, das.SMOOTH_BY_CLASS, das.step_of_at_most(0.5, "eta_k")),
+    hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, das.step_of_at_most(0.5, "eta_k")),
     sides=_eq51_sides,
     checks=(
         Check("algebra", "from (50)", _from_line_50),
@@ -133,7 +134,7 @@ LEMMA8: Statement = Statement(
     text="If f_i is convex and L-smooth and eta_k <= 1/(2L), then the local phase of Algorithm 1 satisfies the bound.",
     symbols=(*das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
     expectations=das.expected("distance_after", "distance_before", "gradients_squared"),
-    assumptions=(das.CONVEX, das.SMOOTH, das.HALF_STEP),
+    hypotheses=(das.CONVEX, das.SMOOTH, das.HALF_STEP),
     sides=_sides,
     checks=(
         Check("algebra", "from (51), over the phase", _from_eq51),

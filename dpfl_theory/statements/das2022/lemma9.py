@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.statements.claims import Experiment, Outcome, WorstCase
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._step_performance import outside
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
@@ -112,7 +113,7 @@ EQ57 = Statement(
     ),
     text="If f_i is L-smooth (convex or not) and eta_k L <= 1, then t local steps satisfy the bound.",
     symbols=(_END, _START, _STEP, _SQUARES, *das.symbols("L")),
-    assumptions=(das.SMOOTH_BY_CLASS, das.step_of_at_most(1.0, "eta_k")),
+    hypotheses=(das.SMOOTH_BY_CLASS, das.step_of_at_most(1.0, "eta_k")),
     sides=_eq57_sides,
     checks=(
         Check("algebra", "(55) to (56)", _from_line_55),
@@ -138,7 +139,7 @@ LEMMA9: Statement = Statement(
     ),
     symbols=(_TAU, *das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
     expectations=das.of_client("displacement", "E_gap"),
-    assumptions=(das.SMOOTH, das.STEP),
+    hypotheses=(das.SMOOTH, das.STEP),
     sides=_lemma9_sides,
     checks=(
         Check("algebra", "second conclusion", _second_conclusion),

@@ -8,13 +8,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Values
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._experiments import step_experiment
-from dpfl_theory.statements.formula import Symbols
-from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, checks
+from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, checks
 
 
 def _snr_sides(s: Symbols) -> Sides:
@@ -135,8 +136,8 @@ SNR_REPAIRED: Statement = replace(
         "Take the same C, the same noise, and updates that are nonnegative multiples of one vector (a single client, "
         "for example). Then the normalised sum is at least as long as the clipped one."
     ),
-    assumptions=(
-        Assumption(
+    hypotheses=(
+        Hypothesis.custom(
             "one client, or updates in one direction",
             lambda problem, values: (
                 None

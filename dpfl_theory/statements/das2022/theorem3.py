@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
@@ -13,8 +15,7 @@ from dpfl_theory.statements.claims import ConstantClaim, Escape
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._causes import RANGE
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import Symbols
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks, sufficiency_claim
 
 if TYPE_CHECKING:
@@ -107,9 +108,9 @@ THEOREM3: Statement = Statement(
         "C^2 log(1/delta)/(n^2 epsilon^2), where q > 0 is an absolute constant."
     ),
     symbols=(*_SYMBOLS, _RANGE),
-    assumptions=(
-        Assumption("0 < epsilon < u r^2 K/n^2", _below_range),
-        Assumption("r of the n clients take part in a round on average, 1 <= r <= n", _clients),
+    hypotheses=(
+        Hypothesis.custom("0 < epsilon < u r^2 K/n^2", _below_range),
+        Hypothesis.custom("r of the n clients take part in a round on average, 1 <= r <= n", _clients),
         das.ROUNDS,
         noise.DELTA,
     ),
@@ -212,9 +213,9 @@ REPAIRED: Statement = Statement(
         "the client's data are replaced the constant is four times as large: 16 for 4."
     ),
     symbols=tuple(s for s in _SYMBOLS if s.name != "q"),
-    assumptions=(
+    hypotheses=(
         BUDGET,
-        Assumption("every cohort has exactly r clients, 1 <= r <= n", _exact_cohort),
+        Hypothesis.custom("every cohort has exactly r clients, 1 <= r <= n", _exact_cohort),
         das.ROUNDS,
         noise.DELTA,
     ),

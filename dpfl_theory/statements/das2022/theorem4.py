@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _symbols as das
@@ -16,7 +17,6 @@ from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.model import Erratum, Sides, Source, Statement
 
 _SYMBOLS = das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
@@ -98,7 +98,7 @@ A: Statement = Statement(
     ),
     symbols=_SYMBOLS,
     expectations=das.expected("E_gap"),
-    assumptions=ASSUMPTIONS,
+    hypotheses=ASSUMPTIONS,
     sides=_sides_a,
     prescription=_prescription,
     checks=(
@@ -145,7 +145,7 @@ B: Statement = Statement(
     ),
     symbols=_SYMBOLS,
     expectations=das.expected("E_weighted_gap", "E_weighted_Delta"),
-    assumptions=(*ASSUMPTIONS, FINITE),
+    hypotheses=(*ASSUMPTIONS, FINITE),
     sides=lambda s: _sides_b(s),
     prescription=_prescription,
     checks=(

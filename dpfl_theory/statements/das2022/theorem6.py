@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _independent as independent
@@ -13,7 +14,7 @@ from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._experiments import general_experiment, isotropic_experiment, runs
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ34
-from dpfl_theory.statements.formula import Symbols, prescription_of, symbols_of, total
+from dpfl_theory.statements.formula import prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -102,7 +103,7 @@ GENERAL: Statement = Statement(
     ),
     symbols=das.symbols("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta"),
-    assumptions=das.FREE_K,
+    hypotheses=das.FREE_K,
     sides=_sides,
     prescription=das.prescription,
     checks=(
@@ -146,7 +147,7 @@ ALPHA: Statement = Statement(
     ),
     symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length"),
-    assumptions=das.K_BY_ALPHA,
+    hypotheses=das.K_BY_ALPHA,
     sides=_alpha_sides,
     prescription=das.alpha_prescription,
     checks=(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
@@ -16,7 +17,7 @@ from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
-from dpfl_theory.statements.formula import Symbols, prescription_of, symbols_of, total
+from dpfl_theory.statements.formula import prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -148,7 +149,7 @@ GENERAL: Statement = Statement(
     ),
     symbols=das.symbols("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=_EXPECTATIONS,
-    assumptions=(*das.FREE_K, FINITE),
+    hypotheses=(*das.FREE_K, FINITE),
     sides=lambda s: _sides(s),
     prescription=das.prescription,
     checks=(
@@ -194,7 +195,7 @@ ALPHA: Statement = Statement(
     ),
     symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=das.expected("E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_weighted_Delta"),
-    assumptions=(*das.K_BY_ALPHA, FINITE),
+    hypotheses=(*das.K_BY_ALPHA, FINITE),
     sides=lambda s: _alpha_sides(s),
     prescription=das.alpha_prescription,
     checks=(

@@ -15,13 +15,14 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.moments import Moments
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds.scaffnew import ScaffNew, scaffnew
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import evaluate, prescription_of
+from dpfl_theory.statements.formula import prescription_of
 from dpfl_theory.statements.hou2023.lemma1 import LEMMA1
 from dpfl_theory.statements.model import Check, Statement, checks
 

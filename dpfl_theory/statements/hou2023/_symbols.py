@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.hypothesis import Hypothesis, by_construction
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.model import Assumption, Expected, Symbol, by_construction
+from dpfl_theory.statements.model import Expected, Symbol
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -117,15 +118,17 @@ def _delta(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if 0 < values["delta"] < 1 else f"delta = {values['delta']} does not lie in (0, 1)"
 
 
-STRONGLY_CONVEX = Assumption("each f_i is mu-strongly convex, mu > 0", _strongly_convex)
-SMOOTH = Assumption("each f_i is L-smooth", _smooth)
-STEP = Assumption("0 < eta <= 1/L", _step)
-COIN = Assumption("0 < p <= 1", _coin)
-ITERATIONS = Assumption("T >= 1 iterations", _iterations)
-FULL_GRADIENTS = Assumption("local gradients are full ones", by_construction)
-UNCLIPPED = Assumption("clipping is never active: C > ||xhat_i - x|| in every iteration", by_construction)
-CLIPPED = Assumption("clipping is in force; without noise every message would be shorter than C", by_construction)
-DELTA = Assumption("0 < delta < 1", _delta)
+STRONGLY_CONVEX = Hypothesis.custom("each f_i is mu-strongly convex, mu > 0", _strongly_convex)
+SMOOTH = Hypothesis.custom("each f_i is L-smooth", _smooth)
+STEP = Hypothesis.custom("0 < eta <= 1/L", _step)
+COIN = Hypothesis.custom("0 < p <= 1", _coin)
+ITERATIONS = Hypothesis.custom("T >= 1 iterations", _iterations)
+FULL_GRADIENTS = Hypothesis.custom("local gradients are full ones", by_construction)
+UNCLIPPED = Hypothesis.custom("clipping is never active: C > ||xhat_i - x|| in every iteration", by_construction)
+CLIPPED = Hypothesis.custom(
+    "clipping is in force; without noise every message would be shorter than C", by_construction
+)
+DELTA = Hypothesis.custom("0 < delta < 1", _delta)
 STATED = {
     "mu > 0": {"mu": "0"},
     "mu <= L": {"mu": "51/50"},

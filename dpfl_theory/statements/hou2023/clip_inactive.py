@@ -7,13 +7,15 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_UPDATES
 from dpfl_theory.statements.hou2023._runs import experiment, iterated, parts, quadratics, run_of
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
@@ -132,7 +134,7 @@ INACTIVE: Statement = Statement(
             "'we show that as the algorithm converges, the norms of the updates decrease, and clipping is only active "
             "for the first few rounds'. Then C > ||xhat_{t+1}^{(i)} - x_t|| in all others. Read with Lemma 1's noise, "
             "which Theorem 1 supposes. The checks compare a consequence: far into the run, and over rounds, the mean "
-            "square of messages is at most C^2. Assumption (B) itself, that clipping is never active, is an assumption"
+            "square of messages is at most C^2. Hypothesis (B) itself, that clipping is never active, is an assumption"
         ),
     ),
     text=(
@@ -142,7 +144,7 @@ INACTIVE: Statement = Statement(
     ),
     symbols=hou.symbols("C"),
     expectations=(hou.MESSAGES,),
-    assumptions=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN, hou.ITERATIONS, hou.FULL_GRADIENTS, hou.DELTA),
+    hypotheses=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN, hou.ITERATIONS, hou.FULL_GRADIENTS, hou.DELTA),
     sides=_sides,
     checks=(
         *checks("exact", _second_messages, _REFUTED, "violated"),
@@ -202,7 +204,7 @@ REPAIRED: Statement = replace(
     INACTIVE,
     id="hou2023.clip-inactive.repaired",
     title="How long updates are, by the Lyapunov function (p = 1)",
-    source=Source(hou.PAPER, "Assumption (B), Section 2", note="derived: for p = 1, by eta L <= 1"),
+    source=Source(hou.PAPER, "Hypothesis (B), Section 2", note="derived: for p = 1, by eta L <= 1"),
     text=(
         "For p = 1, without clipping, the mean squared update of an iteration is at most (2/N) E psi_t: by Markov's "
         "inequality a given update exceeds C with probability at most (2/C^2) E psi_t, which is small only where the "
@@ -210,7 +212,7 @@ REPAIRED: Statement = replace(
     ),
     symbols=hou.symbols("N"),
     expectations=(hou.MESSAGES, hou.MEAN_PSI),
-    assumptions=(*INACTIVE.assumptions, Assumption("p = 1: every iteration communicates", _always)),
+    hypotheses=(*INACTIVE.hypotheses, Hypothesis.custom("p = 1: every iteration communicates", _always)),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "the square of a difference", _message_bound),

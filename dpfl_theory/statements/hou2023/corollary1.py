@@ -10,15 +10,17 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols, evaluate
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import Symbols, evaluate, prescription_of, symbols_of, total
+from dpfl_theory.statements.formula import prescription_of, symbols_of, total
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023 import _worthwhile as worthwhile
 from dpfl_theory.statements.hou2023._causes import STARTING_POINT
 from dpfl_theory.statements.hou2023.theorem1 import bound_terms, noise_scale
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 if TYPE_CHECKING:
@@ -160,9 +162,9 @@ def _below(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if values["mu"] < values["L"] else "mu = L, where ln([1 - mu/L]^(-1)) is infinite"
 
 
-AT_LEAST_ONE = Assumption("T* >= 1, since Theorem 1 is about T >= 1", _worth_it)
-KNOWN_SHIFTS = Assumption("h_0 = h*: the optimal shifts are known, as when they are zero", _known)
-MU_BELOW_L = Assumption("mu < L", _below)
+AT_LEAST_ONE = Hypothesis.custom("T* >= 1, since Theorem 1 is about T >= 1", _worth_it)
+KNOWN_SHIFTS = Hypothesis.custom("h_0 = h*: the optimal shifts are known, as when they are zero", _known)
+MU_BELOW_L = Hypothesis.custom("mu < L", _below)
 _SYMBOLS = ("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "D", "H", "eta_any", "p_any", "T_any")
 _COMMON = (hou.STRONGLY_CONVEX, hou.SMOOTH, hou.DELTA, MU_BELOW_L)
 
@@ -184,7 +186,7 @@ COROLLARY1: Statement = Statement(
         "mu/L]^(-1))/(v C^2 N d ln(1/delta)))/ln([1 - mu/L]^(-1)) minimise the upper bound of (2)."
     ),
     symbols=hou.symbols(*_SYMBOLS),
-    assumptions=(*_COMMON, AT_LEAST_ONE),
+    hypotheses=(*_COMMON, AT_LEAST_ONE),
     sides=_sides,
     prescription=_prescription,
     checks=(
@@ -281,7 +283,7 @@ REPAIRED: Statement = replace(
     ),
     text=f"{COROLLARY1.text} Here h_0 = h* and T* >= 1.",
     symbols=hou.symbols(*(name for name in _SYMBOLS if name != "H")),
-    assumptions=(*_COMMON, KNOWN_SHIFTS, AT_LEAST_ONE),
+    hypotheses=(*_COMMON, KNOWN_SHIFTS, AT_LEAST_ONE),
     checks=(
         Check("algebra", "stationary in T, eta and p as prescribed", _stationary),
         Check("algebra", "both terms are least at eta*, p*", _shares, part=_LEAST),

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols
 from dpfl_theory.statements.hou2023._causes import EXPECTED_ROUNDS
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ def _iterations(problem: Problem | None, values: Mapping[str, Any]) -> str | Non
     return None if T >= 1 and int(T) == T else f"T = {T} is not a positive whole number"
 
 
-ITERATIONS = Assumption("T >= 1 iterations, each of which communicates with probability p in (0, 1]", _iterations)
+ITERATIONS = Hypothesis.custom(
+    "T >= 1 iterations, each of which communicates with probability p in (0, 1]", _iterations
+)
 
 
 def _squared(s: Mapping[str, Any], variance: Any) -> Any:
@@ -150,7 +153,7 @@ LEMMA1: Statement = Statement(
         "ln(1/delta)/epsilon^2."
     ),
     symbols=(*_SYMBOLS, *_CONSTANTS),
-    assumptions=(Assumption("0 < epsilon <= u p T", _range), ITERATIONS, noise.DELTA),
+    hypotheses=(Hypothesis.custom("0 < epsilon <= u p T", _range), ITERATIONS, noise.DELTA),
     relation=">=",
     sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _printed(s)}),
     prescription=lambda s: {"noise_variance": _printed(s)},
@@ -244,7 +247,7 @@ REPAIRED: Statement = Statement(
         "for 4."
     ),
     symbols=_SYMBOLS,
-    assumptions=(BUDGET, ITERATIONS, noise.DELTA),
+    hypotheses=(BUDGET, ITERATIONS, noise.DELTA),
     relation=">=",
     sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _enough(s)}),
     prescription=lambda s: {"noise_variance": _enough(s)},

@@ -7,8 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.statements.claims import Case, Experiment, Values
-from dpfl_theory.statements.formula import Symbols, evaluate_side
+from dpfl_theory.statements.formula import evaluate_side
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_SHIFTS
 from dpfl_theory.statements.hou2023._runs import (
@@ -21,7 +23,7 @@ from dpfl_theory.statements.hou2023._runs import (
     run_of,
 )
 from dpfl_theory.statements.hou2023.contraction import CONTRACTION
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -106,7 +108,7 @@ def _shared(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return "some client has a gradient at x*, so that its optimal shift is not zero"
 
 
-SHARED = Assumption("all optimal shifts h* are zero: every client's gradient vanishes at x*", _shared)
+SHARED = Hypothesis.custom("all optimal shifts h* are zero: every client's gradient vanishes at x*", _shared)
 _ALL = (hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN, hou.ITERATIONS, hou.FULL_GRADIENTS, hou.UNCLIPPED, SHARED)
 _TWO = {"q": [["1", "1/2"], ["1/4", "1"]], "start": ["1", "-2"]}
 _UNEQUAL = {"q": ["1", "1/4"], "x_0": "1"}
@@ -159,7 +161,7 @@ PRINTED: Statement = Statement(
     ),
     symbols=hou.symbols("eta", "p", "T", "L", "mu", "psi_0"),
     expectations=(hou.SHIFTS,),
-    assumptions=_ALL,
+    hypotheses=_ALL,
     sides=_sides,
     checks=(
         Check(

@@ -7,10 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.errata import Remark
-from dpfl_theory.statements.formula import Symbols, prescription_of, symbols_of, total
+from dpfl_theory.statements.formula import prescription_of, symbols_of, total
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023 import lemma1
 from dpfl_theory.statements.hou2023._runs import (
@@ -221,7 +222,7 @@ THEOREM1: Statement = Statement(
     ),
     symbols=hou.symbols("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "psi_0"),
     expectations=(hou.PSI,),
-    assumptions=(
+    hypotheses=(
         hou.STRONGLY_CONVEX,
         hou.SMOOTH,
         hou.STEP,
@@ -307,7 +308,7 @@ CLIPPED: Statement = replace(
         "without noise."
     ),
     reading_of=THEOREM1.id,
-    assumptions=(*(a for a in THEOREM1.assumptions if a is not hou.UNCLIPPED), hou.CLIPPED),
+    hypotheses=(*(a for a in THEOREM1.hypotheses if a is not hou.UNCLIPPED), hou.CLIPPED),
     checks=(
         *checks("exact", _second_iteration, _TWO_ITERATIONS, "violated"),
         *checks("monte-carlo", _clipped, _LONG, "violated"),

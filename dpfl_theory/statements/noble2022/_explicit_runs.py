@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Assumption, Check, Expected, Statement, Symbol, checks
+from dpfl_theory.statements.model import Check, Expected, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022.scaffold._step_limit import limit
 
 if TYPE_CHECKING:
@@ -58,11 +59,13 @@ SLOPE = Expected(
     r"\frac{1}{T+1}\sum_k \mathbb{E}\|\nabla F(w_k)\|^2",
     "mean squared gradient over the warm round and the T rounds",
 )
-AWAY = Assumption(
+AWAY = Hypothesis.custom(
     "x^0 is not a minimiser of F",
     lambda problem, values: None if values["F0"] > 0 else "F(x^0) = F(x*)",
 )
-APART = Assumption("D_0 > 0", lambda problem, values: None if values["D0"] > 0 else "x^0 = x*, where no step is best")
+APART = Hypothesis.custom(
+    "D_0 > 0", lambda problem, values: None if values["D0"] > 0 else "x^0 = x*, where no step is best"
+)
 SLOPE0 = Symbol("slope0", "||grad F(x^0)||^2", (2, -2), "nonnegative", r"\|\nabla F(x^0)\|^2")
 
 

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.hypothesis import Hypothesis, by_construction
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.model import Assumption, Expected, Symbol, by_construction
+from dpfl_theory.statements.model import Expected, Symbol
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -183,9 +184,9 @@ def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | No
     return None if values["T"] >= least * (1 - 1e-12) else f"T = {values['T']} is below {float(least):.6g}"
 
 
-SAMPLING = Assumption("lM >= 1 users in a round and sR >= 1 records in a local step", sampling)
-ROUNDS = Assumption("T >= 1", _rounds)
-SMOOTH = Assumption("each F_i is nu-smooth (Assumption 2)", _smooth)
+SAMPLING = Hypothesis.custom("lM >= 1 users in a round and sR >= 1 records in a local step", sampling)
+ROUNDS = Hypothesis.custom("T >= 1", _rounds)
+SMOOTH = Hypothesis.custom("each F_i is nu-smooth (Assumption 2)", _smooth)
 SMOOTH_BY_CLASS = replace(
     SMOOTH, constructed="worst cases are over nu-smooth functions, and exact instances have curvatures of at most nu"
 )
@@ -193,26 +194,26 @@ SMOOTH_BY_CLASS = replace(
 SMOOTH_AT_A_POINT = replace(
     SMOOTH, constructed="neither side has nu: at one point the gradients of smooth records may be any vectors"
 )
-GRADIENTS = Assumption(
+GRADIENTS = Hypothesis.custom(
     "unbiased stochastic gradients, variance at most varsigma^2, never clipped (Assumption 3)",
     _never_clipped,
     "the threshold of every run is the longest gradient, or far above those of the run; exact rounds and worst cases "
     "have no threshold",
 )
-CONVEX = Assumption(
+CONVEX = Hypothesis.custom(
     "each F_i is convex",
     _convex,
     "the objectives are Huber or logistic losses, convex functions of a class, or quadratics of no negative curvature",
 )
-STRONGLY_CONVEX = Assumption("each F_i is mu-strongly convex, mu > 0", _strongly_convex)
-WARM = Assumption("the first control variates are noisy gradients at x^0", by_construction)
-DISSIMILAR = Assumption(
+STRONGLY_CONVEX = Hypothesis.custom("each F_i is mu-strongly convex, mu > 0", _strongly_convex)
+WARM = Hypothesis.custom("the first control variates are noisy gradients at x^0", by_construction)
+DISSIMILAR = Hypothesis.custom(
     "(1/M) sum_i ||grad F_i||^2 <= G^2 + B^2 ||grad F||^2 everywhere, B >= 1 (Assumption 4)", _dissimilar
 )
-WHOLE = Assumption("lM users take part in a round and a local step uses sR records, both whole numbers", _whole)
-GLOBAL = Assumption("eta_g >= 1", _at_least_one)
-MINIMISER = Assumption("x* is a minimiser of F", by_construction)
-LONG_ENOUGH = Assumption("T >= 8 (1 + B^2) nu/mu", _long_enough)
+WHOLE = Hypothesis.custom("lM users take part in a round and a local step uses sR records, both whole numbers", _whole)
+GLOBAL = Hypothesis.custom("eta_g >= 1", _at_least_one)
+MINIMISER = Hypothesis.custom("x* is a minimiser of F", by_construction)
+LONG_ENOUGH = Hypothesis.custom("T >= 8 (1 + B^2) nu/mu", _long_enough)
 
 OUTPUT_EXCESS = Expected(
     "excess",

@@ -13,7 +13,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.model import Assumption, Expected, Symbol
+from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.statements.model import Expected, Symbol
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -187,19 +188,21 @@ def _prescribed(problem: Problem | None, values: Mapping[str, Any]) -> str | Non
     return None
 
 
-SMOOTH = Assumption("f is L-smooth and bounded from below, each f_i is L_i-smooth, L <= L_max = max_i L_i", _smooth)
-CONTRACTS = Assumption("beta/(alpha + R) < 1", _contracts)
-STEP = Assumption("0 < gamma <= beta R/((alpha + R) L_max)", _step)
-ROUNDS = Assumption("K + 1 rounds, K a whole number", whole_rounds)
-ACCURATE = Assumption("R = D/sqrt(K + 1) with D > 0", _accuracy)
-CLIENTS = Assumption("each f_i is L_max-smooth", lambda problem, values: too_small(problem, values, "L_max"))
-FIRST = Assumption("R = max_i ||grad f_i(x^0) - v_i^0|| > 0", _residual(exactly=True))
-WITHIN = Assumption("max_i ||grad f_i(x^k) - v_i^k|| <= R and R > 0", _residual(exactly=False))
-TRACKED = Assumption(
+SMOOTH = Hypothesis.custom(
+    "f is L-smooth and bounded from below, each f_i is L_i-smooth, L <= L_max = max_i L_i", _smooth
+)
+CONTRACTS = Hypothesis.custom("beta/(alpha + R) < 1", _contracts)
+STEP = Hypothesis.custom("0 < gamma <= beta R/((alpha + R) L_max)", _step)
+ROUNDS = Hypothesis.custom("K + 1 rounds, K a whole number", whole_rounds)
+ACCURATE = Hypothesis.custom("R = D/sqrt(K + 1) with D > 0", _accuracy)
+CLIENTS = Hypothesis.custom("each f_i is L_max-smooth", lambda problem, values: too_small(problem, values, "L_max"))
+FIRST = Hypothesis.custom("R = max_i ||grad f_i(x^0) - v_i^0|| > 0", _residual(exactly=True))
+WITHIN = Hypothesis.custom("max_i ||grad f_i(x^k) - v_i^k|| <= R and R > 0", _residual(exactly=False))
+TRACKED = Hypothesis.custom(
     "max_i ||grad f_i(x^k) - v_i^k|| <= rho = max(R, q + beta R/(alpha + R)) and R > 0, q = max(0, sqrt(beta) - "
     "sqrt(alpha))^2",
     _residual(exactly=False, tracked=True),
 )
-QUIET = Assumption("the server receives the messages without noise", _quiet)
-NOISE = Assumption("z_i^k ~ N(0, sigma^2 I_d) independent for each of the n clients and rounds", _noise)
-PRESCRIBED = Assumption("sigma, beta and gamma are the prescribed ones", _prescribed)
+QUIET = Hypothesis.custom("the server receives the messages without noise", _quiet)
+NOISE = Hypothesis.custom("z_i^k ~ N(0, sigma^2 I_d) independent for each of the n clients and rounds", _noise)
+PRESCRIBED = Hypothesis.custom("sigma, beta and gamma are the prescribed ones", _prescribed)

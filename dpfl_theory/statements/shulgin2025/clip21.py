@@ -7,11 +7,13 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.local_phase import INTERPOLATION
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._clip21_runs import INACTIVE, NOT_QUITE, ROUNDS, experiment, paths
@@ -76,11 +78,11 @@ def _still(problem: Any, values: Mapping[str, Any]) -> str | None:
     )
 
 
-_SMOOTH = Assumption("f is L-smooth", lambda problem, values: shu.too_small(problem, values, "L"))
-_STEP = Assumption("0 < gamma <= 1/L", _short)
-_FIRST = Assumption("R = max_i ||grad f_i(x^k) - v_i^k||", _residuals)
-_POSITIVE = Assumption("gamma > 0 and tau > 0", _positive)
-_STILL = Assumption("all residuals <= tau and gamma L_max sqrt(2 L (f(x^0) - f_inf)) <= tau", _still)
+_SMOOTH = Hypothesis.custom("f is L-smooth", lambda problem, values: shu.too_small(problem, values, "L"))
+_STEP = Hypothesis.custom("0 < gamma <= 1/L", _short)
+_FIRST = Hypothesis.custom("R = max_i ||grad f_i(x^k) - v_i^k||", _residuals)
+_POSITIVE = Hypothesis.custom("gamma > 0 and tau > 0", _positive)
+_STILL = Hypothesis.custom("all residuals <= tau and gamma L_max sqrt(2 L (f(x^0) - f_inf)) <= tau", _still)
 
 
 def _descent_sides(s: Symbols) -> Sides:
@@ -156,7 +158,7 @@ def _still_runs(
         slope = sum((a * (x - b) for a, b in zip(q, c)), Fraction(0)) / len(q)
         symbols = {"gap": slope**2 / (2 * L), "R": R, "residual_0": R, "tau": tau, "gamma": gamma, "L": L}
         symbols["L_max"] = max(q)
-        if instance.get("outside") or not any(a.test(None, symbols) for a in statement.assumptions):
+        if instance.get("outside") or not any(a.test(None, symbols) for a in statement.hypotheses):
             yield values, steps, symbols
 
 
@@ -227,7 +229,7 @@ DESCENT: Statement = Statement(
     text="If f is L-smooth, gamma <= 1/L and x^{k+1} = x^k - gamma v^{k+1}, then the bound holds.",
     symbols=(_GAP, _GAMMA, *shu.symbols("L"), _SLOPE, _ESTIMATE, _ERROR),
     expectations=(_AFTER,),
-    assumptions=(_SMOOTH, _STEP, shu.QUIET),
+    hypotheses=(_SMOOTH, _STEP, shu.QUIET),
     sides=_descent_sides,
     checks=(
         Check("algebra", "the descent lemma", _polarised),
@@ -263,7 +265,7 @@ RESIDUAL: Statement = Statement(
     ),
     symbols=(_R, _GAMMA, *shu.symbols("tau", "L_max"), _ESTIMATE),
     expectations=(_RESIDUAL,),
-    assumptions=(shu.CLIENTS, _FIRST, _POSITIVE, shu.QUIET),
+    hypotheses=(shu.CLIENTS, _FIRST, _POSITIVE, shu.QUIET),
     sides=_residual_sides,
     checks=(
         Check(
@@ -304,7 +306,7 @@ INACTIVE_CLIPPING: Statement = Statement(
     ),
     symbols=(_R, _GAMMA, *shu.symbols("gap", "tau", "L", "L_max")),
     expectations=(_RESIDUAL,),
-    assumptions=(_SMOOTH, shu.CLIENTS, _FIRST, _POSITIVE, _STEP, _STILL, shu.QUIET),
+    hypotheses=(_SMOOTH, shu.CLIENTS, _FIRST, _POSITIVE, _STEP, _STILL, shu.QUIET),
     sides=_inactive_sides,
     checks=(
         Check("algebra", "gradient descent lowers f", _moved, part=_LOWERS),

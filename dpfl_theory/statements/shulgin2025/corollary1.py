@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.formula import evaluate_side, symbols_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
@@ -163,9 +165,9 @@ COROLLARY1: Statement = Statement(
     ),
     symbols=(*shu.symbols("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"), _LENGTH),
     expectations=(shu.LEAST,),
-    assumptions=(
+    hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
-        Assumption("gamma sqrt(K + 1) = c <= D beta/((alpha + D) L_max)", _corollary_step),
+        Hypothesis.custom("gamma sqrt(K + 1) = c <= D beta/((alpha + D) L_max)", _corollary_step),
     ),
     sides=_sides,
     checks=(

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.local_phase import INTERPOLATION
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import first_round, runs
@@ -158,9 +160,9 @@ DESCENT: Statement = Statement(
     text="If f is L-smooth (convex or not) and x^{k+1} = x^k - gamma v^{k+1}/||v^{k+1}||, then the bound holds.",
     symbols=(_GAP, *shu.symbols("gamma"), _SLOPE, _ERROR, *shu.symbols("L")),
     expectations=(_AFTER,),
-    assumptions=(
-        Assumption("f is L-smooth", lambda problem, values: shu.too_small(problem, values, "L")),
-        Assumption("gamma > 0", _steps_on),
+    hypotheses=(
+        Hypothesis.custom("f is L-smooth", lambda problem, values: shu.too_small(problem, values, "L")),
+        Hypothesis.custom("gamma > 0", _steps_on),
         shu.QUIET,
     ),
     sides=_sides,
@@ -198,7 +200,7 @@ SHARPENED: Statement = replace(
         "v^{k+1}|| <= ||grad f(x^k)||, then f(x^{k+1}) <= f(x^k) - gamma sqrt(||grad f(x^k)||^2 - e^2) + L gamma^2/2, "
         "with the square root in place of ||grad f(x^k)|| - 2e."
     ),
-    assumptions=(*DESCENT.assumptions, Assumption("||grad f(x^k) - v^{k+1}|| <= ||grad f(x^k)||", _nearer)),
+    hypotheses=(*DESCENT.hypotheses, Hypothesis.custom("||grad f(x^k) - v^{k+1}|| <= ||grad f(x^k)||", _nearer)),
     sides=_sharpened_sides,
     checks=(
         Check("algebra", "the largest angle", _angle),

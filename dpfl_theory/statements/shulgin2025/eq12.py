@@ -7,11 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import Symbols, prescription_of, sides_of, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement
+from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of, total
+from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
@@ -176,7 +178,7 @@ def _limit(problem: Any, values: Mapping[str, Any]) -> str | None:
 
 _ARBITRARY = "It decides that D is not arbitrary: below a certain D no parameters are left; runs decide the bound then."
 _KEPT = "It decides that residuals after the memories' update stay at most rho; the other checks decide the descent."
-_CHOICE = Assumption("gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1)))", _twelve_step)
+_CHOICE = Hypothesis.custom("gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1)))", _twelve_step)
 
 EQ12: Statement = Statement(
     id="shulgin2025.eq12",
@@ -208,10 +210,10 @@ EQ12: Statement = Statement(
     ),
     symbols=shu.symbols("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"),
     expectations=(shu.LEAST,),
-    assumptions=(
+    hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
         _CHOICE,
-        Assumption("gamma sqrt(K + 1) <= D beta/((alpha + D) L_max), as Corollary 1 has it", _limit),
+        Hypothesis.custom("gamma sqrt(K + 1) <= D beta/((alpha + D) L_max), as Corollary 1 has it", _limit),
     ),
     sides=_twelve,
     prescription=_prescription,
@@ -269,7 +271,7 @@ ANY_D: Statement = replace(
         "With R = D/sqrt(K + 1), where D is as small as one likes, and gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1))), "
         "alpha-NormEC satisfies the bound for every alpha and beta with beta/(alpha + R) < 1."
     ),
-    assumptions=(*(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE), _CHOICE),
+    hypotheses=(*(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE), _CHOICE),
     checks=(
         Check("algebra", "D is arbitrary", _any_accuracy, expected="violated", part=_ARBITRARY),
         *edges(TWELVE, BEYOND_TWELVE),
@@ -301,10 +303,10 @@ REPAIRED: Statement = replace(
         "For every D > 0, with alpha = beta = (M + M^2/D)/sqrt(K + 1), M = L_max sqrt(2 (f(x^0) - f_inf)/L), R <= (D + "
         "M)/sqrt(K + 1) and gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1))), alpha-NormEC satisfies (12)."
     ),
-    assumptions=(
+    hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.ROUNDS, shu.QUIET),
         _CHOICE,
-        Assumption("alpha = beta = (M + M^2/D)/sqrt(K + 1) and R <= (D + M)/sqrt(K + 1)", _weights),
+        Hypothesis.custom("alpha = beta = (M + M^2/D)/sqrt(K + 1) and R <= (D + M)/sqrt(K + 1)", _weights),
     ),
     prescription=_repaired_prescription,
     checks=(

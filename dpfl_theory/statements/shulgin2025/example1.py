@@ -8,10 +8,12 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.formula import symbols_of, total
+from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -191,9 +193,9 @@ EXAMPLE1: Statement = Statement(
     ),
     symbols=(_CENTRE, *shu.symbols("L", "alpha", "gamma")),
     expectations=(_END,),
-    assumptions=(
-        Assumption("the three clients of the example", _three, "every instance is made of these three clients"),
-        Assumption("gamma L <= alpha, so that a round is monotone in x", _short),
+    hypotheses=(
+        Hypothesis.custom("the three clients of the example", _three, "every instance is made of these three clients"),
+        Hypothesis.custom("gamma L <= alpha, so that a round is monotone in x", _short),
     ),
     sides=_sides,
     checks=(

@@ -7,10 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, checks
+from dpfl_theory.statements.formula import evaluate_side, symbols_of, total
+from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, checks
 from dpfl_theory.statements.shulgin2025 import _line as line
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
@@ -190,7 +192,7 @@ LEMMA2: Statement = Statement(
     ),
     symbols=(shu.BOUND, *shu.symbols("gamma", "alpha", "beta", "L_max")),
     expectations=(shu.next_residual("R"),),
-    assumptions=(shu.CLIENTS, shu.WITHIN, Assumption("0 < beta <= alpha", _no_overshoot), shu.STEP),
+    hypotheses=(shu.CLIENTS, shu.WITHIN, Hypothesis.custom("0 < beta <= alpha", _no_overshoot), shu.STEP),
     sides=_sides,
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),
@@ -224,7 +226,7 @@ LARGER_BETA: Statement = replace(
         "If max_i ||grad f_i(x^k) - v_i^k|| <= R, beta/(alpha + R) < 1 and 0 < gamma <= beta R/((alpha + R) L_max), "
         "then max_i ||grad f_i(x^{k+1}) - v_i^{k+1}|| <= R."
     ),
-    assumptions=(shu.CLIENTS, shu.WITHIN, shu.CONTRACTS, shu.STEP),
+    hypotheses=(shu.CLIENTS, shu.WITHIN, shu.CONTRACTS, shu.STEP),
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),
         Check("exact", "no overshoot beyond the radius", _steps, RESIDUALS),
@@ -262,7 +264,7 @@ REPAIRED: Statement = replace(
     ),
     symbols=(shu.SCALE, *shu.symbols("gamma", "alpha", "beta", "L_max")),
     expectations=(shu.next_residual("rho"),),
-    assumptions=(shu.CLIENTS, shu.TRACKED, shu.CONTRACTS, shu.STEP),
+    hypotheses=(shu.CLIENTS, shu.TRACKED, shu.CONTRACTS, shu.STEP),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),

@@ -9,12 +9,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols, evaluate
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds.error_feedback import ErrorFeedback, error_feedback
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
-from dpfl_theory.statements.formula import Symbols, evaluate, sides_of, symbols_of, total
+from dpfl_theory.statements.formula import sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025._experiments import experiment, runs
@@ -135,7 +136,7 @@ LEMMA3: Statement = Statement(
     ),
     symbols=shu.symbols("K", "beta", "n", "d", "sigma"),
     expectations=(_NOISE,),
-    assumptions=(shu.ROUNDS, shu.NOISE),
+    hypotheses=(shu.ROUNDS, shu.NOISE),
     sides=_sides,
     checks=(
         Check("algebra", "the length of a Gaussian vector", _gaussian_length),

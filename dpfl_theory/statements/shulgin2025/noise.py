@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as shared
 from dpfl_theory.statements.claims import ConstantClaim, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols
-from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.repaired_noise import BUDGET, PROOF, repaired_checks
 from dpfl_theory.statements.shulgin2025._symbols import whole_rounds
 
@@ -34,7 +35,7 @@ def _range(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if 0 < values["epsilon"] <= most else f"epsilon = {values['epsilon']} exceeds u (K + 1) = {most}"
 
 
-ROUNDS = Assumption("every client sends in each of the K + 1 rounds", whole_rounds)
+ROUNDS = Hypothesis.custom("every client sends in each of the K + 1 rounds", whole_rounds)
 
 
 def _squared(s: Mapping[str, Any], variance: Any) -> Any:
@@ -112,7 +113,7 @@ NOISE: Statement = Statement(
         "constant 2 is enough."
     ),
     symbols=(*_SYMBOLS, _CONSTANT),
-    assumptions=(Assumption("0 < epsilon <= 10 and delta <= e^-5", _usual), ROUNDS, shared.DELTA),
+    hypotheses=(Hypothesis.custom("0 < epsilon <= 10 and delta <= e^-5", _usual), ROUNDS, shared.DELTA),
     relation="==",
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
     prescription=lambda s: {"sigma": _deviation(s)},
@@ -145,7 +146,7 @@ ANY_EPSILON: Statement = replace(
         "delta)-differentially private."
     ),
     symbols=(*_SYMBOLS, _OF_RANGE, _CONSTANT),
-    assumptions=(Assumption("0 < epsilon <= u (K + 1)", _range), ROUNDS, shared.DELTA),
+    hypotheses=(Hypothesis.custom("0 < epsilon <= u (K + 1)", _range), ROUNDS, shared.DELTA),
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
     prescription=lambda s: {"sigma": _deviation(s)},
     checks=(
@@ -180,7 +181,7 @@ REPAIRED: Statement = Statement(
         "delta)-differentially private."
     ),
     symbols=_SYMBOLS,
-    assumptions=(BUDGET, ROUNDS, shared.DELTA),
+    hypotheses=(BUDGET, ROUNDS, shared.DELTA),
     relation="==",
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s, 2)}),
     prescription=lambda s: {"sigma": _deviation(s, 2)},

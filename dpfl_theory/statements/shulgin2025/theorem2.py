@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, evaluate_side, sides_of, symbols_of, total
+from dpfl_theory.statements.formula import evaluate_side, sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025._experiments import runs
@@ -145,7 +146,7 @@ THEOREM2: Statement = Statement(
     ),
     symbols=shu.symbols("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max", "n", "d", "sigma"),
     expectations=(shu.E_LEAST,),
-    assumptions=(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE),
+    hypotheses=(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE),
     sides=_sides,
     checks=(
         Check("algebra", "no noise: Theorem 1", _without_noise),

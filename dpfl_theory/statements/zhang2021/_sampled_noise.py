@@ -26,10 +26,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import evaluate_side, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Statement, checks
+from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["CHECKS", "LONG", "RANGE", "share"]
@@ -59,8 +60,8 @@ def _long(problem: Any, values: Mapping[str, Any]) -> str | None:
     )
 
 
-RANGE = Assumption("0 < epsilon <= min{(P/N)^2 T, ln(1/delta)/2}", _range)
-LONG = Assumption("T >= 80 ln(1/delta)", _long)
+RANGE = Hypothesis.custom("0 < epsilon <= min{(P/N)^2 T, ln(1/delta)/2}", _range)
+LONG = Hypothesis.custom("T >= 80 ln(1/delta)", _long)
 
 
 def share(x: float, a: float, widest: float | None = None) -> float:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.statements.formula import evaluate_side, symbols_of
-from dpfl_theory.statements.model import Assumption, Expected, Source, Statement, Symbol
+from dpfl_theory.statements.model import Expected, Source, Statement, Symbol
 
 __all__ = [
     *("SYMBOLS", "LOCAL_STEP", "PAPER", "PROOF", "VERSION", "StepLimits", "expected", "symbols"),
@@ -285,15 +286,17 @@ class StepLimits:
 printed_limits = StepLimits(local=60, product=48, lost=True)
 repaired_limits = StepLimits(local=120, product=120)
 sharpened_limits = StepLimits(local=60, product=20)
-LOCAL_STEP = Assumption(f"eta_l <= {printed_limits.texts[0]}", lambda problem, v: printed_limits.local_step(v))
+LOCAL_STEP = Hypothesis.custom(f"eta_l <= {printed_limits.texts[0]}", lambda problem, v: printed_limits.local_step(v))
 
 
-def steps(limits: StepLimits) -> Assumption:
+def steps(limits: StepLimits) -> Hypothesis:
     """The limits of the steps, up to rounding."""
-    return Assumption(limits.text, lambda problem, v: limits({**v, "eta_g": v["eta_g"] * (1 - Fraction(1, 10**12))}))
+    return Hypothesis.custom(
+        limits.text, lambda problem, v: limits({**v, "eta_g": v["eta_g"] * (1 - Fraction(1, 10**12))})
+    )
 
 
-def hypotheses(limits: StepLimits, smooth_by_construction: str = "") -> tuple[Assumption, ...]:
+def hypotheses(limits: StepLimits, smooth_by_construction: str = "") -> tuple[Hypothesis, ...]:
     """The hypotheses of Theorem 3.1, with these limits of the steps. ``smooth_by_construction``: why every instance is
     smooth, if no instance violates it."""
 
@@ -307,6 +310,6 @@ def hypotheses(limits: StepLimits, smooth_by_construction: str = "") -> tuple[As
 
     return (
         steps(limits),
-        Assumption("exactly P of the N clients take part in every round", cohort),
-        Assumption("every f_i is L-smooth", smooth, smooth_by_construction),
+        Hypothesis.custom("exactly P of the N clients take part in every round", cohort),
+        Hypothesis.custom("every f_i is L-smooth", smooth, smooth_by_construction),
     )

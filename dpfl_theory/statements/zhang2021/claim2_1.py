@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
+from dpfl_theory.statements.formula import symbols_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 
@@ -183,7 +185,7 @@ CLAIM: Statement = Statement(
     ),
     symbols=zhang.symbols("k", "c"),
     expectations=zhang.expected("E_distance"),
-    assumptions=(Assumption("k > 4", _factor),),
+    hypotheses=(Hypothesis.custom("k > 4", _factor),),
     sides=_sides,
     checks=(
         Check("algebra", "root of (5)", _formula, part=_POINT),

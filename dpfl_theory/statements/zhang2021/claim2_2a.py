@@ -19,10 +19,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols, evaluate
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
-from dpfl_theory.statements.formula import Symbols, evaluate, prescription_of, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.statements.formula import prescription_of, symbols_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 
@@ -248,8 +250,8 @@ REACHED: Statement = Statement(
         Symbol("G_star", "largest ||grad f_i(x*)||", (1, -1), "nonnegative", "G_*"),
     ),
     expectations=zhang.expected("E_distance"),
-    assumptions=(
-        Assumption("T is at least one more than the rounds that it takes to come within R of x*", _long_enough),
+    hypotheses=(
+        Hypothesis.custom("T is at least one more than the rounds that it takes to come within R of x*", _long_enough),
     ),
     sides=_sides,
     prescription=_prescription,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, prescription_of, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
+from dpfl_theory.statements.formula import prescription_of, symbols_of, total
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _rate, theorem3_1, theorem3_2
@@ -134,7 +136,7 @@ REPAIRED: Statement = Statement(
     ),
     symbols=_REPAIRED_SYMBOLS,
     expectations=zhang.expected("E_gradient"),
-    assumptions=(*theorem3_1.REPAIRED.assumptions, RANGE, LONG, Assumption("c' >= G", _threshold)),
+    hypotheses=(*theorem3_1.REPAIRED.hypotheses, RANGE, LONG, Hypothesis.custom("c' >= G", _threshold)),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "follows from the repaired theorems", _follows),

@@ -12,12 +12,13 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import average, expected
 from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.claims import Outcome, WorstCase
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
@@ -184,7 +185,7 @@ EQ15: Statement = zhang.proof_step(
     ),
     symbols=zhang.symbols("L", "eta_l", "Q", "sigma_l", "sigma_g", "square"),
     expectations=zhang.expected("drift_square"),
-    assumptions=(LOCAL_STEP,),
+    hypotheses=(LOCAL_STEP,),
     sides=_eq15_sides,
     checks=(
         Check("algebra", "the lemma's limit on the step", _lemma3),
@@ -213,7 +214,7 @@ SHARPENED: Statement = zhang.proof_step(
     ),
     symbols=EQ15.symbols,
     expectations=EQ15.expectations,
-    assumptions=(LOCAL_STEP,),
+    hypotheses=(LOCAL_STEP,),
     sides=_sharpened_sides,
     checks=(
         Check("algebra", "growth over the local steps", _growth),

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
@@ -209,7 +210,7 @@ EQ17_SHARPENED: Statement = replace(
         "(8/(7P)) eta_l^2 alpha-bar^2 Q sigma_l^2."
     ),
     symbols=(*EQ17.symbols, *zhang.symbols("L")),
-    assumptions=(zhang.LOCAL_STEP,),
+    hypotheses=(zhang.LOCAL_STEP,),
     sides=_sharpened_sides,
     checks=(
         Check("algebra", "products of gradients and noises", _products),

@@ -7,12 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
@@ -164,7 +165,7 @@ EQ19: Statement = zhang.proof_step(
     ),
     expectations=zhang.expected("local_squares"),
     symbols=zhang.symbols("N", "L", "eta_l", "Q", "alpha", "sigma_l", "sigma_g", "square"),
-    assumptions=(LOCAL_STEP,),
+    hypotheses=(LOCAL_STEP,),
     sides=_eq19_sides,
     checks=(
         Check("algebra", "(iii) against the last line", _last_line),
@@ -212,7 +213,7 @@ EQ19_REPAIRED: Statement = zhang.proof_step(
     ),
     symbols=EQ19.symbols,
     expectations=EQ19.expectations,
-    assumptions=(LOCAL_STEP,),
+    hypotheses=(LOCAL_STEP,),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "follows from (15)", _from_eq15),

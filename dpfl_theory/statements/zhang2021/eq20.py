@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of, total
+from dpfl_theory.statements.formula import sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
@@ -137,7 +138,7 @@ EQ20: Statement = zhang.proof_step(
     ),
     symbols=(*SYMBOLS, *zhang.symbols("local_square")),
     expectations=NEXT,
-    assumptions=(LOCAL_STEP,),
+    hypotheses=(LOCAL_STEP,),
     sides=_eq20_sides,
     homogeneous=False,
     checks=(
@@ -187,7 +188,7 @@ EQ20_REPAIRED: Statement = zhang.proof_step(
     ),
     symbols=EQ20.symbols,
     expectations=NEXT,
-    assumptions=(LOCAL_STEP,),
+    hypotheses=(LOCAL_STEP,),
     sides=_eq20_repaired_sides,
     checks=(
         Check("algebra", "(12) to (19) put together", _bookkeeping),

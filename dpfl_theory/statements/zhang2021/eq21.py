@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
@@ -128,7 +129,7 @@ EQ21: Statement = zhang.proof_step(
     ),
     symbols=SYMBOLS,
     expectations=NEXT,
-    assumptions=(steps(printed_limits),),
+    hypotheses=(steps(printed_limits),),
     sides=_eq21_sides,
     homogeneous=False,
     checks=(
@@ -185,7 +186,7 @@ EQ21_REPAIRED: Statement = zhang.proof_step(
     ),
     symbols=SYMBOLS,
     expectations=NEXT,
-    assumptions=(steps(repaired_limits),),
+    hypotheses=(steps(repaired_limits),),
     sides=_eq21_repaired_sides,
     checks=(
         Check("algebra", "follows from (20)", _follows),

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
@@ -93,7 +94,7 @@ EQ22: Statement = zhang.proof_step(
     ),
     symbols=_SYMBOLS,
     expectations=zhang.expected("E_aligned", "gamma_1", "gamma_2"),
-    assumptions=hypotheses(printed_limits),
+    hypotheses=hypotheses(printed_limits),
     sides=_eq22_sides,
     homogeneous=False,
     checks=(
@@ -142,7 +143,7 @@ REPAIRED: Statement = zhang.proof_step(
     ),
     symbols=_SYMBOLS,
     expectations=EQ22.expectations,
-    assumptions=hypotheses(repaired_limits, "the exact instances have curvatures of at most L"),
+    hypotheses=hypotheses(repaired_limits, "the exact instances have curvatures of at most L"),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "follows from (21)", _summed(eq21.EQ21_REPAIRED)),

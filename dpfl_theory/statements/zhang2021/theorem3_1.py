@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of, total
+from dpfl_theory.statements.formula import sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
@@ -144,7 +145,7 @@ THEOREM: Statement = Statement(
     text=_TEXT.format(steps=printed_limits.text),
     symbols=_SYMBOLS,
     expectations=_EXPECTATIONS,
-    assumptions=hypotheses(printed_limits),
+    hypotheses=hypotheses(printed_limits),
     sides=_sides,
     homogeneous=False,
     checks=(
@@ -242,7 +243,7 @@ REPAIRED: Statement = Statement(
     text=_TEXT.format(steps=repaired_limits.text),
     symbols=_SYMBOLS,
     expectations=_EXPECTATIONS,
-    assumptions=hypotheses(repaired_limits),
+    hypotheses=hypotheses(repaired_limits),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "follows from (22)", _last_step(eq22.REPAIRED, "N")),

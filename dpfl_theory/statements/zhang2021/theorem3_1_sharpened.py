@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
@@ -147,7 +148,7 @@ SHARPENED: Statement = Statement(
     ),
     symbols=theorem3_1.REPAIRED.symbols,
     expectations=theorem3_1.REPAIRED.expectations,
-    assumptions=hypotheses(sharpened_limits),
+    hypotheses=hypotheses(sharpened_limits),
     sides=_sides,
     checks=(
         Check("algebra", "one round, from (13) to (18)", _one_round),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import formula
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
-from dpfl_theory.statements.formula import Symbols
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 from dpfl_theory.statements.zhang2021 import _sampled_noise as sampled
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
@@ -46,8 +47,8 @@ def _cohort(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if 1 <= P <= N and int(P) == P else f"P = {P} is not a number of clients between 1 and N = {N}"
 
 
-COHORT = Assumption("exactly P of the N clients take part in every round", _cohort)
-SHARE = Assumption("1 <= P <= N, where P is the expected number of clients in a round", _cohort)
+COHORT = Hypothesis.custom("exactly P of the N clients take part in every round", _cohort)
+SHARE = Hypothesis.custom("1 <= P <= N, where P is the expected number of clients in a round", _cohort)
 
 
 def _squared(s: Mapping[str, Any], variance: Any) -> Any:
@@ -129,7 +130,7 @@ THEOREM3_2: Statement = Statement(
         "sigma^2 >= v c^2 P T ln(1/delta)/(N^2 epsilon^2)."
     ),
     symbols=(*_SYMBOLS, *_CONSTANTS),
-    assumptions=(Assumption("0 < epsilon <= u (P/N)^2 T", _range), COHORT, noise.DELTA),
+    hypotheses=(Hypothesis.custom("0 < epsilon <= u (P/N)^2 T", _range), COHORT, noise.DELTA),
     relation=">=",
     sides=_at_least(_printed),
     prescription=_printed,
@@ -223,7 +224,7 @@ REPAIRED: Statement = Statement(
         "neighbours if sigma^2 >= 4 c^2 P T ln(1/delta)/(N^2 epsilon^2)."
     ),
     symbols=_SYMBOLS,
-    assumptions=(sampled.RANGE, sampled.LONG, SHARE, noise.DELTA),
+    hypotheses=(sampled.RANGE, sampled.LONG, SHARE, noise.DELTA),
     relation=">=",
     sides=_at_least(_repaired),
     prescription=_repaired,
@@ -251,7 +252,7 @@ EVERY_T: Statement = Statement(
         "neighbours if sigma^2 >= 4 c^2 T ln(1/delta)/(P epsilon^2)."
     ),
     symbols=_SYMBOLS,
-    assumptions=(BUDGET, COHORT, noise.DELTA),
+    hypotheses=(BUDGET, COHORT, noise.DELTA),
     relation=">=",
     sides=_at_least(_enough),
     prescription=_enough,

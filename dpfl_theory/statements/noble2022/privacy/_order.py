@@ -11,11 +11,13 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols, evaluate
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, evaluate, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Sides, Statement, checks
+from dpfl_theory.statements.formula import symbols_of, total
+from dpfl_theory.statements.model import Check, Sides, Statement, checks
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, SAMPLING
 from dpfl_theory.statements.symbolic import equal
@@ -214,10 +216,10 @@ HYPOTHESES = (
     SAMPLING,
     NOISE,
     DELTA,
-    Assumption(
+    Hypothesis.custom(
         "order form only, Assumption 1: s <= 1/u, epsilon < 1 and sigma_g >= u s sqrt(K/log(2Tl/delta))", _assumption_1
     ),
-    Assumption(
+    Hypothesis.custom(
         "order form only: sigma_g >= u s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))", _printed_noise
     ),
 )

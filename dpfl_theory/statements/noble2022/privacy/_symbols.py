@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.model import Assumption, Check, Symbol, checks
+from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.statements.model import Check, Symbol, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ def edges(
 
 EDGES = {"lM >= 1": {"l": "99/100"}, "sigma_g > 0": {"sigma_g": "0"}, "delta < 1": {"delta": "1000000"}}
 """Restated values at a point with lM = 1 and delta = 1e-6."""
-DELTA = Assumption("0 < delta < 1", _delta)
-ORDER = Assumption("alpha > 1", _order)
-RATE = Assumption("0 < q < 1", _rate)
-NOISE = Assumption("sigma_g > 0", _noise)
-SAMPLING = Assumption("0 < l <= 1 and 0 < s <= 1, with lM >= 1 users and sR >= 1 records", noble.sampling)
+DELTA = Hypothesis.custom("0 < delta < 1", _delta)
+ORDER = Hypothesis.custom("alpha > 1", _order)
+RATE = Hypothesis.custom("0 < q < 1", _rate)
+NOISE = Hypothesis.custom("sigma_g > 0", _noise)
+SAMPLING = Hypothesis.custom("0 < l <= 1 and 0 < s <= 1, with lM >= 1 users and sR >= 1 records", noble.sampling)

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
+from dpfl_theory.statements.formula import evaluate_side, symbols_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022.privacy._divergences import FAMILIES
 from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, symbols
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -37,7 +39,7 @@ def _positive(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if values["lambda"] > 0 else f"lambda = {values['lambda']} is not positive"
 
 
-LAMBDA = Assumption("lambda > 0", _positive)
+LAMBDA = Hypothesis.custom("lambda > 0", _positive)
 
 
 def _equivalence(logarithm: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
@@ -180,7 +182,7 @@ LEMMA_B3: Statement = Statement(
     ),
     text="Any mechanism M is (lambda + 1, K_M(lambda)/lambda)-RDP for all lambda > 0.",
     symbols=symbols("rdp", "cgf", "lambda"),
-    assumptions=(LAMBDA,),
+    hypotheses=(LAMBDA,),
     sides=_equivalence_sides,
     checks=(
         Check("algebra", "the Gaussian mechanism", _gaussian_divergence),
@@ -220,7 +222,7 @@ EQ7: Statement = Statement(
         "K_M(ceil(lambda))."
     ),
     symbols=symbols("cgf", "lambda", "cgf_floor", "cgf_ceiling"),
-    assumptions=(LAMBDA,),
+    hypotheses=(LAMBDA,),
     sides=_interpolation_sides,
     checks=(
         Check("algebra", "the gap of the Gaussian mechanism", _gaussian_gap),

@@ -99,7 +99,7 @@ THIRD_PARTY: Statement = Statement(
         "same level of privacy."
     ),
     symbols=symbols("M", "R", "l", "s", "K", "T", "sigma_g"),
-    assumptions=(SAMPLING, NOISE),
+    hypotheses=(SAMPLING, NOISE),
     relation="claim",
     checks=(
         Check(
@@ -197,7 +197,7 @@ REPAIRED: Statement = Statement(
         "towards a server. The server sees every message and who takes part."
     ),
     symbols=symbols("M", "R", "l", "s", "K", "T", "sigma_g"),
-    assumptions=(SAMPLING, NOISE),
+    hypotheses=(SAMPLING, NOISE),
     relation="claim",
     checks=(
         Check(

@@ -124,7 +124,7 @@ SERVER: Statement = Statement(
         "the same level of privacy."
     ),
     symbols=symbols("M", "R", "l", "s", "K", "T", "sigma_g"),
-    assumptions=(SAMPLING, NOISE),
+    hypotheses=(SAMPLING, NOISE),
     relation="claim",
     typos=(
         "Footnote 2: 1 - e^(-4) = 0.98 after 4/l rounds is the probability for one user; all 100 users have been "
@@ -201,7 +201,7 @@ WARM: Statement = Statement(
         "the server, and DP-FedAvg, which shows {y_i^t}, have the same level of privacy."
     ),
     symbols=symbols("M", "R", "l", "s", "K", "T", "sigma_g"),
-    assumptions=(SAMPLING, NOISE),
+    hypotheses=(SAMPLING, NOISE),
     relation="claim",
     reading="t counts only the rounds after the warm start, as T does in Theorem C.1.",
     reading_of="noble2022.claim4.1.server",

@@ -8,19 +8,13 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols, evaluate
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import (
-    Symbols,
-    evaluate,
-    evaluate_side,
-    prescription_of,
-    sides_of,
-    symbols_of,
-    total,
-)
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
+from dpfl_theory.statements.formula import evaluate_side, prescription_of, sides_of, symbols_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, symbols
 from dpfl_theory.statements.symbolic import enclosure, equal
 
@@ -194,7 +188,7 @@ LEMMA_B1: Statement = Statement(
         "where epsilon-bar = epsilon sqrt(2 T log(1/delta')) + T epsilon (e^epsilon - 1)."
     ),
     symbols=symbols("epsilon_bar", "delta_bar", "epsilon", "delta", "T", "delta_prime"),
-    assumptions=(Assumption("epsilon > 0, 0 <= delta <= 1, T >= 1 and 0 < delta' <= 1", _composed),),
+    hypotheses=(Hypothesis.custom("epsilon > 0, 0 <= delta <= 1, T >= 1 and 0 < delta' <= 1", _composed),),
     relation="==",
     sides=_strong_sides,
     prescription=lambda s: {"delta_bar": s.T * s.delta + s.delta_prime},
@@ -235,7 +229,7 @@ LEMMA_B2: Statement = Statement(
         "(log(1 + q (e^epsilon - 1)), q delta)-DP, q = m/n."
     ),
     symbols=symbols("epsilon_prime", "delta_q", "epsilon", "delta", "q"),
-    assumptions=(Assumption("epsilon >= 0, 0 <= delta <= 1 and 1 <= m <= n", _sampled),),
+    hypotheses=(Hypothesis.custom("epsilon >= 0, 0 <= delta <= 1 and 1 <= m <= n", _sampled),),
     relation="==",
     sides=_amplified_sides,
     prescription=lambda s: {"delta_q": s.q * s.delta},

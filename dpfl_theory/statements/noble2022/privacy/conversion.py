@@ -7,11 +7,12 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
+from dpfl_theory.statements.formula import evaluate_side, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, ORDER, PAPER, symbols
 from dpfl_theory.statements.symbolic import all_equal
@@ -110,7 +111,7 @@ LEMMA_B4: Statement = Statement(
     ),
     text="If M is (alpha, eps)-RDP, then M is (eps + log(1/delta)/(alpha - 1), delta)-DP for any 0 < delta < 1.",
     symbols=(*symbols("epsilon"), _BUDGET, *symbols("delta", "alpha")),
-    assumptions=(ORDER, DELTA),
+    hypotheses=(ORDER, DELTA),
     relation="==",
     sides=_conversion_sides,
     checks=(

@@ -7,10 +7,11 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
+from dpfl_theory.statements.formula import evaluate_side, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022.privacy._divergences import gaussian_moment
 from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, ORDER, PAPER, edges, symbols
@@ -145,7 +146,7 @@ LEMMA_B5: Statement = Statement(
         "then M_2 o M_1 is (alpha, eps_1 + eps_2)-RDP."
     ),
     symbols=(*symbols("rdp"), *_BUDGETS),
-    assumptions=(ORDER,),
+    hypotheses=(ORDER,),
     sides=_composition_sides,
     checks=(
         Check("algebra", "two Gaussian mechanisms", _two_gaussians),
@@ -166,7 +167,7 @@ LEMMA_B6: Statement = Statement(
     source=Source(PAPER, "Lemma B.6, Appendix B.2", note="exact: attained where the answers differ by the sensitivity"),
     text="If f has l2 sensitivity 1, f + N(0, sigma_g^2 I_d) is (alpha, alpha/(2 sigma_g^2))-RDP for any alpha > 1.",
     symbols=symbols("rdp", "alpha", "sigma_g"),
-    assumptions=(ORDER, NOISE),
+    hypotheses=(ORDER, NOISE),
     sides=_gaussian_sides,
     checks=(
         Check("algebra", "the exponent", _square),

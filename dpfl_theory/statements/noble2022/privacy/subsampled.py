@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.statements.formula import evaluate_side, symbols_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
 from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, ORDER, PAPER, RATE, symbols
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -201,7 +203,7 @@ LEMMA_B7: Statement = Statement(
         "sum_{j=3}^alpha 2 q^j binom(alpha, j) e^(j(j-1)/2 sigma_g^2))."
     ),
     symbols=(_RDP, *symbols("alpha", "q", "sigma_g"), _REST),
-    assumptions=(Assumption("alpha is a whole number of at least 2", _whole), RATE, NOISE),
+    hypotheses=(Hypothesis.custom("alpha is a whole number of at least 2", _whole), RATE, NOISE),
     sides=_lemma_sides,
     checks=(
         Check("algebra", "without limit of the noise", _without_noise_limit),
@@ -232,7 +234,7 @@ EQ8: Statement = Statement(
         "1)/(alpha - 1) eps'(floor(alpha)) + (alpha - floor(alpha)) (ceil(alpha) - 1)/(alpha - 1) eps'(ceil(alpha))."
     ),
     symbols=(_RDP, *symbols("alpha"), _FLOOR, _CEILING),
-    assumptions=(ORDER, RATE, NOISE),
+    hypotheses=(ORDER, RATE, NOISE),
     sides=_interpolation_sides,
     checks=(
         Check("algebra", "at whole alpha, and below 2", _integers),

@@ -95,7 +95,7 @@ ROUNDS: Statement = Statement(
         "506, 458, 362, 87 (80), 546, 506, 458, 362, 87 (160)."
     ),
     symbols=symbols("T", "sigma_g", "K", "epsilon", "M", "R", "l", "s", "delta"),
-    assumptions=(SAMPLING, NOISE, DELTA),
+    hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
     checks=(
         Check("privacy", "the largest T", _largest, {"T": PRINTED}, "violated"),
@@ -159,7 +159,7 @@ REPAIRED: Statement = Statement(
         "87 for sigma_g = 160; all of them give (3, delta)-DP."
     ),
     symbols=symbols("T", "sigma_g", "K", "epsilon", "M", "R", "l", "s", "delta"),
-    assumptions=(SAMPLING, NOISE, DELTA),
+    hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
     checks=(
         Check("privacy", "the largest T", _largest, {"T": CORRECTED}),

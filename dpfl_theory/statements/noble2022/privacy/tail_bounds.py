@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, evaluate_side, symbols_of, total
+from dpfl_theory.statements.formula import evaluate_side, symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, PAPER, symbols
 from dpfl_theory.statements.noble2022.privacy.composition import composed_delta
@@ -153,7 +154,7 @@ EQ5: Statement = Statement(
     ),
     text="M is (eps(delta), delta)-DP with eps(delta) = min over lambda > 0 of (log(1/delta) + K_M(lambda))/lambda.",
     symbols=symbols("epsilon", "delta", "lambda", "cgf"),
-    assumptions=(DELTA,),
+    hypotheses=(DELTA,),
     sides=_epsilon_sides,
     checks=(
         Check("algebra", "the minimum for the Gaussian mechanism", _gaussian_minimum),

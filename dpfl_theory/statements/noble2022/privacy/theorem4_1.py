@@ -125,7 +125,7 @@ THIRD_PARTY: Statement = Statement(
     ),
     reading=order.READING,
     symbols=symbols("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
-    assumptions=order.HYPOTHESES,
+    hypotheses=order.HYPOTHESES,
     relation=">=",
     sides=order.sides,
     prescription=order.prescription,

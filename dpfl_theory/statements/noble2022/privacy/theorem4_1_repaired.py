@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of
+from dpfl_theory.statements.formula import sides_of, symbols_of
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, EDGES, NOISE, PAPER, SAMPLING, edges, symbols
@@ -96,7 +97,7 @@ REPAIRED: Statement = Statement(
         "epsilon = [T log(1 - l + l e^((alpha-1) K eps''(alpha, sigma_g^2))) + log(1/delta)]/(alpha - 1)."
     ),
     symbols=(*symbols("epsilon", "T", "l", "alpha", "K"), _STEP, *symbols("delta", "M", "R", "s", "sigma_g")),
-    assumptions=(SAMPLING, NOISE, DELTA),
+    hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
     sides=_repaired_sides,
     checks=(

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols, evaluate
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Symbols, evaluate, evaluate_side, sides_of, symbols_of
+from dpfl_theory.statements.formula import evaluate_side, sides_of, symbols_of
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022._causes import ORDER_OF_NOISE
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
@@ -129,7 +130,7 @@ SERVER: Statement = Statement(
     ),
     reading=order.READING,
     symbols=symbols("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
-    assumptions=order.HYPOTHESES,
+    hypotheses=order.HYPOTHESES,
     relation=">=",
     sides=order.sides,
     prescription=order.prescription,
@@ -217,7 +218,7 @@ REPAIRED: Statement = Statement(
         "eps''(alpha, sigma_g^2) + log(T/(x delta))/(alpha - 1)."
     ),
     symbols=(*symbols("epsilon_s", "T", "delta"), _EACH, _SHARE, *symbols("M", "R", "l", "s", "K", "sigma_g")),
-    assumptions=(SAMPLING, NOISE, DELTA),
+    hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
     sides=_repaired_sides,
     checks=(

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Symbols, prescription_of, sides_of, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of, total
+from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _private_runs as private
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -178,7 +180,7 @@ def _small(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if ratio >= 2 else f"T l/delta = {ratio} is below 2"
 
 
-SMALL = Assumption("delta <= 1/2 and T l/delta >= 2, so that log(2 y) <= 2 log(y) for both logarithms", _small)
+SMALL = Hypothesis.custom("delta <= 1/2 and T l/delta >= 2, so that log(2 y) <= 2 log(y) for both logarithms", _small)
 _NAMES = ("c", "nu", "varsigma", "s", "R", *noble.COHORT, "T", "D0")
 _SYMBOLS = (*noble.symbols(*_NAMES), _CLIP, _DIMENSION, *(PRIVACY[name] for name in ("epsilon", "delta", "sigma_g")))
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.SAMPLING, noble.ROUNDS, SMALL)
@@ -229,7 +231,7 @@ SCAFFOLD: Statement = Statement(
     ),
     symbols=(*_SYMBOLS, *noble.symbols("F0")),
     expectations=(runs.EXCESS,),
-    assumptions=(*_BASE, noble.WARM),
+    hypotheses=(*_BASE, noble.WARM),
     sides=_scaffold,
     universal=False,
     prescription=_noise_scale,
@@ -268,7 +270,7 @@ FEDAVG: Statement = Statement(
     ),
     symbols=(*_SYMBOLS, *noble.symbols("G", "B")),
     expectations=(noble.MEAN_EXCESS,),
-    assumptions=(*_BASE, noble.DISSIMILAR),
+    hypotheses=(*_BASE, noble.DISSIMILAR),
     sides=_fedavg,
     universal=False,
     prescription=_noise_scale,

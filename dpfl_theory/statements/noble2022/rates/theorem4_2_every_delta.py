@@ -19,10 +19,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import prescription_of, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Statement
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022.rates import theorem4_2 as asymptotic
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _defined(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if ratio >= 1 else f"T l/delta = {ratio} is below 1, where its logarithm is negative"
 
 
-DEFINED = Assumption("0 < delta < 1 and T l >= delta, so that the privacy bound is a number", _defined)
+DEFINED = Hypothesis.custom("0 < delta < 1 and T l >= delta, so that the privacy bound is a number", _defined)
 _NOTE = (
     "d = 1, M = l = K = s = R = C = D_0 = 1, F(x) = x^2/2 up to |x| = 1 and linear beyond, T = 1000, epsilon = 1/1000, "
     "1 - delta = 1e-13: for all step sizes and weights the excess is above 0.245, and the right side is 0.00183 c; for "
@@ -115,7 +116,7 @@ def _read_literally(id_: str, statement: Statement) -> Statement:
         id=id_,
         title=f"{statement.title}, for every delta",
         source=replace(statement.source, note=_NOTE),
-        assumptions=tuple(DEFINED if a is asymptotic.SMALL else a for a in statement.assumptions),
+        hypotheses=tuple(DEFINED if a is asymptotic.SMALL else a for a in statement.hypotheses),
         checks=checks(),
         expected="violated",
         remark=None,

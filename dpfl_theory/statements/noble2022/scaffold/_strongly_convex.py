@@ -9,10 +9,12 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import evaluate, prescription_of, symbols_of
-from dpfl_theory.statements.model import Assumption, Check, Statement, checks
+from dpfl_theory.statements.formula import prescription_of, symbols_of
+from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import below, single_user, squares, weighted
 from dpfl_theory.statements.noble2022.scaffold._step_limit import limit
@@ -38,7 +40,7 @@ def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | No
     return None if values["T"] >= least * (1 - 1e-12) else f"T = {values['T']} is below {least:.6g}"
 
 
-LONG_ENOUGH = Assumption("T >= max(108/l, 48 nu/(mu l^(2/3)))", _long_enough)
+LONG_ENOUGH = Hypothesis.custom("T >= max(108/l, 48 nu/(mu l^(2/3)))", _long_enough)
 
 
 def weights(_: Statement, instance: Mapping[str, Any]) -> Outcome:

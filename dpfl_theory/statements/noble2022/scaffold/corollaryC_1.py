@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.statements.claims import Case, Values
-from dpfl_theory.statements.formula import Symbols
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Expected, Sides, Source, Statement, checks
+from dpfl_theory.statements.model import Check, Effect, Erratum, Expected, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import SPREAD_OF_POINTS
 from dpfl_theory.statements.noble2022.scaffold import _control_spread as spread
@@ -177,7 +178,7 @@ COROLLARY: Statement = Statement(
     ),
     symbols=noble.symbols(*noble.VARIANCE, *noble.COHORT),
     expectations=(_SPREAD,),
-    assumptions=(noble.SMOOTH, noble.GRADIENTS, noble.WHOLE),
+    hypotheses=(noble.SMOOTH, noble.GRADIENTS, noble.WHOLE),
     sides=_sides,
     checks=(
         *_HOLDS,
@@ -299,7 +300,7 @@ REPAIRED: Statement = replace(
         "three means of Corollary C.1 satisfy the bound; the first needs neither."
     ),
     symbols=(*COROLLARY.symbols, *noble.symbols("nu", "eta_l")),
-    assumptions=(*COROLLARY.assumptions, noble.CONVEX, Assumption("eta_l <= 2/nu", _short)),
+    hypotheses=(*COROLLARY.hypotheses, noble.CONVEX, Hypothesis.custom("eta_l <= 2/nu", _short)),
     checks=(*_HOLDS, *_OUTSIDE, *runs.checks(_longest, runs=_RUNS, label="second display")),
     smoke=(
         "second display, one of four users, lagging, little noise",

@@ -8,10 +8,12 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, checks
+from dpfl_theory.statements.formula import sides_of, symbols_of
+from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
 from dpfl_theory.statements.noble2022.scaffold import _user_performance as user
@@ -168,7 +170,9 @@ def _worst(*sizes: tuple[int, int]) -> tuple[Check, ...]:
     return checks("worst-case", user.error_of_a_sample, found)
 
 
-RECORDS = Assumption("sR is a whole number of records: Algorithm 1 draws floor(sR) of them and divides by sR", _whole)
+RECORDS = Hypothesis.custom(
+    "sR is a whole number of records: Algorithm 1 draws floor(sR) of them and divides by sR", _whole
+)
 _RECORDS = {"R": [1, 2, 3, 5, 6], "d": [1, 2, 5], "sigma_g": ["0", "1/2", "40"], "seed": 4}
 _MANY = {**_RECORDS, "R": [2, 3, 5, 6]}
 _PARTLY = {**_MANY, "R": [5], "claimed": "51/50"}
@@ -195,7 +199,7 @@ LEMMA: Statement = Statement(
     ),
     symbols=noble.symbols("varsigma", "s", "R", "Sigma"),
     expectations=(_ERROR,),
-    assumptions=(noble.SMOOTH_AT_A_POINT, noble.GRADIENTS, RECORDS),
+    hypotheses=(noble.SMOOTH_AT_A_POINT, noble.GRADIENTS, RECORDS),
     sides=_sides,
     checks=(
         Check("algebra", "the noise's second moment is half of Sigma_g^2", _noise_length(2), part=_NOISE),
@@ -235,7 +239,7 @@ SHARPENED: Statement = Statement(
     ),
     symbols=LEMMA.symbols,
     expectations=LEMMA.expectations,
-    assumptions=(*LEMMA.assumptions, Assumption("R >= 2", _several)),
+    hypotheses=(*LEMMA.hypotheses, Hypothesis.custom("R >= 2", _several)),
     sides=_sharp_sides,
     checks=(
         Check("algebra", "draws without replacement, every R", _every_size, part=_SAMPLING),

@@ -7,12 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements.claims import Experiment, Outcome, Values, WorstCase
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
+from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.symbolic import equal
@@ -129,7 +130,7 @@ LEMMA: Statement = Statement(
     text="If every F_i is convex and nu-smooth and x* minimises F, then the bound holds at every x.",
     symbols=noble.symbols("nu"),
     expectations=(_SLOPE, _GAP),
-    assumptions=(noble.CONVEX, noble.SMOOTH, noble.MINIMISER),
+    hypotheses=(noble.CONVEX, noble.SMOOTH, noble.MINIMISER),
     sides=_sides,
     checks=(
         Check("algebra", "from the descent of smooth functions", descent),
@@ -160,7 +161,7 @@ SHARPENED: Statement = replace(
         ),
     ),
     text="If every F_i is nu-smooth, convex or not, and x* minimises F, then the bound holds at every x.",
-    assumptions=(noble.SMOOTH_BY_CLASS, noble.MINIMISER),
+    hypotheses=(noble.SMOOTH_BY_CLASS, noble.MINIMISER),
     typos=(),
     checks=(
         Check("algebra", "from the descent of smooth functions", descent),

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.formula import Symbols
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
@@ -68,7 +69,12 @@ C4: Statement = Statement(
     source=Source(noble.PAPER, "Lemma C.4, Appendix C.3", note=_C4_NOTE),
     text="If every F_i is convex and nu-smooth and eta~ = K eta_l eta_g <= 1/nu, then every round satisfies the bound.",
     **runs.symbols(steps.symbols("move", "gap", *steps.ROUND), "move", "drift"),
-    assumptions=(*steps.BASE, noble.CONVEX, noble.MINIMISER, Assumption("eta~ <= 1/nu", steps.step_limit(1.0, "0"))),
+    hypotheses=(
+        *steps.BASE,
+        noble.CONVEX,
+        noble.MINIMISER,
+        Hypothesis.custom("eta~ <= 1/nu", steps.step_limit(1.0, "0")),
+    ),
     sides=_c4_sides,
     checks=(
         Check("algebra", "from the sharpened form", steps.by_lemma_c2(_c4_sharp_sides)),
@@ -107,7 +113,7 @@ C4_SHARPENED: Statement = replace(
     source=Source(noble.PAPER, "Lemma C.4, Appendix C.3", note="derived, with smaller factors and for every step size"),
     text="If every F_i is nu-smooth, convex or not, then every round satisfies the bound, for every step size.",
     **runs.symbols(steps.symbols("move", "slope", *steps.ROUND), "move", "drift"),
-    assumptions=steps.BASE,
+    hypotheses=steps.BASE,
     sides=_c4_sharp_sides,
     checks=(
         Check("algebra", "for all users, cohorts and steps", proofs.move),

@@ -7,9 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.formula import Symbols
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
@@ -85,8 +86,8 @@ def _longest(values: Mapping[str, float]) -> float:
     return float(values["l"] ** values["alpha"] / 24)
 
 
-_EXPONENT = Assumption("1/2 <= alpha <= 1", _exponent)
-_STEP_ALPHA = Assumption("eta~ <= l^alpha/(24 nu)", steps.step_limit(1 / 24))
+_EXPONENT = Hypothesis.custom("1/2 <= alpha <= 1", _exponent)
+_STEP_ALPHA = Hypothesis.custom("eta~ <= l^alpha/(24 nu)", steps.step_limit(1 / 24))
 C5: Statement = Statement(
     id="noble2022.lemmaC.5",
     kind="lemma",
@@ -101,7 +102,7 @@ C5: Statement = Statement(
         "satisfies the bound."
     ),
     **runs.symbols(steps.symbols("lag_after", "gap", "alpha", *steps.ROUND), "lag_after", "drift"),
-    assumptions=(*steps.BASE, noble.CONVEX, noble.MINIMISER, _EXPONENT, _STEP_ALPHA),
+    hypotheses=(*steps.BASE, noble.CONVEX, noble.MINIMISER, _EXPONENT, _STEP_ALPHA),
     sides=_c5_sides,
     checks=(
         Check("algebra", "from the sharpened form", steps.by_lemma_c2(_c5_sides)),
@@ -124,7 +125,7 @@ C5_SHARPENED: Statement = replace(
         "satisfies the bound."
     ),
     **runs.symbols(steps.symbols("lag_after", "slope", "alpha", *steps.ROUND), "lag_after", "drift"),
-    assumptions=(*steps.BASE, _EXPONENT, _STEP_ALPHA),
+    hypotheses=(*steps.BASE, _EXPONENT, _STEP_ALPHA),
     checks=(
         Check("algebra", "for all users, cohorts and steps", proofs.lag),
         *_lag_checks(sharp=True),

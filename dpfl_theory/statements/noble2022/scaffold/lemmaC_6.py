@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.formula import Symbols
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
@@ -35,7 +36,7 @@ def _c6_sides(s: Symbols) -> Sides:
     )
 
 
-_C6_STEP = Assumption("eta_l <= 1/(24 nu K eta_g), that is eta~ <= 1/(24 nu)", steps.step_limit(1 / 24, "0"))
+_C6_STEP = Hypothesis.custom("eta_l <= 1/(24 nu K eta_g), that is eta~ <= 1/(24 nu)", steps.step_limit(1 / 24, "0"))
 _C6_SYMBOLS = ("eta", "nu", "drift", "lag", "eta_g", "K", *noble.VARIANCE, "l", "M")
 
 
@@ -74,7 +75,7 @@ C6: Statement = Statement(
         "the bound."
     ),
     **runs.symbols(steps.symbols("gap", *_C6_SYMBOLS), "drift"),
-    assumptions=(*steps.BASE, noble.CONVEX, noble.MINIMISER, noble.GLOBAL, _C6_STEP),
+    hypotheses=(*steps.BASE, noble.CONVEX, noble.MINIMISER, noble.GLOBAL, _C6_STEP),
     sides=_c6_sides,
     checks=(
         Check("algebra", "from the sharpened form", steps.by_lemma_c2(_c6_sides)),
@@ -103,7 +104,7 @@ C6_SHARPENED: Statement = replace(
         "bound."
     ),
     **runs.symbols(steps.symbols("slope", *_C6_SYMBOLS), "drift"),
-    assumptions=(*steps.BASE, noble.GLOBAL, _C6_STEP),
+    hypotheses=(*steps.BASE, noble.GLOBAL, _C6_STEP),
     checks=(
         Check("algebra", "for all users, cohorts and steps", proofs.drift),
         *_drift_checks(sharp=True),

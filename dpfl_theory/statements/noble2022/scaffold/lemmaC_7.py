@@ -7,11 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.performance import declared
 from dpfl_theory.statements.claims import Outcome, Performance
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
+from dpfl_theory.statements.formula import symbols_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
@@ -143,7 +145,9 @@ def _rounds_add_up(per_round: Fraction) -> Callable[[Statement, Mapping[str, Any
     return build
 
 
-STEP = Assumption("eta_l <= min(l^(2/3)/(24 K eta_g nu), l/(54 mu K eta_g)), the second only if mu > 0", step_test)
+STEP = Hypothesis.custom(
+    "eta_l <= min(l^(2/3)/(24 K eta_g nu), l/(54 mu K eta_g)), the second only if mu > 0", step_test
+)
 
 _STRONG = {
     "two users, strongly convex": {**exact.CONVEX["two far apart, one at a time"], "V": ["0", "1"]},
@@ -216,7 +220,7 @@ LEMMA: Statement = Statement(
         "distance_after",
         "lag_after",
     ),
-    assumptions=(
+    hypotheses=(
         noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, noble.MINIMISER, noble.GLOBAL, STEP,
     ),
     sides=lambda s: _sides(s, PRINTED),

@@ -8,9 +8,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of, total
+from dpfl_theory.statements.formula import sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
@@ -160,7 +161,7 @@ LEMMA: Statement = Statement(
     ),
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(noble.OUTPUT_EXCESS,),
-    assumptions=(*_BASE, noble.ROUNDS),
+    hypotheses=(*_BASE, noble.ROUNDS),
     sides=_printed,
     checks=(
         Check("algebra", "a step that is too short, convex", _too_short_a_step, {"strongly": False}, "violated"),
@@ -242,7 +243,7 @@ REPAIRED: Statement = Statement(
     ),
     symbols=noble.symbols("eta", *_SYMBOLS, "F0"),
     expectations=(runs.EXCESS,),
-    assumptions=(*_BASE, noble.ROUNDS, STEP, runs.APART),
+    hypotheses=(*_BASE, noble.ROUNDS, STEP, runs.APART),
     sides=_repaired,
     prescription=_step,
     checks=(

@@ -9,9 +9,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of, total
+from dpfl_theory.statements.formula import sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Expected, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
@@ -182,7 +183,7 @@ LEMMA: Statement = Statement(
     ),
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(_LEAST,),
-    assumptions=_BASE,
+    hypotheses=_BASE,
     sides=_printed,
     checks=(
         Check("algebra", "no step size helps", _no_step_helps, expected="violated"),
@@ -257,7 +258,7 @@ REPAIRED: Statement = Statement(
     ),
     symbols=(*noble.symbols("eta", *_SYMBOLS), runs.SLOPE0),
     expectations=(runs.SLOPE,),
-    assumptions=(*_BASE, lemmaC_7.STEP, runs.AWAY),
+    hypotheses=(*_BASE, lemmaC_7.STEP, runs.AWAY),
     sides=_repaired,
     prescription=_step,
     checks=(

@@ -8,10 +8,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Symbols, symbols_of, total
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
+from dpfl_theory.statements.formula import symbols_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import rounds, single_user, squares, users_of
@@ -122,14 +124,14 @@ EXPLICIT: Statement = Statement(
     ),
     symbols=(*noble.symbols("eta", "eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0", "F0"),),
     expectations=(runs.EXCESS,),
-    assumptions=(
+    hypotheses=(
         noble.CONVEX,
         noble.SMOOTH,
         noble.GRADIENTS,
         noble.WARM,
         noble.WHOLE,
         noble.GLOBAL,
-        Assumption("eta~ <= l^(2/3)/(24 nu)", lemma.step_test),
+        Hypothesis.custom("eta~ <= l^(2/3)/(24 nu)", lemma.step_test),
         noble.ROUNDS,
     ),
     sides=lambda s: _sides(s, lemma.PRINTED),

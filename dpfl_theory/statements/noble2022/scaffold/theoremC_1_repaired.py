@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import Symbols, sides_of, symbols_of
+from dpfl_theory.statements.formula import sides_of, symbols_of
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -176,7 +177,7 @@ CONVEX: Statement = Statement(
     ),
     symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
-    assumptions=(noble.CONVEX, *_BASE, noble.ROUNDS, runs.APART),
+    hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, runs.APART),
     sides=_convex,
     prescription=lambda s: _steps(s, _convex_step),
     checks=(
@@ -206,7 +207,7 @@ STRONGLY_CONVEX: Statement = Statement(
     ),
     symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
-    assumptions=(noble.STRONGLY_CONVEX, *_BASE, strong.LONG_ENOUGH),
+    hypotheses=(noble.STRONGLY_CONVEX, *_BASE, strong.LONG_ENOUGH),
     sides=_strongly_convex,
     prescription=lambda s: _steps(s, _strong_step),
     checks=(
@@ -241,7 +242,7 @@ NON_CONVEX: Statement = Statement(
     ),
     symbols=(*noble.symbols(*_SYMBOLS, "F0"), runs.SLOPE0),
     expectations=(runs.SLOPE,),
-    assumptions=(*_BASE, noble.ROUNDS, runs.AWAY),
+    hypotheses=(*_BASE, noble.ROUNDS, runs.AWAY),
     sides=_non_convex,
     prescription=lambda s: _steps(s, _smooth_step),
     checks=(

@@ -1,0 +1,1 @@
+"""What a theorem consists of: expressions in symbols, and hypotheses."""

@@ -1,0 +1,222 @@
+"""A hypothesis of a statement: a relation between its symbols, from which text, test and boundary follow."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.core.expressions import AnySymbols, evaluate, text_of
+from dpfl_theory.errors import InputError
+from dpfl_theory.lazy import sympy as sp
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+__all__ = ["Hypothesis", "by_construction", "whole"]
+
+Test = Callable[["Problem | None", Mapping[str, Any]], "str | None"]
+
+ROUNDING = 1e-12
+"""Sides whose relative difference is at most this count as equal in <= and >=: instances at a boundary are rounded."""
+_FAR = 2.0**20
+"""Farther boundaries are not reached by any step size or number of rounds used in practice."""
+_STEPS = 24
+"""Bisections of the logarithm of a factor, which determine it to about six digits."""
+_PROBLEM = "of the problem: "
+_WHOLE = 1e-9
+"""Relative distance from a whole number up to which a number counts as one: prescribed numbers are rounded."""
+
+
+def by_construction(problem: Problem | None, values: Mapping[str, float]) -> None:
+    """The test of a hypothesis that every instance meets because `build` makes no others. So no instance tests it.
+
+    >>> Hypothesis.custom("each f_i is convex", by_construction).test(None, {})
+    """
+
+
+def whole(expression: Any) -> Any:
+    """The relation that a quantity is a whole number.
+
+    >>> Hypothesis(lambda s: whole(s.K)).test(None, {"K": 2.5})
+    'K = 2.5 is not a whole number'
+    """
+    return sp.Contains(expression, sp.S.Integers, evaluate=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    r"""A hypothesis, as a function of the symbols that gives a relation or several ones, which all must be met.
+
+    relation: from the symbols ``s``, or from ``s`` and the constants ``c`` of the problem, a relation of sympy (``<=``,
+    ``<``, ``>=``, ``>``, `whole`) or a tuple of them. words: the paper's words where a relation is not what it prints.
+    constructed: why every instance of the checks meets it, one sentence; empty where some check has an instance that
+    only this hypothesis excludes.
+
+    >>> h = Hypothesis(lambda s: s.E <= s.alpha / (2 * s.rho))
+    >>> h.text
+    'E <= alpha/(2 rho)'
+    >>> h.latex({"alpha": r"\alpha", "rho": r"\rho"})
+    'E \\leq \\frac{\\alpha}{2 \\rho}'
+    >>> h.test(None, {"E": 4, "alpha": 1, "rho": 0.5})
+    'E = 4 exceeds alpha/(2 rho) = 1'
+    >>> Hypothesis(lambda s: (0 < s.rho, s.rho < 1)).text
+    '0 < rho < 1'
+    >>> Hypothesis(lambda s, c: c.L_max <= s.L, "each f_i is L-smooth").text
+    'each f_i is L-smooth'
+    """
+
+    relation: Callable[..., Any] | None
+    words: str = ""
+    constructed: str = ""
+    tested_by: Test | None = field(default=None, repr=False)
+
+    @classmethod
+    def custom(cls, text: str, test: Test, constructed: str = "") -> Hypothesis:
+        """A hypothesis that is not a relation between numbers.
+
+        test(problem, values): None where it is met, otherwise one sentence that says why it is not. The problem is None
+        for statements without one; values: of the symbols, by name.
+
+        >>> Hypothesis.custom("one client", lambda problem, v: None if v["n"] == 1 else "there are more").text
+        'one client'
+        """
+        return cls(None, text, constructed, test)
+
+    @cached_property
+    def relations(self) -> tuple[Any, ...]:
+        """Its relations between symbols, as written; none for a custom hypothesis.
+
+        >>> Hypothesis(lambda s: s.alpha >= 1).relations
+        (alpha >= 1,)
+        """
+        if self.relation is None:
+            return ()
+        count = len(inspect.signature(self.relation).parameters)
+        made = self.relation(*(AnySymbols(), AnySymbols(_PROBLEM))[:count])
+        found = made if isinstance(made, tuple) else (made,)
+        for one in found:
+            if not isinstance(one, (sp.core.relational.Relational, sp.Contains)):
+                raise InputError(
+                    f"a hypothesis gives {one!r}, which is not a relation between symbols: return one such as "
+                    "s.eta <= 1 / s.L, or a tuple of them"
+                )
+        return found
+
+    @property
+    def text(self) -> str:
+        """The words, or the relations as text."""
+        return self.words or _joined(self.relations)
+
+    def latex(self, names: Mapping[str, str] | None = None) -> str:
+        """The relations in LaTeX; names: of the symbols, by name. Words for a custom hypothesis."""
+        if not self.relations:
+            return rf"\text{{{self.words}}}"
+        known = {sp.Symbol(name): tex for name, tex in (names or {}).items() if tex}
+        return r",\; ".join(sp.latex(one, symbol_names=known) for one in self.relations)
+
+    def test(self, problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+        """None where the values (and the problem, if there is one) meet it, otherwise one sentence that says why not.
+
+        A relation with a constant of the problem counts as met where there is no problem. Raises KeyError with the name
+        of a symbol that has no value.
+        """
+        if self.tested_by is not None:
+            return self.tested_by(problem, values)
+        for one in self.relations:
+            names = {str(symbol) for symbol in one.free_symbols}
+            constants = {name for name in names if name.startswith(_PROBLEM)}
+            if constants and problem is None:
+                continue
+            known = {name: values[name] for name in sorted(names - constants)}
+            known |= {name: getattr(problem.constants, name.removeprefix(_PROBLEM)) for name in constants}  # type: ignore[union-attr]
+            if (failure := _failure(one, known)) is not None:
+                return failure
+        return None
+
+    def crossings(self, values: Mapping[str, Any], symbol: str) -> list[float]:
+        """The factors, above 1 and below 1, by which a symbol alone reaches the boundary from values that meet it.
+
+        Without the problem. There is none where a factor up to 2^20 crosses nothing, where the symbol is 0, or where the
+        values do not meet the hypothesis.
+
+        >>> [round(x, 4) for x in Hypothesis(lambda s: s.eta <= 1 / s.L).crossings({"eta": 0.25, "L": 1.0}, "eta")]
+        [4.0]
+        """
+        value = float(values[symbol])
+        if not value or not self._met(values):
+            return []
+        found = []
+        for far in (_FAR, 1.0 / _FAR):
+            if not self._met({**values, symbol: value * far}):
+                inside, outside = 1.0, far
+                for _ in range(_STEPS):
+                    middle = (inside * outside) ** 0.5
+                    if self._met({**values, symbol: value * middle}):
+                        inside = middle
+                    else:
+                        outside = middle
+                found.append(inside)
+        return found
+
+    def near(self, values: Mapping[str, Any], symbol: str, share: float = 0.01) -> list[tuple[float, float]]:
+        """For each crossing the value of the symbol just inside the boundary and just outside, ``share`` away from it.
+
+        >>> inside, outside = Hypothesis(lambda s: s.eta <= 1 / s.L).near({"eta": 0.25, "L": 1.0}, "eta")[0]
+        >>> f"{inside:.4f} {outside:.4f}"
+        '0.9900 1.0100'
+        """
+        value = float(values[symbol])
+        signs = [(value * x, 1.0 if x > 1.0 else -1.0) for x in self.crossings(values, symbol)]
+        return [(at * (1.0 - up * share), at * (1.0 + up * share)) for at, up in signs]
+
+    def _met(self, values: Mapping[str, Any]) -> bool:
+        """Whether it is met. One that symbols do not determine counts as met, so that it has no boundary."""
+        try:
+            return self.test(None, values) is None
+        except Exception:
+            return True
+
+
+def _text(relation: Any) -> str:
+    if isinstance(relation, sp.Contains):
+        return f"{text_of(relation.args[0])} is a whole number"
+    return text_of(relation).replace(_PROBLEM, "")
+
+
+def _joined(relations: tuple[Any, ...]) -> str:
+    """The relations as text; a lower and an upper limit of the same quantity as one, 0 < rho < 1."""
+    found: list[str] = []
+    last: Any = None
+    for one in relations:
+        lower, upper = getattr(last, "rel_op", ""), getattr(one, "rel_op", "")
+        if lower.startswith(">") and upper.startswith("<") and last.lhs == one.lhs:
+            found[-1] = f"{text_of(last.rhs)} {lower.replace('>', '<')} {_text(one)}"
+        else:
+            found.append(_text(one))
+        last = one
+    return " and ".join(found)
+
+
+def _failure(relation: Any, values: Mapping[str, Any]) -> str | None:
+    """How a relation fails at these values; None where it is met."""
+    if isinstance(relation, sp.Contains):
+        value = float(evaluate(relation.args[0], values))
+        if abs(value - round(value)) <= _WHOLE * abs(value):
+            return None
+        return f"{text_of(relation.args[0])} = {value:g} is not a whole number"
+    left, right = evaluate(relation.lhs, values), evaluate(relation.rhs, values)
+    slack = ROUNDING * max(abs(left), abs(right)) if relation.rel_op in ("<=", ">=") else 0
+    met = {"<=": left <= right + slack, ">=": left >= right - slack, "<": left < right, ">": left > right}
+    if met[relation.rel_op]:
+        return None
+    verb = {"<=": "exceeds", ">=": "is below", "<": "is not below", ">": "does not exceed"}[relation.rel_op]
+    return f"{_valued(relation.lhs, left)} {verb} {_valued(relation.rhs, right)}"
+
+
+def _valued(expression: Any, value: Any) -> str:
+    """An expression and its value: alpha/(2 rho) = 1."""
+    shown = f"{float(value):.6g}"
+    return shown if expression.is_number else f"{text_of(expression).replace(_PROBLEM, '')} = {shown}"
