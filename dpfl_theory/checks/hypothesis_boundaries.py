@@ -13,17 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpfl_theory import methods
-from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["REACHED", "Edge", "edges", "untested_text"]
 
 REACHED = 1.05
 """An instance is at a boundary if changing a symbol by this factor crosses it."""
-_FAR = 2.0**20
-"""Farther boundaries are not reached by any step size or number of rounds used in practice."""
-_STEPS = 24
-"""Bisections of the logarithm of a factor, which determine it to about six digits."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,7 @@ def edges(statement: Statement) -> list[Edge]:
             Edge(hypothesis.text, symbol, factor, f"{c.method}: {c.name}")
             for c, (numbers, chosen) in instances
             for symbol in chosen
-            for factor in _factors(hypothesis, numbers, symbol)
+            for factor in hypothesis.crossings(numbers, symbol)
         ]
         if near:
             found.append(min(near, key=lambda edge: max(edge.factor, 1.0 / edge.factor)))
@@ -96,30 +91,3 @@ def _known(statement: Statement, check: Check) -> tuple[Mapping[str, Any], tuple
     except Exception:  # which the check itself reports
         return None
     return found
-
-
-def _factors(hypothesis: Hypothesis, numbers: Mapping[str, Any], symbol: str) -> list[float]:
-    """The factors by which a symbol crosses the boundary, upwards and downwards; none where it does not, or is zero."""
-    value = float(numbers[symbol])
-    if not value or not _met(hypothesis, numbers):
-        return []
-    found = []
-    for far in (_FAR, 1.0 / _FAR):
-        if not _met(hypothesis, {**numbers, symbol: value * far}):
-            inside, outside = 1.0, far
-            for _ in range(_STEPS):
-                middle = (inside * outside) ** 0.5
-                if _met(hypothesis, {**numbers, symbol: value * middle}):
-                    inside = middle
-                else:
-                    outside = middle
-            found.append(inside)
-    return found
-
-
-def _met(hypothesis: Hypothesis, numbers: Mapping[str, Any]) -> bool:
-    """Whether the hypothesis is met. One that symbols do not determine counts as met, so that it has no boundary."""
-    try:
-        return hypothesis.test(None, numbers) is None
-    except Exception:
-        return True

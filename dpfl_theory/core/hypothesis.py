@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core.expressions import AnySymbols, evaluate, text_of
 from dpfl_theory.errors import InputError
+from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 
 if TYPE_CHECKING:
@@ -26,8 +28,8 @@ _FAR = 2.0**20
 _STEPS = 24
 """Bisections of the logarithm of a factor, which determine it to about six digits."""
 _PROBLEM = "of the problem: "
-_WHOLE = 1e-9
-"""Relative distance from a whole number up to which a number counts as one: prescribed numbers are rounded."""
+_CLOSE = 1e-9
+"""Relative difference up to which numbers count as equal, or as whole: prescribed numbers are rounded."""
 
 
 def by_construction(problem: Problem | None, values: Mapping[str, float]) -> None:
@@ -53,7 +55,7 @@ class Hypothesis:
     relation: from the symbols ``s``, or from ``s`` and the constants ``c`` of the problem, a relation of sympy (``<=``,
     ``<``, ``>=``, ``>``, `whole`) or a tuple of them. words: the paper's words where a relation is not what it prints.
     constructed: why every instance of the checks meets it, one sentence; empty where some check has an instance that
-    only this hypothesis excludes.
+    only this hypothesis excludes. partial: whether relations with a symbol that has no value are passed over.
 
     >>> h = Hypothesis(lambda s: s.E <= s.alpha / (2 * s.rho))
     >>> h.text
@@ -72,6 +74,7 @@ class Hypothesis:
     words: str = ""
     constructed: str = ""
     tested_by: Test | None = field(default=None, repr=False)
+    partial: bool = False
 
     @classmethod
     def custom(cls, text: str, test: Test, constructed: str = "") -> Hypothesis:
@@ -84,6 +87,11 @@ class Hypothesis:
         'one client'
         """
         return cls(None, text, constructed, test)
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """The function that it was made of."""
+        return self.relation or self.tested_by
 
     @cached_property
     def relations(self) -> tuple[Any, ...]:
@@ -128,10 +136,10 @@ class Hypothesis:
         for one in self.relations:
             names = {str(symbol) for symbol in one.free_symbols}
             constants = {name for name in names if name.startswith(_PROBLEM)}
-            if constants and problem is None:
+            if (constants and problem is None) or (self.partial and not names - constants <= set(values)):
                 continue
             known = {name: values[name] for name in sorted(names - constants)}
-            known |= {name: getattr(problem.constants, name.removeprefix(_PROBLEM)) for name in constants}  # type: ignore[union-attr]
+            known |= {name: _constant(problem, name.removeprefix(_PROBLEM)) for name in constants}
             if (failure := _failure(one, known)) is not None:
                 return failure
         return None
@@ -139,8 +147,8 @@ class Hypothesis:
     def crossings(self, values: Mapping[str, Any], symbol: str) -> list[float]:
         """The factors, above 1 and below 1, by which a symbol alone reaches the boundary from values that meet it.
 
-        Without the problem. There is none where a factor up to 2^20 crosses nothing, where the symbol is 0, or where the
-        values do not meet the hypothesis.
+        There is none where a factor up to 2^20 crosses nothing, where the symbol is 0, or where the values do not meet
+        the hypothesis. Relations with constants of the problem are passed over.
 
         >>> [round(x, 4) for x in Hypothesis(lambda s: s.eta <= 1 / s.L).crossings({"eta": 0.25, "L": 1.0}, "eta")]
         [4.0]
@@ -180,6 +188,11 @@ class Hypothesis:
             return True
 
 
+def _constant(problem: Any, name: str) -> Any:
+    """A certified constant of a problem, its number of clients or its dimension."""
+    return getattr(problem if name in ("n", "d") else problem.constants, name)
+
+
 def _text(relation: Any) -> str:
     if isinstance(relation, sp.Contains):
         return f"{text_of(relation.args[0])} is a whole number"
@@ -204,16 +217,29 @@ def _failure(relation: Any, values: Mapping[str, Any]) -> str | None:
     """How a relation fails at these values; None where it is met."""
     if isinstance(relation, sp.Contains):
         value = float(evaluate(relation.args[0], values))
-        if abs(value - round(value)) <= _WHOLE * abs(value):
+        if abs(value - round(value)) <= _CLOSE * abs(value):
             return None
         return f"{text_of(relation.args[0])} = {value:g} is not a whole number"
-    left, right = evaluate(relation.lhs, values), evaluate(relation.rhs, values)
-    slack = ROUNDING * max(abs(left), abs(right)) if relation.rel_op in ("<=", ">=") else 0
-    met = {"<=": left <= right + slack, ">=": left >= right - slack, "<": left < right, ">": left > right}
-    if met[relation.rel_op]:
+    left, right = _comparable(*(evaluate(side, values) for side in relation.args))
+    sign, size = relation.rel_op, max(abs(left), abs(right))
+    if left == right:
+        met = sign in ("<=", ">=", "==")
+    elif sign == "==":
+        met = abs(left - right) <= _CLOSE * size
+    else:
+        over = left - right if sign.startswith("<") else right - left
+        met = over <= ROUNDING * size if sign.endswith("=") else over < 0
+    if met:
         return None
-    verb = {"<=": "exceeds", ">=": "is below", "<": "is not below", ">": "does not exceed"}[relation.rel_op]
+    verb = {"<=": "exceeds", ">=": "is below", "<": "is not below", ">": "does not exceed", "==": "is not"}[sign]
     return f"{_valued(relation.lhs, left)} {verb} {_valued(relation.rhs, right)}"
+
+
+def _comparable(*values: Any) -> tuple[Any, ...]:
+    """Numbers that can be compared: fractions as they are, numbers of mpmath where one is, and otherwise floats."""
+    if any(isinstance(value, mpmath.mpf) for value in values):
+        return tuple(mpmath.mpmathify(v.evalf(mpmath.mp.dps) if hasattr(v, "evalf") else v) for v in values)
+    return values if all(isinstance(value, Fraction) for value in values) else tuple(map(float, values))
 
 
 def _valued(expression: Any, value: Any) -> str:

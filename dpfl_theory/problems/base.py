@@ -104,6 +104,11 @@ class Constants:
         return np.asarray(np.maximum(found, 0.0))
 
     @property
+    def delta_max(self) -> float:
+        """max_i Delta_i* [F]."""
+        return float(self.delta_i_star.max())
+
+    @property
     def interpolates(self) -> bool:
         """Whether all clients share the minimiser w* (over-parameterised): Delta_i* = 0 for all i."""
         if self.w_star is None:

@@ -173,11 +173,7 @@ def needed_points(
     return found
 
 
-def _delta(problem: Any, values: Mapping[str, Any]) -> str | None:
-    return None if 0 < values["delta"] < 1 else f"delta = {values['delta']} does not lie in (0, 1)"
-
-
-DELTA = Hypothesis.custom("0 < delta < 1", _delta)
+DELTA = Hypothesis(lambda s: (s.delta > 0, s.delta < 1))
 
 
 def existence(

@@ -40,14 +40,7 @@ PROOF = (
 )
 
 
-def _budget(problem: Any, values: Mapping[str, Any]) -> str | None:
-    most = -2 * mpmath.log(values["delta"])
-    if 0 < values["epsilon"] <= most * (1 + 1e-12):
-        return None
-    return f"epsilon = {values['epsilon']} exceeds 2 ln(1/delta) = {mpmath.nstr(most, 6)}"
-
-
-BUDGET = Hypothesis.custom("0 < epsilon <= 2 ln(1/delta)", _budget)
+BUDGET = Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= -2 * sp.log(s.delta)), "0 < epsilon <= 2 ln(1/delta)")
 
 
 def sufficiency_claim(squared: Squared, statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:

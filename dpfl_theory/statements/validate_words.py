@@ -8,11 +8,10 @@ from collections.abc import Callable, Collection, Iterator
 from types import UnionType
 from typing import Any
 
-from dpfl_theory.core.hypothesis import Hypothesis, by_construction
-from dpfl_theory.errors import unknown_name
+from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.errors import format_error, unknown_name
 from dpfl_theory.statements.model import KINDS, RELATIONS, Check, Erratum, Expected, Remark, Source, Statement, Symbol
 from dpfl_theory.statements.source_location import Lines
-from dpfl_theory.statements.vacuous_hypotheses import never_excludes
 
 __all__ = ["VERDICTS", "accepts_arguments", "is_printable_line", "of_kinds", "of_words", "one_of"]
 
@@ -112,18 +111,22 @@ def of_words(statement: Statement, lines: Lines, known: Collection[str]) -> Iter
         if id_ not in known:
             yield f"uses: {unknown_name('statement', id_, known)}{lines.line_of(id_)}"
     for hypothesis in statement.hypotheses:
-        if not callable(hypothesis.test) or not accepts_arguments(hypothesis.test, 2):
-            yield f"the test of the hypothesis {hypothesis.text!r} must take (problem, values){_of(hypothesis, lines)}"
-        elif hypothesis.test is not by_construction and never_excludes(hypothesis.test):
-            told_ = (
-                "returns None, whatever the values: return a sentence where it is not met, or take by_construction of "
-                "dpfl_theory.statements.model for a test that every built instance meets"
-            )
-            yield f"the test of the hypothesis {hypothesis.text!r} {told_}{_of(hypothesis, lines)}"
-        if not is_printable_line(hypothesis.text):
-            yield f"the text of a hypothesis is {hypothesis.text!r}: write the condition{_of(hypothesis, lines)}"
+        yield from (f"{fault}{_of(hypothesis, lines)}" for fault in _faults(hypothesis))
+
+
+def _faults(hypothesis: Hypothesis) -> Iterator[str]:
+    """What is wrong with a hypothesis: its words, its test, or what its function gives."""
+    if hypothesis.words and not is_printable_line(hypothesis.words):
+        yield f"the text of a hypothesis is {hypothesis.words!r}: write the condition"
+    if hypothesis.tested_by is None:
+        try:
+            _ = hypothesis.relations
+        except Exception as error:
+            yield f"a hypothesis cannot be read: {format_error(error)}"
+    elif not callable(hypothesis.tested_by) or not accepts_arguments(hypothesis.tested_by, 2):
+        yield f"the test of the hypothesis {hypothesis.words!r} must take (problem, values)"
 
 
 def _of(hypothesis: Hypothesis, lines: Lines) -> str:
     """The location of a hypothesis."""
-    return lines.of_function(hypothesis.test) or lines.line_of(hypothesis.text)
+    return lines.of_function(hypothesis.function) or lines.line_of(hypothesis.words)

@@ -158,4 +158,4 @@ def test_a_worst_case_outside_the_hypotheses_is_not_applicable() -> None:
     beyond = Check("worst-case", "beyond", local_phase, {"E": 1, "eta L": "33/64", "L": "1"}, "not-applicable")
     (found,) = check(replace(LEMMA8, checks=(beyond,)), methods=("worst-case",))
     assert found.verdict == "not-applicable"
-    assert "eta <= 1/(2L)" in found.reason
+    assert "eta <= 1/(2 L)" in found.reason

@@ -54,7 +54,7 @@ def test_a_letter_without_a_value_is_a_fault_and_one_of_the_problem_is_not() -> 
     assert str(caught.value) == (
         "t.s: the point alpha = 1, gamma = 3 does not name beta, which the hypothesis 'beta >= 2' reads"
     )
-    assert caught.value.function is stated.hypotheses[1].test
+    assert caught.value.function is stated.hypotheses[1].function
 
 
 def test_a_test_that_breaks_or_answers_otherwise_is_a_fault() -> None:

@@ -143,7 +143,7 @@ def uncovered(statement: Statement) -> dict[str, str]:
 
 HOLDING = [s for s in statements.all_statements() if s.expected == "holds" and s.hypotheses]
 IMPLIED: dict[str, dict[str, str]] = {
-    "das2022.eq35.repaired": {"eta <= 1/(2L)": "eta L E <= 3/10 says more"},
+    "das2022.eq35.repaired": {"eta <= 1/(2 L)": "eta L E <= 3/10 says more"},
     "hou2023.clip-inactive.repaired": {"0 < p <= 1": "p = 1 says more"},
     "hou2023.corollary1.repaired": {
         "each f_i is mu-strongly convex, mu > 0": "T* has no value at mu = 0, nor then T* >= 1",
@@ -188,7 +188,7 @@ def silent(statement: Statement) -> list[str]:
     return [
         a.text
         for at, a in enumerate(statement.hypotheses)
-        if a.test is not by_construction
+        if a.tested_by is not by_construction
         and not a.constructed
         and a.text not in IMPLIED.get(statement.id, ())
         and not any(all(f == [at] for f in found) for found in failing)

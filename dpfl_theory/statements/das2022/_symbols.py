@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis, by_construction
+from dpfl_theory.core.hypothesis import Hypothesis, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022._expectations import expected, of_client
 from dpfl_theory.statements.model import Symbol
@@ -34,7 +34,6 @@ __all__ = [
     "of_client",
     "prescription",
     "privacy_symbols",
-    "step_of_at_most",
     "symbols",
 ]
 
@@ -83,110 +82,34 @@ def symbols(*names: str) -> tuple[Symbol, ...]:
 CLIENT_DELTA = replace(SYMBOLS["Delta"], meaning="heterogeneity of client i, f_i(w*) - min f_i", latex=r"\Delta_i^*")
 
 
-def _lipschitz(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    if problem is None:
-        return None
-    largest = problem.constants.G_max
-    if largest <= values["G"] * (1 + 1e-12):
-        return None
-    return f"some f_i is not G-Lipschitz: G = {values['G']:.6g}, but the largest Lipschitz constant is {largest:.6g}"
-
-
-def _smooth(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    if problem is None or problem.constants.L_max <= values["L"] * (1 + 1e-12):
-        return None
-    return f"some f_i is not L-smooth: L = {values['L']:.6g}, but the largest constant is {problem.constants.L_max:.6g}"
-
-
 def _minimiser(problem: Problem | None, values: Mapping[str, float]) -> str | None:
     if problem is None or problem.constants.w_star is not None:
         return None
     return "f attains no minimum, so there is no w*"
 
 
-def _short_phase(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    limit = values["alpha"] / (2.0 * values["rho"])
-    return (
-        None
-        if values["E"] <= limit * (1 + 1e-12)
-        else f"E = {float(values['E']):g} exceeds alpha/(2 rho) = {float(limit):.6g}"
-    )
-
-
-def _alpha(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    return None if values["alpha"] >= 1 else f"alpha = {float(values['alpha']):g} is below 1"
-
-
-def _rho(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    return None if 0 < values["rho"] < 1 else f"rho = {float(values['rho']):g} does not lie in (0, 1)"
-
-
-def _rounds(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    K = values["K"]
-    return None if K >= 1 and abs(K - round(K)) < 1e-9 * K else f"K = {float(K):g} is not a positive whole number"
-
-
-def _many_rounds(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    least = 2.0 * values["gamma"] / (values["C_hat"] * values["E"] * values["rho"])
-    return (
-        None
-        if values["K"] > least
-        else f"K = {float(values['K']):g} does not exceed 2 gamma/(C_hat E rho) = {float(least):.6g}"
-    )
-
-
-def _threshold(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    if problem is None:
-        return None
-    c = problem.constants
-    least = 4.0 * float(values["L"] * c.delta_i_star.max()) ** 0.5
-    if values["C_hat"] >= least * (1 - 1e-12):
-        return None
-    return f"C_hat = {float(values['C_hat']):.6g} is below 4 sqrt(L max Delta_j*) = {float(least):.6g}"
-
-
-def _cohort(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    return None if values["r"] >= 1 else f"r = {float(values['r']):g}, so the average cohort has less than one client"
-
-
-def _exact_cohort(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    if values["kappa"] == 0:
-        return None
-    return f"the clients join independently: kappa = (1/r)(1 - r/n) = {float(values['kappa']):.6g}"
-
-
-def step_of_at_most(largest: float, name: str = "eta") -> Hypothesis:
-    """The hypothesis eta L <= largest, with the statement's symbol for the step size."""
-
-    def test(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-        product = values[name] * values["L"]
-        return None if product <= largest * (1 + 1e-12) else f"{name} L = {float(product):.6g} exceeds {largest:g}"
-
-    return Hypothesis.custom(f"{name} <= 1/({1 / largest:g}L)" if largest < 1 else f"{name} <= 1/L", test)
-
-
 CONVEX = Hypothesis.custom("each f_i is convex", by_construction)
-SMOOTH = Hypothesis.custom("each f_i is L-smooth over R^d", _smooth)
+SMOOTH = Hypothesis(lambda s, c: c.L_max <= s.L, "each f_i is L-smooth over R^d")
 SMOOTH_BY_CLASS = replace(
     SMOOTH, constructed="worst cases are over L-smooth functions, and exact instances have curvatures of at most L"
 )
 """The same for statements without runs."""
-LIPSCHITZ = Hypothesis.custom("each f_i is G-Lipschitz over R^d", _lipschitz)
+LIPSCHITZ = Hypothesis(lambda s, c: c.G_max <= s.G, "each f_i is G-Lipschitz over R^d")
 MINIMISER = Hypothesis.custom(
     "w* is a minimiser of f",
     _minimiser,
     "every problem of the checks has a certified minimiser, and worst cases and exact instances are set up around w*",
 )
-SHORT_PHASE = Hypothesis.custom("E <= alpha/(2 rho)", _short_phase)
-ALPHA = Hypothesis.custom("alpha >= 1", _alpha)
-RHO = Hypothesis.custom("n is so large that rho < 1 (Definition 2)", _rho)
-ROUNDS = Hypothesis.custom("the number of rounds K is a whole number", _rounds)
-COHORT = Hypothesis.custom("r is a number of clients, r >= 1", _cohort)
-EXACT_COHORT = Hypothesis.custom("every cohort has exactly r clients, drawn without replacement", _exact_cohort)
-MANY_ROUNDS = Hypothesis.custom("K > (2 gamma/(C_hat E))/rho", _many_rounds)
-THRESHOLD = Hypothesis.custom("C_hat >= 4 sqrt(L max_j Delta_j*)", _threshold)
-HALF_STEP = step_of_at_most(0.5)
-STEP = step_of_at_most(1.0)
+SHORT_PHASE = Hypothesis(lambda s: s.E <= s.alpha / (2 * s.rho))
+ALPHA = Hypothesis(lambda s: s.alpha >= 1)
+RHO = Hypothesis(lambda s: (s.rho > 0, s.rho < 1), "n is so large that rho < 1 (Definition 2)")
+ROUNDS = Hypothesis(lambda s: (s.K >= 1, whole(s.K)), "the number of rounds K is a whole number")
+COHORT = Hypothesis(lambda s: s.r >= 1, "r is a number of clients, r >= 1")
+EXACT_COHORT = Hypothesis(lambda s: sp.Eq(s.kappa, 0), "every cohort has exactly r clients, drawn without replacement")
+MANY_ROUNDS = Hypothesis(lambda s: s.K > 2 * s.gamma / (s.C_hat * s.E * s.rho))
+THRESHOLD = Hypothesis(lambda s, c: s.C_hat >= 4 * sp.sqrt(s.L * c.delta_max), "C_hat >= 4 sqrt(L max_j Delta_j*)")
+HALF_STEP = Hypothesis(lambda s: s.eta <= 1 / (2 * s.L))
+STEP = Hypothesis(lambda s: s.eta <= 1 / s.L)
 
 
 def prescription(s: Symbols, K: Any = None, rho: Any = None) -> Mapping[str, Any]:
@@ -225,16 +148,10 @@ def expanded_rho(s: Symbols) -> Any:
 SMALLER = 16 * 2**0.5 / 9
 
 
-def _smaller_threshold(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    if problem is None:
-        return None
-    least = SMALLER * float(values["L"] * problem.constants.delta_i_star.max()) ** 0.5
-    if values["C_hat"] >= least * (1 - 1e-12):
-        return None
-    return f"C_hat = {values['C_hat']:.6g} is below (16 sqrt(2)/9) sqrt(L max Delta_j*) = {least:.6g}"
-
-
-SMALLER_THRESHOLD = Hypothesis.custom("C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*)", _smaller_threshold)
+SMALLER_THRESHOLD = Hypothesis(
+    lambda s, c: s.C_hat >= 16 * sp.sqrt(2) / 9 * sp.sqrt(s.L * c.delta_max),
+    "C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*)",
+)
 
 FREE_K = (CONVEX, SMOOTH, MINIMISER, THRESHOLD, MANY_ROUNDS, RHO, COHORT, ROUNDS)
 """The hypotheses of Theorems 6 and 7."""

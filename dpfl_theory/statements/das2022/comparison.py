@@ -127,14 +127,7 @@ CLOW: Statement = Statement(
     ),
     symbols=(*das.symbols("C", "E", "eta", "L"), _C_LOW),
     expectations=das.expected("E_difference"),
-    hypotheses=(
-        Hypothesis.custom(
-            "C <= C_low",
-            lambda problem, v: (
-                None if v["C"] <= v["C_low"] * (1 + 1e-12) else f"C = {float(v['C']):g} exceeds {float(v['C_low']):g}"
-            ),
-        ),
-    ),
+    hypotheses=(Hypothesis(lambda s: s.C <= s.C_low),),
     sides=_clow_sides,
     checks=(
         Check("algebra", "the difference at the shortest update", _client_difference),

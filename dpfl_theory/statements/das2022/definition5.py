@@ -18,7 +18,7 @@ from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, 
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 _SENSITIVITY = Symbol("Delta_2", "l2 sensitivity of the query h", (1, -1), "positive", r"\Delta_2")
 _VARIANCE = Symbol("noise_variance", "variance of each coordinate of the noise", (2, -2), "positive", r"\sigma^2")
@@ -123,10 +123,6 @@ def _prescription(s: Symbols) -> Mapping[str, Any]:
     return {"noise_variance": 2 * log * s.Delta_2**2 / s.epsilon**2}
 
 
-def _small_epsilon(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    return None if 0 < values["epsilon"] <= 1 else f"epsilon = {float(values['epsilon']):g} does not lie in (0, 1]"
-
-
 _SYMBOLS = (_VARIANCE, _SENSITIVITY, *das.symbols("epsilon", "delta"))
 _NOTE = (
     "The checks compare the mechanism's exact delta (Balle, Wang 2018, Theorem 8) with the claimed one; the range of "
@@ -211,8 +207,9 @@ REPAIRED: Statement = Statement(
     ),
     symbols=_SYMBOLS,
     hypotheses=(
-        Hypothesis.custom(
-            "0 < epsilon <= 1", _small_epsilon, "the checks list their epsilons; the one that goes beyond 1 says so"
+        Hypothesis(
+            lambda s: (s.epsilon > 0, s.epsilon <= 1),
+            constructed="the checks list their epsilons; the one that goes beyond 1 says so",
         ),
     ),
     sides=_sides,

@@ -27,7 +27,7 @@ from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statemen
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 _WHERE = "Appendix C.1, proof of Theorem 6"
 
@@ -212,12 +212,10 @@ EQ35: Statement = Statement(
 )
 
 
-def _phase(_: Problem | None, values: Mapping[str, Any]) -> str | None:
-    product, most = values["eta"] * values["L"] * values["E"], 0.24 if values["E"] < 2 else 0.3
-    return None if product <= most * (1 + 1e-12) else f"eta L E = {float(product):.6g} exceeds {most:g}"
-
-
-_SHORT = Hypothesis.custom("eta L E <= 6/25, or 3/10 where E >= 2", _phase)
+_SHORT = Hypothesis(
+    lambda s: s.eta * s.L * s.E <= sp.Piecewise((sp.Rational(6, 25), s.E < 2), (sp.Rational(3, 10), True)),
+    "eta L E <= 6/25, or 3/10 where E >= 2",
+)
 
 EQ35_REPAIRED: Statement = replace(
     EQ35,

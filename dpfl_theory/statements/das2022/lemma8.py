@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.statements.claims import Outcome, WorstCase
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _symbols as das
@@ -111,7 +112,7 @@ EQ51 = Statement(
     source=Source(das.PAPER, "Appendix E, proof of Lemma 8", "51", note="w* minimises f: for f_i it is any point"),
     text="If f_i is convex and L-smooth and eta_k <= 1/(2L), then every local step satisfies the bound.",
     symbols=(_NEXT, _NOW, _STEP, _SLOPE, *das.symbols("L"), _DELTA),
-    hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, das.step_of_at_most(0.5, "eta_k")),
+    hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / (2 * s.L))),
     sides=_eq51_sides,
     checks=(
         Check("algebra", "from (50)", _from_line_50),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.statements.claims import Experiment, Outcome, WorstCase
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _symbols as das
@@ -113,7 +114,7 @@ EQ57 = Statement(
     ),
     text="If f_i is L-smooth (convex or not) and eta_k L <= 1, then t local steps satisfy the bound.",
     symbols=(_END, _START, _STEP, _SQUARES, *das.symbols("L")),
-    hypotheses=(das.SMOOTH_BY_CLASS, das.step_of_at_most(1.0, "eta_k")),
+    hypotheses=(das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / s.L)),
     sides=_eq57_sides,
     checks=(
         Check("algebra", "(55) to (56)", _from_line_55),

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core.hypothesis import Hypothesis, whole
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
@@ -19,27 +19,13 @@ from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, 
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks, sufficiency_claim
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 _VARIANCE = Symbol(
     "noise_variance", "variance of each coordinate of the averaged update's noise", (2, -2), "positive", r"\sigma^2"
 )
 _RANGE = Symbol("u", "the constant that O(r^2 K/n^2) hides", (0, 0), "positive", "u")
 _SYMBOLS = (_VARIANCE, *das.symbols("q", "epsilon", "delta", "n", "r", "K", "C"))
-
-
-def _below_range(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    most = values["u"] * (values["r"] / values["n"]) ** 2 * values["K"]
-    return None if 0 < values["epsilon"] < most else f"epsilon = {values['epsilon']} is not below u r^2 K/n^2 = {most}"
-
-
-def _clients(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if 1 <= values["r"] <= values["n"] else f"r = {values['r']} does not lie in [1, n]"
-
-
-def _exact_cohort(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    r = values["r"]
-    return None if 1 <= r <= values["n"] and r == int(r) else f"r = {r} is not a number of clients between 1 and n"
 
 
 def _squared(s: Mapping[str, Any], variance: Any) -> Any:
@@ -109,8 +95,8 @@ THEOREM3: Statement = Statement(
     ),
     symbols=(*_SYMBOLS, _RANGE),
     hypotheses=(
-        Hypothesis.custom("0 < epsilon < u r^2 K/n^2", _below_range),
-        Hypothesis.custom("r of the n clients take part in a round on average, 1 <= r <= n", _clients),
+        Hypothesis(lambda s: (s.epsilon > 0, s.epsilon < s.u * s.r**2 * s.K / s.n**2), "0 < epsilon < u r^2 K/n^2"),
+        Hypothesis(lambda s: (s.r >= 1, s.r <= s.n), "r of the n clients take part in a round on average, 1 <= r <= n"),
         das.ROUNDS,
         noise.DELTA,
     ),
@@ -215,7 +201,7 @@ REPAIRED: Statement = Statement(
     symbols=tuple(s for s in _SYMBOLS if s.name != "q"),
     hypotheses=(
         BUDGET,
-        Hypothesis.custom("every cohort has exactly r clients, 1 <= r <= n", _exact_cohort),
+        Hypothesis(lambda s: (s.r >= 1, s.r <= s.n, whole(s.r)), "every cohort has exactly r clients, 1 <= r <= n"),
         das.ROUNDS,
         noise.DELTA,
     ),

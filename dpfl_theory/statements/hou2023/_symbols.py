@@ -7,15 +7,14 @@ parameters, so that C has the parameters' unit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core.hypothesis import Hypothesis, by_construction
+from dpfl_theory.core.hypothesis import Hypothesis, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.model import Expected, Symbol
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 PAPER = "hou2023"
 
@@ -84,51 +83,17 @@ def symbols(*names: str) -> tuple[Symbol, ...]:
     return tuple(SYMBOLS[name] for name in names)
 
 
-def _strongly_convex(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if not values["mu"] > 0:
-        return f"mu = {values['mu']} is not positive"
-    if problem is None or problem.constants.mu_min >= values["mu"] * (1 - 1e-12):
-        return None
-    return f"some f_i has a smaller constant than mu = {values['mu']:.6g}: {problem.constants.mu_min:.6g}"
-
-
-def _smooth(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if not values["mu"] <= values["L"]:
-        return f"L = {values['L']} is below mu = {values['mu']}"
-    if problem is None or problem.constants.L_max <= values["L"] * (1 + 1e-12):
-        return None
-    return f"some f_i is not L-smooth: L = {values['L']:.6g}, but the largest constant is {problem.constants.L_max:.6g}"
-
-
-def _step(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    eta, most = values["eta"], 1 / values["L"]
-    return None if 0 < eta <= most * (1 + 1e-12) else f"eta = {eta} does not lie in (0, 1/L] = (0, {most}]"
-
-
-def _coin(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if 0 < values["p"] <= 1 else f"p = {values['p']} does not lie in (0, 1]"
-
-
-def _iterations(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    T = values["T"]
-    return None if T >= 1 and int(T) == T else f"T = {T} is not a positive whole number"
-
-
-def _delta(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if 0 < values["delta"] < 1 else f"delta = {values['delta']} does not lie in (0, 1)"
-
-
-STRONGLY_CONVEX = Hypothesis.custom("each f_i is mu-strongly convex, mu > 0", _strongly_convex)
-SMOOTH = Hypothesis.custom("each f_i is L-smooth", _smooth)
-STEP = Hypothesis.custom("0 < eta <= 1/L", _step)
-COIN = Hypothesis.custom("0 < p <= 1", _coin)
-ITERATIONS = Hypothesis.custom("T >= 1 iterations", _iterations)
+STRONGLY_CONVEX = Hypothesis(lambda s, c: (s.mu > 0, c.mu_min >= s.mu), "each f_i is mu-strongly convex, mu > 0")
+SMOOTH = Hypothesis(lambda s, c: (s.mu <= s.L, c.L_max <= s.L), "each f_i is L-smooth")
+STEP = Hypothesis(lambda s: (s.eta > 0, s.eta <= 1 / s.L))
+COIN = Hypothesis(lambda s: (s.p > 0, s.p <= 1))
+ITERATIONS = Hypothesis(lambda s: (s.T >= 1, whole(s.T)), "T >= 1 iterations")
 FULL_GRADIENTS = Hypothesis.custom("local gradients are full ones", by_construction)
 UNCLIPPED = Hypothesis.custom("clipping is never active: C > ||xhat_i - x|| in every iteration", by_construction)
 CLIPPED = Hypothesis.custom(
     "clipping is in force; without noise every message would be shorter than C", by_construction
 )
-DELTA = Hypothesis.custom("0 < delta < 1", _delta)
+DELTA = Hypothesis(lambda s: (s.delta > 0, s.delta < 1))
 STATED = {
     "mu > 0": {"mu": "0"},
     "mu <= L": {"mu": "51/50"},

@@ -19,7 +19,6 @@ from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, 
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
     from dpfl_theory.semantics.moments import Moments
     from dpfl_theory.semantics.rounds.scaffnew import ScaffNew
 
@@ -81,10 +80,6 @@ def _bounded(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
             symbols |= {"eta": eta, "p": p, "T": t + 1, "delta": Fraction(1, 2)}
             found.append(Values(symbols, instance={"t": t, "sigma^2": variance}))
     return found
-
-
-def _always(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if values["p"] == 1 else f"p = {values['p']}, so that messages are sums of several local steps"
 
 
 def _clients(q: str, d: int, units: str, **more: Any) -> dict[str, Any]:
@@ -212,7 +207,7 @@ REPAIRED: Statement = replace(
     ),
     symbols=hou.symbols("N"),
     expectations=(hou.MESSAGES, hou.MEAN_PSI),
-    hypotheses=(*INACTIVE.hypotheses, Hypothesis.custom("p = 1: every iteration communicates", _always)),
+    hypotheses=(*INACTIVE.hypotheses, Hypothesis(lambda s: sp.Eq(s.p, 1), "p = 1: every iteration communicates")),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "the square of a difference", _message_bound),

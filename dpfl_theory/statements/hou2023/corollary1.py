@@ -24,7 +24,7 @@ from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, 
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 
 def _prescription(s: Symbols) -> Mapping[str, Any]:
@@ -150,21 +150,11 @@ _OUTSIDE = {
 _EDGES = checks("exact", _against_others, {**_INSIDE, **_OUTSIDE}, dict.fromkeys(_OUTSIDE, "not-applicable"))
 
 
-def _worth_it(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if values["T"] >= 1 else f"T* = {values['T']:.6g} is below 1, where Theorem 1 says nothing"
-
-
-def _known(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if not values.get("H", 0) else f"||h_0 - h*|| = {values['H']} is not zero"
-
-
-def _below(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if values["mu"] < values["L"] else "mu = L, where ln([1 - mu/L]^(-1)) is infinite"
-
-
-AT_LEAST_ONE = Hypothesis.custom("T* >= 1, since Theorem 1 is about T >= 1", _worth_it)
-KNOWN_SHIFTS = Hypothesis.custom("h_0 = h*: the optimal shifts are known, as when they are zero", _known)
-MU_BELOW_L = Hypothesis.custom("mu < L", _below)
+AT_LEAST_ONE = Hypothesis(lambda s: s.T >= 1, "T* >= 1, since Theorem 1 is about T >= 1")
+KNOWN_SHIFTS = Hypothesis(
+    lambda s: sp.Eq(s.H, 0), "h_0 = h*: the optimal shifts are known, as when they are zero", partial=True
+)
+MU_BELOW_L = Hypothesis(lambda s: s.mu < s.L)
 _SYMBOLS = ("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "D", "H", "eta_any", "p_any", "T_any")
 _COMMON = (hou.STRONGLY_CONVEX, hou.SMOOTH, hou.DELTA, MU_BELOW_L)
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core.hypothesis import Hypothesis, whole
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
@@ -17,7 +17,7 @@ from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, 
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 PAPER = "hou2023"
 _SYMBOLS = (
@@ -34,20 +34,9 @@ _CONSTANTS = (
 )
 
 
-def _range(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    most = values["u"] * values["p"] * values["T"]
-    return None if 0 < values["epsilon"] <= most else f"epsilon = {values['epsilon']} exceeds u p T = {most}"
-
-
-def _iterations(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    T, p = values["T"], values["p"]
-    if not 0 < p <= 1:
-        return f"p = {p} does not lie in (0, 1]"
-    return None if T >= 1 and int(T) == T else f"T = {T} is not a positive whole number"
-
-
-ITERATIONS = Hypothesis.custom(
-    "T >= 1 iterations, each of which communicates with probability p in (0, 1]", _iterations
+ITERATIONS = Hypothesis(
+    lambda s: (s.p > 0, s.p <= 1, s.T >= 1, whole(s.T)),
+    "T >= 1 iterations, each of which communicates with probability p in (0, 1]",
 )
 
 
@@ -153,7 +142,11 @@ LEMMA1: Statement = Statement(
         "ln(1/delta)/epsilon^2."
     ),
     symbols=(*_SYMBOLS, *_CONSTANTS),
-    hypotheses=(Hypothesis.custom("0 < epsilon <= u p T", _range), ITERATIONS, noise.DELTA),
+    hypotheses=(
+        Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * s.p * s.T), "0 < epsilon <= u p T"),
+        ITERATIONS,
+        noise.DELTA,
+    ),
     relation=">=",
     sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _printed(s)}),
     prescription=lambda s: {"noise_variance": _printed(s)},

@@ -59,13 +59,8 @@ SLOPE = Expected(
     r"\frac{1}{T+1}\sum_k \mathbb{E}\|\nabla F(w_k)\|^2",
     "mean squared gradient over the warm round and the T rounds",
 )
-AWAY = Hypothesis.custom(
-    "x^0 is not a minimiser of F",
-    lambda problem, values: None if values["F0"] > 0 else "F(x^0) = F(x*)",
-)
-APART = Hypothesis.custom(
-    "D_0 > 0", lambda problem, values: None if values["D0"] > 0 else "x^0 = x*, where no step is best"
-)
+AWAY = Hypothesis(lambda s: s.F0 > 0, "x^0 is not a minimiser of F")
+APART = Hypothesis(lambda s: s.D0 > 0, "D_0 > 0")
 SLOPE0 = Symbol("slope0", "||grad F(x^0)||^2", (2, -2), "nonnegative", r"\|\nabla F(x^0)\|^2")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core.hypothesis import Hypothesis, by_construction
+from dpfl_theory.core.hypothesis import Hypothesis, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.model import Expected, Symbol
 
@@ -113,48 +113,6 @@ def log_factor(mu: float, D0: float, T: float, W: float) -> float:
     return math.log(max(math.e, mu**2 * D0**2 * T / W)) if W else 1.0
 
 
-def sampling(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    """The reason why too few users or records take part, or None."""
-    for rate, number, what in (("l", "M", "users"), ("s", "R", "records")):
-        if not 0 < values[rate] <= 1:
-            return f"{rate} = {values[rate]} does not lie in (0, 1]"
-        if values[rate] * values[number] < 1 - 1e-9:
-            return f"{rate} {number} = {values[rate] * values[number]} {what} are less than one"
-    return None
-
-
-def _rounds(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if values["T"] >= 1 else f"T = {values['T']} is below 1"
-
-
-def _smooth(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if problem is None or "nu" not in values or problem.constants.L_max <= values["nu"] * (1 + _SLACK):
-        return None
-    return f"some F_i is not nu-smooth: nu = {values['nu']:.6g}, the largest constant is {problem.constants.L_max:.6g}"
-
-
-def _never_clipped(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    """Where the values have a threshold, no record's gradient may exceed it anywhere."""
-    if problem is None or "C" not in values or problem.constants.G_record <= values["C"] * (1 + _SLACK):
-        return None
-    longest = problem.constants.G_record
-    return f"a record's gradient may be as long as {longest:.6g} and is clipped at C = {values['C']:.6g}"
-
-
-def _convex(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if problem is None or problem.constants.mu_min >= -_SLACK * problem.constants.L_max:
-        return None
-    return f"some F_i is not convex: its least curvature is {problem.constants.mu_min:.6g}"
-
-
-def _strongly_convex(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if not values["mu"] > 0:
-        return f"mu = {values['mu']} is not positive"
-    if problem is None or problem.constants.mu_min >= values["mu"] * (1 - _SLACK):
-        return None
-    return f"some F_i is not mu-strongly convex: mu = {values['mu']:.6g}, the least is {problem.constants.mu_min:.6g}"
-
-
 def _dissimilar(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     """B >= 1, and the inequality at x*, where grad F = 0: a test that may refuse, and proves nothing elsewhere."""
     if values["B"] < 1:
@@ -167,26 +125,16 @@ def _dissimilar(problem: Problem | None, values: Mapping[str, Any]) -> str | Non
     return f"at x* the mean of ||grad F_i||^2 is {least:.6g}, above G^2 = {values['G'] ** 2:.6g}"
 
 
-def _whole(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    for rate, number, what in (("l", "M", "users"), ("s", "R", "records")):
-        count = values[rate] * values[number]
-        if not 0 < values[rate] <= 1 or count < 1 - 1e-9 or abs(count - round(count)) > 1e-9:
-            return f"{rate} {number} = {count} {what} are not a whole number between 1 and {values[number]}"
-    return None
+def enough_take_part(s: Any) -> tuple[Any, ...]:
+    """The relations that at least one user takes part in a round, and at least one record in a local step; a rate times
+    a number is rounded."""
+    one = 1 - sp.Rational(1, 10**9)
+    return s.l > 0, s.l <= 1, s.l * s.M >= one, s.s > 0, s.s <= 1, s.s * s.R >= one
 
 
-def _at_least_one(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if values["eta_g"] >= 1 else f"eta_g = {values['eta_g']} is below 1"
-
-
-def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    least = 8 * (1 + values["B"] ** 2) * values["nu"] / values["mu"]
-    return None if values["T"] >= least * (1 - 1e-12) else f"T = {values['T']} is below {float(least):.6g}"
-
-
-SAMPLING = Hypothesis.custom("lM >= 1 users in a round and sR >= 1 records in a local step", sampling)
-ROUNDS = Hypothesis.custom("T >= 1", _rounds)
-SMOOTH = Hypothesis.custom("each F_i is nu-smooth (Assumption 2)", _smooth)
+SAMPLING = Hypothesis(enough_take_part, "lM >= 1 users in a round and sR >= 1 records in a local step")
+ROUNDS = Hypothesis(lambda s: s.T >= 1)
+SMOOTH = Hypothesis(lambda s, c: c.L_max <= s.nu * (1 + _SLACK), "each F_i is nu-smooth (Assumption 2)", partial=True)
 SMOOTH_BY_CLASS = replace(
     SMOOTH, constructed="worst cases are over nu-smooth functions, and exact instances have curvatures of at most nu"
 )
@@ -194,26 +142,32 @@ SMOOTH_BY_CLASS = replace(
 SMOOTH_AT_A_POINT = replace(
     SMOOTH, constructed="neither side has nu: at one point the gradients of smooth records may be any vectors"
 )
-GRADIENTS = Hypothesis.custom(
+GRADIENTS = Hypothesis(
+    lambda s, c: c.G_record <= s.C * (1 + _SLACK),
     "unbiased stochastic gradients, variance at most varsigma^2, never clipped (Assumption 3)",
-    _never_clipped,
     "the threshold of every run is the longest gradient, or far above those of the run; exact rounds and worst cases "
     "have no threshold",
+    partial=True,
 )
-CONVEX = Hypothesis.custom(
+CONVEX = Hypothesis(
+    lambda s, c: c.mu_min >= -_SLACK * c.L_max,
     "each F_i is convex",
-    _convex,
     "the objectives are Huber or logistic losses, convex functions of a class, or quadratics of no negative curvature",
 )
-STRONGLY_CONVEX = Hypothesis.custom("each F_i is mu-strongly convex, mu > 0", _strongly_convex)
+STRONGLY_CONVEX = Hypothesis(
+    lambda s, c: (s.mu > 0, c.mu_min >= s.mu * (1 - _SLACK)), "each F_i is mu-strongly convex, mu > 0"
+)
 WARM = Hypothesis.custom("the first control variates are noisy gradients at x^0", by_construction)
 DISSIMILAR = Hypothesis.custom(
     "(1/M) sum_i ||grad F_i||^2 <= G^2 + B^2 ||grad F||^2 everywhere, B >= 1 (Assumption 4)", _dissimilar
 )
-WHOLE = Hypothesis.custom("lM users take part in a round and a local step uses sR records, both whole numbers", _whole)
-GLOBAL = Hypothesis.custom("eta_g >= 1", _at_least_one)
+WHOLE = Hypothesis(
+    lambda s: (*enough_take_part(s), whole(s.l * s.M), whole(s.s * s.R)),
+    "lM users take part in a round and a local step uses sR records, both whole numbers",
+)
+GLOBAL = Hypothesis(lambda s: s.eta_g >= 1)
 MINIMISER = Hypothesis.custom("x* is a minimiser of F", by_construction)
-LONG_ENOUGH = Hypothesis.custom("T >= 8 (1 + B^2) nu/mu", _long_enough)
+LONG_ENOUGH = Hypothesis(lambda s: s.T >= 8 * (1 + s.B**2) * s.nu / s.mu, "T >= 8 (1 + B^2) nu/mu")
 
 OUTPUT_EXCESS = Expected(
     "excess",

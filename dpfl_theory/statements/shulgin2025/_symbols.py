@@ -10,14 +10,15 @@ is not a symbol, is its max_i ||grad f_i(x^0) - v_i^0||. Without a run (a recomm
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core.hypothesis import Hypothesis, whole
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.model import Expected, Symbol
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 PAPER = "shulgin2025"
 _CLOSE = 1e-9
@@ -80,58 +81,6 @@ def symbols(*names: str) -> tuple[Symbol, ...]:
     return tuple(SYMBOLS[name] for name in names)
 
 
-def _contracts(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if not values["alpha"] >= 0:
-        return f"alpha = {six_digits(values['alpha'])} is negative"
-    beta, most = values["beta"], values["alpha"] + values["R"]
-    return (
-        None
-        if 0 < beta < most
-        else f"beta = {six_digits(beta)} does not lie in (0, alpha + R) = (0, {six_digits(most)})"
-    )
-
-
-def _step(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    most = values["beta"] * values["R"] / ((values["alpha"] + values["R"]) * values["L_max"])
-    if 0 < values["gamma"] <= most * (1 + 1e-12):
-        return None
-    return (
-        f"gamma = {six_digits(values['gamma'])} does not lie in (0, beta R/((alpha + R) L_max)] = (0, "
-        f"{six_digits(most)}]"
-    )
-
-
-def whole_rounds(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    K = values["K"]
-    return None if K >= 0 and int(K) == K else f"K = {K} is not a whole number"
-
-
-def too_small(problem: Problem | None, values: Mapping[str, Any], *names: str) -> str | None:
-    """Why L or L_max is not a smoothness constant of the problem, None if it is."""
-    if problem is None:
-        return None
-    least = {"L": problem.constants.L_f, "L_max": problem.constants.L_max}
-    for name in names:
-        if not least[name] <= values[name] * (1 + 1e-12):
-            return (
-                f"{name} = {six_digits(values[name])} is too small: the problem's constant is {six_digits(least[name])}"
-            )
-    return None
-
-
-def _smooth(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if not values["L"] <= values["L_max"] * (1 + 1e-12):
-        return f"L = {values['L']} exceeds L_max, which suffices"
-    return too_small(problem, values, "L", "L_max")
-
-
-def _accuracy(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    R = values["D"] / (values["K"] + 1) ** 0.5
-    if values["D"] > 0 and abs(values["R"] - R) <= 1e-9 * R:
-        return None
-    return f"R = {six_digits(values['R'])} is not D/sqrt(K + 1) = {six_digits(R)}"
-
-
 def tracked_radius(values: Mapping[str, Any]) -> float:
     """The repaired Lemma 2's rho = max(R, q + beta R/(alpha + R)), q = max(0, sqrt(beta) - sqrt(alpha))^2.
 
@@ -144,65 +93,55 @@ def tracked_radius(values: Mapping[str, Any]) -> float:
     return max(R, max(0.0, math.sqrt(beta) - math.sqrt(alpha)) ** 2 + beta * R / (alpha + R))
 
 
-def _residual(exactly: bool, tracked: bool = False) -> Callable[[Problem | None, Mapping[str, Any]], str | None]:
-    name = "rho" if tracked else "R"
-
-    def test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-        if not values["R"] > 0:
-            return f"R = {six_digits(values['R'])} is not positive"
-        most = tracked_radius(values) if tracked else values["R"]
-        found = values.get("residual_0")
-        if found is None or (found <= most * (1 + _CLOSE) and (not exactly or found >= most * (1 - _CLOSE))):
-            return None
-        which = "is not" if exactly else "exceeds"
-        return f"the run's largest residual is {six_digits(found)}, which {which} {name} = {six_digits(most)}"
-
-    return test
-
-
-def _quiet(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    sigma = values.get("sigma", 0.0)
-    return None if sigma == 0 else f"the messages have noise, sigma = {six_digits(sigma)}"
-
-
-def _noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if not (values["sigma"] >= 0 and math.isfinite(values["sigma"])):
-        return f"sigma = {values['sigma']} is not a standard deviation"
-    for name in ("n", "d"):
-        if problem is not None and values[name] != getattr(problem, name):
-            return f"{name} = {six_digits(values[name])}, while the problem has {getattr(problem, name)}"
-    return None
-
-
-def _prescribed(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    count = values["K"] + 1
-    beta = values["beta_0"] / count
-    chosen = {
-        "sigma": values["c"] * (count * math.log(1 / values["delta"])) ** 0.5 / values["epsilon"],
-        "beta": beta,
-        "gamma": beta * values["R"] / ((values["alpha"] + values["R"]) * values["L_max"]),
-    }
-    for name, value in chosen.items():
-        if not abs(values[name] - value) <= _CLOSE * value:
-            return f"{name} = {six_digits(values[name])} is not the prescribed {six_digits(value)}"
-    return None
-
-
-SMOOTH = Hypothesis.custom(
-    "f is L-smooth and bounded from below, each f_i is L_i-smooth, L <= L_max = max_i L_i", _smooth
+SMOOTH = Hypothesis(
+    lambda s, c: (s.L <= s.L_max, c.L_f <= s.L, c.L_max <= s.L_max),
+    "f is L-smooth and bounded from below, each f_i is L_i-smooth, L <= L_max = max_i L_i",
 )
-CONTRACTS = Hypothesis.custom("beta/(alpha + R) < 1", _contracts)
-STEP = Hypothesis.custom("0 < gamma <= beta R/((alpha + R) L_max)", _step)
-ROUNDS = Hypothesis.custom("K + 1 rounds, K a whole number", whole_rounds)
-ACCURATE = Hypothesis.custom("R = D/sqrt(K + 1) with D > 0", _accuracy)
-CLIENTS = Hypothesis.custom("each f_i is L_max-smooth", lambda problem, values: too_small(problem, values, "L_max"))
-FIRST = Hypothesis.custom("R = max_i ||grad f_i(x^0) - v_i^0|| > 0", _residual(exactly=True))
-WITHIN = Hypothesis.custom("max_i ||grad f_i(x^k) - v_i^k|| <= R and R > 0", _residual(exactly=False))
-TRACKED = Hypothesis.custom(
+CONTRACTS = Hypothesis(lambda s: (s.alpha >= 0, s.beta > 0, s.beta < s.alpha + s.R), "beta/(alpha + R) < 1")
+STEP = Hypothesis(
+    lambda s: (s.gamma > 0, s.gamma <= s.beta * s.R / ((s.alpha + s.R) * s.L_max)),
+    "0 < gamma <= beta R/((alpha + R) L_max)",
+)
+
+
+def _tracked(s: Any) -> tuple[Any, ...]:
+    excess = sp.Max(0, sp.sqrt(s.beta) - sp.sqrt(s.alpha)) ** 2 + s.beta * s.R / (s.alpha + s.R)
+    return s.R > 0, s.residual_0 <= sp.Max(s.R, excess) * (1 + _CLOSE)
+
+
+def whole_rounds(s: Any) -> tuple[Any, ...]:
+    """The relations that K is a whole number, 0 included."""
+    return s.K >= 0, whole(s.K)
+
+
+ROUNDS = Hypothesis(whole_rounds, "K + 1 rounds, K a whole number")
+ACCURATE = Hypothesis(lambda s: (s.D > 0, sp.Eq(s.R, s.D / sp.sqrt(s.K + 1))), "R = D/sqrt(K + 1) with D > 0")
+SMOOTH_F = Hypothesis(lambda s, c: c.L_f <= s.L, "f is L-smooth")
+CLIENTS = Hypothesis(lambda s, c: c.L_max <= s.L_max, "each f_i is L_max-smooth")
+FIRST = Hypothesis(
+    lambda s: (s.R > 0, sp.Eq(s.residual_0, s.R)), "R = max_i ||grad f_i(x^0) - v_i^0|| > 0", partial=True
+)
+WITHIN = Hypothesis(
+    lambda s: (s.R > 0, s.residual_0 <= s.R * (1 + _CLOSE)),
+    "max_i ||grad f_i(x^k) - v_i^k|| <= R and R > 0",
+    partial=True,
+)
+TRACKED = Hypothesis(
+    _tracked,
     "max_i ||grad f_i(x^k) - v_i^k|| <= rho = max(R, q + beta R/(alpha + R)) and R > 0, q = max(0, sqrt(beta) - "
     "sqrt(alpha))^2",
-    _residual(exactly=False, tracked=True),
+    partial=True,
 )
-QUIET = Hypothesis.custom("the server receives the messages without noise", _quiet)
-NOISE = Hypothesis.custom("z_i^k ~ N(0, sigma^2 I_d) independent for each of the n clients and rounds", _noise)
-PRESCRIBED = Hypothesis.custom("sigma, beta and gamma are the prescribed ones", _prescribed)
+QUIET = Hypothesis(lambda s: sp.Eq(s.sigma, 0), "the server receives the messages without noise", partial=True)
+NOISE = Hypothesis(
+    lambda s, c: (s.sigma >= 0, s.sigma < sp.oo, sp.Eq(s.n, c.n), sp.Eq(s.d, c.d)),
+    "z_i^k ~ N(0, sigma^2 I_d) independent for each of the n clients and rounds",
+)
+PRESCRIBED = Hypothesis(
+    lambda s: (
+        sp.Eq(s.sigma, s.c * sp.sqrt((s.K + 1) * sp.log(1 / s.delta)) / s.epsilon),
+        sp.Eq(s.beta, s.beta_0 / (s.K + 1)),
+        sp.Eq(s.gamma, s.beta_0 / (s.K + 1) * s.R / ((s.alpha + s.R) * s.L_max)),
+    ),
+    "sigma, beta and gamma are the prescribed ones",
+)

@@ -46,43 +46,14 @@ _RESIDUAL = Expected(
 )
 
 
-def _short(problem: Any, values: Mapping[str, Any]) -> str | None:
-    if 0 < values["gamma"] * values["L"] <= 1 + 1e-12:
-        return None
-    return (
-        f"gamma = {shu.six_digits(values['gamma'])} does not lie in (0, 1/L] = (0, {shu.six_digits(1 / values['L'])}]"
-    )
-
-
-def _residuals(problem: Any, values: Mapping[str, Any]) -> str | None:
-    found = values["residual_0"]
-    if abs(found - values["R"]) <= 1e-9 * max(found, values["R"]):
-        return None
-    return f"the run's largest residual is {shu.six_digits(found)}, not R = {shu.six_digits(values['R'])}"
-
-
-def _positive(problem: Any, values: Mapping[str, Any]) -> str | None:
-    named = ((name, values[name]) for name in ("gamma", "tau"))
-    return next((f"{name} = {shu.six_digits(value)} is not positive" for name, value in named if not value > 0), None)
-
-
-def _still(problem: Any, values: Mapping[str, Any]) -> str | None:
-    moved = values["gamma"] * values["L_max"] * (2 * values["L"] * values["gap"]) ** 0.5
-    if values["R"] > values["tau"] * (1 + 1e-12):
-        return f"the first residuals reach {shu.six_digits(values['R'])}, above tau = {shu.six_digits(values['tau'])}"
-    if moved <= values["tau"] * (1 + 1e-12):
-        return None
-    return (
-        f"gamma L_max sqrt(2 L (f(x^0) - f_inf)) = {shu.six_digits(moved)} exceeds tau = "
-        f"{shu.six_digits(values['tau'])}"
-    )
-
-
-_SMOOTH = Hypothesis.custom("f is L-smooth", lambda problem, values: shu.too_small(problem, values, "L"))
-_STEP = Hypothesis.custom("0 < gamma <= 1/L", _short)
-_FIRST = Hypothesis.custom("R = max_i ||grad f_i(x^k) - v_i^k||", _residuals)
-_POSITIVE = Hypothesis.custom("gamma > 0 and tau > 0", _positive)
-_STILL = Hypothesis.custom("all residuals <= tau and gamma L_max sqrt(2 L (f(x^0) - f_inf)) <= tau", _still)
+_SMOOTH = shu.SMOOTH_F
+_STEP = Hypothesis(lambda s: (s.gamma > 0, s.gamma <= 1 / s.L))
+_FIRST = Hypothesis(lambda s: sp.Eq(s.residual_0, s.R), "R = max_i ||grad f_i(x^k) - v_i^k||")
+_POSITIVE = Hypothesis(lambda s: (s.gamma > 0, s.tau > 0))
+_STILL = Hypothesis(
+    lambda s: (s.R <= s.tau, s.gamma * s.L_max * sp.sqrt(2 * s.L * s.gap) <= s.tau),
+    "all residuals <= tau and gamma L_max sqrt(2 L (f(x^0) - f_inf)) <= tau",
+)
 
 
 def _descent_sides(s: Symbols) -> Sides:

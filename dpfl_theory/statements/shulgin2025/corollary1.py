@@ -118,18 +118,6 @@ _ALLOWED = "It decides that Theorem 1 allows this step, so that its bound is ava
 _SHARP_ROOTS = {"roots": [1, 2, 10, 99]}
 
 
-def _corollary_step(problem: Any, values: Mapping[str, Any]) -> str | None:
-    length = values["gamma"] * (values["K"] + 1) ** 0.5
-    if not abs(values["c"] - length) <= 1e-9 * length:
-        return f"c = {shu.six_digits(values['c'])} is not gamma sqrt(K + 1) = {shu.six_digits(length)}"
-    most = values["D"] * values["beta"] / ((values["alpha"] + values["D"]) * values["L_max"])
-    if values["c"] <= most * (1 + 1e-12):
-        return None
-    return (
-        f"gamma sqrt(K + 1) = {shu.six_digits(values['c'])} exceeds D beta/((alpha + D) L_max) = {shu.six_digits(most)}"
-    )
-
-
 _RATES = (
     {"L": "1", "gradient": "5", "error": "33/32", "estimates": ["5", "6", "5", "4", "5", "6"]},
     {"L": "1", "gradient": "6", "error": "5/4", "estimates": ["6", "5", "6", "7", "6", "5", "6", "7"]},
@@ -167,7 +155,10 @@ COROLLARY1: Statement = Statement(
     expectations=(shu.LEAST,),
     hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
-        Hypothesis.custom("gamma sqrt(K + 1) = c <= D beta/((alpha + D) L_max)", _corollary_step),
+        Hypothesis(
+            lambda s: (sp.Eq(s.c, s.gamma * sp.sqrt(s.K + 1)), s.c <= s.D * s.beta / ((s.alpha + s.D) * s.L_max)),
+            "gamma sqrt(K + 1) = c <= D beta/((alpha + D) L_max)",
+        ),
     ),
     sides=_sides,
     checks=(

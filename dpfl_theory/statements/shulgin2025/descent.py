@@ -125,10 +125,6 @@ _NEAR = ("quadratics", "one quadratic, no overshoot", "breast cancer sorted by l
 """First rounds whose estimate is nearer to the gradient than 0 is."""
 
 
-def _steps_on(problem: Any, values: Mapping[str, Any]) -> str | None:
-    return None if values["gamma"] > 0 else f"gamma = {shu.six_digits(values['gamma'])} is not positive"
-
-
 _NOT_QUITE = {
     name: {**next(i for run, i in FIRST.items() if run in _NEAR), "stated": stated}
     for name, stated in {
@@ -161,8 +157,8 @@ DESCENT: Statement = Statement(
     symbols=(_GAP, *shu.symbols("gamma"), _SLOPE, _ERROR, *shu.symbols("L")),
     expectations=(_AFTER,),
     hypotheses=(
-        Hypothesis.custom("f is L-smooth", lambda problem, values: shu.too_small(problem, values, "L")),
-        Hypothesis.custom("gamma > 0", _steps_on),
+        shu.SMOOTH_F,
+        Hypothesis(lambda s: s.gamma > 0),
         shu.QUIET,
     ),
     sides=_sides,
@@ -173,13 +169,6 @@ DESCENT: Statement = Statement(
         *runs(_NOT_QUITE, first_round, "not-applicable"),
     ),
 )
-
-
-def _nearer(problem: Any, values: Mapping[str, Any]) -> str | None:
-    error, slope = values["error"], values["slope"]
-    if error <= slope * (1 + 1e-12):
-        return None
-    return f"the estimate is off by {shu.six_digits(error)}, more than ||grad f|| = {shu.six_digits(slope)}"
 
 
 SHARPENED: Statement = replace(
@@ -200,7 +189,10 @@ SHARPENED: Statement = replace(
         "v^{k+1}|| <= ||grad f(x^k)||, then f(x^{k+1}) <= f(x^k) - gamma sqrt(||grad f(x^k)||^2 - e^2) + L gamma^2/2, "
         "with the square root in place of ||grad f(x^k)|| - 2e."
     ),
-    hypotheses=(*DESCENT.hypotheses, Hypothesis.custom("||grad f(x^k) - v^{k+1}|| <= ||grad f(x^k)||", _nearer)),
+    hypotheses=(
+        *DESCENT.hypotheses,
+        Hypothesis(lambda s: s.error <= s.slope, "||grad f(x^k) - v^{k+1}|| <= ||grad f(x^k)||"),
+    ),
     sides=_sharpened_sides,
     checks=(
         Check("algebra", "the largest angle", _angle),

@@ -135,25 +135,10 @@ def _repaired_prescription(s: Symbols) -> Mapping[str, Any]:
     return {"R": (s.D + M) / root, "alpha": weight, "beta": weight, "gamma": M / (s.L_max * root)}
 
 
-def _twelve_step(problem: Any, values: Mapping[str, Any]) -> str | None:
-    gamma = (2 * values["gap"] / (values["L"] * (values["K"] + 1))) ** 0.5
-    if abs(values["gamma"] - gamma) <= 1e-9 * gamma:
-        return None
-    return f"gamma = {shu.six_digits(values['gamma'])} is not {shu.six_digits(gamma)}"
-
-
-def _weights(problem: Any, values: Mapping[str, Any]) -> str | None:
-    root = (values["K"] + 1) ** 0.5
-    M = values["L_max"] * (2 * values["gap"] / values["L"]) ** 0.5
-    weight, most = (M + M**2 / values["D"]) / root, (values["D"] + M) / root
-    if abs(values["alpha"] - weight) > 1e-9 * weight or abs(values["beta"] - weight) > 1e-9 * weight:
-        alpha, beta = shu.six_digits(values["alpha"]), shu.six_digits(values["beta"])
-        return f"alpha = {alpha} and beta = {beta} are not both {shu.six_digits(weight)}"
-    return (
-        None
-        if values["R"] <= most * (1 + 1e-9)
-        else f"R = {shu.six_digits(values['R'])} exceeds {shu.six_digits(most)}"
-    )
+def _weights(s: Any) -> tuple[Any, ...]:
+    root, M = sp.sqrt(s.K + 1), s.L_max * sp.sqrt(2 * s.gap / s.L)
+    weight = (M + M**2 / s.D) / root
+    return sp.Eq(s.alpha, weight), sp.Eq(s.beta, weight), (s.D + M) / root * (1 + 1e-9) >= s.R
 
 
 _TWELVE = ({"L": "1", "error": "33/32", "estimates": ["3", "13/4", "3", "11/4", "3", "13/4", "3", "7/2", "3", "3"]},)
@@ -168,17 +153,11 @@ _NEARER = (
 """More accurate than Corollary 1 allows: estimates within less than gamma L of the gradients."""
 
 
-def _limit(problem: Any, values: Mapping[str, Any]) -> str | None:
-    length = values["gamma"] * (values["K"] + 1) ** 0.5
-    most = values["D"] * values["beta"] / ((values["alpha"] + values["D"]) * values["L_max"])
-    if length <= most * (1 + 1e-12):
-        return None
-    return f"gamma sqrt(K + 1) = {shu.six_digits(length)} exceeds D beta/((alpha + D) L_max) = {shu.six_digits(most)}"
-
-
 _ARBITRARY = "It decides that D is not arbitrary: below a certain D no parameters are left; runs decide the bound then."
 _KEPT = "It decides that residuals after the memories' update stay at most rho; the other checks decide the descent."
-_CHOICE = Hypothesis.custom("gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1)))", _twelve_step)
+_CHOICE = Hypothesis(
+    lambda s: sp.Eq(s.gamma, sp.sqrt(2 * s.gap / (s.L * (s.K + 1)))), "gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1)))"
+)
 
 EQ12: Statement = Statement(
     id="shulgin2025.eq12",
@@ -213,7 +192,10 @@ EQ12: Statement = Statement(
     hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
         _CHOICE,
-        Hypothesis.custom("gamma sqrt(K + 1) <= D beta/((alpha + D) L_max), as Corollary 1 has it", _limit),
+        Hypothesis(
+            lambda s: s.gamma * sp.sqrt(s.K + 1) <= s.D * s.beta / ((s.alpha + s.D) * s.L_max),
+            "gamma sqrt(K + 1) <= D beta/((alpha + D) L_max), as Corollary 1 has it",
+        ),
     ),
     sides=_twelve,
     prescription=_prescription,
@@ -306,7 +288,7 @@ REPAIRED: Statement = replace(
     hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.ROUNDS, shu.QUIET),
         _CHOICE,
-        Hypothesis.custom("alpha = beta = (M + M^2/D)/sqrt(K + 1) and R <= (D + M)/sqrt(K + 1)", _weights),
+        Hypothesis(_weights, "alpha = beta = (M + M^2/D)/sqrt(K + 1) and R <= (D + M)/sqrt(K + 1)"),
     ),
     prescription=_repaired_prescription,
     checks=(

@@ -159,15 +159,6 @@ def _experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     return Experiment(problem, algorithm, K, start, values, reach=reach, random=False, known=known)
 
 
-def _three(problem: Any, values: Mapping[str, Any]) -> str | None:
-    return None if problem is None or problem.n == 3 else f"the problem has {problem.n} clients"
-
-
-def _short(problem: Any, values: Mapping[str, float]) -> str | None:
-    product = values["gamma"] * values["L"]
-    return None if product <= values["alpha"] * (1 + 1e-12) else f"gamma L = {shu.six_digits(product)} exceeds alpha"
-
-
 EXAMPLE1: Statement = Statement(
     id="shulgin2025.example1",
     kind="corollary",
@@ -194,8 +185,12 @@ EXAMPLE1: Statement = Statement(
     symbols=(_CENTRE, *shu.symbols("L", "alpha", "gamma")),
     expectations=(_END,),
     hypotheses=(
-        Hypothesis.custom("the three clients of the example", _three, "every instance is made of these three clients"),
-        Hypothesis.custom("gamma L <= alpha, so that a round is monotone in x", _short),
+        Hypothesis(
+            lambda s, c: sp.Eq(c.n, 3),
+            "the three clients of the example",
+            "every instance is made of these three clients",
+        ),
+        Hypothesis(lambda s: s.gamma * s.L <= s.alpha, "gamma L <= alpha, so that a round is monotone in x"),
     ),
     sides=_sides,
     checks=(

@@ -159,13 +159,6 @@ def _radius_grid() -> tuple[dict[str, str], ...]:
     return (*_OUTSIDE, *beyond, {"L": "1", "alpha": "1/4", "beta": "1", "residual": "21/20"}, *_INSIDE[:2])
 
 
-def _no_overshoot(problem: Any, values: Mapping[str, Any]) -> str | None:
-    alpha, beta = values["alpha"], values["beta"]
-    if 0 < beta <= alpha * (1 + 1e-12):
-        return None
-    return f"beta = {shu.six_digits(beta)} does not lie in (0, alpha] = (0, {shu.six_digits(alpha)}]"
-
-
 LEMMA2: Statement = Statement(
     id="shulgin2025.lemma2",
     kind="lemma",
@@ -192,7 +185,7 @@ LEMMA2: Statement = Statement(
     ),
     symbols=(shu.BOUND, *shu.symbols("gamma", "alpha", "beta", "L_max")),
     expectations=(shu.next_residual("R"),),
-    hypotheses=(shu.CLIENTS, shu.WITHIN, Hypothesis.custom("0 < beta <= alpha", _no_overshoot), shu.STEP),
+    hypotheses=(shu.CLIENTS, shu.WITHIN, Hypothesis(lambda s: (s.beta > 0, s.beta <= s.alpha)), shu.STEP),
     sides=_sides,
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),

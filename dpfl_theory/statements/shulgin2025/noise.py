@@ -17,7 +17,7 @@ from dpfl_theory.statements.repaired_noise import BUDGET, PROOF, repaired_checks
 from dpfl_theory.statements.shulgin2025._symbols import whole_rounds
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 PAPER = "shulgin2025"
 _SYMBOLS = (
@@ -30,12 +30,7 @@ _CONSTANT = Symbol("v", "square of the constant that O hides", (0, 0), "positive
 _OF_RANGE = Symbol("u", "constant of the range of epsilon in Theorem 1 of Abadi et al.", (0, 0), "positive", "u")
 
 
-def _range(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    most = values["u"] * (values["K"] + 1)
-    return None if 0 < values["epsilon"] <= most else f"epsilon = {values['epsilon']} exceeds u (K + 1) = {most}"
-
-
-ROUNDS = Hypothesis.custom("every client sends in each of the K + 1 rounds", whole_rounds)
+ROUNDS = Hypothesis(whole_rounds, "every client sends in each of the K + 1 rounds")
 
 
 def _squared(s: Mapping[str, Any], variance: Any) -> Any:
@@ -50,13 +45,6 @@ def _deviation(s: Symbols, constant: Any = None) -> Any:
 def _every_client(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
     escape = shared.many_rounds(statement, _squared, lambda rounds: {"K": rounds - 1})
     return shared.existence(instance, escape, shared.fails())
-
-
-def _usual(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    epsilon, delta = mpmath.mpf(values["epsilon"]), mpmath.mpf(values["delta"])
-    if not 0 < epsilon <= 10:
-        return f"epsilon = {values['epsilon']} does not lie in (0, 10]"
-    return None if delta <= mpmath.exp(-5) else f"delta = {values['delta']} exceeds e^-5"
 
 
 def _on_the_range(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
@@ -113,7 +101,13 @@ NOISE: Statement = Statement(
         "constant 2 is enough."
     ),
     symbols=(*_SYMBOLS, _CONSTANT),
-    hypotheses=(Hypothesis.custom("0 < epsilon <= 10 and delta <= e^-5", _usual), ROUNDS, shared.DELTA),
+    hypotheses=(
+        Hypothesis(
+            lambda s: (s.epsilon > 0, s.epsilon <= 10, s.delta <= sp.exp(-5)), "0 < epsilon <= 10 and delta <= e^-5"
+        ),
+        ROUNDS,
+        shared.DELTA,
+    ),
     relation="==",
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
     prescription=lambda s: {"sigma": _deviation(s)},
@@ -146,7 +140,7 @@ ANY_EPSILON: Statement = replace(
         "delta)-differentially private."
     ),
     symbols=(*_SYMBOLS, _OF_RANGE, _CONSTANT),
-    hypotheses=(Hypothesis.custom("0 < epsilon <= u (K + 1)", _range), ROUNDS, shared.DELTA),
+    hypotheses=(Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * (s.K + 1))), ROUNDS, shared.DELTA),
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
     prescription=lambda s: {"sigma": _deviation(s)},
     checks=(

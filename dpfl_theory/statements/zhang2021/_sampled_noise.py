@@ -45,23 +45,11 @@ def _log(values: Mapping[str, Any]) -> float:
     return math.log(1 / float(values["delta"]))
 
 
-def _range(problem: Any, values: Mapping[str, Any]) -> str | None:
-    P, N, T, epsilon = (float(values[name]) for name in ("P", "N", "T", "epsilon"))
-    most = min((P / N) ** 2 * T, _MOST * _log(values))
-    if 0 < epsilon <= most * (1 + 1e-12):
-        return None
-    return f"epsilon = {epsilon:g} exceeds min{{(P/N)^2 T, ln(1/delta)/2}} = {most:g}"
-
-
-def _long(problem: Any, values: Mapping[str, Any]) -> str | None:
-    least = _ROUNDS * _log(values)
-    return (
-        None if float(values["T"]) >= least * (1 - 1e-12) else f"T = {values['T']} is below 80 ln(1/delta) = {least:g}"
-    )
-
-
-RANGE = Hypothesis.custom("0 < epsilon <= min{(P/N)^2 T, ln(1/delta)/2}", _range)
-LONG = Hypothesis.custom("T >= 80 ln(1/delta)", _long)
+RANGE = Hypothesis(
+    lambda s: (s.epsilon > 0, s.epsilon <= sp.Min(s.P**2 * s.T / s.N**2, sp.Rational(1, 2) * sp.log(1 / s.delta))),
+    "0 < epsilon <= min{(P/N)^2 T, ln(1/delta)/2}",
+)
+LONG = Hypothesis(lambda s: s.T >= 80 * sp.log(1 / s.delta), "T >= 80 ln(1/delta)")
 
 
 def share(x: float, a: float, widest: float | None = None) -> float:

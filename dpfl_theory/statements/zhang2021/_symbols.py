@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import evaluate_side, symbols_of
 from dpfl_theory.statements.model import Expected, Source, Statement, Symbol
 
@@ -261,6 +261,16 @@ class StepLimits:
         L = "" if self.lost else "L"
         return f"1/(sqrt({self.local}) QL)", f"P/({self.product}Q{L})", f"P/({self.pairs}QL(P-1))"
 
+    def local_relation(self, s: Any) -> Any:
+        """The limit of eta_l."""
+        return s.eta_l <= 1 / (sp.sqrt(self.local) * s.Q * s.L)
+
+    def relations(self, s: Any) -> tuple[Any, ...]:
+        """All limits, without the quotient that P = 1 does not have."""
+        product = s.eta_g * s.eta_l
+        first = product <= s.P / (self.product * s.Q * (1 if self.lost else s.L))
+        return first, self.pairs * s.Q * s.L * (s.P - 1) * product <= s.P, self.local_relation(s)
+
     @property
     def text(self) -> str:
         local, product, pairs = self.texts
@@ -286,30 +296,20 @@ class StepLimits:
 printed_limits = StepLimits(local=60, product=48, lost=True)
 repaired_limits = StepLimits(local=120, product=120)
 sharpened_limits = StepLimits(local=60, product=20)
-LOCAL_STEP = Hypothesis.custom(f"eta_l <= {printed_limits.texts[0]}", lambda problem, v: printed_limits.local_step(v))
+LOCAL_STEP = Hypothesis(printed_limits.local_relation, f"eta_l <= {printed_limits.texts[0]}")
 
 
 def steps(limits: StepLimits) -> Hypothesis:
     """The limits of the steps, up to rounding."""
-    return Hypothesis.custom(
-        limits.text, lambda problem, v: limits({**v, "eta_g": v["eta_g"] * (1 - Fraction(1, 10**12))})
-    )
+    return Hypothesis(limits.relations, limits.text)
 
 
 def hypotheses(limits: StepLimits, smooth_by_construction: str = "") -> tuple[Hypothesis, ...]:
     """The hypotheses of Theorem 3.1, with these limits of the steps. ``smooth_by_construction``: why every instance is
     smooth, if no instance violates it."""
 
-    def cohort(problem: Any, v: Mapping[str, Any]) -> str | None:
-        return None if 1 <= v["P"] <= v["N"] else f"P = {v['P']} is not a number of clients between 1 and N"
-
-    def smooth(problem: Any, v: Mapping[str, Any]) -> str | None:
-        if problem is None or problem.constants.L_max <= v["L"] * (1 + 1e-12):
-            return None
-        return f"some f_i is not L-smooth: L = {v['L']:.6g}, the largest constant is {problem.constants.L_max:.6g}"
-
     return (
         steps(limits),
-        Hypothesis.custom("exactly P of the N clients take part in every round", cohort),
-        Hypothesis.custom("every f_i is L-smooth", smooth, smooth_by_construction),
+        Hypothesis(lambda s: (s.P >= 1, s.P <= s.N), "exactly P of the N clients take part in every round"),
+        Hypothesis(lambda s, c: c.L_max <= s.L, "every f_i is L-smooth", smooth_by_construction),
     )

@@ -17,11 +17,7 @@ from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
-
-
-def _factor(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    return None if values["k"] > 4 else f"k = {values['k']} does not exceed 4"
+    pass
 
 
 def _sides(s: Symbols) -> Sides:
@@ -185,7 +181,7 @@ CLAIM: Statement = Statement(
     ),
     symbols=zhang.symbols("k", "c"),
     expectations=zhang.expected("E_distance"),
-    hypotheses=(Hypothesis.custom("k > 4", _factor),),
+    hypotheses=(Hypothesis(lambda s: s.k > 4),),
     sides=_sides,
     checks=(
         Check("algebra", "root of (5)", _formula, part=_POINT),

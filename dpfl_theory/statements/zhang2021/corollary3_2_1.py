@@ -21,10 +21,6 @@ from dpfl_theory.statements.zhang2021._sampled_noise import LONG, RANGE
 _WHERE = f"Corollary 3.2.1, Section 3.2 ({zhang.VERSION})"
 
 
-def _threshold(problem: Any, v: Mapping[str, Any]) -> str | None:
-    return None if v["c_prime"] >= v["G"] else f"c' = {v['c_prime']:g} is below G = {v['G']:g}"
-
-
 def _repaired_sides(s: Symbols) -> Sides:
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     budget = s.N**2 * s.epsilon**2
@@ -136,7 +132,7 @@ REPAIRED: Statement = Statement(
     ),
     symbols=_REPAIRED_SYMBOLS,
     expectations=zhang.expected("E_gradient"),
-    hypotheses=(*theorem3_1.REPAIRED.hypotheses, RANGE, LONG, Hypothesis.custom("c' >= G", _threshold)),
+    hypotheses=(*theorem3_1.REPAIRED.hypotheses, RANGE, LONG, Hypothesis(lambda s: s.c_prime >= s.G, "c' >= G")),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "follows from the repaired theorems", _follows),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core.hypothesis import Hypothesis, whole
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import formula
@@ -19,7 +19,7 @@ from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021._causes import MOMENT_ORDER
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 
 _SYMBOLS = (
@@ -37,18 +37,12 @@ _CONSTANTS = (
 )
 
 
-def _range(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    most = values["u"] * values["P"] ** 2 * values["T"] / values["N"] ** 2
-    return None if 0 < values["epsilon"] <= most else f"epsilon = {values['epsilon']} exceeds u (P/N)^2 T = {most}"
+def _cohort(s: Any) -> tuple[Any, ...]:
+    return s.P >= 1, s.P <= s.N, whole(s.P)
 
 
-def _cohort(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    P, N = values["P"], values["N"]
-    return None if 1 <= P <= N and int(P) == P else f"P = {P} is not a number of clients between 1 and N = {N}"
-
-
-COHORT = Hypothesis.custom("exactly P of the N clients take part in every round", _cohort)
-SHARE = Hypothesis.custom("1 <= P <= N, where P is the expected number of clients in a round", _cohort)
+COHORT = Hypothesis(_cohort, "exactly P of the N clients take part in every round")
+SHARE = Hypothesis(_cohort, "1 <= P <= N, where P is the expected number of clients in a round")
 
 
 def _squared(s: Mapping[str, Any], variance: Any) -> Any:
@@ -130,7 +124,11 @@ THEOREM3_2: Statement = Statement(
         "sigma^2 >= v c^2 P T ln(1/delta)/(N^2 epsilon^2)."
     ),
     symbols=(*_SYMBOLS, *_CONSTANTS),
-    hypotheses=(Hypothesis.custom("0 < epsilon <= u (P/N)^2 T", _range), COHORT, noise.DELTA),
+    hypotheses=(
+        Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * s.P**2 * s.T / s.N**2), "0 < epsilon <= u (P/N)^2 T"),
+        COHORT,
+        noise.DELTA,
+    ),
     relation=">=",
     sides=_at_least(_printed),
     prescription=_printed,

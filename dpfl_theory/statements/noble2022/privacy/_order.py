@@ -190,19 +190,6 @@ def edges(guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str) 
     return (*checks("privacy", build, inside), *checks("privacy", build, outside, "not-applicable"))
 
 
-def _assumption_1(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if "u" not in values:
-        return None  # the formulas without approximation do not need it
-    u, s, epsilon, z = (mpmath.mpf(values[name]) for name in ("u", "s", "epsilon", "sigma_g"))
-    if not s <= 1 / u:
-        return f"s = {values['s']} exceeds 1/u"
-    if not 0 < epsilon < 1:
-        return f"epsilon = {values['epsilon']} is not below 1"
-    log = mpmath.log(2 * mpmath.mpf(values["T"]) * values["l"] / values["delta"])
-    least = u * s * mpmath.sqrt(values["K"] / log)
-    return None if z >= least else f"sigma_g = {values['sigma_g']} is below u s sqrt(K/log(2Tl/delta)) = {least}"
-
-
 def _printed_noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     if "u" not in values:
         return None
@@ -216,8 +203,15 @@ HYPOTHESES = (
     SAMPLING,
     NOISE,
     DELTA,
-    Hypothesis.custom(
-        "order form only, Assumption 1: s <= 1/u, epsilon < 1 and sigma_g >= u s sqrt(K/log(2Tl/delta))", _assumption_1
+    Hypothesis(
+        lambda s: (
+            s.s <= 1 / s.u,
+            s.epsilon > 0,
+            s.epsilon < 1,
+            s.sigma_g >= s.u * s.s * sp.sqrt(s.K / sp.log(2 * s.T * s.l / s.delta)),
+        ),
+        "order form only, Assumption 1: s <= 1/u, epsilon < 1 and sigma_g >= u s sqrt(K/log(2Tl/delta))",
+        partial=True,
     ),
     Hypothesis.custom(
         "order form only: sigma_g >= u s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))", _printed_noise

@@ -14,7 +14,7 @@ from dpfl_theory.statements.model import Check, Symbol, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 PAPER = noble.PAPER
 
@@ -48,22 +48,6 @@ def symbols(*names: str) -> tuple[Symbol, ...]:
     return tuple(SYMBOLS[name] for name in names)
 
 
-def _delta(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if 0 < values["delta"] < 1 else f"delta = {values['delta']} does not lie in (0, 1)"
-
-
-def _order(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if values["alpha"] > 1 else f"alpha = {values['alpha']} does not exceed 1"
-
-
-def _rate(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if 0 < values["q"] < 1 else f"q = {values['q']} does not lie in (0, 1)"
-
-
-def _noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if values["sigma_g"] > 0 else f"sigma_g = {values['sigma_g']} is not positive"
-
-
 def edges(
     build: Callable[..., Any], instance: Mapping[str, Any], stated: Mapping[str, Mapping[str, str]]
 ) -> tuple[Check, ...]:
@@ -74,8 +58,8 @@ def edges(
 
 EDGES = {"lM >= 1": {"l": "99/100"}, "sigma_g > 0": {"sigma_g": "0"}, "delta < 1": {"delta": "1000000"}}
 """Restated values at a point with lM = 1 and delta = 1e-6."""
-DELTA = Hypothesis.custom("0 < delta < 1", _delta)
-ORDER = Hypothesis.custom("alpha > 1", _order)
-RATE = Hypothesis.custom("0 < q < 1", _rate)
-NOISE = Hypothesis.custom("sigma_g > 0", _noise)
-SAMPLING = Hypothesis.custom("0 < l <= 1 and 0 < s <= 1, with lM >= 1 users and sR >= 1 records", noble.sampling)
+DELTA = Hypothesis(lambda s: (s.delta > 0, s.delta < 1))
+ORDER = Hypothesis(lambda s: s.alpha > 1)
+RATE = Hypothesis(lambda s: (s.q > 0, s.q < 1))
+NOISE = Hypothesis(lambda s: s.sigma_g > 0)
+SAMPLING = Hypothesis(noble.enough_take_part, "0 < l <= 1 and 0 < s <= 1, with lM >= 1 users and sR >= 1 records")

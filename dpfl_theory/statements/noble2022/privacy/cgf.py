@@ -18,7 +18,7 @@ from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, symbols
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 QUADRATURE, ROUNDING = "1e-12", "1e-25"
 """Relative widths that are given to integrals and to closed forms, both computed with 30 digits."""
@@ -35,11 +35,7 @@ _MECHANISMS = {
 }
 
 
-def _positive(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if values["lambda"] > 0 else f"lambda = {values['lambda']} is not positive"
-
-
-LAMBDA = Hypothesis.custom("lambda > 0", _positive)
+LAMBDA = Hypothesis(lambda s: s["lambda"] > 0)
 
 
 def _equivalence(logarithm: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:

@@ -9,7 +9,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core.expressions import Symbols, evaluate
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core.hypothesis import Hypothesis, whole
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
@@ -19,23 +19,7 @@ from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, symbols
 from dpfl_theory.statements.symbolic import enclosure, equal
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
-
-
-def _composed(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if not values["epsilon"] > 0 or not 0 <= values["delta"] <= 1:
-        return f"epsilon = {values['epsilon']}, delta = {values['delta']} are no budget with epsilon > 0"
-    if not (values["T"] >= 1 and int(values["T"]) == values["T"]):
-        return f"T = {values['T']} is not a positive whole number"
-    if not 0 < values["delta_prime"] <= 1:
-        return f"delta' = {values['delta_prime']} does not lie in (0, 1]: above 1, epsilon-bar is no real number"
-    return None
-
-
-def _sampled(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if not (values["exp(epsilon)"] >= 1 and 0 <= values["delta"] <= 1):
-        return f"exp(epsilon) = {values['exp(epsilon)']}, delta = {values['delta']} are no budget"
-    return None if 1 <= values["m"] <= values["n"] else f"m = {values['m']} records cannot be drawn of {values['n']}"
+    pass
 
 
 def composed_delta(epsilon: Any, delta: Any, count: int, budget: Any) -> tuple[Any, Any]:
@@ -188,7 +172,20 @@ LEMMA_B1: Statement = Statement(
         "where epsilon-bar = epsilon sqrt(2 T log(1/delta')) + T epsilon (e^epsilon - 1)."
     ),
     symbols=symbols("epsilon_bar", "delta_bar", "epsilon", "delta", "T", "delta_prime"),
-    hypotheses=(Hypothesis.custom("epsilon > 0, 0 <= delta <= 1, T >= 1 and 0 < delta' <= 1", _composed),),
+    hypotheses=(
+        Hypothesis(
+            lambda s: (
+                s.epsilon > 0,
+                s.delta >= 0,
+                s.delta <= 1,
+                s.T >= 1,
+                whole(s.T),
+                s.delta_prime > 0,
+                s.delta_prime <= 1,
+            ),
+            "epsilon > 0, 0 <= delta <= 1, T >= 1 and 0 < delta' <= 1",
+        ),
+    ),
     relation="==",
     sides=_strong_sides,
     prescription=lambda s: {"delta_bar": s.T * s.delta + s.delta_prime},
@@ -229,7 +226,12 @@ LEMMA_B2: Statement = Statement(
         "(log(1 + q (e^epsilon - 1)), q delta)-DP, q = m/n."
     ),
     symbols=symbols("epsilon_prime", "delta_q", "epsilon", "delta", "q"),
-    hypotheses=(Hypothesis.custom("epsilon >= 0, 0 <= delta <= 1 and 1 <= m <= n", _sampled),),
+    hypotheses=(
+        Hypothesis(
+            lambda s: (s["exp(epsilon)"] >= 1, s.delta >= 0, s.delta <= 1, s.m >= 1, s.m <= s.n),
+            "epsilon >= 0, 0 <= delta <= 1 and 1 <= m <= n",
+        ),
+    ),
     relation="==",
     sides=_amplified_sides,
     prescription=lambda s: {"delta_q": s.q * s.delta},

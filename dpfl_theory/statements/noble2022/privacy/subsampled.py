@@ -8,7 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core.hypothesis import Hypothesis, whole
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
@@ -19,15 +19,10 @@ from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, ORDER, PAPE
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 LARGEST_RATIO = 12
 """Points with alpha/sigma_g beyond this are left out: their moments exceed double precision."""
-
-
-def _whole(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    alpha = values["alpha"]
-    return None if alpha >= 2 and int(alpha) == alpha else f"alpha = {alpha} is not a whole number of at least 2"
 
 
 _ARGUMENT = (
@@ -203,7 +198,11 @@ LEMMA_B7: Statement = Statement(
         "sum_{j=3}^alpha 2 q^j binom(alpha, j) e^(j(j-1)/2 sigma_g^2))."
     ),
     symbols=(_RDP, *symbols("alpha", "q", "sigma_g"), _REST),
-    hypotheses=(Hypothesis.custom("alpha is a whole number of at least 2", _whole), RATE, NOISE),
+    hypotheses=(
+        Hypothesis(lambda s: (s.alpha >= 2, whole(s.alpha)), "alpha is a whole number of at least 2"),
+        RATE,
+        NOISE,
+    ),
     sides=_lemma_sides,
     checks=(
         Check("algebra", "without limit of the noise", _without_noise_limit),

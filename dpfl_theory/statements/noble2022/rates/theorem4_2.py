@@ -29,7 +29,7 @@ from dpfl_theory.statements.noble2022.scaffold import lemmaC_8
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 __all__ = ["exponents", "fedavg_constant", "privacy", "scaffold_constant"]
 
@@ -173,14 +173,10 @@ def _same_as_theorem_c2(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _small(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if not 0 < values["delta"] <= 0.5:
-        return f"delta = {values['delta']} does not lie in (0, 1/2]"
-    ratio = values["T"] * values["l"] / values["delta"]
-    return None if ratio >= 2 else f"T l/delta = {ratio} is below 2"
-
-
-SMALL = Hypothesis.custom("delta <= 1/2 and T l/delta >= 2, so that log(2 y) <= 2 log(y) for both logarithms", _small)
+SMALL = Hypothesis(
+    lambda s: (s.delta > 0, s.delta <= sp.Rational(1, 2), s.T * s.l / s.delta >= 2),
+    "delta <= 1/2 and T l/delta >= 2, so that log(2 y) <= 2 log(y) for both logarithms",
+)
 _NAMES = ("c", "nu", "varsigma", "s", "R", *noble.COHORT, "T", "D0")
 _SYMBOLS = (*noble.symbols(*_NAMES), _CLIP, _DIMENSION, *(PRIVACY[name] for name in ("epsilon", "delta", "sigma_g")))
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.SAMPLING, noble.ROUNDS, SMALL)

@@ -27,7 +27,7 @@ from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022.rates import theorem4_2 as asymptotic
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 __all__ = ["RARE", "SURE", "checks", "floor_and_bound"]
 
@@ -92,14 +92,10 @@ def checks() -> tuple[Check, ...]:
     )
 
 
-def _defined(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if not 0 < values["delta"] < 1:
-        return f"delta = {values['delta']} does not lie in (0, 1)"
-    ratio = values["T"] * values["l"] / values["delta"]
-    return None if ratio >= 1 else f"T l/delta = {ratio} is below 1, where its logarithm is negative"
-
-
-DEFINED = Hypothesis.custom("0 < delta < 1 and T l >= delta, so that the privacy bound is a number", _defined)
+DEFINED = Hypothesis(
+    lambda s: (s.delta > 0, s.delta < 1, s.T * s.l >= s.delta),
+    "0 < delta < 1 and T l >= delta, so that the privacy bound is a number",
+)
 _NOTE = (
     "d = 1, M = l = K = s = R = C = D_0 = 1, F(x) = x^2/2 up to |x| = 1 and linear beyond, T = 1000, epsilon = 1/1000, "
     "1 - delta = 1e-13: for all step sizes and weights the excess is above 0.245, and the right side is 0.00183 c; for "

@@ -15,7 +15,7 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 ROUND = ("eta", "nu", "drift", "lag", *noble.VARIANCE, *noble.COHORT)
 BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)
@@ -23,16 +23,6 @@ BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)
 
 def symbols(*names: str) -> tuple[Any, ...]:
     return noble.symbols(*dict.fromkeys(names))
-
-
-def step_limit(factor: float, power: str | None = None) -> Callable[[Problem | None, Mapping[str, Any]], str | None]:
-    def test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-        exponent = values["alpha"] if power is None else float(Fraction(power))
-        most = factor * values["l"] ** exponent
-        found = float(values["eta"] * values["nu"])
-        return None if found <= most * (1 + 1e-12) else f"eta~ nu = {found:.6g} exceeds {most:.6g}"
-
-    return test
 
 
 def by_lemma_c2(sharp: Callable[[Symbols], Sides]) -> Callable[[Statement, Any], Outcome]:

@@ -21,7 +21,7 @@ from dpfl_theory.statements.noble2022.scaffold._step_limit import limit
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 __all__ = [
     "LONG_ENOUGH",
@@ -35,12 +35,10 @@ __all__ = [
 ]
 
 
-def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    least = max(108 / values["l"], 48 * values["nu"] / (values["mu"] * values["l"] ** (2 / 3)))
-    return None if values["T"] >= least * (1 - 1e-12) else f"T = {values['T']} is below {least:.6g}"
-
-
-LONG_ENOUGH = Hypothesis.custom("T >= max(108/l, 48 nu/(mu l^(2/3)))", _long_enough)
+LONG_ENOUGH = Hypothesis(
+    lambda s: s.T >= sp.Max(108 / s.l, 48 * s.nu / (s.mu * s.l ** sp.Rational(2, 3))),
+    "T >= max(108/l, 48 nu/(mu l^(2/3)))",
+)
 
 
 def weights(_: Statement, instance: Mapping[str, Any]) -> Outcome:

@@ -19,7 +19,7 @@ from dpfl_theory.statements.noble2022.scaffold import _user_performance as user
 from dpfl_theory.statements.symbolic import sides_at
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 _SPREAD = Expected(
     "spread",
@@ -33,11 +33,6 @@ _SPREAD = Expected(
 
 def _sides(s: Symbols) -> Sides:
     return Sides({"spread": s.spread}, {"variance": noble.averaged(s)})
-
-
-def _short(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    product = float(values["eta_l"] * values["nu"])
-    return None if product <= 2 else f"eta_l nu = {product:.6g} exceeds 2"
 
 
 _DISPLAY = "the first display, also for users that are not convex and long steps; the other two displays remain"
@@ -300,7 +295,7 @@ REPAIRED: Statement = replace(
         "three means of Corollary C.1 satisfy the bound; the first needs neither."
     ),
     symbols=(*COROLLARY.symbols, *noble.symbols("nu", "eta_l")),
-    hypotheses=(*COROLLARY.hypotheses, noble.CONVEX, Hypothesis.custom("eta_l <= 2/nu", _short)),
+    hypotheses=(*COROLLARY.hypotheses, noble.CONVEX, Hypothesis(lambda s: s.eta_l <= 2 / s.nu)),
     checks=(*_HOLDS, *_OUTSIDE, *runs.checks(_longest, runs=_RUNS, label="second display")),
     smoke=(
         "second display, one of four users, lagging, little noise",

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core.hypothesis import Hypothesis, whole
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import sides_of, symbols_of
@@ -21,7 +21,7 @@ from dpfl_theory.statements.noble2022.scaffold._round_instances import root
 from dpfl_theory.statements.symbolic import equal, sides_at
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 _ERROR = Expected(
     "error",
@@ -149,17 +149,6 @@ def _sharp_sides(s: Symbols) -> Sides:
     return Sides({"error": s.error}, {"sampling": sampling, "noise": s.Sigma**2 / 2})
 
 
-def _several(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if values["R"] >= 2 else f"R = {values['R']} records leave (1 - s)/(1 - 1/R) undefined"
-
-
-def _whole(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    count = float(values["s"] * values["R"])
-    if not 0 < values["s"] <= 1 or count < 1 - 1e-9 or abs(count - round(count)) > 1e-9:
-        return f"s R = {count:g} is no whole number between 1 and {values['R']:g}: a step's mean is biased or empty"
-    return None
-
-
 def _one_step(values: Mapping[str, float]) -> float:
     """eta~ nu; the lemma has no condition on it."""
     return 1.0
@@ -170,8 +159,9 @@ def _worst(*sizes: tuple[int, int]) -> tuple[Check, ...]:
     return checks("worst-case", user.error_of_a_sample, found)
 
 
-RECORDS = Hypothesis.custom(
-    "sR is a whole number of records: Algorithm 1 draws floor(sR) of them and divides by sR", _whole
+RECORDS = Hypothesis(
+    lambda s: (s.s > 0, s.s <= 1, s.s * s.R >= 1, whole(s.s * s.R)),
+    "sR is a whole number of records: Algorithm 1 draws floor(sR) of them and divides by sR",
 )
 _RECORDS = {"R": [1, 2, 3, 5, 6], "d": [1, 2, 5], "sigma_g": ["0", "1/2", "40"], "seed": 4}
 _MANY = {**_RECORDS, "R": [2, 3, 5, 6]}
@@ -239,7 +229,7 @@ SHARPENED: Statement = Statement(
     ),
     symbols=LEMMA.symbols,
     expectations=LEMMA.expectations,
-    hypotheses=(*LEMMA.hypotheses, Hypothesis.custom("R >= 2", _several)),
+    hypotheses=(*LEMMA.hypotheses, Hypothesis(lambda s: s.R >= 2)),
     sides=_sharp_sides,
     checks=(
         Check("algebra", "draws without replacement, every R", _every_size, part=_SAMPLING),

@@ -73,7 +73,7 @@ C4: Statement = Statement(
         *steps.BASE,
         noble.CONVEX,
         noble.MINIMISER,
-        Hypothesis.custom("eta~ <= 1/nu", steps.step_limit(1.0, "0")),
+        Hypothesis(lambda s: s.eta <= 1 / s.nu, "eta~ <= 1/nu"),
     ),
     sides=_c4_sides,
     checks=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis
@@ -20,11 +20,7 @@ from dpfl_theory.statements.noble2022.scaffold import _round_performance as wors
 from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
-
-
-def _exponent(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if 0.5 <= values["alpha"] <= 1 else f"alpha = {values['alpha']} does not lie in [1/2, 1]"
+    pass
 
 
 def _c5_sides(s: Symbols) -> Sides:
@@ -86,8 +82,8 @@ def _longest(values: Mapping[str, float]) -> float:
     return float(values["l"] ** values["alpha"] / 24)
 
 
-_EXPONENT = Hypothesis.custom("1/2 <= alpha <= 1", _exponent)
-_STEP_ALPHA = Hypothesis.custom("eta~ <= l^alpha/(24 nu)", steps.step_limit(1 / 24))
+_EXPONENT = Hypothesis(lambda s: (s.alpha >= sp.Rational(1, 2), s.alpha <= 1))
+_STEP_ALPHA = Hypothesis(lambda s: s.eta <= s.l**s.alpha / (24 * s.nu), "eta~ <= l^alpha/(24 nu)")
 C5: Statement = Statement(
     id="noble2022.lemmaC.5",
     kind="lemma",

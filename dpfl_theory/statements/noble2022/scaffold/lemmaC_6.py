@@ -36,7 +36,7 @@ def _c6_sides(s: Symbols) -> Sides:
     )
 
 
-_C6_STEP = Hypothesis.custom("eta_l <= 1/(24 nu K eta_g), that is eta~ <= 1/(24 nu)", steps.step_limit(1 / 24, "0"))
+_C6_STEP = Hypothesis(lambda s: s.eta <= 1 / (24 * s.nu), "eta_l <= 1/(24 nu K eta_g), that is eta~ <= 1/(24 nu)")
 _C6_SYMBOLS = ("eta", "nu", "drift", "lag", "eta_g", "K", *noble.VARIANCE, "l", "M")
 
 

@@ -25,7 +25,7 @@ from dpfl_theory.statements.noble2022.scaffold._step_limit import least_slacks, 
 from dpfl_theory.statements.symbolic import all_equal
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 Constants = tuple[Fraction, Fraction, Fraction]
 """The factors of -eta~ gap, eta~^2 V/(KlM), and eta~^2 V/(K eta_g^2)."""
@@ -107,13 +107,6 @@ def _sides(s: Symbols, constants: Constants) -> Sides:
     )
 
 
-def step_test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    """eta~ <= min(l^(2/3)/(24 nu), l/(54 mu))."""
-    most = limit(values)
-    found = float(values["eta"])
-    return None if found <= most * (1 + 1e-12) else f"eta~ = {found:.6g} exceeds {most:.6g}"
-
-
 def _longest(values: Mapping[str, float]) -> float:
     """eta~ nu."""
     return limit(values) * float(values["nu"])
@@ -145,8 +138,10 @@ def _rounds_add_up(per_round: Fraction) -> Callable[[Statement, Mapping[str, Any
     return build
 
 
-STEP = Hypothesis.custom(
-    "eta_l <= min(l^(2/3)/(24 K eta_g nu), l/(54 mu K eta_g)), the second only if mu > 0", step_test
+STEP = Hypothesis(
+    lambda s: (s.eta <= s.l ** sp.Rational(2, 3) / (24 * s.nu), 54 * s.mu * s.eta <= s.l),
+    "eta_l <= min(l^(2/3)/(24 K eta_g nu), l/(54 mu K eta_g)), the second only if mu > 0",
+    partial=True,
 )
 
 _STRONG = {

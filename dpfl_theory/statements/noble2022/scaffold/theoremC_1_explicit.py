@@ -131,7 +131,7 @@ EXPLICIT: Statement = Statement(
         noble.WARM,
         noble.WHOLE,
         noble.GLOBAL,
-        Hypothesis.custom("eta~ <= l^(2/3)/(24 nu)", lemma.step_test),
+        Hypothesis(lambda s: s.eta <= s.l ** sp.Rational(2, 3) / (24 * s.nu), "eta~ <= l^(2/3)/(24 nu)"),
         noble.ROUNDS,
     ),
     sides=lambda s: _sides(s, lemma.PRINTED),
