@@ -8,9 +8,6 @@ dpfl-theory check --file examples/compressed_gradient_descent.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.semantics.base import Vector
@@ -25,11 +22,6 @@ def sides(s: Symbols) -> Sides:
 
 def step(o: Oracle, x: Vector, s: Symbols) -> Vector:
     return x - s.eta / s.p * o.gradient(x) if o.coin(s.p) else x
-
-
-def short_step(_: Any, v: Mapping[str, Any]) -> str | None:
-    share = float(v["eta"] * v["L"] / v["p"])
-    return None if share <= 1 + 1e-12 else f"eta is {share:.4g} times its limit"
 
 
 COMPRESSED = Iteration(
@@ -58,7 +50,7 @@ THEOREM = Statement(
             "distance", (("distance-squared", 1),), (0, 2), r"\mathbb{E}\|x_K - x^*\|^2", "that of x_K", when="end"
         ),
     ),
-    hypotheses=(Hypothesis.custom("eta <= p/L", short_step),),
+    hypotheses=(Hypothesis(lambda s: s.eta <= s.p / s.L),),
     sides=sides,
     checks=COMPRESSED.checks(FEW, by=("worst-case", "exact")) + COMPRESSED.checks(MANY, by=("exact", "monte-carlo")),
 )

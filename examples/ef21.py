@@ -51,10 +51,6 @@ def iteration(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(problem, {"q": q, "mu": mu, "L": L, "eta": eta, "V": before, "V_next": after})
 
 
-def contracts(_: Any, v: Mapping[str, Any]) -> str | None:
-    return None if 0 < v["q"] < 1 and 0 < v["mu"] <= v["L"] else f"q = {v['q']}, mu/L = {v['mu'] / v['L']}"
-
-
 INSTANCES = {
     f"q = {q}, mu = {mu}": {"q": q, "mu": mu, "L": "1"} for q in ("1/4", "1/2", "3/4") for mu in ("1/8", "1/2")
 }
@@ -72,7 +68,7 @@ THEOREM = Statement(
         Symbol("V", "the Lyapunov function", (2, -2), "nonnegative"),
         Symbol("V_next", "the same after the iteration", (2, -2), "nonnegative", "V^+"),
     ),
-    hypotheses=(Hypothesis.custom("0 < q < 1 and 0 < mu <= L", contracts),),
+    hypotheses=(Hypothesis(lambda s: (s.q > 0, s.q < 1, s.mu > 0, s.mu <= s.L)),),
     sides=sides,
     prescription=step,
     checks=checks("worst-case", iteration, INSTANCES),

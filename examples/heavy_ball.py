@@ -34,10 +34,6 @@ def step(o: Oracle, state: tuple[Vector, Vector], s: Symbols) -> tuple[Vector, V
     return x - s.alpha * o.gradient(x) + s.beta * (x - last), x
 
 
-def short_step(_: Any, v: Mapping[str, Any]) -> str | None:
-    return None if v["alpha"] * v["L"] <= 1 else f"alpha L = {float(v['alpha'] * v['L']):.4g} exceeds 1"
-
-
 HEAVY_BALL = Iteration(
     step,
     {"mu": "strong-convexity", "L": "smoothness", "excess": "start-suboptimality"},
@@ -64,7 +60,7 @@ THEOREM = Statement(
     expectations=(
         Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of x_K", when="end"),
     ),
-    hypotheses=(Hypothesis.custom("alpha <= 1/L", short_step),),
+    hypotheses=(Hypothesis(lambda s: s.alpha <= 1 / s.L),),
     sides=sides,
     prescription=momentum,
     checks=HEAVY_BALL.checks(FEW, by=("worst-case", "exact")) + HEAVY_BALL.checks(MANY, by=("exact", "monte-carlo")),

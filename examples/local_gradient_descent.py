@@ -8,8 +8,7 @@ dpfl-theory check --file examples/local_gradient_descent.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from sympy import Max
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis
@@ -25,11 +24,6 @@ def sides(s: Symbols) -> Sides:
         {"gap": s.gap},
         {"start": 4 * s.D**2 / (s.gamma * s.T), "heterogeneity": 20 * s.gamma * s.sigma**2 / s.M, "drift": drift},
     )
-
-
-def short_step(_: Any, v: Mapping[str, Any]) -> str | None:
-    share = float(v["gamma"] * v["L"] * max(4, 8 * (v["H"] - 1)))
-    return None if share <= 1 + 1e-12 else f"gamma is {share:.4g} times its limit"
 
 
 def step(o: Oracle, points: list[Vector], s: Symbols) -> list[Vector]:
@@ -66,7 +60,7 @@ THEOREM = Statement(
     expectations=(
         Expected("gap", (("suboptimality", 1),), (1, 0), r"f(\bar x_T) - f^*", "suboptimality of the mean", when="end"),
     ),
-    hypotheses=(Hypothesis.custom("gamma <= min{1/(4L), 1/(8L(H-1))}", short_step),),
+    hypotheses=(Hypothesis(lambda s: s.gamma * s.L * Max(4, 8 * (s.H - 1)) <= 1, "gamma <= min{1/(4L), 1/(8L(H-1))}"),),
     sides=sides,
     checks=LOCAL.checks(FEW, expected={"T = 2": "not-applicable"}) + LOCAL.checks(MANY, by=("exact", "monte-carlo")),
 )

@@ -44,18 +44,7 @@ def sides(s: Symbols) -> Sides:
     )
 
 
-# 4. The hypotheses: each returns one sentence on why it fails, or None.
-def small_step(problem: Any, values: Mapping[str, float]) -> str | None:
-    ok = values["eta"] * values["L"] <= 1.0
-    return None if ok else f"eta L = {values['eta'] * values['L']:.4g} exceeds 1"
-
-
-def lipschitz(problem: Any, values: Mapping[str, float]) -> str | None:
-    largest = problem.constants.G_max
-    return None if largest <= values["G"] else f"some f_i has Lipschitz constant {largest:.4g} > G = {values['G']:.4g}"
-
-
-# 5. The run: a problem with certified constants, the algorithm, and the values of the symbols.
+# 4. The run: a problem with certified constants, the algorithm, and the values of the symbols.
 def experiment(_: Statement, instance: Mapping[str, Any]) -> Any:
     import numpy as np
 
@@ -87,9 +76,10 @@ THEOREM = Statement(
     text="With eta <= 1/L, the iterate of a uniformly random round satisfies the bound.",
     symbols=SYMBOLS,
     expectations=(GAP,),
+    # The hypotheses: relations between symbols s, or between these and the certified constants c of the problem.
     hypotheses=(
-        Hypothesis.custom("eta <= 1/L", small_step),
-        Hypothesis.custom("each f_i is G-Lipschitz", lipschitz),
+        Hypothesis(lambda s: s.eta <= 1 / s.L),
+        Hypothesis(lambda s, c: c.G_max <= s.G, "each f_i is G-Lipschitz"),
     ),
     sides=sides,
     checks=checks(

@@ -11,7 +11,6 @@ dpfl-theory check --file examples/private_gradient_descent.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
@@ -30,11 +29,6 @@ def sides(s: Symbols) -> Sides:
 
 def step(o: Oracle, x: Vector, s: Symbols) -> Any:
     return x - s.eta * (o.gradient(x) + o.noise(s.sigma))
-
-
-def short_step(_: Any, v: Mapping[str, Any]) -> str | None:
-    share = float(v["eta"] * (v["mu"] + v["L"]) / 2)
-    return None if share <= 1 + 1e-12 else f"eta is {share:.4g} times its limit"
 
 
 PRIVATE = Iteration(
@@ -64,7 +58,7 @@ THEOREM = Statement(
             "distance", (("distance-squared", 1),), (0, 2), r"\mathbb{E}\|x_K - x^*\|^2", "that of x_K", when="end"
         ),
     ),
-    hypotheses=(Hypothesis.custom("eta <= 2/(mu + L)", short_step),),
+    hypotheses=(Hypothesis(lambda s: s.eta <= 2 / (s.mu + s.L)),),
     sides=sides,
     checks=PRIVATE.checks(FEW) + PRIVATE.checks(MANY, by=("exact", "monte-carlo")),
 )

@@ -8,7 +8,6 @@ dpfl-theory check --file examples/stochastic_gradient_descent.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
@@ -27,10 +26,6 @@ def sides(s: Symbols) -> Sides:
 
 def step(o: Oracle, x: Vector, s: Symbols) -> Any:
     return x - s.alpha * (o.gradient(x) + o.error(s.sigma))
-
-
-def short_step(_: Any, v: Mapping[str, Any]) -> str | None:
-    return None if v["alpha"] * v["L"] <= 1 else f"alpha L = {float(v['alpha'] * v['L']):.4g} exceeds 1"
 
 
 SGD = Iteration(
@@ -57,7 +52,7 @@ THEOREM = Statement(
     expectations=(
         Expected("gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E} f(x_K) - f^*", "that of x_K", when="end"),
     ),
-    hypotheses=(Hypothesis.custom("alpha <= 1/L", short_step),),
+    hypotheses=(Hypothesis(lambda s: s.alpha <= 1 / s.L),),
     sides=sides,
     checks=SGD.checks(FEW) + SGD.checks(MANY, by=("exact", "monte-carlo")),
 )

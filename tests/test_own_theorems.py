@@ -265,7 +265,7 @@ def test_a_curve_has_the_bound_its_terms_and_what_was_measured(
     line = ["plot", "--file", str(EXAMPLES / "private_gradient_descent.py"), "--over", "eta", "--check", "K = 1"]
     assert main([*line, "--method", "exact", "--values", "1/4,1/2,1,7/4", "--output", str(out)]) == 0
     shown = capsys.readouterr().out
-    assert "1 of 4 values are outside: the hypothesis 'eta <= 2/(mu + L)' is not met: eta is 1.094 times" in shown
+    assert "1 of 4 values are outside: the hypothesis 'eta <= 2/(L + mu)' is not met: eta = 1.75 exceeds" in shown
     assert out.read_text().lstrip().startswith("<?xml")
     rows = list(csv.DictReader((tmp_path / "curve.csv").read_text().splitlines()))
     assert [row["verdict"] for row in rows] == ["holds"] * 3 + ["not-applicable"]

@@ -93,7 +93,10 @@ SLIPS = {
     "unused": (("(2 - 2 * s.eta * s.L) * s.E_gap", "0 * s.eta"), "the expectation 'E_gap' is on neither side"),
     "side": (('lhs={"gap": (2 - 2 * s.eta * s.L) * s.E_gap}', "lhs={}"), "sides: ValueError: lhs is {}: give at least"),
     "no sides": (("sides=sides", "sides=None"), "a run is compared with the statement's sides, and it has no sides"),
-    "hypothesis": (("def small_step(problem: Any, values", "def small_step(values"), "must take (problem, values)"),
+    "hypothesis": (
+        ("Hypothesis(lambda s: s.eta <= 1 / s.L)", 'Hypothesis.custom("x", lambda v: None)'),
+        "the test of the hypothesis 'x' must take (problem, values)",
+    ),
     "build": (("def experiment(_: Statement, instance", "def experiment(instance"), "its build must take (statement, "),
     "instance": (('"sigma/G": 0.05', '"sigma/G": {1}'), "its instance is not plain data, and evidence stores it"),
     "no instance": (
@@ -105,12 +108,12 @@ SLIPS = {
         ('"sigma/G": 0.05', '"x": __import__("functools").reduce(lambda d, _: [d], range(10**5), 0)'),
         "its instance is not plain data, and evidence stores it as JSON: maximum recursion depth exceeded",
     ),
-    "never excludes": (
-        ('    return None if ok else f"eta L', '    None if ok else f"eta L'),
-        "the test of the hypothesis 'eta <= 1/L' returns None, whatever the values: return a sentence where it is not",
+    "hypothesis that gives nothing": (
+        ("Hypothesis(lambda s: s.eta <= 1 / s.L)", "Hypothesis(lambda s: None)"),
+        "a hypothesis gives None, which is not a relation between symbols: return one such as s.eta <= 1 / s.L",
     ),
     "hypothesis without words": (
-        ('Hypothesis.custom("eta <= 1/L"', 'Hypothesis.custom(" "'),
+        ("Hypothesis(lambda s: s.eta <= 1 / s.L)", 'Hypothesis(lambda s: s.eta <= 1 / s.L, " ")'),
         "the text of a hypothesis is ' '",
     ),
     "check without a name": (('"the start dominates"', '"the start\\ndominates"'), "write a line of text"),
@@ -435,7 +438,7 @@ def test_every_method_compares_by_a_relation_or_refuses_it(tmp_path: Path, metho
     if not refused:
         assert load_file(file)
         return
-    with pytest.raises(InputError, match=f"{method} compares by .*, and not by {relation}.*mine.py, line 13"):
+    with pytest.raises(InputError, match=f"{method} compares by .*, and not by {relation}.*mine.py, line 14"):
         load_file(file)
 
 

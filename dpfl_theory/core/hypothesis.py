@@ -55,7 +55,8 @@ class Hypothesis:
     relation: from the symbols ``s``, or from ``s`` and the constants ``c`` of the problem, a relation of sympy (``<=``,
     ``<``, ``>=``, ``>``, `whole`) or a tuple of them. words: the paper's words where a relation is not what it prints.
     constructed: why every instance of the checks meets it, one sentence; empty where some check has an instance that
-    only this hypothesis excludes. partial: whether relations with a symbol that has no value are passed over.
+    only this hypothesis excludes. partial: whether relations with a symbol that has no value are passed over. rounding:
+    the relative difference up to which sides count as equal in <= and >=.
 
     >>> h = Hypothesis(lambda s: s.E <= s.alpha / (2 * s.rho))
     >>> h.text
@@ -75,6 +76,7 @@ class Hypothesis:
     constructed: str = ""
     tested_by: Test | None = field(default=None, repr=False)
     partial: bool = False
+    rounding: float = ROUNDING
 
     @classmethod
     def custom(cls, text: str, test: Test, constructed: str = "") -> Hypothesis:
@@ -140,14 +142,14 @@ class Hypothesis:
                 continue
             known = {name: values[name] for name in sorted(names - constants)}
             known |= {name: _constant(problem, name.removeprefix(_PROBLEM)) for name in constants}
-            if (failure := _failure(one, known)) is not None:
+            if (failure := _failure(one, known, self.rounding)) is not None:
                 return failure
         return None
 
     def crossings(self, values: Mapping[str, Any], symbol: str) -> list[float]:
         """The factors, above 1 and below 1, by which a symbol alone reaches the boundary from values that meet it.
 
-        There is none where a factor up to 2^20 crosses nothing, where the symbol is 0, or where the values do not meet
+        No factor is given where one up to 2^20 crosses nothing, where the symbol is 0, or where the values do not meet
         the hypothesis. Relations with constants of the problem are passed over.
 
         >>> [round(x, 4) for x in Hypothesis(lambda s: s.eta <= 1 / s.L).crossings({"eta": 0.25, "L": 1.0}, "eta")]
@@ -213,7 +215,7 @@ def _joined(relations: tuple[Any, ...]) -> str:
     return " and ".join(found)
 
 
-def _failure(relation: Any, values: Mapping[str, Any]) -> str | None:
+def _failure(relation: Any, values: Mapping[str, Any], rounding: float) -> str | None:
     """How a relation fails at these values; None where it is met."""
     if isinstance(relation, sp.Contains):
         value = float(evaluate(relation.args[0], values))
@@ -228,7 +230,7 @@ def _failure(relation: Any, values: Mapping[str, Any]) -> str | None:
         met = abs(left - right) <= _CLOSE * size
     else:
         over = left - right if sign.startswith("<") else right - left
-        met = over <= ROUNDING * size if sign.endswith("=") else over < 0
+        met = over <= rounding * size if sign.endswith("=") else over < 0
     if met:
         return None
     verb = {"<=": "exceeds", ">=": "is below", "<": "is not below", ">": "does not exceed", "==": "is not"}[sign]

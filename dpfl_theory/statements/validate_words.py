@@ -9,7 +9,7 @@ from types import UnionType
 from typing import Any
 
 from dpfl_theory.core.hypothesis import Hypothesis
-from dpfl_theory.errors import format_error, unknown_name
+from dpfl_theory.errors import InputError, format_error, unknown_name
 from dpfl_theory.statements.model import KINDS, RELATIONS, Check, Erratum, Expected, Remark, Source, Statement, Symbol
 from dpfl_theory.statements.source_location import Lines
 
@@ -122,7 +122,7 @@ def _faults(hypothesis: Hypothesis) -> Iterator[str]:
         try:
             _ = hypothesis.relations
         except Exception as error:
-            yield f"a hypothesis cannot be read: {format_error(error)}"
+            yield str(error) if isinstance(error, InputError) else f"a hypothesis cannot be read: {format_error(error)}"
     elif not callable(hypothesis.tested_by) or not accepts_arguments(hypothesis.tested_by, 2):
         yield f"the test of the hypothesis {hypothesis.words!r} must take (problem, values)"
 

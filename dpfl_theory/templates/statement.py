@@ -10,7 +10,6 @@ Every line for you to change ends with an arrow, or is below a line that does. R
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
@@ -47,16 +46,11 @@ def step(o: Oracle, x: Vector, s: Symbols) -> Any:
     return x - s.eta * (o.gradient(x) + o.noise(s.sigma))
 
 
-# 5. Each hypothesis: None where it is met, else one sentence with the reason.  <-
-def short_step(_: Any, v: Mapping[str, Any]) -> str | None:
-    return None if v["eta"] * v["L"] <= 1 else f"eta L = {float(v['eta'] * v['L']):.4g} exceeds 1"
-
-
-# 6. The symbols that are constants of the problem, and the class of its functions ('dpfl-theory list constants' and
+# 5. The symbols that are constants of the problem, and the class of its functions ('dpfl-theory list constants' and
 #    'list classes' show the available ones).  <-
 DESCENT = Iteration(step, {"L": "smoothness", "d": "dimension", "D": "start-distance"}, functions="convex")
 
-# 7. The instances: the values of the chosen symbols, in units in which L = 1 and D = 1. Use few rounds for worst cases
+# 6. The instances: the values of the chosen symbols, in units in which L = 1 and D = 1. Use few rounds for worst cases
 #    over all functions of the class, and many for exact values on quadratics and for runs.  <-
 FEW = {"two rounds": {"K": 2, "d": 3, "eta": "1/2", "sigma": "1/4"}}
 MANY = {"a hundred rounds": {"K": 100, "d": 10, "eta": "1/2", "sigma": "1/8"}}
@@ -69,7 +63,7 @@ THEOREM = Statement(
     text="With eta <= 1/L, the point of a uniformly random round satisfies the bound.",  # <-
     symbols=SYMBOLS,
     expectations=(GAP,),
-    hypotheses=(Hypothesis.custom("eta <= 1/L", short_step),),  # <-
+    hypotheses=(Hypothesis(lambda s: s.eta <= 1 / s.L),),  # <- a relation between symbols, or several
     sides=sides,
     checks=DESCENT.checks(FEW, by=("worst-case", "exact")) + DESCENT.checks(MANY, by=("exact", "monte-carlo")),
 )

@@ -61,7 +61,7 @@ def test_steps_beyond_their_limits_have_no_bound() -> None:
     found = formulas("dp-fedavg-two-sided", **{**BASE, "rounds": 2000})
     assert found["bound"] is None
     assert "No bound is claimed" in found["warnings"][0]
-    assert "exceeds min{P/(120QL), P/(6QL(P-1))}" in found["warnings"][0]
+    assert "is not met: 6 L Q eta_g eta_l (P - 1) = 8476.8 exceeds P = 1000" in found["warnings"][0]
     best = recommend("dp-fedavg-two-sided", "bound-optimal", **{**BASE, "rounds": 2000})
     assert best["certificate"]["applies"]
     assert best["bound"] < best["certificate"]["trivial"]

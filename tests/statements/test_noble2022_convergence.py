@@ -203,9 +203,9 @@ def test_the_strongly_convex_form_needs_its_rounds() -> None:
 
 HYPOTHESES = [  # a hypothesis, values that meet it on the users at +0.3 and -0.3, changes that do not, and the message
     (_utility.SMOOTH, {"nu": 2.0}, {"nu": 1.99}, "nu = 1.99"),
-    (_utility.GRADIENTS, {"C": 1.5}, {"C": 1.49}, "clipped at C = 1.49"),
+    (_utility.GRADIENTS, {"C": 1.5}, {"C": 1.49}, "G_record = 1.5 exceeds C = 1.49"),
     (_utility.STRONGLY_CONVEX, {"mu": 1.0}, {"mu": 1.01}, "mu = 1.01"),
-    (_utility.STRONGLY_CONVEX, {"mu": 1.0}, {"mu": 0.0}, "not positive"),
+    (_utility.STRONGLY_CONVEX, {"mu": 1.0}, {"mu": 0.0}, "mu = 0 does not exceed 0"),
     (_utility.DISSIMILAR, {"G": 0.3, "B": 1.0}, {"G": 0.29}, "G^2"),
     (_utility.DISSIMILAR, {"G": 0.3, "B": 1.0}, {"B": 0.9}, "B = 0.9"),
 ]

@@ -79,8 +79,8 @@ _ALL = (
 SYMBOLS = {symbol.name: symbol for symbol in _ALL}
 VARIANCE = ("varsigma", "s", "R", "Sigma")
 COHORT = ("K", "l", "M")
-_SLACK = 1e-9
-"""The rounding error that a constant of a problem may have, relative to it."""
+SLACK = 1e-9
+"""The rounding error that a constant of a problem, or a rate times a number, may have, relative to it."""
 
 
 def symbols(*names: str) -> tuple[Symbol, ...]:
@@ -120,21 +120,19 @@ def _dissimilar(problem: Problem | None, values: Mapping[str, Any]) -> str | Non
     if problem is None or problem.constants.w_star is None:
         return None
     least = float((problem.gradients_at_star**2).sum(axis=1).mean())
-    if least <= values["G"] ** 2 * (1 + _SLACK) + _SLACK**2:  # x* is known up to a gradient of 1e-10
+    if least <= values["G"] ** 2 * (1 + SLACK) + SLACK**2:  # x* is known up to a gradient of 1e-10
         return None
     return f"at x* the mean of ||grad F_i||^2 is {least:.6g}, above G^2 = {values['G'] ** 2:.6g}"
 
 
 def enough_take_part(s: Any) -> tuple[Any, ...]:
-    """The relations that at least one user takes part in a round, and at least one record in a local step; a rate times
-    a number is rounded."""
-    one = 1 - sp.Rational(1, 10**9)
-    return s.l > 0, s.l <= 1, s.l * s.M >= one, s.s > 0, s.s <= 1, s.s * s.R >= one
+    """The relations that at least one user takes part in a round, and at least one record in a local step."""
+    return s.l > 0, s.l <= 1, s.l * s.M >= 1, s.s > 0, s.s <= 1, s.s * s.R >= 1
 
 
-SAMPLING = Hypothesis(enough_take_part, "lM >= 1 users in a round and sR >= 1 records in a local step")
+SAMPLING = Hypothesis(enough_take_part, "lM >= 1 users in a round and sR >= 1 records in a local step", rounding=SLACK)
 ROUNDS = Hypothesis(lambda s: s.T >= 1)
-SMOOTH = Hypothesis(lambda s, c: c.L_max <= s.nu * (1 + _SLACK), "each F_i is nu-smooth (Assumption 2)", partial=True)
+SMOOTH = Hypothesis(lambda s, c: c.L_max <= s.nu, "each F_i is nu-smooth (Assumption 2)", partial=True, rounding=SLACK)
 SMOOTH_BY_CLASS = replace(
     SMOOTH, constructed="worst cases are over nu-smooth functions, and exact instances have curvatures of at most nu"
 )
@@ -143,19 +141,20 @@ SMOOTH_AT_A_POINT = replace(
     SMOOTH, constructed="neither side has nu: at one point the gradients of smooth records may be any vectors"
 )
 GRADIENTS = Hypothesis(
-    lambda s, c: c.G_record <= s.C * (1 + _SLACK),
+    lambda s, c: c.G_record <= s.C,
     "unbiased stochastic gradients, variance at most varsigma^2, never clipped (Assumption 3)",
     "the threshold of every run is the longest gradient, or far above those of the run; exact rounds and worst cases "
     "have no threshold",
     partial=True,
+    rounding=SLACK,
 )
 CONVEX = Hypothesis(
-    lambda s, c: c.mu_min >= -_SLACK * c.L_max,
+    lambda s, c: c.mu_min >= -SLACK * c.L_max,
     "each F_i is convex",
     "the objectives are Huber or logistic losses, convex functions of a class, or quadratics of no negative curvature",
 )
 STRONGLY_CONVEX = Hypothesis(
-    lambda s, c: (s.mu > 0, c.mu_min >= s.mu * (1 - _SLACK)), "each F_i is mu-strongly convex, mu > 0"
+    lambda s, c: (s.mu > 0, c.mu_min >= s.mu), "each F_i is mu-strongly convex, mu > 0", rounding=SLACK
 )
 WARM = Hypothesis.custom("the first control variates are noisy gradients at x^0", by_construction)
 DISSIMILAR = Hypothesis.custom(
@@ -164,6 +163,7 @@ DISSIMILAR = Hypothesis.custom(
 WHOLE = Hypothesis(
     lambda s: (*enough_take_part(s), whole(s.l * s.M), whole(s.s * s.R)),
     "lM users take part in a round and a local step uses sR records, both whole numbers",
+    rounding=SLACK,
 )
 GLOBAL = Hypothesis(lambda s: s.eta_g >= 1)
 MINIMISER = Hypothesis.custom("x* is a minimiser of F", by_construction)

@@ -106,7 +106,7 @@ STEP = Hypothesis(
 
 def _tracked(s: Any) -> tuple[Any, ...]:
     excess = sp.Max(0, sp.sqrt(s.beta) - sp.sqrt(s.alpha)) ** 2 + s.beta * s.R / (s.alpha + s.R)
-    return s.R > 0, s.residual_0 <= sp.Max(s.R, excess) * (1 + _CLOSE)
+    return s.R > 0, s.residual_0 <= sp.Max(s.R, excess)
 
 
 def whole_rounds(s: Any) -> tuple[Any, ...]:
@@ -122,15 +122,17 @@ FIRST = Hypothesis(
     lambda s: (s.R > 0, sp.Eq(s.residual_0, s.R)), "R = max_i ||grad f_i(x^0) - v_i^0|| > 0", partial=True
 )
 WITHIN = Hypothesis(
-    lambda s: (s.R > 0, s.residual_0 <= s.R * (1 + _CLOSE)),
+    lambda s: (s.R > 0, s.residual_0 <= s.R),
     "max_i ||grad f_i(x^k) - v_i^k|| <= R and R > 0",
     partial=True,
+    rounding=_CLOSE,
 )
 TRACKED = Hypothesis(
     _tracked,
     "max_i ||grad f_i(x^k) - v_i^k|| <= rho = max(R, q + beta R/(alpha + R)) and R > 0, q = max(0, sqrt(beta) - "
     "sqrt(alpha))^2",
     partial=True,
+    rounding=_CLOSE,
 )
 QUIET = Hypothesis(lambda s: sp.Eq(s.sigma, 0), "the server receives the messages without noise", partial=True)
 NOISE = Hypothesis(

@@ -138,7 +138,7 @@ def _repaired_prescription(s: Symbols) -> Mapping[str, Any]:
 def _weights(s: Any) -> tuple[Any, ...]:
     root, M = sp.sqrt(s.K + 1), s.L_max * sp.sqrt(2 * s.gap / s.L)
     weight = (M + M**2 / s.D) / root
-    return sp.Eq(s.alpha, weight), sp.Eq(s.beta, weight), (s.D + M) / root * (1 + 1e-9) >= s.R
+    return sp.Eq(s.alpha, weight), sp.Eq(s.beta, weight), s.R <= (s.D + M) / root
 
 
 _TWELVE = ({"L": "1", "error": "33/32", "estimates": ["3", "13/4", "3", "11/4", "3", "13/4", "3", "7/2", "3", "3"]},)
@@ -288,7 +288,7 @@ REPAIRED: Statement = replace(
     hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.ROUNDS, shu.QUIET),
         _CHOICE,
-        Hypothesis(_weights, "alpha = beta = (M + M^2/D)/sqrt(K + 1) and R <= (D + M)/sqrt(K + 1)"),
+        Hypothesis(_weights, "alpha = beta = (M + M^2/D)/sqrt(K + 1) and R <= (D + M)/sqrt(K + 1)", rounding=1e-9),
     ),
     prescription=_repaired_prescription,
     checks=(

@@ -62,4 +62,8 @@ DELTA = Hypothesis(lambda s: (s.delta > 0, s.delta < 1))
 ORDER = Hypothesis(lambda s: s.alpha > 1)
 RATE = Hypothesis(lambda s: (s.q > 0, s.q < 1))
 NOISE = Hypothesis(lambda s: s.sigma_g > 0)
-SAMPLING = Hypothesis(noble.enough_take_part, "0 < l <= 1 and 0 < s <= 1, with lM >= 1 users and sR >= 1 records")
+SAMPLING = Hypothesis(
+    noble.enough_take_part,
+    "0 < l <= 1 and 0 < s <= 1, with lM >= 1 users and sR >= 1 records",
+    rounding=noble.SLACK,
+)
