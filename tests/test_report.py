@@ -91,7 +91,7 @@ OWN = {
     "text": "It holds.",
     "relation": "<=",
     "terms": [],
-    "symbols": [],
+    "letters": [],
     "hypotheses": [],
     "noticed": None,
 }
@@ -321,7 +321,7 @@ def test_nothing_of_a_hostile_file_gets_into_a_page_or_out_of_its_folder(tmp_pat
             "text": f"a <= b {EVIL}",
             "relation": EVIL,
             "terms": terms,
-            "symbols": [],
+            "letters": [],
             "noticed": None,
             "hypotheses": [EVIL],
         }
@@ -603,7 +603,7 @@ def test_a_product_is_written_coefficient_first() -> None:
 
 def test_exponents_are_listed_with_the_claimed_ones(output: Path) -> None:
     fitted = {
-        "symbol": "T", "term": "sampling", "claimed": "-1/2", "slope": -0.5123, "low": -0.6, "high": -0.41,
+        "letter": "T", "term": "sampling", "claimed": "-1/2", "slope": -0.5123, "low": -0.6, "high": -0.41,
         "slope_of_the_bound": -0.4987, "share_of_the_term": 0.95, "grid": [250.0, 500.0],
     }  # fmt: skip
     e = Evidence(HOLDS, "monte-carlo", "exponent of T", "holds", "holds", "below the bound", notes={"exponent": fitted})

@@ -34,7 +34,7 @@ class Interval(Table):
 class Exponent(Table):
     """A fitted exponent of a rate, from the notes of checks that fit one."""
 
-    symbol: str = described_field("the symbol whose power is fitted")
+    letter: str = described_field("the symbol whose power is fitted")
     term: str = described_field("the term of the bound whose rate it is")
     claimed: str = described_field("the exponent that the statement claims, as text")
     slope: Number = described_field("the fitted exponent")
@@ -169,7 +169,7 @@ class HypothesisEdge(Table):
     """How near the checks' instances are to the boundary of a hypothesis."""
 
     hypothesis: str = described_field("the hypothesis")
-    symbol: str = described_field("the symbol that is nearest to its boundary")
+    letter: str = described_field("the symbol that is nearest to its boundary")
     factor: float = described_field("the factor by which it would be at the boundary")
     by: str = described_field("the check that is nearest")
 
@@ -184,7 +184,7 @@ class UserStatement(Table):
     text: str = described_field("its words")
     relation: str = described_field("the relation of the sides")
     terms: list[Term] = described_field("its formula")
-    symbols: list[Symbol] = described_field("its symbols")
+    letters: list[Symbol] = described_field("its symbols")
     hypotheses: list[str] = described_field("its hypotheses")
     noticed: NoticedPower | None = described_field(
         "the errors its checks could detect; null for one that is refuted, or has no sides"

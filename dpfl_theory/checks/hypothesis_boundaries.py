@@ -39,7 +39,7 @@ class Edge:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {"hypothesis": self.hypothesis, "symbol": self.symbol, "factor": self.factor, "by": self.by}
+        return {"hypothesis": self.hypothesis, "letter": self.symbol, "factor": self.factor, "by": self.by}
 
     def sentence(self) -> str:
         """In words.

@@ -266,8 +266,9 @@ def constant(
     with busy("constant"), within(parse_budget(budget)):
         document = privacy.constant(id_, epsilon=e, delta=d, **chosen).document()
     document["assumed"] = _assumed(mechanism, {*_chosen(given), "multiplier_of"})
-    warnings = list(meaningless_epsilon(e, mechanism.protects))
-    answer.write({**document, "epsilon": e, "delta": d, "symbol": PRESCRIPTIONS[id_].symbol, "warnings": warnings})
+    warnings, symbol = list(meaningless_epsilon(e, mechanism.protects)), PRESCRIPTIONS[id_].symbol
+    # The second key is the former name of the first.
+    answer.write({**document, "epsilon": e, "delta": d, "symbol": symbol, "letter": symbol, "warnings": warnings})
 
 
 @app.command("list")

@@ -31,7 +31,7 @@ class Fault(Table):
     lines: list[CodeLine] = described_field("lines to look at")
     seen: str | None = unstable_field("code in which it was reported before")
     breaks_privacy: bool = described_field("whether it breaks the privacy that is claimed")
-    description: str = unstable_field("what it is and how to fix it")
+    told: str = unstable_field("what it is and how to fix it")
 
 
 class ConformDocument(Table):

@@ -45,7 +45,7 @@ class Finding:
         """As plain data."""
         return {
             "name": self.name,
-            "description": self.description,
+            "told": self.description,
             "evidence": self.evidence,
             "lines": [
                 {"file": file, "line": line, "text": linecache.getline(file, line).strip()} for file, line in self.lines

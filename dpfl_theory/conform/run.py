@@ -245,10 +245,12 @@ def _of_the_noise(case: Case, named: list[Finding]) -> list[Finding]:
 
 def described(reference: type[Reference]) -> Mapping[str, Any]:
     """A reference as plain data, for JSON."""
+    parameters = [{"name": x.name, "meaning": x.meaning, "also": list(x.also)} for x in reference.parameters]
     return {
         "name": reference.name,
         "source": reference.source,
         "sampling": reference.scheme,
-        "parameters": [{"name": x.name, "meaning": x.meaning, "also": list(x.also)} for x in reference.parameters],
+        "parameters": parameters,
+        "letters": parameters,  # as the key was called before
         "faults": sorted({fault.name for fault in reference.faults()}),
     }

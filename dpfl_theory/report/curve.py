@@ -156,7 +156,7 @@ def as_json(curve: Curve) -> str:
         "statement": curve.statement.id,
         "check": curve.check.name,
         "method": curve.check.method,
-        "symbol": curve.symbol,
+        "letter": curve.symbol,
         "edges": [curve.edges[i] for i in sorted(curve.edges)],
         "points": [
             {"given": p.parameter, curve.symbol: p.symbol_value, "evidence": p.evidence.to_json()} for p in curve.points

@@ -39,7 +39,7 @@ def described(
             "text": s.text,
             "relation": s.relation,
             "terms": [{"side": x.side, "name": x.name, "sign": x.sign, "latex": x.latex} for x in lines(s)],
-            "symbols": [
+            "letters": [
                 {"name": x.name, "latex": x.latex or x.name, "meaning": x.meaning, "unit": format_unit(x.unit)}
                 for x in s.quantities
             ],

@@ -259,6 +259,7 @@ class Statement:
             erratum = {
                 "printed": e.printed,
                 "corrected": e.corrected,
+                "true": e.corrected,  # as the key was called before
                 "grade": e.grade,
                 "cause": e.cause.id,
                 "why": " ".join(filter(None, (e.cause.text, e.why))),

@@ -79,7 +79,7 @@ def exponent(
 
     slope, low, high = slope_of(symbols, samples)
     found = {
-        "symbol": regime["symbol"],
+        "letter": regime["symbol"],
         "term": regime["term"],
         "grid": [float(f"{v:.6g}") for v in symbols],
         "slope": round(slope, 5),
