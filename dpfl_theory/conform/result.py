@@ -164,7 +164,7 @@ class Conformance(Tabular):
         if compared := ", ".join(f"{count} {what}" for what, count in self.compared.items() if count):
             lines.append(f"compared: {compared}")
         if self.privacy:
-            lines.append(f"privacy of one round: {self.privacy['description']}")
+            lines.append(f"privacy of one round: {self.privacy['told']}")
         lines += [f"note: {note}" for note in self.notes]
         lines += filter(None, [in_words(total(self.warnings))])
         below = "\n".join(_wrapped(line) for line in lines)

@@ -195,7 +195,8 @@ def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:
         "noise_multiplier": multiplier,
         "mechanism": mechanism.describe(),
         "setting": mechanism.setting(),
-        "suboptimality": {"mean": found.mean, "error": found.error, "replicates": len(found.gaps)},
+        # The last key is the former name of the one before.
+        "suboptimality": {"mean": found.mean, "error": found.error, "replicates": (n := len(found.gaps)), "lanes": n},
         "worse_than_start": float(np.mean(found.gaps >= start)),
         "accuracy": _accuracy(one.problem, found.final),
         "causes": [vars(cause) for cause in reasons],

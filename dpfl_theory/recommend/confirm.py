@@ -75,6 +75,7 @@ def confirm(
             "bounds": found.bounds,
             "why": found.why,
             "replicates": replicates,
+            "lanes": replicates,  # the former name of this key
             "false_alarms": rate,
             "standard_errors": found.z,
             "lines": [_line_document(line, found.z, minimum) for line in found.lines],

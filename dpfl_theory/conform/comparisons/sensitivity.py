@@ -114,7 +114,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         "delta": DELTA,
         "epsilon": epsilon if math.isfinite(epsilon) else None,
         "epsilon_claimed": claimed,
-        "description": (
+        "told": (
             f"two data sets that differ in one {unit} move w by at most {far.distance:.4g} in all comparisons, and the "
             f"hyper-parameters allow {far.allowed:.4g}; {there}, and {claimed:.4g} is claimed"
             + (" of one client's messages" if unit == "record" else "")
