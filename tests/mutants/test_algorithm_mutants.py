@@ -110,7 +110,7 @@ RECORD_SUMS, ARRAY_SUMS, PHILOX = "kernels.linear_records", "kernels.linear_reco
 RECORD_FAULTS = [
     ("no ridge in the length", RECORD_SUMS, "ridge * ridge * square", "0.0 * square"),
     ("no cross term in the length", RECORD_SUMS, "2.0 * ridge * along", "0.0 * along"),
-    ("ridge of clipped records in full", RECORD_SUMS, "weight += factor", "weight += 1.0"),
+    ("ridge of clipped records in full", RECORD_SUMS, "weight += factor[j]", "weight += 1.0"),
     ("records of the first client", RECORD_SUMS, "row = first + chosen", "row = chosen"),
     ("short gradients stretched", RECORD_SUMS, "if length[j] > bound else 1.0", "if length[j] > 0.0 else 1.0"),
     ("threshold of another replicate", RECORD_SUMS, "bound = threshold[s]", "bound = threshold[0]"),
