@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -21,6 +22,8 @@ __all__ = ["Hypothesis", "by_construction", "whole"]
 
 Test = Callable[["Problem | None", Mapping[str, Any]], "str | None"]
 
+VERBS = {"<=": "exceeds", ">=": "is below", "<": "is not below", ">": "does not exceed", "==": "is not"}
+"""The relations that a hypothesis may have, and the words for their failure."""
 ROUNDING = 1e-12
 """Sides whose relative difference is at most this count as equal in <= and >=: instances at a boundary are rounded."""
 _FAR = 2.0**20
@@ -108,7 +111,7 @@ class Hypothesis:
         made = self.relation(*(AnySymbols(), AnySymbols(_PROBLEM))[:count])
         found = made if isinstance(made, tuple) else (made,)
         for one in found:
-            if not isinstance(one, (sp.core.relational.Relational, sp.Contains)):
+            if not isinstance(one, sp.Contains) and getattr(one, "rel_op", "") not in VERBS:
                 raise InputError(
                     f"a hypothesis gives {one!r}, which is not a relation between symbols: return one such as "
                     "s.eta <= 1 / s.L, or a tuple of them"
@@ -219,22 +222,22 @@ def _failure(relation: Any, values: Mapping[str, Any], rounding: float) -> str |
     """How a relation fails at these values; None where it is met."""
     if isinstance(relation, sp.Contains):
         value = float(evaluate(relation.args[0], values))
-        if abs(value - round(value)) <= _CLOSE * abs(value):
+        if math.isfinite(value) and abs(value - round(value)) <= _CLOSE * abs(value):
             return None
         return f"{text_of(relation.args[0])} = {value:g} is not a whole number"
     left, right = _comparable(*(evaluate(side, values) for side in relation.args))
     sign, size = relation.rel_op, max(abs(left), abs(right))
+    slack = (_CLOSE if sign == "==" else rounding) * size if size < math.inf else 0  # nothing is close to infinity
     if left == right:
         met = sign in ("<=", ">=", "==")
     elif sign == "==":
-        met = abs(left - right) <= _CLOSE * size
+        met = abs(left - right) <= slack
     else:
         over = left - right if sign.startswith("<") else right - left
-        met = over <= rounding * size if sign.endswith("=") else over < 0
+        met = over <= slack if sign.endswith("=") else over < 0
     if met:
         return None
-    verb = {"<=": "exceeds", ">=": "is below", "<": "is not below", ">": "does not exceed", "==": "is not"}[sign]
-    return f"{_valued(relation.lhs, left)} {verb} {_valued(relation.rhs, right)}"
+    return f"{_valued(relation.lhs, left)} {VERBS[sign]} {_valued(relation.rhs, right)}"
 
 
 def _comparable(*values: Any) -> tuple[Any, ...]:

@@ -33,6 +33,7 @@ PROBLEM: Any = SimpleNamespace(n=3, d=2, constants=SimpleNamespace(L_max=2.0))
         (lambda s: whole(s.a), {"a": 3.0}, None),
         (lambda s: whole(s.a), {"a": 0}, None),
         (lambda s: whole(s.a * s.b), {"a": 0.5, "b": 3}, "a b = 1.5 is not a whole number"),
+        (lambda s: whole(s.a), {"a": math.inf}, "a = inf is not a whole number"),
         (lambda s: (s.a > 0, s.a < 1), {"a": 2}, "a = 2 is not below 1"),
     ],
 )
@@ -61,6 +62,24 @@ def test_rounding_counts_as_equal_and_no_more() -> None:
     assert Hypothesis(lambda s: s.a < 1).test(None, {"a": 1.0}) is not None, "a strict relation has no slack"
 
 
+@pytest.mark.parametrize("kind", [float, mpmath.mpf])
+def test_nothing_is_close_to_infinity_and_a_value_that_is_no_number_meets_nothing(kind: Any) -> None:
+    lipschitz = Hypothesis(lambda s: s.G_max <= s.G)
+    infinite, nan = kind("inf"), kind("nan")
+    assert lipschitz.test(None, {"G_max": infinite, "G": kind(1)}) == "G_max = inf exceeds G = 1"
+    assert lipschitz.test(None, {"G_max": kind(1), "G": infinite}) is None
+    assert lipschitz.test(None, {"G_max": infinite, "G": infinite}) is None
+    assert Hypothesis(lambda s: sp.Eq(s.G_max, s.G)).test(None, {"G_max": infinite, "G": kind(1)}) is not None
+    for relation in (
+        lambda s: s.a <= 1,
+        lambda s: s.a < 1,
+        lambda s: s.a >= 1,
+        lambda s: s.a > 1,
+        lambda s: sp.Eq(s.a, 1),
+    ):
+        assert Hypothesis(relation).test(None, {"a": nan}) is not None
+
+
 def test_constants_of_the_problem_are_read_from_it() -> None:
     smooth = Hypothesis(lambda s, c: c.L_max <= s.L, "each f_i is L-smooth")
     assert smooth.text == "each f_i is L-smooth"
@@ -78,7 +97,7 @@ def test_a_symbol_without_a_value_is_named_unless_it_may_be_absent() -> None:
     assert optional.test(None, {"a": 1, "b": 0}) == "b = 0 does not exceed 0"
 
 
-@pytest.mark.parametrize("given", [None, True, 3, "eta <= 1/L", (sp.Symbol("a") < 1, False)])
+@pytest.mark.parametrize("given", [None, True, 3, "eta <= 1/L", (sp.Symbol("a") < 1, False), sp.Ne(sp.Symbol("a"), 1)])
 def test_what_is_no_relation_is_refused(given: Any) -> None:
     with pytest.raises(InputError, match="which is not a relation between symbols: return one such as"):
         _ = Hypothesis(lambda s: given).relations
