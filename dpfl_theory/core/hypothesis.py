@@ -58,7 +58,7 @@ class Hypothesis:
     relation: from the symbols ``s``, or from ``s`` and the constants ``c`` of the problem, a relation of sympy (``<=``,
     ``<``, ``>=``, ``>``, `whole`) or a tuple of them. words: the paper's words where a relation is not what it prints.
     constructed: why every instance of the checks meets it, one sentence; empty where some check has an instance that
-    only this hypothesis excludes. partial: whether relations with a symbol that has no value are passed over. rounding:
+    only this hypothesis excludes. partial: symbols without which a relation that has them is passed over. rounding:
     the relative difference up to which sides count as equal in <= and >=.
 
     >>> h = Hypothesis(lambda s: s.E <= s.alpha / (2 * s.rho))
@@ -78,7 +78,7 @@ class Hypothesis:
     words: str = ""
     constructed: str = ""
     tested_by: Test | None = field(default=None, repr=False)
-    partial: bool = False
+    partial: tuple[str, ...] = ()
     rounding: float = ROUNDING
 
     @classmethod
@@ -107,10 +107,10 @@ class Hypothesis:
         """
         if self.relation is None:
             return ()
-        count = len(inspect.signature(self.relation).parameters)
+        count = sum(p.default is p.empty for p in inspect.signature(self.relation).parameters.values())
         made = self.relation(*(AnySymbols(), AnySymbols(_PROBLEM))[:count])
         found = made if isinstance(made, tuple) else (made,)
-        for one in found:
+        for one in found or (None,):
             if not isinstance(one, sp.Contains) and getattr(one, "rel_op", "") not in VERBS:
                 raise InputError(
                     f"a hypothesis gives {one!r}, which is not a relation between symbols: return one such as "
@@ -128,6 +128,7 @@ class Hypothesis:
         if not self.relations:
             return rf"\text{{{self.words}}}"
         known = {sp.Symbol(name): tex for name, tex in (names or {}).items() if tex}
+        known |= {x: x.name[len(_PROBLEM) :] for one in self.relations for x in one.free_symbols if _PROBLEM in x.name}
         return r",\; ".join(sp.latex(one, symbol_names=known) for one in self.relations)
 
     def test(self, problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -141,7 +142,7 @@ class Hypothesis:
         for one in self.relations:
             names = {str(symbol) for symbol in one.free_symbols}
             constants = {name for name in names if name.startswith(_PROBLEM)}
-            if (constants and problem is None) or (self.partial and not names - constants <= set(values)):
+            if (constants and problem is None) or any(x in names and x not in values for x in self.partial):
                 continue
             known = {name: values[name] for name in sorted(names - constants)}
             known |= {name: _constant(problem, name.removeprefix(_PROBLEM)) for name in constants}
@@ -211,7 +212,7 @@ def _joined(relations: tuple[Any, ...]) -> str:
     for one in relations:
         lower, upper = getattr(last, "rel_op", ""), getattr(one, "rel_op", "")
         if lower.startswith(">") and upper.startswith("<") and last.lhs == one.lhs:
-            found[-1] = f"{text_of(last.rhs)} {lower.replace('>', '<')} {_text(one)}"
+            found[-1] = f"{text_of(last.rhs).replace(_PROBLEM, '')} {lower.replace('>', '<')} {_text(one)}"
         else:
             found.append(_text(one))
         last = one
@@ -224,8 +225,13 @@ def _failure(relation: Any, values: Mapping[str, Any], rounding: float) -> str |
         value = float(evaluate(relation.args[0], values))
         if math.isfinite(value) and abs(value - round(value)) <= _CLOSE * abs(value):
             return None
-        return f"{text_of(relation.args[0])} = {value:g} is not a whole number"
-    left, right = _comparable(*(evaluate(side, values) for side in relation.args))
+        shown = _shown(value, float(f"{value:.6g}").is_integer())
+        return f"{text_of(relation.args[0])} = {shown} is not a whole number"
+    try:
+        left, right = _comparable(*(evaluate(side, values) for side in relation.args))
+    except (ArithmeticError, ValueError) as error:
+        where = ", ".join(f"{name.replace(_PROBLEM, '')} = {value}" for name, value in values.items())
+        return f"{_text(relation)} has no value at {where}: {error}"
     sign, size = relation.rel_op, max(abs(left), abs(right))
     slack = (_CLOSE if sign == "==" else rounding) * size if size < math.inf else 0  # nothing is close to infinity
     if left == right:
@@ -237,17 +243,28 @@ def _failure(relation: Any, values: Mapping[str, Any], rounding: float) -> str |
         met = over <= slack if sign.endswith("=") else over < 0
     if met:
         return None
-    return f"{_valued(relation.lhs, left)} {VERBS[sign]} {_valued(relation.rhs, right)}"
+    close = left != right and _shown(left) == _shown(right)
+    return f"{_valued(relation.lhs, left, close)} {VERBS[sign]} {_valued(relation.rhs, right, close)}"
 
 
 def _comparable(*values: Any) -> tuple[Any, ...]:
     """Numbers that can be compared: fractions as they are, numbers of mpmath where one is, and otherwise floats."""
     if any(isinstance(value, mpmath.mpf) for value in values):
-        return tuple(mpmath.mpmathify(v.evalf(mpmath.mp.dps) if hasattr(v, "evalf") else v) for v in values)
-    return values if all(isinstance(value, Fraction) for value in values) else tuple(map(float, values))
+        exact = (v.evalf(mpmath.mp.dps) if getattr(v, "is_finite", False) else v for v in values)
+        return tuple(mpmath.mpmathify(float(v) if getattr(v, "is_infinite", False) else v) for v in exact)
+    if all(isinstance(value, Fraction) for value in values):
+        return values
+    if any(getattr(value, "is_real", True) is False and not value.is_infinite for value in values):
+        raise ValueError("it is not a real number")
+    return tuple(map(float, values))
 
 
-def _valued(expression: Any, value: Any) -> str:
+def _valued(expression: Any, value: Any, every_digit: bool) -> str:
     """An expression and its value: alpha/(2 rho) = 1."""
-    shown = f"{float(value):.6g}"
+    shown = _shown(value, every_digit)
     return shown if expression.is_number else f"{text_of(expression).replace(_PROBLEM, '')} = {shown}"
+
+
+def _shown(value: Any, every_digit: bool = False) -> str:
+    """A value with six digits, or with all of them where six would make its sentence contradict itself."""
+    return repr(float(value)).removesuffix(".0") if every_digit else f"{float(value):.6g}"

@@ -1,4 +1,4 @@
-"""Hypotheses of the catalogue's statements, and the import of each as an `Hypothesis`."""
+"""Hypotheses of the catalogue's statements, and the import of each as a `Hypothesis`."""
 
 from __future__ import annotations
 

@@ -62,6 +62,26 @@ def test_rounding_counts_as_equal_and_no_more() -> None:
     assert Hypothesis(lambda s: s.a < 1).test(None, {"a": 1.0}) is not None, "a strict relation has no slack"
 
 
+def test_a_sentence_does_not_contradict_itself() -> None:
+    assert Hypothesis(lambda s: s.a < 1).test(None, {"a": 1 - 1e-9}) is None
+    assert Hypothesis(lambda s: s.a <= 1).test(None, {"a": 1 + 2e-9}) == "a = 1.000000002 exceeds 1"
+    assert Hypothesis(lambda s: whole(s.K)).test(None, {"K": 1000.0001}) == "K = 1000.0001 is not a whole number"
+
+
+def test_a_side_without_a_value_does_not_meet_its_relation() -> None:
+    limit = Hypothesis(lambda s: s.eta <= 1 / s.L)
+    for zero in (0, 0.0, mpmath.mpf(0)):
+        assert str(limit.test(None, {"eta": 0.5, "L": zero})).startswith("eta <= 1/L has no value at ")
+    assert str(Hypothesis(lambda s: s.e <= -2 * sp.log(s.d)).test(None, {"e": 1.0, "d": 0.0})).startswith(
+        "e <= -2 log(d)"
+    )
+    assert Hypothesis(lambda s: s.a < sp.oo).test(None, {"a": mpmath.mpf(1)}) is None
+
+
+def test_arguments_with_a_default_are_the_functions_own() -> None:
+    assert Hypothesis(lambda s, factor=2: s.a <= factor).test(None, {"a": 3}) == "a = 3 exceeds 2"
+
+
 @pytest.mark.parametrize("kind", [float, mpmath.mpf])
 def test_nothing_is_close_to_infinity_and_a_value_that_is_no_number_meets_nothing(kind: Any) -> None:
     lipschitz = Hypothesis(lambda s: s.G_max <= s.G)
@@ -92,12 +112,16 @@ def test_constants_of_the_problem_are_read_from_it() -> None:
 def test_a_symbol_without_a_value_is_named_unless_it_may_be_absent() -> None:
     with pytest.raises(KeyError, match=r"^'alpha'$"):
         SHORT.test(None, {"E": 1, "rho": 1})
-    optional = Hypothesis(lambda s: (s.a > 0, s.b > 0), partial=True)
+    optional = Hypothesis(lambda s: (s.a > 0, s.b > 0), partial=("b",))
     assert optional.test(None, {"a": 1}) is None
+    with pytest.raises(KeyError, match=r"^'a'$"):
+        optional.test(None, {"b": 1})
     assert optional.test(None, {"a": 1, "b": 0}) == "b = 0 does not exceed 0"
 
 
-@pytest.mark.parametrize("given", [None, True, 3, "eta <= 1/L", (sp.Symbol("a") < 1, False), sp.Ne(sp.Symbol("a"), 1)])
+@pytest.mark.parametrize(
+    "given", [None, True, 3, "eta <= 1/L", (sp.Symbol("a") < 1, False), (), sp.Ne(sp.Symbol("a"), 1)]
+)
 def test_what_is_no_relation_is_refused(given: Any) -> None:
     with pytest.raises(InputError, match="which is not a relation between symbols: return one such as"):
         _ = Hypothesis(lambda s: given).relations

@@ -728,7 +728,7 @@ def test_the_orders_hypotheses():
     assert noise.test(None, good) is None
     for changed, reported, which in (
         ({"s": 2}, "s = 2 exceeds 1/u = 1", first),
-        ({"epsilon": 1.0}, "not below 1", first),
+        ({"epsilon": 1.0}, "epsilon u = 1 is not below u = 1", first),
         ({"sigma_g": 0.01}, "sigma_g = 0.01 is below s u sqrt(K/log(2 T l/delta))", first),
         ({"sigma_g": 0.5}, "below the printed order", noise),
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols, evaluate
 from dpfl_theory.core.hypothesis import Hypothesis
@@ -16,9 +16,6 @@ from dpfl_theory.statements.das2022._causes import LARGE_EPSILON
 from dpfl_theory.statements.formula import prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
-
-if TYPE_CHECKING:
-    pass
 
 _SENSITIVITY = Symbol("Delta_2", "l2 sensitivity of the query h", (1, -1), "positive", r"\Delta_2")
 _VARIANCE = Symbol("noise_variance", "variance of each coordinate of the noise", (2, -2), "positive", r"\sigma^2")

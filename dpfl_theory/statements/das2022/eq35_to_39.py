@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis
@@ -25,9 +25,6 @@ from dpfl_theory.statements.das2022.eq18_to_34 import EQ34
 from dpfl_theory.statements.formula import prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
-
-if TYPE_CHECKING:
-    pass
 
 _WHERE = "Appendix C.1, proof of Theorem 6"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis, whole
@@ -17,9 +17,6 @@ from dpfl_theory.statements.das2022._causes import RANGE
 from dpfl_theory.statements.errata import Typo
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks, sufficiency_claim
-
-if TYPE_CHECKING:
-    pass
 
 _VARIANCE = Symbol(
     "noise_variance", "variance of each coordinate of the averaged update's noise", (2, -2), "positive", r"\sigma^2"

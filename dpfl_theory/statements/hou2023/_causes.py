@@ -82,7 +82,7 @@ NOISE_IN_UPDATES = Cause(
         "and the last with 0.98 (+- 0.001)."
     ),
     objection=(
-        "Hypothesis (B) is an assumption, and Theorem 1 may suppose what it likes. The remark on it ends 'which can "
+        "Assumption (B) is an assumption, and Theorem 1 may suppose what it likes. The remark on it ends 'which can "
         "refer to Observation 3 in our experimental evaluation section', and Appendix C.1 says 'We find' and 'we "
         "observed': it 'typically takes less than 5 communication rounds for the norm of the updates to fall below "
         "the clipping threshold'. It reports experiments, and claims no theorem."

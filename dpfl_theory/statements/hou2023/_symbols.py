@@ -7,14 +7,11 @@ parameters, so that C has the parameters' unit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.hypothesis import Hypothesis, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.model import Expected, Symbol
-
-if TYPE_CHECKING:
-    pass
 
 PAPER = "hou2023"
 

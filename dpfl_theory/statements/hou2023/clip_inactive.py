@@ -129,7 +129,7 @@ INACTIVE: Statement = Statement(
             "'we show that as the algorithm converges, the norms of the updates decrease, and clipping is only active "
             "for the first few rounds'. Then C > ||xhat_{t+1}^{(i)} - x_t|| in all others. Read with Lemma 1's noise, "
             "which Theorem 1 supposes. The checks compare a consequence: far into the run, and over rounds, the mean "
-            "square of messages is at most C^2. Hypothesis (B) itself, that clipping is never active, is an assumption"
+            "square of messages is at most C^2. Assumption (B) itself, that clipping is never active, is an assumption"
         ),
     ),
     text=(
@@ -199,7 +199,7 @@ REPAIRED: Statement = replace(
     INACTIVE,
     id="hou2023.clip-inactive.repaired",
     title="How long updates are, by the Lyapunov function (p = 1)",
-    source=Source(hou.PAPER, "Hypothesis (B), Section 2", note="derived: for p = 1, by eta L <= 1"),
+    source=Source(hou.PAPER, "Assumption (B), Section 2", note="derived: for p = 1, by eta L <= 1"),
     text=(
         "For p = 1, without clipping, the mean squared update of an iteration is at most (2/N) E psi_t: by Markov's "
         "inequality a given update exceeds C with probability at most (2/C^2) E psi_t, which is small only where the "

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols, evaluate
 from dpfl_theory.core.hypothesis import Hypothesis
@@ -22,9 +22,6 @@ from dpfl_theory.statements.hou2023._causes import STARTING_POINT
 from dpfl_theory.statements.hou2023.theorem1 import bound_terms, noise_scale
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
-
-if TYPE_CHECKING:
-    pass
 
 
 def _prescription(s: Symbols) -> Mapping[str, Any]:
@@ -152,7 +149,7 @@ _EDGES = checks("exact", _against_others, {**_INSIDE, **_OUTSIDE}, dict.fromkeys
 
 AT_LEAST_ONE = Hypothesis(lambda s: s.T >= 1, "T* >= 1, since Theorem 1 is about T >= 1")
 KNOWN_SHIFTS = Hypothesis(
-    lambda s: sp.Eq(s.H, 0), "h_0 = h*: the optimal shifts are known, as when they are zero", partial=True
+    lambda s: sp.Eq(s.H, 0), "h_0 = h*: the optimal shifts are known, as when they are zero", partial=("H",)
 )
 MU_BELOW_L = Hypothesis(lambda s: s.mu < s.L)
 _SYMBOLS = ("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "D", "H", "eta_any", "p_any", "T_any")

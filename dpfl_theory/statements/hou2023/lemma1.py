@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis, whole
@@ -15,9 +15,6 @@ from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyPoint
 from dpfl_theory.statements.hou2023._causes import EXPECTED_ROUNDS
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
-
-if TYPE_CHECKING:
-    pass
 
 PAPER = "hou2023"
 _SYMBOLS = (

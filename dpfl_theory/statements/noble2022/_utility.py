@@ -132,7 +132,9 @@ def enough_take_part(s: Any) -> tuple[Any, ...]:
 
 SAMPLING = Hypothesis(enough_take_part, "lM >= 1 users in a round and sR >= 1 records in a local step", rounding=SLACK)
 ROUNDS = Hypothesis(lambda s: s.T >= 1)
-SMOOTH = Hypothesis(lambda s, c: c.L_max <= s.nu, "each F_i is nu-smooth (Assumption 2)", partial=True, rounding=SLACK)
+SMOOTH = Hypothesis(
+    lambda s, c: c.L_max <= s.nu, "each F_i is nu-smooth (Assumption 2)", partial=("nu",), rounding=SLACK
+)
 SMOOTH_BY_CLASS = replace(
     SMOOTH, constructed="worst cases are over nu-smooth functions, and exact instances have curvatures of at most nu"
 )
@@ -145,7 +147,7 @@ GRADIENTS = Hypothesis(
     "unbiased stochastic gradients, variance at most varsigma^2, never clipped (Assumption 3)",
     "the threshold of every run is the longest gradient, or far above those of the run; exact rounds and worst cases "
     "have no threshold",
-    partial=True,
+    partial=("C",),
     rounding=SLACK,
 )
 CONVEX = Hypothesis(

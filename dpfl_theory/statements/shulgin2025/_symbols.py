@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.hypothesis import Hypothesis, whole
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.model import Expected, Symbol
-
-if TYPE_CHECKING:
-    pass
 
 PAPER = "shulgin2025"
 _CLOSE = 1e-9
@@ -119,22 +116,22 @@ ACCURATE = Hypothesis(lambda s: (s.D > 0, sp.Eq(s.R, s.D / sp.sqrt(s.K + 1))), "
 SMOOTH_F = Hypothesis(lambda s, c: c.L_f <= s.L, "f is L-smooth")
 CLIENTS = Hypothesis(lambda s, c: c.L_max <= s.L_max, "each f_i is L_max-smooth")
 FIRST = Hypothesis(
-    lambda s: (s.R > 0, sp.Eq(s.residual_0, s.R)), "R = max_i ||grad f_i(x^0) - v_i^0|| > 0", partial=True
+    lambda s: (s.R > 0, sp.Eq(s.residual_0, s.R)), "R = max_i ||grad f_i(x^0) - v_i^0|| > 0", partial=("residual_0",)
 )
 WITHIN = Hypothesis(
     lambda s: (s.R > 0, s.residual_0 <= s.R),
     "max_i ||grad f_i(x^k) - v_i^k|| <= R and R > 0",
-    partial=True,
+    partial=("residual_0",),
     rounding=_CLOSE,
 )
 TRACKED = Hypothesis(
     _tracked,
     "max_i ||grad f_i(x^k) - v_i^k|| <= rho = max(R, q + beta R/(alpha + R)) and R > 0, q = max(0, sqrt(beta) - "
     "sqrt(alpha))^2",
-    partial=True,
+    partial=("residual_0",),
     rounding=_CLOSE,
 )
-QUIET = Hypothesis(lambda s: sp.Eq(s.sigma, 0), "the server receives the messages without noise", partial=True)
+QUIET = Hypothesis(lambda s: sp.Eq(s.sigma, 0), "the server receives the messages without noise", partial=("sigma",))
 NOISE = Hypothesis(
     lambda s, c: (s.sigma >= 0, s.sigma < sp.oo, sp.Eq(s.n, c.n), sp.Eq(s.d, c.d)),
     "z_i^k ~ N(0, sigma^2 I_d) independent for each of the n clients and rounds",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis
@@ -15,9 +15,6 @@ from dpfl_theory.statements.claims import ConstantClaim, PrivacyClaim, PrivacyPo
 from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.repaired_noise import BUDGET, PROOF, repaired_checks
 from dpfl_theory.statements.shulgin2025._symbols import whole_rounds
-
-if TYPE_CHECKING:
-    pass
 
 PAPER = "shulgin2025"
 _SYMBOLS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis
@@ -15,9 +15,6 @@ from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
-
-if TYPE_CHECKING:
-    pass
 
 
 def _sides(s: Symbols) -> Sides:

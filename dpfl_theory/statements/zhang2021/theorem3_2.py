@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis, whole
@@ -17,10 +17,6 @@ from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 from dpfl_theory.statements.zhang2021 import _sampled_noise as sampled
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021._causes import MOMENT_ORDER
-
-if TYPE_CHECKING:
-    pass
-
 
 _SYMBOLS = (
     Symbol("noise_variance", "variance of each coordinate of a client's noise z_i^t", (0, 2), "positive", r"\sigma^2"),

@@ -206,12 +206,12 @@ HYPOTHESES = (
     Hypothesis(
         lambda s: (
             s.s <= 1 / s.u,
-            s.epsilon > 0,
-            s.epsilon < 1,
+            s.u * s.epsilon > 0,  # with u, as all of these are about the order form
+            s.u * s.epsilon < s.u,
             s.sigma_g >= s.u * s.s * sp.sqrt(s.K / sp.log(2 * s.T * s.l / s.delta)),
         ),
         "order form only, Assumption 1: s <= 1/u, epsilon < 1 and sigma_g >= u s sqrt(K/log(2Tl/delta))",
-        partial=True,
+        partial=("u",),
     ),
     Hypothesis.custom(
         "order form only: sigma_g >= u s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))", _printed_noise

@@ -7,14 +7,11 @@ the largest change 2C/(sR) that one record makes in one local step.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.statements.model import Check, Symbol, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
-
-if TYPE_CHECKING:
-    pass
 
 PAPER = noble.PAPER
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis
@@ -16,9 +16,6 @@ from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022.privacy._divergences import FAMILIES
 from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, symbols
 from dpfl_theory.statements.symbolic import all_equal, equal
-
-if TYPE_CHECKING:
-    pass
 
 QUADRATURE, ROUNDING = "1e-12", "1e-25"
 """Relative widths that are given to integrals and to closed forms, both computed with 30 digits."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols, evaluate
 from dpfl_theory.core.hypothesis import Hypothesis, whole
@@ -17,9 +17,6 @@ from dpfl_theory.statements.formula import evaluate_side, prescription_of, sides
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, symbols
 from dpfl_theory.statements.symbolic import enclosure, equal
-
-if TYPE_CHECKING:
-    pass
 
 
 def composed_delta(epsilon: Any, delta: Any, count: int, budget: Any) -> tuple[Any, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis, whole
@@ -17,9 +17,6 @@ from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
 from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, ORDER, PAPER, RATE, symbols
 from dpfl_theory.statements.symbolic import all_equal, equal
-
-if TYPE_CHECKING:
-    pass
 
 LARGEST_RATIO = 12
 """Points with alpha/sigma_g beyond this are left out: their moments exceed double precision."""

@@ -11,7 +11,7 @@ log(2/delta) in the bound delta need only give the logarithms a sign, and c = 51
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis
@@ -27,9 +27,6 @@ from dpfl_theory.statements.noble2022.privacy._symbols import SYMBOLS as PRIVACY
 from dpfl_theory.statements.noble2022.rates import _rates as rates
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8
 from dpfl_theory.statements.symbolic import equal
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["exponents", "fedavg_constant", "privacy", "scaffold_constant"]
 

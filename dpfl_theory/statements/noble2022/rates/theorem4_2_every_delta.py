@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
@@ -25,9 +25,6 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import prescription_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022.rates import theorem4_2 as asymptotic
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["RARE", "SURE", "checks", "floor_and_bound"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.lazy import sympy as sp
@@ -13,9 +13,6 @@ from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
-
-if TYPE_CHECKING:
-    pass
 
 ROUND = ("eta", "nu", "drift", "lag", *noble.VARIANCE, *noble.COHORT)
 BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)

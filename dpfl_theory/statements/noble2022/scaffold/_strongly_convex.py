@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.hypothesis import Hypothesis
@@ -19,9 +19,6 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import below, single_user, squares, weighted
 from dpfl_theory.statements.noble2022.scaffold._step_limit import limit
 from dpfl_theory.statements.symbolic import all_equal, equal
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "LONG_ENOUGH",

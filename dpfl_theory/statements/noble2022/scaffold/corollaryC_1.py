@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis
@@ -17,9 +17,6 @@ from dpfl_theory.statements.noble2022.scaffold import _displays as displays
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
 from dpfl_theory.statements.noble2022.scaffold import _user_performance as user
 from dpfl_theory.statements.symbolic import sides_at
-
-if TYPE_CHECKING:
-    pass
 
 _SPREAD = Expected(
     "spread",

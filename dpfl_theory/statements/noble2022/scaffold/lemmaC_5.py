@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis
@@ -18,9 +17,6 @@ from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import _round_performance as worst
 from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
-
-if TYPE_CHECKING:
-    pass
 
 
 def _c5_sides(s: Symbols) -> Sides:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis
@@ -23,9 +23,6 @@ from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6
 from dpfl_theory.statements.noble2022.scaffold._step_limit import least_slacks, limit
 from dpfl_theory.statements.symbolic import all_equal
-
-if TYPE_CHECKING:
-    pass
 
 Constants = tuple[Fraction, Fraction, Fraction]
 """The factors of -eta~ gap, eta~^2 V/(KlM), and eta~^2 V/(K eta_g^2)."""
@@ -141,7 +138,7 @@ def _rounds_add_up(per_round: Fraction) -> Callable[[Statement, Mapping[str, Any
 STEP = Hypothesis(
     lambda s: (s.eta <= s.l ** sp.Rational(2, 3) / (24 * s.nu), 54 * s.mu * s.eta <= s.l),
     "eta_l <= min(l^(2/3)/(24 K eta_g nu), l/(54 mu K eta_g)), the second only if mu > 0",
-    partial=True,
+    partial=("mu",),
 )
 
 _STRONG = {
