@@ -78,3 +78,11 @@ def test_steps_beyond_their_limits_have_no_bound() -> None:
 def test_what_cannot_be_used(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         formulas("dp-fedavg-two-sided", **{**BASE, **changes})
+
+
+def test_terms_with_equal_exponents_are_one_monomial() -> None:
+    """The limit 6 L Q (P - 1) eta_g eta_l <= P was too strict by P/(P - 1), and a bound below it existed."""
+    few = {"clients": 100_000, "cohort": 30.0, "dim": 1, "smoothness": 1.0, "lipschitz": 1.0, "gap": 1e6, "delta": 1e-2}
+    none = {"dissimilarity": 0.0, "gradient_variance": 0.0, "local_steps": 1, "rounds": 2000, "epsilon": 1e-4}
+    found = recommend("dp-fedavg-two-sided", "bound-optimal", **few, **none)
+    assert found["certificate"]["lower_bound"] <= found["bound"] <= 11727.0392

@@ -121,11 +121,15 @@ class Program:
 def monomials(expression: Any, variables: Sequence[str]) -> list[tuple[Any, dict[str, Fraction]]]:
     """The terms of a sum as coefficients, in the other symbols, and exponents of the variables.
 
+    Terms with the same exponents are one monomial: 6 x - 6 x/P has the coefficient 6 - 6/P.
+
     >>> x, y, c = sp.symbols("x y c", positive=True)
     >>> monomials((x + c / y) ** 2 / x, ["x", "y"])[0]
     (1, {'x': Fraction(1, 1)})
+    >>> monomials(6 * x - 6 * x / c, ["x"])
+    [(6 - 6/c, {'x': Fraction(1, 1)})]
     """
-    found = []
+    found: dict[tuple[tuple[str, Fraction], ...], Any] = {}
     for term in sp.Add.make_args(sp.expand(sp.powsimp(sp.expand(expression)))):
         coefficient, exponents = sp.Integer(1), dict[str, Fraction]()
         for factor in sp.Mul.make_args(sp.powdenest(term, force=True)):
@@ -136,8 +140,9 @@ def monomials(expression: Any, variables: Sequence[str]) -> list[tuple[Any, dict
                 raise ValueError(f"{term} is not a monomial in {', '.join(variables)}")
             else:
                 coefficient *= factor
-        found.append((coefficient, exponents))
-    return found
+        key = tuple(sorted(exponents.items()))
+        found[key] = found.get(key, 0) + coefficient
+    return [(coefficient, dict(key)) for key, coefficient in found.items()]
 
 
 def _solved(
