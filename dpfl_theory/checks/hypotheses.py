@@ -69,17 +69,17 @@ def unmet(statement: Statement, values: Mapping[str, Any], problem: Problem | No
             if name in values or f"{name}^2" in values:
                 continue
             where = ", ".join(f"{k} = {v}" for k, v in values.items())
-            told_ = f"the point {where} does not name {name}, which the hypothesis {hypothesis.text!r} reads"
-            raise BuildError(f"{statement.id}: {told_}", hypothesis.function) from None
+            fault = f"the point {where} does not name {name}, which the hypothesis {hypothesis.text!r} reads"
+            raise BuildError(f"{statement.id}: {fault}", hypothesis.function) from None
         except Exception as error:
-            told_ = f"the hypothesis {hypothesis.text!r} cannot be tested: {format_error(error)}"
-            raise BuildError(told_, hypothesis.function) from error
+            fault = f"the hypothesis {hypothesis.text!r} cannot be tested: {format_error(error)}"
+            raise BuildError(fault, hypothesis.function) from error
         if failure is None:
             continue
         if not isinstance(failure, str) or not failure:
-            told_ = (
+            fault = (
                 f"returned {failure!r}: return None where it is met, and otherwise a sentence that says why it is not"
             )
-            raise BuildError(f"the test of the hypothesis {hypothesis.text!r} {told_}", hypothesis.function)
+            raise BuildError(f"the test of the hypothesis {hypothesis.text!r} {fault}", hypothesis.function)
         return hypothesis.text, failure
     return None

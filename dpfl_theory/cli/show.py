@@ -138,7 +138,7 @@ def _as_text(d: Mapping[str, Any]) -> str:
         parts += _block(f"{d['relation']}  right side, the sum of", d["rhs"].items())
     symbols = [(s["name"], f"[{s['unit']}]", s["meaning"]) for s in (*d["symbols"], *d["expectations"])]
     parts += _block("Symbols", symbols)
-    parts += _block("Assumptions", [(a,) for a in d["hypotheses"]])
+    parts += _block("Hypotheses", [(a,) for a in d["hypotheses"]])
     parts += _block("Prescription", [(f"{name} = {formula}",) for name, formula in d["prescription"].items()])
     checks = [(c["method"], c["name"], _remarks(c)) for c in d["checks"]]
     parts += _block("Checks", checks)

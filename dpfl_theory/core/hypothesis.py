@@ -178,13 +178,16 @@ class Hypothesis:
     def near(self, values: Mapping[str, Any], symbol: str, share: float = 0.01) -> list[tuple[float, float]]:
         """For each crossing the value of the symbol just inside the boundary and just outside, ``share`` away from it.
 
+        None where no value is inside at that distance, as for an equation.
+
         >>> inside, outside = Hypothesis(lambda s: s.eta <= 1 / s.L).near({"eta": 0.25, "L": 1.0}, "eta")[0]
         >>> f"{inside:.4f} {outside:.4f}"
         '0.9900 1.0100'
         """
         value = float(values[symbol])
         signs = [(value * x, 1.0 if x > 1.0 else -1.0) for x in self.crossings(values, symbol)]
-        return [(at * (1.0 - up * share), at * (1.0 + up * share)) for at, up in signs]
+        ends = [(at * (1.0 - up * share), at * (1.0 + up * share)) for at, up in signs]
+        return [(inside, outside) for inside, outside in ends if self._met({**values, symbol: inside})]
 
     def _met(self, values: Mapping[str, Any]) -> bool:
         """Whether it is met. One that symbols do not determine counts as met, so that it has no boundary."""
@@ -199,10 +202,11 @@ def _constant(problem: Any, name: str) -> Any:
     return getattr(problem if name in ("n", "d") else problem.constants, name)
 
 
-def _text(relation: Any) -> str:
-    if isinstance(relation, sp.Contains):
-        return f"{text_of(relation.args[0])} is a whole number"
-    return text_of(relation).replace(_PROBLEM, "")
+def _text(part: Any) -> str:
+    """A relation or one of its sides as text."""
+    if isinstance(part, sp.Contains):
+        return f"{_text(part.args[0])} is a whole number"
+    return text_of(part).replace(_PROBLEM, "")
 
 
 def _joined(relations: tuple[Any, ...]) -> str:
@@ -212,7 +216,7 @@ def _joined(relations: tuple[Any, ...]) -> str:
     for one in relations:
         lower, upper = getattr(last, "rel_op", ""), getattr(one, "rel_op", "")
         if lower.startswith(">") and upper.startswith("<") and last.lhs == one.lhs:
-            found[-1] = f"{text_of(last.rhs).replace(_PROBLEM, '')} {lower.replace('>', '<')} {_text(one)}"
+            found[-1] = f"{_text(last.rhs)} {lower.replace('>', '<')} {_text(one)}"
         else:
             found.append(_text(one))
         last = one
@@ -226,7 +230,7 @@ def _failure(relation: Any, values: Mapping[str, Any], rounding: float) -> str |
         if math.isfinite(value) and abs(value - round(value)) <= _CLOSE * abs(value):
             return None
         shown = _shown(value, float(f"{value:.6g}").is_integer())
-        return f"{text_of(relation.args[0])} = {shown} is not a whole number"
+        return f"{_text(relation.args[0])} = {shown} is not a whole number"
     try:
         left, right = _comparable(*(evaluate(side, values) for side in relation.args))
     except (ArithmeticError, ValueError) as error:
@@ -262,7 +266,7 @@ def _comparable(*values: Any) -> tuple[Any, ...]:
 def _valued(expression: Any, value: Any, every_digit: bool) -> str:
     """An expression and its value: alpha/(2 rho) = 1."""
     shown = _shown(value, every_digit)
-    return shown if expression.is_number else f"{text_of(expression).replace(_PROBLEM, '')} = {shown}"
+    return shown if expression.is_number else f"{_text(expression)} = {shown}"
 
 
 def _shown(value: Any, every_digit: bool = False) -> str:

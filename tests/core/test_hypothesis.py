@@ -144,6 +144,7 @@ def test_crossings_are_the_boundary_itself() -> None:
     assert SHORT.crossings({**values, "E": 9.0}, "E") == [], "outside there is nothing to cross"
     between = Hypothesis(lambda s: (s.a > 1, s.a < 3))
     assert between.crossings({"a": 2.0}, "a") == pytest.approx([1.5, 0.5], rel=1e-5)
+    assert Hypothesis(lambda s: sp.Eq(s.a, s.b)).near({"a": 1.0, "b": 1.0}, "a") == []
     for symbol, ends in (("E", SHORT.near(values, "E")), ("rho", SHORT.near(values, "rho"))):
         for inside, outside in ends:
             assert SHORT.test(None, {**values, symbol: inside}) is None

@@ -10,6 +10,7 @@ import pytest
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core.expressions import AnySymbols, evaluate
 from dpfl_theory.statements import all_statements, get
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Statement
@@ -82,7 +83,7 @@ def test_the_repaired_lemma_2_allows_residuals_up_to_its_radius() -> None:
     """alpha = 0, beta = 0.9 R: rho = 1.8 R. The form with the same beta allows R."""
     statement, check, e = first_run("lemma2.repaired")
     rho = linearise(statement, e.values)[1].total()[0]
-    assert tracked_radius(e.values) == pytest.approx(rho, rel=1e-12)
+    assert evaluate(tracked_radius(AnySymbols()), e.values) == pytest.approx(rho, rel=1e-12)
     assert rho == pytest.approx(1.8 * e.values["R"], rel=1e-12)
     off = e.values["residual_0"] / abs(1 - e.algorithm.describe()["memory"])
     for share, applies in ((1.79, True), (1.81, False)):

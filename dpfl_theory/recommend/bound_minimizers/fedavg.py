@@ -45,7 +45,7 @@ def _rows(theorem: Statement, given: frozenset[str]) -> list[list[tuple[Any, dic
     constant = coefficient.as_coeff_Add()[0]
     falling = sp.expand(constant - coefficient)
     right = entered(total(theorem).subs(unknown))
-    limits = [(right / t + falling) / constant, 1 / s.E, 1 / K]
+    limits = [(right / t + falling) / constant, 1 / s.E]
     limits += [entered(small / large) for small, large in inequalities(theorem)]
     names = [name for name in VARIABLES if name not in given]
     return [monomials(sum_, names) for sum_ in (t, *limits)]

@@ -149,7 +149,7 @@ SMALLER = 16 * 2**0.5 / 9
 
 
 SMALLER_THRESHOLD = Hypothesis(
-    lambda s, c: s.C_hat >= 16 * sp.sqrt(2) / 9 * sp.sqrt(s.L * c.delta_max),
+    lambda s, c: s.C_hat >= SMALLER * sp.sqrt(s.L * c.delta_max),
     "C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*)",
 )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from dpfl_theory.core.hypothesis import Hypothesis, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements import prescribed_noise
 from dpfl_theory.statements.model import Expected, Symbol
 
 PAPER = "hou2023"
@@ -90,7 +91,7 @@ UNCLIPPED = Hypothesis.custom("clipping is never active: C > ||xhat_i - x|| in e
 CLIPPED = Hypothesis.custom(
     "clipping is in force; without noise every message would be shorter than C", by_construction
 )
-DELTA = Hypothesis(lambda s: (s.delta > 0, s.delta < 1))
+DELTA = prescribed_noise.DELTA
 STATED = {
     "mu > 0": {"mu": "0"},
     "mu <= L": {"mu": "51/50"},

@@ -9,8 +9,6 @@ is not a symbol, is its max_i ||grad f_i(x^0) - v_i^0||. Without a run (a recomm
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.core.hypothesis import Hypothesis, whole
@@ -78,16 +76,19 @@ def symbols(*names: str) -> tuple[Symbol, ...]:
     return tuple(SYMBOLS[name] for name in names)
 
 
-def tracked_radius(values: Mapping[str, Any]) -> float:
+def step_limit(s: Any, radius: Any) -> Any:
+    """beta R/((alpha + R) L_max) with this radius for R."""
+    return s.beta * radius / ((s.alpha + radius) * s.L_max)
+
+
+def tracked_radius(s: Any) -> Any:
     """The repaired Lemma 2's rho = max(R, q + beta R/(alpha + R)), q = max(0, sqrt(beta) - sqrt(alpha))^2.
 
-    >>> round(tracked_radius({"R": 1.0, "alpha": 0.0, "beta": 0.9}), 9)
+    >>> from dpfl_theory.core.expressions import AnySymbols, evaluate
+    >>> round(evaluate(tracked_radius(AnySymbols()), {"R": 1.0, "alpha": 0.0, "beta": 0.9}), 9)
     1.8
     """
-    R, alpha, beta = (float(values[name]) for name in ("R", "alpha", "beta"))
-    if not (R > 0 and alpha >= 0 and beta >= 0):
-        return R
-    return max(R, max(0.0, math.sqrt(beta) - math.sqrt(alpha)) ** 2 + beta * R / (alpha + R))
+    return sp.Max(s.R, sp.Max(0, sp.sqrt(s.beta) - sp.sqrt(s.alpha)) ** 2 + s.beta * s.R / (s.alpha + s.R))
 
 
 SMOOTH = Hypothesis(
@@ -96,14 +97,9 @@ SMOOTH = Hypothesis(
 )
 CONTRACTS = Hypothesis(lambda s: (s.alpha >= 0, s.beta > 0, s.beta < s.alpha + s.R), "beta/(alpha + R) < 1")
 STEP = Hypothesis(
-    lambda s: (s.gamma > 0, s.gamma <= s.beta * s.R / ((s.alpha + s.R) * s.L_max)),
+    lambda s: (s.gamma > 0, s.gamma <= step_limit(s, s.R)),
     "0 < gamma <= beta R/((alpha + R) L_max)",
 )
-
-
-def _tracked(s: Any) -> tuple[Any, ...]:
-    excess = sp.Max(0, sp.sqrt(s.beta) - sp.sqrt(s.alpha)) ** 2 + s.beta * s.R / (s.alpha + s.R)
-    return s.R > 0, s.residual_0 <= sp.Max(s.R, excess)
 
 
 def whole_rounds(s: Any) -> tuple[Any, ...]:
@@ -125,7 +121,7 @@ WITHIN = Hypothesis(
     rounding=_CLOSE,
 )
 TRACKED = Hypothesis(
-    _tracked,
+    lambda s: (s.R > 0, s.residual_0 <= tracked_radius(s)),
     "max_i ||grad f_i(x^k) - v_i^k|| <= rho = max(R, q + beta R/(alpha + R)) and R > 0, q = max(0, sqrt(beta) - "
     "sqrt(alpha))^2",
     partial=("residual_0",),
@@ -135,12 +131,4 @@ QUIET = Hypothesis(lambda s: sp.Eq(s.sigma, 0), "the server receives the message
 NOISE = Hypothesis(
     lambda s, c: (s.sigma >= 0, s.sigma < sp.oo, sp.Eq(s.n, c.n), sp.Eq(s.d, c.d)),
     "z_i^k ~ N(0, sigma^2 I_d) independent for each of the n clients and rounds",
-)
-PRESCRIBED = Hypothesis(
-    lambda s: (
-        sp.Eq(s.sigma, s.c * sp.sqrt((s.K + 1) * sp.log(1 / s.delta)) / s.epsilon),
-        sp.Eq(s.beta, s.beta_0 / (s.K + 1)),
-        sp.Eq(s.gamma, s.beta_0 / (s.K + 1) * s.R / ((s.alpha + s.R) * s.L_max)),
-    ),
-    "sigma, beta and gamma are the prescribed ones",
 )

@@ -156,7 +156,7 @@ COROLLARY1: Statement = Statement(
     hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
         Hypothesis(
-            lambda s: (sp.Eq(s.c, s.gamma * sp.sqrt(s.K + 1)), s.c <= s.D * s.beta / ((s.alpha + s.D) * s.L_max)),
+            lambda s: (sp.Eq(s.c, s.gamma * sp.sqrt(s.K + 1)), s.c <= shu.step_limit(s, s.D)),
             "gamma sqrt(K + 1) = c <= D beta/((alpha + D) L_max)",
         ),
     ),

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core.expressions import Symbols, evaluate
+from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import evaluate_side, prescription_of, sides_of, symbols_of, total
@@ -39,6 +40,12 @@ def _prescription(s: Symbols) -> Mapping[str, Any]:
         "beta": beta,
         "gamma": beta * s.R / ((s.alpha + s.R) * s.L_max),
     }
+
+
+_PRESCRIBED = Hypothesis(
+    lambda s: tuple(sp.Eq(s[name], value) for name, value in _prescription(s).items()),
+    "sigma, beta and gamma are the prescribed ones",
+)
 
 
 def _ratio(s: Mapping[str, Any]) -> Any:
@@ -280,7 +287,7 @@ COROLLARY2: Statement = Statement(
     expectations=(shu.E_LEAST,),
     hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE, DELTA),
-        shu.PRESCRIBED,
+        _PRESCRIBED,
     ),
     sides=_sides,
     prescription=_prescription,

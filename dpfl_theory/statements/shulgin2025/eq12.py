@@ -193,7 +193,7 @@ EQ12: Statement = Statement(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
         _CHOICE,
         Hypothesis(
-            lambda s: s.gamma * sp.sqrt(s.K + 1) <= s.D * s.beta / ((s.alpha + s.D) * s.L_max),
+            lambda s: s.gamma * sp.sqrt(s.K + 1) <= shu.step_limit(s, s.D),
             "gamma sqrt(K + 1) <= D beta/((alpha + D) L_max), as Corollary 1 has it",
         ),
     ),

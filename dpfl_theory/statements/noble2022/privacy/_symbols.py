@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.statements import prescribed_noise
 from dpfl_theory.statements.model import Check, Symbol, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 
@@ -55,7 +56,7 @@ def edges(
 
 EDGES = {"lM >= 1": {"l": "99/100"}, "sigma_g > 0": {"sigma_g": "0"}, "delta < 1": {"delta": "1000000"}}
 """Restated values at a point with lM = 1 and delta = 1e-6."""
-DELTA = Hypothesis(lambda s: (s.delta > 0, s.delta < 1))
+DELTA = prescribed_noise.DELTA
 ORDER = Hypothesis(lambda s: s.alpha > 1)
 RATE = Hypothesis(lambda s: (s.q > 0, s.q < 1))
 NOISE = Hypothesis(lambda s: s.sigma_g > 0)

@@ -21,7 +21,7 @@ from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import _round_performance as worst
 from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6
-from dpfl_theory.statements.noble2022.scaffold._step_limit import least_slacks, limit
+from dpfl_theory.statements.noble2022.scaffold._step_limit import least_slacks, limit, step_limit_symbolic
 from dpfl_theory.statements.symbolic import all_equal
 
 Constants = tuple[Fraction, Fraction, Fraction]
@@ -136,7 +136,7 @@ def _rounds_add_up(per_round: Fraction) -> Callable[[Statement, Mapping[str, Any
 
 
 STEP = Hypothesis(
-    lambda s: (s.eta <= s.l ** sp.Rational(2, 3) / (24 * s.nu), 54 * s.mu * s.eta <= s.l),
+    lambda s: (s.eta <= step_limit_symbolic(s), 54 * s.mu * s.eta <= s.l),
     "eta_l <= min(l^(2/3)/(24 K eta_g nu), l/(54 mu K eta_g)), the second only if mu > 0",
     partial=("mu",),
 )

@@ -19,6 +19,7 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import rounds, single_user, squares, users_of
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7 as lemma
+from dpfl_theory.statements.noble2022.scaffold._step_limit import step_limit_symbolic
 from dpfl_theory.statements.symbolic import equal
 
 
@@ -131,7 +132,7 @@ EXPLICIT: Statement = Statement(
         noble.WARM,
         noble.WHOLE,
         noble.GLOBAL,
-        Hypothesis(lambda s: s.eta <= s.l ** sp.Rational(2, 3) / (24 * s.nu), "eta~ <= l^(2/3)/(24 nu)"),
+        Hypothesis(lambda s: s.eta <= step_limit_symbolic(s), "eta~ <= l^(2/3)/(24 nu)"),
         noble.ROUNDS,
     ),
     sides=lambda s: _sides(s, lemma.PRINTED),
