@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dpfl_theory.conform.world import Client, World
+from dpfl_theory.core.algorithm import Fault, Reading
+from dpfl_theory.core.algorithm import fault as faulty
+from dpfl_theory.core.algorithm import with_number as sized
 from dpfl_theory.problems.base import Array
 
 __all__ = ["Fault", "Hyperparameter", "Player", "Reading", "Reference", "Values", "calibrated", "faulty", "sized"]
@@ -41,44 +44,6 @@ class Hyperparameter:
     also: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A mistake that implementations make.
-
-    name: a few words;  ``description``: what is wrong and what it should be, one sentence;  plain: the same for an
-    algorithm that protects no one, if ``description`` concerns clipping, noise or accounting;  role: which lines to
-    look at (a key of `source_location.ROLES`);  parts: those of the round that it replaces;  seen: code in which it was
-    reported; private: whether it breaks the claimed privacy;  once: whether one vector of noise is drawn in a round;
-    ``equivalent_to``: the name of another fault that by algebra gives the same w in all rounds;  sized: the same
-    mistake with a free number in it;  usual: the most frequent numbers in code.
-    """
-
-    name: str
-    description: str
-    role: str
-    parts: Mapping[str, Any]
-    seen: str = ""
-    private: bool = False
-    sized: Callable[[float], Fault] | None = None
-    usual: tuple[float, ...] = ()
-    plain: str = ""
-    once: bool = False
-    equivalent_to: str = ""
-
-    def variants(self) -> tuple[Fault, ...]:
-        """The fault itself, or if it has a free number, the fault with each usual number."""
-        return (self,) if self.sized is None else tuple(map(self.sized, self.usual))
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Another round that the words of the same algorithm allow, and that conforms: its name and the parts that
-    differ."""
-
-    name: str
-    parts: Mapping[str, Any] = field(default_factory=dict)
-
-
 class Reference(ABC):
     """A printed algorithm. Its fields are the parts of a round."""
 
@@ -94,6 +59,10 @@ class Reference(ABC):
     level: ClassVar[str] = ""
     """The name of the clipping threshold; empty without clipping."""
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
+
+    def with_parts(self, parts: Mapping[str, Any]) -> Reference:
+        """The reference with some parts of its round replaced."""
+        return replace(self, **parts)  # type: ignore[type-var]
 
     @abstractmethod
     def round(
@@ -130,20 +99,11 @@ def calibrated(v: dict[str, Any], unit: float) -> dict[str, Any]:
     return v
 
 
-def sized(text: str, usual: tuple[float, ...], of: Callable[[float], Fault]) -> Fault:
-    """A fault with a free number: its text without a number, the usual numbers, and the fault with a given number."""
-    return replace(of(usual[0]), description=text, sized=of, usual=usual)
+def generic(v: dict[str, Any], **parameters: str) -> dict[str, Any]:
+    """The hyper-parameters with the names that the parts of all algorithms use."""
+    return {**v, **{name: v[parameter] for name, parameter in parameters.items()}}
 
 
-def faulty(
-    name: str,
-    text: str,
-    role: str,
-    seen: str = "",
-    private: bool = False,
-    plain: str = "",
-    equivalent_to: str = "",
-    **parts: Any,
-) -> Fault:
-    """A fault, its parts as keywords."""
-    return Fault(name, text, role, parts, seen, private, plain=plain, equivalent_to=equivalent_to)
+Z = Hyperparameter("noise_multiplier", "standard deviation over sensitivity", (1.3, 0.6), "nonnegative", ("z",))
+ETA_L = Hyperparameter("eta_l", "local step [X^2/F]", (0.1, 0.25), also=("local_step", "lr", "learning_rate", "eta"))
+ETA_G = Hyperparameter("eta_g", "global step", (1.0, 1.5), also=("global_step", "server_lr", "beta"))

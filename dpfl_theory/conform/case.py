@@ -150,4 +150,4 @@ def failure(error: UserFunctionError, where: str = "") -> Finding:
 
 def player_of(reference: Reference, reading: Reading) -> Player:
     """The round of a reading."""
-    return replace(reference, **reading.parts).round  # type: ignore[type-var]
+    return reference.with_parts(reading.parts).round

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from dpfl_theory.conform.comparisons.probes import Path, Plan, Spread, probe_without_noise
-from dpfl_theory.conform.references.fedavg import CLIPPED_DIFFERENCES, DPFedAvg
-from dpfl_theory.conform.references.two_sided import DPTwoSided
+from dpfl_theory.conform.references import references
 from dpfl_theory.conform.run import conform
 from dpfl_theory.conform.settings import settings
+from dpfl_theory.descriptions.fedavg import CLIPPED_DIFFERENCES
+
+DPFedAvg, DPTwoSided = references()["dp-fedavg"], references()["dp-fedavg-two-sided"]
 
 NAME = "the difference is clipped, not divided by the local step size"
 
@@ -86,7 +88,7 @@ def test_a_clipped_difference_is_the_algorithm_with_other_letters(fault: Any) ->
         parameters |= {"C": v["C"] / v["eta"], "beta": v["eta"] * step}
         (other,) = settings(DPFedAvg(), parameters, (), **given)
         for probe in Plan(DPFedAvg(), [v]).paths:
-            one = DPFedAvg(**fault.parts).round
+            one = DPFedAvg().with_parts(fault.parts).round
             expected = probe_without_noise(DPFedAvg().round, probe.world, other, probe.who).w
             assert np.allclose(probe_without_noise(one, probe.world, v, probe.who).w, expected, rtol=1e-12, atol=0.0)
         found, there = (

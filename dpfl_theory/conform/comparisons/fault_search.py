@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,7 @@ def _player(reference: Reference, reading: Reading, faults: Sequence[Fault]) -> 
     parts = dict(reading.parts)
     for fault in faults:
         parts |= fault.parts
-    player = replace(reference, **parts).round  # type: ignore[type-var]
+    player = reference.with_parts(parts).round
     return repeating(player) if AGAIN in faults else player
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -70,7 +69,7 @@ def by_samples(case: Case, why: str) -> list[Finding]:
     for reading, fault in itertools.product(case.kind.readings, known):
         if fault.name in fitting:
             continue
-        if fits(replace(case.reference, **{**reading.parts, **fault.parts}).round) is None:  # type: ignore[type-var]
+        if fits(case.reference.with_parts({**reading.parts, **fault.parts}).round) is None:
             fitting[fault.name] = fault
     if fitting:
         return [_listed(case, list(fitting.values()), first)]

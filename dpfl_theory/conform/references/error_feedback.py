@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpfl_theory.conform.averaging import clipped, length, stretched
-from dpfl_theory.conform.base import Fault, Hyperparameter, Reading, Reference, Values, calibrated, faulty
-from dpfl_theory.conform.references.fedavg import Z
+from dpfl_theory.conform.base import Fault, Hyperparameter, Reading, Reference, Values, Z, calibrated, faulty
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.problems.base import Array
 

@@ -15,11 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpfl_theory.conform.averaging import clipped
-from dpfl_theory.conform.base import Fault, Hyperparameter, Reading, Values, faulty
+from dpfl_theory.conform.base import ETA_G, ETA_L, Fault, Hyperparameter, Reading, Values, faulty, generic
 from dpfl_theory.conform.mistakes.control_variates import FAULTS
-from dpfl_theory.conform.references.fedavg import generic
 from dpfl_theory.conform.references.scaffold import K, Scaffold
-from dpfl_theory.conform.references.two_sided import ETA_G, ETA_L
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.problems.base import Array
 

@@ -12,10 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpfl_theory.conform.base import Fault, Hyperparameter, Reading, Reference, Values
+from dpfl_theory.conform.base import ETA_G, ETA_L, Fault, Hyperparameter, Reading, Reference, Values, generic
 from dpfl_theory.conform.mistakes.control_variates import FAULTS, State, Trained, mean_gradient
-from dpfl_theory.conform.references.fedavg import generic
-from dpfl_theory.conform.references.two_sided import ETA_G, ETA_L
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.problems.base import Array
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.averaging import gaussian_noise
-from dpfl_theory.conform.base import Fault, Values, faulty
+from dpfl_theory.core.algorithm import Fault, fault
+from dpfl_theory.descriptions.faults.averaging import gaussian
 
 __all__ = ["NOISE"]
 
@@ -17,34 +17,38 @@ def noisy(
     name: str,
     told: str,
     role: str,
-    deviation: Callable[[Values, int], float],
+    deviation: Callable[[Any, Any, int], float],
     private: bool = False,
     once: bool = False,
 ) -> tuple[Fault, Fault]:
     """A mistake in the standard deviation on the average of a full cohort. There are two variants: the server draws
     the noise, or the clients draw it, so that |S| noises add up."""
-    by_clients = gaussian_noise(lambda v, s: deviation(v, s) * (s / v["r"]) ** 0.5)
+    by_clients = gaussian(lambda a, o, s: deviation(a, o, s) * (s / o.expected) ** 0.5)
     one, other = (
-        faulty(name, told, role, "", private, noise=noise) for noise in (gaussian_noise(deviation), by_clients)
+        fault(name, told, role, private=private, once=once, noise=noise) for noise in (gaussian(deviation), by_clients)
     )
-    return replace(one, once=once), replace(other, once=once)
+    return one, other
 
 
-def sent(name: str, told: str, role: str, deviation: Callable[[Values], float], private: bool = False) -> tuple[Fault]:
+def sent(
+    name: str, told: str, role: str, deviation: Callable[[Any, Any], float], private: bool = False
+) -> tuple[Fault]:
     """A mistake in the standard deviation of the noise in one message, |S| of which are added up and divided by r."""
-    return (faulty(name, told, role, "", private, noise=gaussian_noise(lambda v, s: deviation(v) * s**0.5 / v["r"])),)
+    return (
+        fault(name, told, role, "", private, noise=gaussian(lambda a, o, s: deviation(a, o) * s**0.5 / o.expected)),
+    )
 
 
 NOISE = tuple(
-    fault
+    one
     for both in (
         (
-            faulty(
+            fault(
                 "no noise",
                 "no noise is added",
                 "noise",
                 private=True,
-                noise=lambda cohort, v, rng: np.zeros(int(v["d"])),
+                noise=lambda a, o, members: o.zero,
             ),
         ),
         noisy(
@@ -53,7 +57,7 @@ NOISE = tuple(
             "sensitivity",
             "noise",
             private=True,
-            deviation=lambda v, s: v["noise_multiplier"],
+            deviation=lambda a, o, s: a.noise_multiplier,
         ),
         sent(
             "sigma where the multiplier was meant",
@@ -61,7 +65,7 @@ NOISE = tuple(
             "sensitivity",
             "noise",
             private=True,
-            deviation=lambda v: v["noise_multiplier"],
+            deviation=lambda a, o: a.noise_multiplier,
         ),
         noisy(
             "sensitivity without the clip threshold",
@@ -69,14 +73,14 @@ NOISE = tuple(
             "C does not change the noise",
             "noise",
             private=True,
-            deviation=lambda v, s: v["noise_multiplier"] / v["r"],
+            deviation=lambda a, o, s: a.noise_multiplier / o.expected,
         ),
         noisy(
             "the multiplier over the threshold",
             "the noise is divided by the threshold C, not multiplied by it",
             "noise",
             private=True,
-            deviation=lambda v, s: (v["level"] ** -2.0) * v["deviation"],
+            deviation=lambda a, o, s: (a.threshold**-2.0) * a.deviation(o),
         ),
         noisy(
             "sqrt(r) times the noise",
@@ -85,81 +89,81 @@ NOISE = tuple(
             "change. Another cause is that noise for one message is added to the average, which needs 1/sqrt(r) of "
             "that",
             "noise",
-            deviation=lambda v, s: (v["r"] ** 0.5) * v["deviation"],
+            deviation=lambda a, o, s: (o.expected**0.5) * a.deviation(o),
         ),
         noisy(
             "sqrt(r) too little noise",
             "each client adds the noise that is meant for the average, so the average has 1/sqrt(r) of it",
             "noise",
             private=True,
-            deviation=lambda v, s: (s**0.5 / v["r"]) * v["deviation"],
+            deviation=lambda a, o, s: (s**0.5 / o.expected) * a.deviation(o),
         ),
         noisy(
             "sqrt(n) too much noise",
             "the noise is sqrt(n) times the algorithm's",
             "noise",
-            deviation=lambda v, s: (v["n"] ** 0.5) * v["deviation"],
+            deviation=lambda a, o, s: (o.n**0.5) * a.deviation(o),
         ),
         noisy(
             "sqrt(n) too little noise",
             "the noise is 1/sqrt(n) of the algorithm's",
             "noise",
             private=True,
-            deviation=lambda v, s: (v["n"] ** -0.5) * v["deviation"],
+            deviation=lambda a, o, s: (o.n**-0.5) * a.deviation(o),
         ),
         noisy(
             "noise of the sum on the average",
             "noise that is meant for the sum of the messages is added to their average: this is r times too much",
             "noise",
-            deviation=lambda v, s: (v["r"]) * v["deviation"],
+            deviation=lambda a, o, s: (o.expected) * a.deviation(o),
         ),
         noisy(
             "noise divided by r twice",
             "the noise of the average is divided by r again",
             "noise",
             private=True,
-            deviation=lambda v, s: (1.0 / v["r"]) * v["deviation"],
+            deviation=lambda a, o, s: (1.0 / o.expected) * a.deviation(o),
         ),
         noisy(
             "noise divided by n",
             "the noise has the sensitivity C/n: with r clients in a round it should be C/r",
             "noise",
             private=True,
-            deviation=lambda v, s: (v["r"] / v["n"]) * v["deviation"],
+            deviation=lambda a, o, s: (o.expected / o.n) * a.deviation(o),
         ),
         noisy(
             "noise divided by |S|",
             "the noise is divided by the number of clients that take part, which is random: divide it by r",
             "noise",
-            deviation=lambda v, s: (v["r"] / max(s, 1)) * v["deviation"],
+            deviation=lambda a, o, s: (o.expected / max(s, 1)) * a.deviation(o),
         ),
         noisy(
             "variance in place of the standard deviation",
             "the generator gets the variance in place of the standard deviation",
             "noise",
             private=True,
-            deviation=lambda v, s: v["deviation"] ** 2,
+            deviation=lambda a, o, s: a.deviation(o) ** 2,
         ),
         sent(
             "variance in place of the standard deviation",
             "the generator gets the variance in place of the standard deviation",
             "noise",
             private=True,
-            deviation=lambda v: v["deviation"] ** 2 * v["r"],
+            deviation=lambda a, o: a.deviation(o) ** 2 * o.expected,
         ),
         sent(
             "standard deviation in place of the variance",
             "the generator gets the square root of the standard deviation in place of the standard deviation",
             "noise",
             private=True,
-            deviation=lambda v: (v["deviation"] * v["r"] ** 0.5) ** 0.5,
+            deviation=lambda a, o: (a.deviation(o) * o.expected**0.5) ** 0.5,
         ),
         noisy(
             "standard deviation in place of the variance",
             "the generator gets the square root of the standard deviation in place of the standard deviation",
             "noise",
             private=True,
-            deviation=lambda v, s: v["deviation"] ** 0.5,
+            deviation=lambda a, o, s: a.deviation(o) ** 0.5,
         ),
         noisy(
             "noise divided by sqrt(d)",
@@ -167,23 +171,23 @@ NOISE = tuple(
             "divide by the square root of d",
             "noise",
             private=True,
-            deviation=lambda v, s: (v["d"] ** -0.5) * v["deviation"],
+            deviation=lambda a, o, s: (o.d**-0.5) * a.deviation(o),
         ),
         noisy(
             "noise multiplied by the local step size",
             "the noise is multiplied by the local step size, but the sensitivity does not have this factor",
             "noise",
             private=True,
-            deviation=lambda v, s: (v["local_step"]) * v["deviation"],
+            deviation=lambda a, o, s: (a.local_step) * a.deviation(o),
         ),
         noisy(
             "noise after the step size",
             "the noise is added to the parameters without the global step size, by which the average is multiplied",
             "noise",
-            deviation=lambda v, s: (1.0 / v["global_step"]) * v["deviation"],
+            deviation=lambda a, o, s: (1.0 / a.global_step) * a.deviation(o),
         ),
         tuple(
-            faulty(
+            fault(
                 "one number for all coordinates",
                 "the same random number is added to all coordinates: draw one for each coordinate",
                 "noise",
@@ -191,9 +195,9 @@ NOISE = tuple(
                 noise=noise,
             )
             for noise in (
-                lambda cohort, v, rng: np.full(int(v["d"]), rng.normal(0.0, v["deviation"], 1)),
-                lambda cohort, v, rng: np.full(
-                    int(v["d"]), rng.normal(0.0, v["deviation"] * (len(cohort) / v["r"]) ** 0.5, 1)
+                lambda a, o, members: np.full(o.d, o.rng.normal(0.0, a.deviation(o), 1)),
+                lambda a, o, members: np.full(
+                    o.d, o.rng.normal(0.0, a.deviation(o) * (o.count(members) / o.expected) ** 0.5, 1)
                 ),
             )
         ),
@@ -203,7 +207,7 @@ NOISE = tuple(
             "messages cancel it; draw one for each client",
             "noise",
             private=True,
-            deviation=lambda v, s: (s / v["r"] ** 0.5) * v["deviation"],
+            deviation=lambda a, o, s: (s / o.expected**0.5) * a.deviation(o),
             once=True,
         ),
         noisy(
@@ -211,15 +215,15 @@ NOISE = tuple(
             "the noise is calibrated to C/r, but the declared neighbouring relation moves the average by 2C/r",
             "noise",
             private=True,
-            deviation=lambda v, s: (0.5) * v["deviation"],
+            deviation=lambda a, o, s: (0.5) * a.deviation(o),
         ),
         noisy(
             "twice the sensitivity",
             "the noise is calibrated to 2C/r, but the declared neighbouring relation moves the average by C/r",
             "noise",
-            deviation=lambda v, s: (2.0) * v["deviation"],
+            deviation=lambda a, o, s: (2.0) * a.deviation(o),
         ),
     )
-    for fault in both
+    for one in both
 )
 """Mistakes in the noise on the average, drawn by the server or added by clients to their messages."""

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.averaging import over_cohort, scaled
-from dpfl_theory.conform.base import Fault, Values, faulty, sized
-from dpfl_theory.problems.base import Array
+from dpfl_theory.core.algorithm import Fault, fault, with_number
+from dpfl_theory.descriptions.faults.averaging import Part, over_cohort, scaled
 
 __all__ = ["CARRIED", "LEARNED", "LEARNS"]
 
@@ -21,31 +20,53 @@ MOMENTUM = (0.1, 0.5, 0.8, 0.9, 0.95, 0.99)
 """Usual momentum factors in training scripts."""
 
 
+class _Chain(list[Any]):
+    """Updates of clients that start one where the other ended, and the last one's end."""
+
+    last: Any = None
+
+
 def _in_place() -> Iterator[Fault]:
     """The server's parameters are changed in place. The variants differ in what a client's end is compared with, and in
     where the server moves from. The comparison is with the client's own parameters (the same array), the round's start
     or the client's start."""
-    bases: tuple[tuple[str, Callable[[Array, Array, Array], Array]], ...] = (
+    bases: tuple[tuple[str, Callable[[Any, Any, Any], Any]], ...] = (
         ("so that its update is zero", lambda w, begun, y: y),
         ("and its update is its difference from the round's start", lambda w, begun, y: w),
         ("and its update is its difference from the end of the client before it", lambda w, begun, y: begun),
     )
+
+    def chained(base: Callable[[Any, Any, Any], Any]) -> Part:
+        def updates(a: Any, o: Any, w: Any, members: Any) -> _Chain:
+            found, begun = _Chain(), w
+            for i in members:
+                y = a.local(o, begun, i)
+                found.append(a.update(o, base(w, begun, y), y))
+                begun = y
+            found.last = begun
+            return found
+
+        return updates
+
+    moves: tuple[Part, ...] = (
+        lambda a, o, w, step, state, updates: (a.move(o, updates.last, step), state),
+        lambda a, o, w, step, state, updates: (a.move(o, w, step), state),
+    )
     for words, base in bases:
-        for origin in (lambda w, last: last, lambda w, last: w):
-            yield faulty(
+        for move in moves:
+            yield fault(
                 "the server's parameters are changed in place",
                 f"a client's local steps change w itself, from which the next client then starts, {words}: start with "
                 "a copy, y = w.copy(), and do not use -= on arrays that the round does not own",
                 "local",
                 private=True,
-                begin=lambda w, last: last,
-                base=base,
-                origin=origin,
+                updates=chained(base),
+                server=move,
             )
 
 
 def _momentum() -> Iterator[Fault]:
-    ways: tuple[tuple[str, Callable[[float, Array, Array], tuple[Array, Array]]], ...] = (
+    ways: tuple[tuple[str, Callable[[float, Any, Any], tuple[Any, Any]]], ...] = (
         ("m = {b} m + average", lambda b, m, step: (b * m + step, b * m + step)),
         ("m = {b} m + {a} average", lambda b, m, step: (b * m + (1 - b) * step, b * m + (1 - b) * step)),
         (
@@ -54,41 +75,45 @@ def _momentum() -> Iterator[Fault]:
         ),
     )
     without = "the algorithm has no momentum; this costs no privacy, but no bound on the algorithm's error covers it"
+
+    def along(a: Any, o: Any, w: Any, m: Any, step: Any) -> tuple[Any, Any]:
+        return a.move(o, w, step), m
+
     for words, way in ways:
 
-        def of(b: float, words: str = words, way: Callable[..., tuple[Array, Array]] = way) -> Fault:
-            return faulty(
+        def of(b: float, words: str = words, way: Callable[..., tuple[Any, Any]] = way) -> Fault:
+            return fault(
                 "server momentum",
                 f"the server keeps {words.format(b=f'{b:.4g}', a=f'{1 - b:.3g}')}: {without}",
                 "step",
-                carry=lambda m, step, v: way(b, 0.0 * step if m is None else m, step),
+                server=lambda a, o, w, step, m, updates: along(a, o, w, *way(b, 0.0 * step if m is None else m, step)),
             )
 
-        yield sized(f"the server keeps {words.format(b='b', a='(1 - b)')}: {without}", MOMENTUM, of)
+        yield with_number(f"the server keeps {words.format(b='b', a='(1 - b)')}: {without}", MOMENTUM, of)
 
 
 def _cohort() -> Iterator[Fault]:
-    draws: tuple[Callable[[Array, int, Values, Any], Any], ...] = (
-        lambda cohort, n, v, rng: rng.choice(n, int(v["r"]), replace=False),
-        lambda cohort, n, v, rng: np.flatnonzero(rng.random(n) < v["r"] / n),
-        lambda cohort, n, v, rng: rng.choice(n, len(cohort), replace=False),
-        lambda cohort, n, v, rng: rng.permutation(n)[: int(v["r"])],
+    draws: tuple[Part, ...] = (
+        lambda a, o: o.rng.choice(o.n, int(o.expected), replace=False),
+        lambda a, o: np.flatnonzero(o.rng.random(o.n) < o.expected / o.n),
+        lambda a, o: o.rng.choice(o.n, o.count(o.cohort), replace=False),
+        lambda a, o: o.rng.permutation(o.n)[: int(o.expected)],
     )
     averages: tuple[dict[str, Any], ...] = (
         {},
-        {"weight": over_cohort},
-        {"weight": over_cohort, "noise": scaled(lambda v, s: v["r"] / max(s, 1))},
+        {"divisor": over_cohort},
+        {"divisor": over_cohort, "noise": scaled(lambda a, o, s: o.expected / max(s, 1))},
     )
     for draw in draws:
         for parts in averages:
-            yield faulty(
+            yield fault(
                 "a cohort of its own",
                 "the round draws its own cohort and ignores the given one, so that the accounting covers other clients "
                 "than those that took part: take the members from the cohort (the function that draws it is tested "
                 "separately, as sampler)",
                 "cohort",
                 plain="the round draws its own cohort and ignores the given one: take the members from the cohort",
-                members=lambda cohort, clients, v, rng, draw=draw: draw(cohort, len(clients), v, rng),
+                members=draw,
                 **parts,
             )
 
@@ -124,28 +149,33 @@ def _rules() -> Iterator[tuple[str, Rule]]:
 
 
 def _learned() -> Iterator[Fault]:
-    def learn(kept: float | None, lengths: Sequence[float], v: Values, rule: Rule) -> float:
-        level = float(v["level"]) if kept is None else kept
-        return rule(level, lengths) if len(lengths) else level
+    def learn(rule: Rule) -> Part:
+        def server(a: Any, o: Any, w: Any, step: Any, level: Any, updates: Any) -> tuple[Any, Any]:
+            level = float(a.threshold) if level is None else level
+            return a.move(o, w, step), rule(level, [o.length(u) for u in updates]) if len(updates) else level
 
-    def reported(kept: float | None, v: Values, scales: bool) -> Values:
-        if kept is None:
-            return v
-        times = kept / v["level"] if scales else 1.0
-        return {**v, "level": kept, "deviation": v["deviation"] * times}
+        return server
+
+    def now(scales: bool) -> Part:
+        def adapted(a: Any, o: Any, level: float | None) -> Any:
+            if level is None:
+                return a
+            return a.with_values(threshold=level, sigma=a.sigma * (level / a.threshold if scales else 1.0))
+
+        return adapted
 
     for words, rule in _rules():
         for scales in (True, False):
             after = "with noise proportional to it" if scales else "with the noise of the first threshold"
-            yield faulty(
+            yield fault(
                 LEARNS,
                 f"the threshold of the next round is {words}, {after}; the lengths get no noise, so that the threshold "
                 "reveals information about the data and no accounting covers it: fix C beforehand, or add noise to the "
                 "lengths and account for that too",
                 "clip",
                 private=True,
-                symbols_now=lambda kept, v, scales=scales: reported(kept, v, scales),
-                learn=lambda kept, lengths, v, rule=rule: learn(kept, lengths, v, rule),
+                now=now(scales),
+                server=learn(rule),
             )
 
 

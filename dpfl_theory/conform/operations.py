@@ -1,0 +1,97 @@
+"""The operations of a round on NumPy arrays, with clients whose gradients are logged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.conform.world import Client
+from dpfl_theory.problems.base import Array
+
+__all__ = ["Operations"]
+
+
+class Operations:
+    """What a round may ask for. n: clients, d: parameters, expected: of a cohort, cohort: the members' numbers.
+
+    moved: whether the round communicates, where a coin decides; None to toss it.
+    """
+
+    def __init__(
+        self, clients: Sequence[Client], cohort: Sequence[int], rng: Any, expected: float, d: int, moved: Any = None
+    ) -> None:
+        self.clients, self.rng, self.expected, self.d = clients, rng, expected, d
+        self.n, self.cohort = len(clients), [int(i) for i in cohort]
+        self.everyone = range(self.n)
+        self._moved = moved
+
+    @property
+    def zero(self) -> Array:
+        """The zero vector (d,)."""
+        return np.zeros(self.d)
+
+    def gradient(self, i: int, y: Array, records: Any = None) -> Array:
+        """grad f_i(y), or the mean over some records."""
+        return self.clients[int(i)].gradient(y, records)
+
+    def records(self, i: int) -> int:
+        """The number of client i's records."""
+        return len(self.clients[int(i)])
+
+    def descend(self, y: Array, i: int, step: float, steps: int, direction: Callable[[Array], Array]) -> Array:
+        """The end of local steps from y."""
+        for _ in range(int(steps)):
+            y = y - step * direction(y)
+        return y
+
+    def each(self, members: Sequence[int], of: Callable[[int], Any]) -> list[Any]:
+        """One value for each of these clients."""
+        return [of(int(i)) for i in members]
+
+    def apply(self, values: Sequence[Any], of: Callable[[Any], Any]) -> list[Any]:
+        """A function of each client's value."""
+        return [of(value) for value in values]
+
+    def count(self, members: Sequence[int]) -> int:
+        """Their number."""
+        return len(members)
+
+    def sum(self, members: Sequence[int], values: Sequence[Array], weight: Callable[[int], Any] | None = None) -> Array:
+        """The sum of these clients' vectors; a weight of None is 1."""
+        total = self.zero
+        for i, value in zip(members, values):
+            factor = None if weight is None else weight(i)
+            total = total + (value if factor is None else factor * value)
+        return total
+
+    def length(self, u: Array) -> float:
+        """||u||."""
+        return float(np.linalg.norm(u))
+
+    def clip(self, u: Array, threshold: float) -> Array:
+        """u min(1, threshold/||u||)."""
+        length = self.length(u)
+        return u if length <= threshold else u * (threshold / length)
+
+    def stretch(self, u: Array, length: float) -> Array:
+        """u scaled to this length; 0 stays."""
+        own = self.length(u)
+        return u * (length / own) if own > 0.0 else u
+
+    def gaussian(self, deviation: float, i: int | None = None) -> Array:
+        """N(0, deviation^2 I); i is the client whose message gets it."""
+        return np.asarray(self.rng.normal(0.0, deviation, self.d)) if deviation > 0.0 else self.zero
+
+    def sum_of_noises(self, members: Sequence[int], deviation: float) -> Array:
+        """The sum of one independent N(0, deviation^2 I) for each member."""
+        return self.gaussian(deviation * len(members) ** 0.5)
+
+    def coin(self, p: float) -> bool:
+        """True with probability p."""
+        return bool(self.rng.random() < p if self._moved is None else self._moved)
+
+    def when(self, condition: bool, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """One of two results."""
+        return then() if condition else otherwise()

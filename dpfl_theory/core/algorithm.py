@@ -1,0 +1,179 @@
+"""The description of an algorithm: its parameters, the named parts of its round, its faults and its privacy.
+
+A round is written in the operations of an `Operations` object, ``o``. So one description runs on arrays with a user's
+clients, on replicates of a simulation, in fractions, and in worst cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+from dpfl_theory.core.parameter import Parameter
+from dpfl_theory.errors import InputError
+
+__all__ = ["NOISE_MULTIPLIER", "Algorithm", "Fault", "Reading", "fault", "with_number"]
+
+NOISE_MULTIPLIER = Parameter(
+    "noise_multiplier",
+    "standard deviation over sensitivity",
+    kind="nonnegative",
+    aliases=("z",),
+    trials=(1.3, 0.6),
+)
+"""The noise of every private algorithm, in place of its own parameter."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A mistake that implementations make: parts of the round, replaced.
+
+    name: a few words. description: what is wrong and what it should be, one sentence. plain: the same for an algorithm
+    that protects no one, where ``description`` concerns clipping, noise or accounting. role: which lines to look at.
+    parts: the replaced parts of the round, each a function whose first arguments are the algorithm and ``o``.
+    seen: code in which it was reported. private: whether it breaks the claimed privacy. once: whether one vector of
+    noise is drawn in a round. equivalent_to: the name of another fault that by algebra gives the same w in all rounds.
+    sized: the same mistake with a free number in it. usual: the most frequent numbers in code.
+    """
+
+    name: str
+    description: str
+    role: str
+    parts: Mapping[str, Callable[..., Any]]
+    seen: str = ""
+    private: bool = False
+    sized: Callable[[float], Fault] | None = None
+    usual: tuple[float, ...] = ()
+    plain: str = ""
+    once: bool = False
+    equivalent_to: str = ""
+
+    def variants(self) -> tuple[Fault, ...]:
+        """The fault itself; with a free number, the fault with each usual number."""
+        return (self,) if self.sized is None else tuple(map(self.sized, self.usual))
+
+
+def fault(
+    name: str,
+    description: str,
+    role: str,
+    seen: str = "",
+    private: bool = False,
+    plain: str = "",
+    equivalent_to: str = "",
+    once: bool = False,
+    **parts: Callable[..., Any],
+) -> Fault:
+    """A fault, its parts as keywords."""
+    return Fault(name, description, role, parts, seen, private, None, (), plain, once, equivalent_to)
+
+
+def with_number(description: str, usual: tuple[float, ...], of: Callable[[float], Fault]) -> Fault:
+    """A fault with a free number: its text without a number, the usual numbers, and the fault with a given one."""
+    return replace(of(usual[0]), description=description, sized=of, usual=usual)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Another round that the words of the same algorithm allow, and that conforms: its name and the parts that
+    differ."""
+
+    name: str
+    parts: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+
+class Algorithm:
+    """An algorithm as its paper prints it. An instance has values for the parameters.
+
+    A subclass sets the class attributes below, declares parameters (`Parameter`) and writes `round`, from parts that
+    are methods. A part takes ``o`` first. Values are given by attribute, symbol or alias.
+
+    >>> class Descent(Algorithm):
+    ...     name = "descent"
+    ...     step = Parameter("eta", "step", "X^2/F", aliases=("lr",))
+    ...     def round(self, o, w, state):
+    ...         return w - self.step * o.gradient(0, w), state
+    >>> Descent(lr=0.5).step, list(Descent.parameters)
+    (0.5, ['step'])
+    """
+
+    name: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    source: ClassVar[str] = ""
+    protects: ClassVar[str] = ""
+    """The unit of privacy, "client" or "record"; empty without noise."""
+    sampling: ClassVar[str] = "full"
+    """How the paper draws the clients of a round: "poisson", "fixed", or "full" for all clients."""
+    readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+    """The parameters by attribute, in the order of declaration."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        found: dict[str, Parameter] = {}
+        for kind in reversed(cls.__mro__):
+            for name, value in vars(kind).items():
+                if isinstance(value, Parameter):
+                    found[name] = value
+                elif name in found and value is None:
+                    del found[name]
+        cls.parameters = found
+
+    def __init__(self, **values: Any) -> None:
+        named = self.attributes()
+        for name, value in values.items():
+            if name not in named:
+                raise InputError(f"{self.name} has no parameter {name!r}: it has {', '.join(named)}")
+            self.__dict__[named[name]] = value
+
+    @classmethod
+    def attributes(cls) -> dict[str, str]:
+        """The attribute of each symbol, alias and attribute."""
+        found = {other: attribute for attribute, p in cls.parameters.items() for other in p.aliases}
+        found |= {name: attribute for attribute, p in cls.parameters.items() for name in (attribute, p.symbol)}
+        return found | ({"noise_multiplier": "noise_multiplier"} if cls.protects else {})
+
+    @classmethod
+    def with_parts(cls, parts: Mapping[str, Callable[..., Any]]) -> type[Self]:
+        """The algorithm with some parts of its round replaced.
+
+        >>> Algorithm.with_parts({"round": lambda a, o, w, state: (w, state)})().round(None, 1.0, None)
+        (1.0, None)
+        """
+        return type(cls.__name__, (cls,), dict(parts)) if parts else cls
+
+    def with_values(self, **values: Any) -> Self:
+        """The same algorithm with other values, by attribute."""
+        found = object.__new__(type(self))
+        found.__dict__ |= {**self.__dict__, **values}
+        return found
+
+    def replaced(self, **parts: Callable[..., Any]) -> Self:
+        """The same values in the algorithm with some parts of its round replaced."""
+        found = object.__new__(type(self).with_parts(parts))
+        found.__dict__ |= self.__dict__
+        return found
+
+    noise_multiplier: Any = None
+
+    def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+        """The server's vector after a round, and the state for the next one, which is None before the first."""
+        raise NotImplementedError(f"{self.name} has no round")
+
+    def message(self, o: Any, w: Any, i: Any) -> Any:
+        """What client i would send from w without a bound."""
+        raise NotImplementedError(f"{self.name} has no message")
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        """Known mistakes in code."""
+        return ()
+
+    def noise_unit(self, o: Any) -> float:
+        """The noise parameter of noise multiplier 1, where one client changes a message by at most its bound."""
+        raise NotImplementedError(f"{self.name} adds no noise")
+
+    def sensitivity(self, o: Any) -> float:
+        """How far one client moves the server's vector in a round, where it changes its message by the bound."""
+        raise NotImplementedError(f"{self.name} adds no noise")

@@ -1,0 +1,109 @@
+"""The hyper-parameters of algorithms: symbol, meaning, unit, default, search range and other names, declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["KINDS", "Parameter", "Range", "Scale"]
+
+KINDS = ("positive", "nonnegative", "count", "share")
+"""The values that a hyper-parameter may take: above 0, at least 0, whole and above 0, or in (0, 1]."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The unit in which a hyper-parameter is measured on a problem.
+
+    text: in words, for help texts and schemas. of: its value, from an algorithm whose earlier parameters are set, and
+    from the problem's scales (`dpfl_theory.core.algorithm.Scales`).
+
+    >>> Scale("1/L", lambda a, problem: 1.0 / problem.L).text
+    '1/L'
+    """
+
+    text: str
+    of: Callable[[Any, Any], float]
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values that a search tries, as multiples of the parameter's scale.
+
+    values: in ascending order; between: whether all values between the first and the last are also tried.
+
+    >>> Range((1e-3, 2.0)).between, Range((1, 2, 4), between=False).values
+    (True, (1, 2, 4))
+    """
+
+    values: tuple[float, ...]
+    between: bool = True
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A hyper-parameter of an algorithm, a class attribute of its description.
+
+    Args:
+        symbol: the paper's symbol, which is its name in options, configurations and answers.
+        meaning: in words, without the unit.
+        unit: powers of F (objective) and X (parameters), empty for a number.
+        kind: one of `KINDS`.
+        aliases: other names in users' code.
+        scale: the unit of its default and of its search range; None for absolute numbers.
+        default: its usual value, as a multiple of the scale; None where a value must be given.
+        search: the values that a search tries; None where it is not searched.
+        trials: two values for tests of a user's function: numbers, or functions of the parameters before it.
+        shared: whether all replicates of one run have the same value.
+
+    >>> class Example:
+    ...     step = Parameter("eta", "local step", "X^2/F", aliases=("lr",))
+    >>> Example.step.text, Example().step
+    ('local step [X^2/F]', None)
+    """
+
+    symbol: str
+    meaning: str
+    unit: str = ""
+    kind: str = "positive"
+    aliases: tuple[str, ...] = ()
+    scale: Scale | None = None
+    default: float | None = 1.0
+    search: Range | None = None
+    trials: tuple[Any, Any] = (1.0, 1.0)
+    shared: bool = False
+    attribute: str = field(default="", compare=False)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        object.__setattr__(self, "attribute", name)
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        """The declaration, on a class; on an instance without a value None (a value shadows this)."""
+        return self if instance is None else None
+
+    @property
+    def text(self) -> str:
+        """Meaning and unit."""
+        return f"{self.meaning} [{self.unit}]" if self.unit else self.meaning
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The symbol and the other names."""
+        return (self.symbol, *self.aliases)
+
+    def fits(self, value: float) -> bool:
+        """Whether it may take this value.
+
+        >>> Parameter("E", "local steps", kind="count").fits(2.5)
+        False
+        """
+        match self.kind:
+            case "positive":
+                return value > 0
+            case "nonnegative":
+                return value >= 0
+            case "share":
+                return 0 < value <= 1
+            case _:
+                return value >= 1 and float(value).is_integer()

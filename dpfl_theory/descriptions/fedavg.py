@@ -1,0 +1,217 @@
+"""FedAvg, and its private forms with clipped or normalised updates, as das2022 prints them.
+
+das2022 Algorithms 1 and 2, with the clients S of a round:
+    y = w;  E times  y = y - eta grad f_i(y);  u_i = (w - y)/eta;  g_i = u_i | u_i min(1, C/||u_i||) | C u_i/||u_i||;
+    w = w - beta (1/r) sum_{i in S} (g_i + N(0, r sigma^2 I)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dpfl_theory.core.algorithm import Fault, Reading, fault
+from dpfl_theory.core.parameter import Parameter, Range, Scale
+from dpfl_theory.descriptions.averaging import Averaging
+from dpfl_theory.descriptions.faults.averaging import AVERAGING, BOTH_STEPS, CLIPPING, LOCAL, by_records, over_cohort
+from dpfl_theory.descriptions.faults.carried import CARRIED, LEARNED
+from dpfl_theory.descriptions.faults.noise import NOISE
+
+__all__ = ["ALGORITHMS", "DPFedAvg", "DPNormFedAvg", "FedAvg"]
+
+
+class FedAvg(Averaging):
+    """FedAvg with full gradients: updates in the unit of gradients."""
+
+    name = "fedavg"
+    title = "FedAvg"
+    source = "das2022 Algorithm 2"
+    sampling = "poisson"
+    sign = -1
+
+    local_step = Parameter(
+        *("eta", "local step", "X^2/F"),
+        aliases=("local_step", "lr", "learning_rate", "eta_l"),
+        scale=Scale("1/L", lambda a, problem: 1.0 / problem.L),
+        search=Range((1e-3, 2.0)),
+        trials=(0.1, 0.25),
+    )
+    global_step = Parameter(
+        *("beta", "global step", "X^2/F"),
+        aliases=("global_step", "server_lr", "eta_g"),
+        scale=Scale("eta", lambda a, problem: a.local_step),
+        search=Range((0.1, 30.0)),
+        trials=(lambda a: a.local_step, lambda a: 1.5 * a.local_step),
+    )
+    local_steps = Parameter(
+        *("E", "local steps"),
+        kind="count",
+        aliases=("local_steps", "epochs", "K", "Q"),
+        search=Range((1, 2, 4, 8, 16), between=False),
+        trials=(3, 1),
+        shared=True,
+    )
+
+    def update(self, o: Any, w: Any, y: Any) -> Any:
+        return (w - y) / self.local_step
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        return (*AS_LIBRARIES, *(one for one in AVERAGING if one.name != BOTH_STEPS), *LOCAL, *CARRIED)
+
+
+def server_noise(a: Any, o: Any, members: Any) -> Any:
+    """N(0, sigma^2 I) on the average, for any cohort."""
+    return o.gaussian(a.deviation(o))
+
+
+class DPFedAvg(FedAvg):
+    """DP-FedAvg with clipped updates."""
+
+    name = "dp-fedavg"
+    title = "DP-FedAvg with clipping"
+    source = "das2022 Algorithm 1 (i)"
+    protects = "client"
+    readings = (
+        Reading("each client adds noise"),
+        Reading("the server adds noise to the average", {"noise": server_noise}),
+    )
+
+    threshold = Parameter(
+        *("C", "threshold of an update", "F/X"),
+        aliases=("threshold", "clip", "clip_norm", "max_norm", "c", "level"),
+        scale=Scale("E times the clients' mean gradient norm at the start", lambda a, p: a.local_steps * p.slope),
+        search=Range((1e-3, 3.0)),
+        trials=(0.8, 1.7),
+    )
+    sigma = Parameter("sigma", "noise of the average", "F/X", kind="nonnegative", default=None)
+
+    def bound(self, o: Any, u: Any, updates: Any) -> Any:
+        return o.clip(u, self.threshold)
+
+    def noise(self, o: Any, members: Any) -> Any:
+        return o.sum_of_noises(members, self.deviation(o) * o.expected**0.5) / o.expected
+
+    def noise_unit(self, o: Any) -> float:
+        return float(self.threshold / o.expected)
+
+    def sensitivity(self, o: Any) -> float:
+        return float(self.global_step * self.threshold / o.expected)
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        return (*CLIPPING, *NOISE, *DIFFERENCES, *AVERAGING, *LOCAL, *CARRIED, *LEARNED)
+
+
+class DPNormFedAvg(DPFedAvg):
+    """DP-FedAvg with normalised updates."""
+
+    name = "dp-normfedavg"
+    title = "DP-FedAvg with normalisation"
+    source = "das2022 Algorithm 1 (ii)"
+
+    def bound(self, o: Any, u: Any, updates: Any) -> Any:
+        return o.stretch(u, self.threshold)
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        alike = {"normalised in place of clipped", *(one.name for one in CLIPPED_DIFFERENCES)}
+        return (*NORMALISING, *(one for one in super().faults() if one.name not in alike))
+
+
+ALGORITHMS = (FedAvg, DPFedAvg, DPNormFedAvg)
+
+NORMALISING = (
+    fault(
+        "clipped in place of normalised",
+        "short updates are not changed: every update should be scaled to the length C",
+        "clip",
+        bound=lambda a, o, u, updates: o.clip(u, a.threshold),
+    ),
+    fault(
+        "normalised to length 1",
+        "updates are scaled to length 1, not to C",
+        "clip",
+        bound=lambda a, o, u, updates: o.stretch(u, 1.0),
+    ),
+)
+IN_DIFFERENCES = "to which the threshold and the noise of this algorithm do not apply: divide by the local step size"
+MCMAHAN = (
+    "the clients' ends or differences are averaged, as in FedAvg of McMahan et al. 2017, but the algorithm averages (w "
+    "- y)/eta, so that its global step is in units of the local one"
+)
+"""The difference between the FedAvg of most libraries and that of das2022."""
+STEPS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("eta beta", {}),
+    ("eta", {"move": lambda a, o, w, step: w - step}),
+)
+"""The global steps with which averages of differences are this algorithm."""
+
+
+def difference(a: Any, o: Any, w: Any, y: Any) -> Any:
+    """w - y."""
+    return w - y
+
+
+AS_LIBRARIES = tuple(
+    Fault(
+        name,
+        f"{MCMAHAN}{words}: it is the algorithm with {step} as its global step{others}",
+        "local",
+        {"update": difference, **weights, **parts},
+    )
+    for name, words, others, weights in (
+        (
+            "the difference in place of the update",
+            "",
+            "; compare it with fedavg-two-sided if you mean differences",
+            {},
+        ),
+        (
+            "the difference in place of the update",
+            ", and divides by r where your function divides by the number of clients that take part",
+            " where all cohorts have r members; compare it with fedavg-two-sided if you mean differences",
+            {"divisor": over_cohort},
+        ),
+        (
+            "FedAvg of McMahan et al. 2017, weighted by numbers of records",
+            ", and gives all clients the same weight where your function weights them by their shares of the records",
+            " and other weights",
+            {"weight": by_records, "divisor": lambda a, o, members: 1.0},
+        ),
+    )
+    for step, parts in STEPS
+)
+CLIPPED_DIFFERENCES = tuple(
+    Fault(
+        "the difference is clipped, not divided by the local step size",
+        "w - y is clipped to C, not (w - y)/eta: most libraries call this DP-FedAvg (after McMahan et al. 2018). It "
+        f"is this algorithm with the threshold C/eta and the global step {step}, with the same noise multiplier. If "
+        "you mean it, compare it with the algorithm whose threshold and noise are those of a difference: "
+        "dpfl-theory conform MODULE:FUNCTION --as dp-fedavg-two-sided, with sampling poisson where clients are drawn "
+        "independently",
+        "local",
+        {"update": difference, **parts},
+    )
+    for step, parts in STEPS
+)
+DIFFERENCES = (
+    *CLIPPED_DIFFERENCES,
+    fault(
+        "the difference is clipped in place of the update",
+        f"w - y is clipped to C and then divided by eta, {IN_DIFFERENCES} before clipping",
+        "clip",
+        private=True,
+        update=difference,
+        bound=lambda a, o, u, updates: o.clip(u, a.threshold) / a.local_step,
+    ),
+    fault(
+        "clip of the parameters in place of the update",
+        "the client's parameters are clipped, and the update is made from the clipped ones: clip the update",
+        "clip",
+        seen="disco, pull request 317",
+        private=True,
+        update=lambda a, o, w, y: (w - o.clip(y, a.threshold)) / a.local_step,
+        bound=lambda a, o, u, updates: u,
+    ),
+)

@@ -1,0 +1,127 @@
+"""FedAvg with two step sizes, and clipping of the difference that a client sends.
+
+zhang2021 Algorithms 1 and 3: Delta_i = y_i - w after Q local steps of size eta_l, clipped to c, plus N(0, sigma^2 I);
+w = w + eta_g (1/|S|) sum_{i in S} Delta_i. hou2023 Algorithm 1 is this with eta_g = 1 and all clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dpfl_theory.core.algorithm import Fault, Reading, fault
+from dpfl_theory.core.parameter import Parameter, Range, Scale
+from dpfl_theory.descriptions.averaging import Averaging
+from dpfl_theory.descriptions.faults.averaging import AVERAGING, CLIPPING, LOCAL, over_cohort
+from dpfl_theory.descriptions.faults.carried import CARRIED, LEARNED
+from dpfl_theory.descriptions.faults.noise import NOISE
+from dpfl_theory.descriptions.fedavg import server_noise
+
+__all__ = ["ALGORITHMS", "DPTwoSidedFedAvg", "TwoSidedFedAvg"]
+
+DIVIDED = fault(
+    "the update in place of the difference",
+    "a client sends (y - w)/eta, not y - w: do not divide by the local step size",
+    "local",
+    update=lambda a, o, w, y: (y - w) / a.local_step,
+)
+CLIPPED_PARAMETERS = fault(
+    "clip of the parameters in place of the difference",
+    "the client's parameters are clipped, not their difference: clip y - w",
+    "clip",
+    seen="disco, pull request 317",
+    private=True,
+    update=lambda a, o, w, y: o.clip(y, a.threshold) - w,
+    bound=lambda a, o, u, updates: u,
+)
+
+
+class TwoSidedFedAvg(Averaging):
+    """FedAvg with two step sizes."""
+
+    name = "fedavg-two-sided"
+    title = "FedAvg with two step sizes"
+    source = "zhang2021 Algorithm 1"
+    sampling = "fixed"
+
+    local_step = Parameter(
+        *("eta_l", "local step", "X^2/F"),
+        aliases=("local_step", "lr", "learning_rate", "eta"),
+        scale=Scale("1/L", lambda a, problem: 1.0 / problem.L),
+        search=Range((1e-3, 2.0)),
+        trials=(0.1, 0.25),
+    )
+    global_step = Parameter(
+        *("eta_g", "global step"),
+        aliases=("global_step", "server_lr", "beta"),
+        search=Range((0.1, 30.0)),
+        trials=(1.0, 1.5),
+    )
+    local_steps = Parameter(
+        *("Q", "local steps"),
+        kind="count",
+        aliases=("local_steps", "epochs", "K", "E"),
+        search=Range((1, 2, 4, 8, 16), between=False),
+        trials=(3, 1),
+        shared=True,
+    )
+
+    def divisor(self, o: Any, members: Any) -> Any:
+        return over_cohort(self, o, members)
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        return (*AVERAGING, *LOCAL, *CARRIED, DIVIDED)
+
+
+class DPTwoSidedFedAvg(TwoSidedFedAvg):
+    """DP-FedAvg with two step sizes: differences are clipped.
+
+    Cohorts have r members in the paper. Where they are drawn independently, the sum is divided by the expected number
+    r, as the sensitivity c/r needs: 1/|S| would be as large as 1.
+    """
+
+    name = "dp-fedavg-two-sided"
+    title = "DP-FedAvg with two step sizes"
+    source = "zhang2021 Algorithm 3"
+    protects = "client"
+    readings = (
+        Reading("each client adds noise"),
+        Reading("the server adds noise to the average", {"noise": server_noise}),
+    )
+
+    threshold = Parameter(
+        *("c", "threshold of a difference", "X"),
+        aliases=("threshold", "clip", "clip_norm", "max_norm", "C", "level"),
+        scale=Scale(
+            "Q eta_l times the mean gradient norm at the start", lambda a, p: a.local_steps * a.local_step * p.slope
+        ),
+        search=Range((1e-3, 3.0)),
+        trials=(0.8, 1.7),
+    )
+    sigma = Parameter("sigma", "noise of one message", "X", kind="nonnegative", default=None)
+
+    def bound(self, o: Any, u: Any, updates: Any) -> Any:
+        return o.clip(u, self.threshold)
+
+    def divisor(self, o: Any, members: Any) -> Any:
+        return o.expected
+
+    def noise(self, o: Any, members: Any) -> Any:
+        return o.sum_of_noises(members, self.sigma) / self.divisor(o, members)
+
+    def deviation(self, o: Any) -> Any:
+        return self.sigma / o.expected**0.5
+
+    def noise_unit(self, o: Any) -> float:
+        return float(self.threshold / o.expected**0.5)
+
+    def sensitivity(self, o: Any) -> float:
+        return float(self.global_step * self.threshold / o.expected)
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        return (*CLIPPING, *NOISE, DIVIDED, CLIPPED_PARAMETERS, *super().faults(), *LEARNED)
+
+
+ALGORITHMS = (TwoSidedFedAvg, DPTwoSidedFedAvg)
