@@ -10,7 +10,7 @@ import pytest
 from dpfl_theory.cli import main
 from dpfl_theory.privacy.audit import registry
 from dpfl_theory.privacy.audit.registry import audits
-from dpfl_theory.privacy.mechanisms.dp_fedavg import DPFedAvg
+from dpfl_theory.privacy.mechanisms import get
 
 NAME = "FedAvg, clip, average"
 
@@ -30,7 +30,7 @@ def test_a_claim_that_promises_too_much_is_refuted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = audits()[NAME]
-    better = registry.Audit(line.algorithm, DPFedAvg(clients=3, noise_multiplier=2.0))
+    better = registry.Audit(line.algorithm, get("dp-fedavg")(clients=3, noise_multiplier=2.0))
     monkeypatch.setitem(audits(), NAME, better)
     assert main(["privacy", "audit", NAME, "--replicates", "50000"]) == 1
     text = capsys.readouterr().out.splitlines()

@@ -10,7 +10,8 @@ from typing import Any
 
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.recommend.constants_from_data import gap_at_start, slope_at_start
+from dpfl_theory.problems.scales import slope_at_start
+from dpfl_theory.recommend.constants_from_data import gap_at_start
 from dpfl_theory.recommend.data import DataSource
 from dpfl_theory.recommend.grid import grid, size
 from dpfl_theory.recommend.rule_runs import RULED, reached, starts

@@ -95,7 +95,7 @@ def reference(kind: type[Algorithm]) -> type[Described]:
             "name": kind.name,
             "source": kind.source,
             "parameters": tuple(Hyperparameter(p.symbol, p.text, usual(p), p.kind, p.aliases) for p in known),
-            "scheme": kind.sampling,
+            "scheme": kind.samplings[0] if kind.samplings else "full",
             "unit": kind.protects,
             "level": level.symbol if level is not None else "",
             "readings": kind.readings,

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 
-__all__ = ["NOISE_MULTIPLIER", "Algorithm", "Fault", "Reading", "fault", "with_number"]
+__all__ = ["NOISE_MULTIPLIER", "Algorithm", "Fault", "Reading", "Setting", "fault", "with_number"]
 
 NOISE_MULTIPLIER = Parameter(
     "noise_multiplier",
@@ -83,6 +83,19 @@ class Reading:
     parts: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Setting:
+    """Where a run takes place: clients, cohort (None for all) and how it is drawn, the neighbouring relation, the
+    observer, and the number of rounds."""
+
+    clients: int
+    cohort: float | None
+    sampling: str
+    relation: str
+    view: str
+    rounds: int
+
+
 class Algorithm:
     """An algorithm as its paper prints it. An instance has values for the parameters.
 
@@ -103,8 +116,18 @@ class Algorithm:
     source: ClassVar[str] = ""
     protects: ClassVar[str] = ""
     """The unit of privacy, "client" or "record"; empty without noise."""
-    sampling: ClassVar[str] = "full"
-    """How the paper draws the clients of a round: "poisson", "fixed", or "full" for all clients."""
+    samplings: ClassVar[tuple[str, ...]] = ()
+    """How the clients of a round may be drawn, the paper's way first; empty where all take part."""
+    relations: ClassVar[tuple[str, ...]] = ("zero-out", "replace")
+    """The neighbouring relations of its accounting, the default first."""
+    sigma_of: ClassVar[str] = "average"
+    """The noise that the parameter sigma belongs to: that of the "average" or of one "message"."""
+    noise_each: ClassVar[bool] = False
+    """Whether each client's noise is used by itself, not only in the average."""
+    clips: ClassVar[bool] = True
+    """Whether messages below the threshold stay as they are."""
+    rounds: ClassVar[str] = "rounds"
+    """The name of the number of rounds."""
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
     parameters: ClassVar[Mapping[str, Parameter]] = {}
     """The parameters by attribute, in the order of declaration."""
@@ -156,6 +179,23 @@ class Algorithm:
         return found
 
     noise_multiplier: Any = None
+
+    @classmethod
+    def mechanism(cls) -> Any:
+        """The class of its releases (`dpfl_theory.privacy.mechanisms`); None without an accountant."""
+        return None
+
+    def releases(self, setting: Setting) -> dict[str, Any]:
+        """The parameters of the mechanism of a run, but for the noise multiplier."""
+        raise NotImplementedError(f"{self.name} has no mechanism")
+
+    def under(self, setting: Setting) -> Self:
+        """The reading of the algorithm that a setting asks for."""
+        return self
+
+    def communications(self) -> float:
+        """The expected number of communications in a round."""
+        return 1.0
 
     def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
         """The server's vector after a round, and the state for the next one, which is None before the first."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfl_theory.core.algorithm import Algorithm
+from dpfl_theory.core.algorithm import Algorithm, Setting
 
-__all__ = ["Averaging"]
+__all__ = ["SERVER_NOISE", "Averaging"]
+
+SERVER_NOISE = "the server adds noise to the average"
+"""The reading in which clients add no noise."""
 
 
 class Averaging(Algorithm):
@@ -23,6 +26,33 @@ class Averaging(Algorithm):
     global_step: Any
     threshold: Any
     sigma: Any
+
+    @classmethod
+    def mechanism(cls) -> Any:
+        from dpfl_theory.privacy.mechanisms.averaged_messages import AveragedMessages
+
+        return AveragedMessages if cls.protects == "client" else None
+
+    def server_adds_noise(self, setting: Setting) -> bool:
+        """Whether the server adds the noise, where each client may add it too."""
+        return False
+
+    def under(self, setting: Setting) -> Averaging:
+        if not self.server_adds_noise(setting):
+            return self
+        (reading,) = (one for one in self.readings if one.name == SERVER_NOISE)
+        return self.replaced(**reading.parts)
+
+    def releases(self, setting: Setting) -> dict[str, Any]:
+        return {
+            "clients": setting.clients,
+            "cohort": setting.cohort,
+            "sampling": setting.sampling,
+            "noise": "average" if self.server_adds_noise(setting) else "per-client",
+            "relation": setting.relation,
+            "view": setting.view,
+            "rounds": setting.rounds,
+        }
 
     def now(self, o: Any, state: Any) -> Averaging:
         """The algorithm of this round, given the state of earlier rounds."""

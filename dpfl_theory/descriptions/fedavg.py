@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dpfl_theory.core.algorithm import Fault, Reading, fault
+from dpfl_theory.core.algorithm import Fault, Reading, Setting, fault
 from dpfl_theory.core.parameter import Parameter, Range, Scale
-from dpfl_theory.descriptions.averaging import Averaging
+from dpfl_theory.descriptions.averaging import SERVER_NOISE, Averaging
 from dpfl_theory.descriptions.faults.averaging import AVERAGING, BOTH_STEPS, CLIPPING, LOCAL, by_records, over_cohort
 from dpfl_theory.descriptions.faults.carried import CARRIED, LEARNED
 from dpfl_theory.descriptions.faults.noise import NOISE
@@ -26,7 +26,7 @@ class FedAvg(Averaging):
     name = "fedavg"
     title = "FedAvg"
     source = "das2022 Algorithm 2"
-    sampling = "poisson"
+    samplings = ("poisson", "fixed", "with-replacement")
     sign = -1
 
     local_step = Parameter(
@@ -72,9 +72,10 @@ class DPFedAvg(FedAvg):
     title = "DP-FedAvg with clipping"
     source = "das2022 Algorithm 1 (i)"
     protects = "client"
+    relations = ("zero-out", "replace", "add-remove")
     readings = (
         Reading("each client adds noise"),
-        Reading("the server adds noise to the average", {"noise": server_noise}),
+        Reading(SERVER_NOISE, {"noise": server_noise}),
     )
 
     threshold = Parameter(
@@ -88,6 +89,10 @@ class DPFedAvg(FedAvg):
 
     def bound(self, o: Any, u: Any, updates: Any) -> Any:
         return o.clip(u, self.threshold)
+
+    def server_adds_noise(self, setting: Setting) -> bool:
+        varies = setting.sampling == "poisson" or setting.relation == "add-remove"  # the number of messages
+        return varies and setting.view == "third-party"
 
     def noise(self, o: Any, members: Any) -> Any:
         return o.sum_of_noises(members, self.deviation(o) * o.expected**0.5) / o.expected
@@ -109,6 +114,7 @@ class DPNormFedAvg(DPFedAvg):
     name = "dp-normfedavg"
     title = "DP-FedAvg with normalisation"
     source = "das2022 Algorithm 1 (ii)"
+    clips = False
 
     def bound(self, o: Any, u: Any, updates: Any) -> Any:
         return o.stretch(u, self.threshold)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpfl_theory.core.algorithm import Algorithm, Fault
+from dpfl_theory.core.algorithm import Algorithm, Fault, Setting
 from dpfl_theory.core.parameter import Parameter, Range, Scale
 from dpfl_theory.descriptions.faults.skipping import FAULTS, PRIVATE
 
@@ -54,6 +54,9 @@ class ScaffNew(Algorithm):
         trials=(1.0, 0.5),
         shared=True,
     )
+
+    def communications(self) -> float:
+        return float(self.probability)
 
     def initial(self, o: Any, w: Any) -> Any:
         """The clients' points, and their control variates."""
@@ -142,6 +145,9 @@ class DPScaffNew(ScaffNew):
     title = "DP-ScaffNew"
     source = "hou2023 Algorithm 2"
     protects = "client"
+    sigma_of = "message"
+    rounds = "iterations"
+    noise_each = True
 
     threshold = Parameter(
         *("C", "threshold of a difference", "X"),
@@ -154,6 +160,19 @@ class DPScaffNew(ScaffNew):
 
     def bound(self, o: Any, u: Any, w: Any) -> Any:
         return o.clip(u, self.threshold)
+
+    @classmethod
+    def mechanism(cls) -> Any:
+        from dpfl_theory.privacy.mechanisms.coin_messages import CoinMessages
+
+        return CoinMessages
+
+    def releases(self, setting: Setting) -> dict[str, Any]:
+        return {
+            "communication_probability": self.probability,
+            "relation": setting.relation,
+            "rounds": setting.rounds,
+        }
 
     def noises(self, o: Any) -> Any:
         return o.each(o.everyone, lambda i: o.gaussian(self.sigma, i))

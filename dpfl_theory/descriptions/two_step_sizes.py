@@ -11,7 +11,7 @@ from typing import Any
 
 from dpfl_theory.core.algorithm import Fault, Reading, fault
 from dpfl_theory.core.parameter import Parameter, Range, Scale
-from dpfl_theory.descriptions.averaging import Averaging
+from dpfl_theory.descriptions.averaging import SERVER_NOISE, Averaging
 from dpfl_theory.descriptions.faults.averaging import AVERAGING, CLIPPING, LOCAL, over_cohort
 from dpfl_theory.descriptions.faults.carried import CARRIED, LEARNED
 from dpfl_theory.descriptions.faults.noise import NOISE
@@ -42,7 +42,7 @@ class TwoSidedFedAvg(Averaging):
     name = "fedavg-two-sided"
     title = "FedAvg with two step sizes"
     source = "zhang2021 Algorithm 1"
-    sampling = "fixed"
+    samplings = ("fixed", "poisson", "with-replacement")
 
     local_step = Parameter(
         *("eta_l", "local step", "X^2/F"),
@@ -85,9 +85,10 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
     title = "DP-FedAvg with two step sizes"
     source = "zhang2021 Algorithm 3"
     protects = "client"
+    sigma_of = "message"
     readings = (
         Reading("each client adds noise"),
-        Reading("the server adds noise to the average", {"noise": server_noise}),
+        Reading(SERVER_NOISE, {"noise": server_noise}),
     )
 
     threshold = Parameter(
@@ -108,7 +109,7 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
         return o.expected
 
     def noise(self, o: Any, members: Any) -> Any:
-        return o.sum_of_noises(members, self.sigma) / self.divisor(o, members)
+        return o.sum_of_noises(members, self.sigma) / o.expected
 
     def deviation(self, o: Any) -> Any:
         return self.sigma / o.expected**0.5

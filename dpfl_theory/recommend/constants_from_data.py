@@ -25,7 +25,6 @@ __all__ = [
     "constants_of",
     "gap_at_start",
     "measures_of",
-    "slope_at_start",
 ]
 
 
@@ -125,12 +124,6 @@ def _heterogeneity(problem: Problem) -> Measured:
 def gap_at_start(problem: Problem) -> float:
     """f(0) - inf f [F]."""
     return problem.value(np.zeros(problem.d)) - problem.constants.f_star
-
-
-def slope_at_start(problem: Problem) -> float:
-    """The mean of the clients' ||grad f_i(0)|| [F/X]."""
-    zero = np.zeros(problem.d)
-    return float(np.mean([np.linalg.norm(problem.client_gradient(i, zero)) for i in range(problem.n)]))
 
 
 def _gap(problem: Problem) -> Measured:

@@ -66,11 +66,7 @@ def _round(problem: Problem, cell: Cell) -> float:
         entries = data.x.nnz if data.sparse else data.x.shape[0] * data.x.shape[1]
         phase, value = (4.0 * entries + 20.0 * len(data.y)) * data.classes, 2.0 * entries * data.classes
         steps = float(max((getattr(cell.algorithm, parameter, 1) for parameter in ("E", "Q", "K")), default=1))
-    draws = float(d)
-    if cell.algorithm.name in _NOISY_STEPS:
-        draws = n * d * steps
-    elif cell.algorithm.name == "dp-scaffnew":
-        draws = n * d * float(getattr(cell.algorithm, "p", 1.0))
+    draws = n * d * steps if cell.algorithm.name in _NOISY_STEPS else cell.algorithm.draws(n, d)
     noise = 0.0 if cell.algorithm.silent(cell.common.privacy) else _NORMAL * draws
     return steps * phase + value + noise + 10.0 * n * d
 

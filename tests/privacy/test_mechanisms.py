@@ -241,6 +241,7 @@ RUNS = {
     "dp-fedavg, fixed, replace": {"clients": 40, "cohort": 8, "sampling": "fixed", "relation": "replace"},
     "dp-fedavg, with replacement": {"clients": 40, "cohort": 8, "sampling": "with-replacement"},
     "dp-fedavg, server": {"clients": 40, "cohort": 8, "sampling": "fixed", "view": "server", "noise_multiplier": 30.0},
+    "dp-fedavg-two-sided, fixed": {"clients": 40, "cohort": 8, "sampling": "fixed"},
     "dp-scaffnew": {"communication_probability": 0.2, "noise_multiplier": 9.0, "rounds": 60},
     "dp-norm-ec": {"noise_multiplier": 20.0},
     "dp-clip21, sums": {"clients": 16, "view": "third-party", "relation": "replace"},

@@ -45,8 +45,6 @@ from dpfl_theory.privacy.audit.run import AuditResult, audit
 from dpfl_theory.privacy.audit.view import Messages, scaffnew_messages
 from dpfl_theory.privacy.events import Release, simplified
 from dpfl_theory.privacy.mechanisms import Mechanism, get
-from dpfl_theory.privacy.mechanisms.dp_fedavg import DPFedAvg
-from dpfl_theory.privacy.mechanisms.dp_scaffnew import DPScaffNew
 from dpfl_theory.privacy.pld import epsilon_high
 from dpfl_theory.privacy.tails import FullParticipation
 
@@ -141,9 +139,9 @@ _average: Any = {"cohort": Cohort("poisson", 1.5), "noise": "average"}
 _client: Any = {"cohort": Cohort("poisson", 1.5), "noise": "per-client"}
 _fixed: Any = {"cohort": Cohort("fixed", 2), "noise": "average"}
 
-_all = functools.partial(DPFedAvg, clients=3)
+_all = functools.partial(get("dp-fedavg"), clients=3)
 _some = functools.partial(_all, cohort=1.5, sampling="poisson", noise="average", noise_multiplier=1.0)
-_scaffnew = functools.partial(DPScaffNew, relation="replace")
+_scaffnew = functools.partial(get("dp-scaffnew"), relation="replace")
 
 
 def _controls(previous: Any, after: Any) -> Any:

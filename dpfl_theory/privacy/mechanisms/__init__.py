@@ -1,15 +1,20 @@
-"""The mechanism of each algorithm, found by a scan of the modules: a new mechanism is a new module with
-``MECHANISMS``."""
+"""The mechanism of each algorithm: that of its description, or one of a module here with ``MECHANISMS``."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.privacy.mechanisms.base import Mechanism
+
+if TYPE_CHECKING:
+    from dpfl_theory.core.algorithm import Algorithm
 
 __all__ = ["RENAMED", "Mechanism", "get", "mechanisms", "renamed"]
 
@@ -22,22 +27,42 @@ ELSEWHERE = {
 """Names of other commands that are a special case here."""
 
 
-@cache
 def mechanisms() -> dict[str, type[Mechanism]]:
     """Every described algorithm by name.
 
     >>> sorted(mechanisms())[:3]
     ['dp-clip21', 'dp-distributed-gd', 'dp-fedavg']
     """
+    from dpfl_theory.descriptions import algorithms
+
+    named = {one.name: _named(one) for one in algorithms().values() if one.mechanism() is not None}
+    return dict(sorted({**_own(), **named}.items()))
+
+
+@cache
+def _own() -> dict[str, type[Mechanism]]:
     found: dict[str, type[Mechanism]] = {}
     for module in pkgutil.iter_modules(__path__):
-        if module.name != "base":
-            for kind in importlib.import_module(f"{__name__}.{module.name}").MECHANISMS:
-                found[kind.name] = kind
-    return dict(sorted(found.items()))
+        for kind in getattr(importlib.import_module(f"{__name__}.{module.name}"), "MECHANISMS", ()):
+            found[kind.name] = kind
+    return found
 
 
-def get(name: str) -> type[Mechanism]:
+@cache
+def _named(algorithm: type[Algorithm]) -> type[Mechanism]:
+    """The mechanism of an algorithm, under its name."""
+    own: dict[str, Any] = {name: getattr(algorithm, name) for name in ("name", "title", "source", "sigma_of")}
+    kind = algorithm.mechanism()
+    own |= {"__doc__": kind.__doc__, "__reduce__": lambda self: (_restored, (algorithm, vars(self)))}
+    return dataclass(frozen=True, kw_only=True)(type(algorithm.__name__, (kind,), own))
+
+
+def _restored(algorithm: type[Algorithm], values: Mapping[str, Any]) -> Mechanism:
+    """A mechanism that was sent to another process."""
+    return _named(algorithm)(**values)
+
+
+def get(name: str) -> Any:  # parameters differ from class to class
     """The mechanism of one algorithm by name; InputError for an unknown one, with the nearest name.
 
     >>> get("dp-scaffnew").protects

@@ -78,14 +78,16 @@ class Mechanism(ABC):
         InputError: on construction, for a parameter out of range or a combination without a certificate.
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    source: ClassVar[str]
+    name: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    source: ClassVar[str] = ""
     protects: ClassVar[str]
     """The protected unit: "client" or "record"."""
     noise_added_by: ClassVar[str]
     aliases: ClassVar[Mapping[str, str]] = {}
     """Other names of parameters on the command line."""
+    sigma_of: ClassVar[str] = "average"
+    """The noise that the paper's sigma belongs to: that of the "average" or of one "message"."""
     fixed: ClassVar[Mapping[str, str]] = {}
     """Properties that the algorithm fixes, where they differ from those of most algorithms: "noise", "sampling",
     "view"."""

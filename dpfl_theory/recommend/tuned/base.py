@@ -20,7 +20,7 @@ from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import CertifiedInterval, Mechanism, calibrate, epsilon_spent
 from dpfl_theory.problems.base import Array, Problem
-from dpfl_theory.recommend.constants_from_data import slope_at_start
+from dpfl_theory.problems.scales import slope_at_start
 
 __all__ = ["Axis", "Budget", "Tuned", "least_multiplier", "rounds_up_to", "spread"]
 

@@ -55,9 +55,9 @@ def _constant(relation: str, start: float, limit: str = "high") -> float:
     ln(1/delta)), times 4 for 2C; z is searched for from ``start`` on.
     """
     from dpfl_theory.privacy.accounting import calibrate
-    from dpfl_theory.privacy.mechanisms.dp_fedavg import DPFedAvg
+    from dpfl_theory.privacy.mechanisms import get
 
-    run = DPFedAvg(clients=40, cohort=3, rounds=900, sampling="poisson", relation=relation)
+    run = get("dp-fedavg")(clients=40, cohort=3, rounds=900, sampling="poisson", relation=relation)
     z = calibrate(run, epsilon=5.0, delta=1e-5, limit=limit, start=start) * (2 if relation == "replace" else 1)
     return (z * 40 * 5 / 3) ** 2 / (900 * _LOG)
 

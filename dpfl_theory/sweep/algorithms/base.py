@@ -64,6 +64,10 @@ class Hyper(Model):
         """Whether no noise is added."""
         return self.noise is None or (not getattr(self, self.noise) and privacy.epsilon is None)
 
+    def draws(self, clients: int, dimension: int) -> float:
+        """The expected number of normal variates in a round."""
+        return float(dimension)
+
     @abstractmethod
     def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
         """All hyper-parameters, including the noise."""

@@ -18,7 +18,7 @@ from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 from dpfl_theory.schemas.models import Count, NonNegative, Positive, Share, described_field
 from dpfl_theory.sweep.algorithms.base import Among, Certified, Hyper, Privacy, Symbols, as_plain, given
 
-__all__ = ["ALGORITHMS"]
+__all__ = ["ALGORITHMS", "Private"]
 
 _USUAL = {
     "local_steps": 1,
@@ -36,7 +36,9 @@ _RELATIVE = ("global_step", "clip", "memory_step", "smoothing")
 """Axes that are relative to other hyper-parameters: given values of those change their defaults."""
 
 
-class _Private(Hyper):
+class Private(Hyper):
+    """An algorithm with noise, run and accounted for as in `dpfl_theory.recommend.tuned`."""
+
     noise: ClassVar[str | None] = "sigma"
     parameters: ClassVar[tuple[str, ...]]
 
@@ -117,64 +119,7 @@ def _spent(one: Tuned, run: Mechanism, values: Symbols, level: float) -> float |
     return _ACCOUNTS[key]
 
 
-class DPFedAvg(_Private, Among):
-    """DP-FedAvg with clipped updates."""
-
-    source: ClassVar[str] = "das2022 Algorithm 1 (i)"
-    parameters: ClassVar[tuple[str, ...]] = ("eta", "beta", "C", "E")
-    shared: ClassVar[tuple[str, ...]] = ("E",)
-
-    name: Literal["dp-fedavg"]
-    eta: Positive | None = described_field("local step [X^2/F]; 1/L without it", None)
-    beta: Positive | None = described_field("global step [X^2/F]; eta without it", None)
-    C: Positive | None = described_field(
-        "threshold [F/X]; E times the clients' mean gradient norm at the start without it", None
-    )
-    E: Count = described_field("local steps", 1)
-    sigma: NonNegative | None = described_field("noise of the average [F/X]; from privacy.epsilon, else none", None)
-
-
-class DPNormFedAvg(DPFedAvg):
-    """DP-FedAvg with normalised updates."""
-
-    source: ClassVar[str] = "das2022 Algorithm 1 (ii)"
-    name: Literal["dp-normfedavg"]  # type: ignore[assignment]
-
-
-class TwoSided(_Private, Among):
-    """DP-FedAvg with two step sizes: differences are clipped."""
-
-    source: ClassVar[str] = "zhang2021 Algorithm 3"
-    parameters: ClassVar[tuple[str, ...]] = ("eta_l", "eta_g", "c", "Q")
-    shared: ClassVar[tuple[str, ...]] = ("Q",)
-
-    name: Literal["dp-fedavg-two-sided"]
-    eta_l: Positive | None = described_field("local step [X^2/F]; 1/L without it", None)
-    eta_g: Positive | None = described_field("global step; 1 without it", None)
-    c: Positive | None = described_field(
-        "threshold [X]; Q eta_l times the mean gradient norm at the start without it", None
-    )
-    Q: Count = described_field("local steps", 1)
-    sigma: NonNegative | None = described_field("noise of one message [X]; from privacy.epsilon, else none", None)
-
-
-class DPScaffNew(_Private):
-    """DP-ScaffNew; a round is an iteration."""
-
-    source: ClassVar[str] = "hou2023 Algorithm 2"
-    parameters: ClassVar[tuple[str, ...]] = ("eta", "p", "C")
-    shared: ClassVar[tuple[str, ...]] = ("p",)
-
-    name: Literal["dp-scaffnew"]
-    eta: Positive | None = described_field("step [X^2/F]; 1/L without it", None)
-    p: Share = described_field("probability of a communication", 1.0)
-    C: Positive | None = described_field(
-        "threshold [X]; eta/p times the mean gradient norm at the start without it", None
-    )
-    sigma: NonNegative | None = described_field("noise of one message [X]; from privacy.epsilon, else none", None)
-
-
-class DPNormEC(_Private):
+class DPNormEC(Private):
     """DP-alpha-NormEC, with server normalisation and zero memories."""
 
     source: ClassVar[str] = "shulgin2025 Algorithm 1"
@@ -192,7 +137,7 @@ class DPNormEC(_Private):
         return {**_USUAL, "step": 0.01}
 
 
-class DPClip21(_Private):
+class DPClip21(Private):
     """DP-Clip21."""
 
     source: ClassVar[str] = "shulgin2025 Section 6"
@@ -204,7 +149,7 @@ class DPClip21(_Private):
     sigma: NonNegative | None = described_field("noise of one message [F/X]; from privacy.epsilon, else none", None)
 
 
-class DPFedAvgRecord(_Private, Among):
+class DPFedAvgRecord(Private, Among):
     """DP-FedAvg with noise at every local step, with record-level privacy."""
 
     source: ClassVar[str] = "noble2022 Algorithm 2"
@@ -232,7 +177,7 @@ class DPScaffold(DPFedAvgRecord):
     name: Literal["dp-scaffold"]  # type: ignore[assignment]
 
 
-class DPSGDRecord(_Private):
+class DPSGDRecord(Private):
     """DP-SGD over all clients' records."""
 
     source: ClassVar[str] = "noble2022 Algorithm 2, K = 1 and l = 1"
@@ -250,10 +195,6 @@ class DPSGDRecord(_Private):
 
 
 ALGORITHMS = (
-    DPFedAvg,
-    DPNormFedAvg,
-    TwoSided,
-    DPScaffNew,
     DPNormEC,
     DPClip21,
     DPFedAvgRecord,

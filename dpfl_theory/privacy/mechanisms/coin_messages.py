@@ -1,4 +1,4 @@
-"""DP-ScaffNew: every client sends its clipped, noisy progress in rounds that a common coin selects."""
+"""Messages of all clients to everybody, in rounds that a common coin selects (DP-ScaffNew)."""
 
 from __future__ import annotations
 
@@ -7,25 +7,22 @@ from dataclasses import dataclass
 from dpfl_theory.privacy.events import Event, Repeated, WithProbability, gaussian
 from dpfl_theory.privacy.mechanisms.base import Mechanism, multiplies, parameter
 
-__all__ = ["MECHANISMS", "DPScaffNew"]
+__all__ = ["CoinMessages"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPScaffNew(Mechanism):
-    r"""DP-ScaffNew: :math:`\Delta_i = \mathrm{clip}(\hat x_i - x, C) + N(0, \sigma^2 I)` to everybody, with
+class CoinMessages(Mechanism):
+    r""":math:`\Delta_i = \mathrm{clip}(\hat x_i - x, C) + N(0, \sigma^2 I)` to everybody, with
     probability p.
 
     ``noise_multiplier`` is that of one message: sigma/C for zero-out, sigma/(2C) for replace. ``rounds`` counts
     iterations T; the number of messages is Binomial(T, p), and everyone sees it.
 
-    >>> DPScaffNew(rounds=100, communication_probability=0.1, noise_multiplier=5.0).sigma(2.0)
+    >>> CoinMessages(rounds=100, communication_probability=0.1, noise_multiplier=5.0).sigma(2.0)
     {'sigma': 10.0}
     """
 
     aliases = {"iterations": "rounds"}  # noqa: RUF012
-    name = "dp-scaffnew"
-    title = "DP-ScaffNew"
-    source = "hou2023 Algorithm 2"
     protects = "client"
     noise_added_by = "client"
 
@@ -63,6 +60,3 @@ class DPScaffNew(Mechanism):
             "A client's control variate remembers the client's own noise, so the averages by themselves are certified "
             "for no more than the messages.",
         )
-
-
-MECHANISMS = (DPScaffNew,)

@@ -1,4 +1,4 @@
-"""Client-level DP-FedAvg: clients clip (or normalise) their update; noise from each of them, or from the server."""
+"""Averages of bounded client messages, with noise from each client or from the server (DP-FedAvg)."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from dpfl_theory.privacy import sampling
 from dpfl_theory.privacy.events import Event, Repeated, WithProbability, gaussian
 from dpfl_theory.privacy.mechanisms.base import Alternative, Mechanism, multiplies, parameter
 
-__all__ = ["MECHANISMS", "DPFedAvg", "DPNormFedAvg"]
+__all__ = ["AveragedMessages"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPFedAvg(Mechanism):
-    r"""DP-FedAvg: message_i = clip(u_i, C) + noise, and the server averages the messages of a cohort.
+class AveragedMessages(Mechanism):
+    r"""message_i = clip(u_i, C) + noise, and the server averages the messages of a cohort.
 
     ``noise_multiplier`` is that of the sum of ``cohort`` messages: in das2022's notation :math:`z = r\sigma/C` for
     zero-out and :math:`r\sigma/(2C)` for replace, since the average's noise has standard deviation sigma (each client
     adds :math:`\sqrt r \sigma`); in the notation of zhang2021 and hou2023, whose sigma belongs to one message, :math:`z
     = \sqrt{r}\sigma/C`.
 
-    >>> m = DPFedAvg(clients=100, cohort=10, sampling="poisson", noise="average", noise_multiplier=2.0, rounds=50)
+    >>> m = AveragedMessages(
+    ...     clients=100, cohort=10, sampling="poisson", noise="average", noise_multiplier=2.0, rounds=50
+    ... )
     >>> m.sigma(clip=1.0)["sigma"]  # das2022's, of the average
     0.2
     """
 
-    name = "dp-fedavg"
-    title = "DP-FedAvg with clipped updates"
-    source = "das2022 Algorithm 1 (i), zhang2021 Algorithm 3, hou2023 Algorithm 1"
     protects = "client"
     noise_added_by = "client"
 
@@ -187,6 +186,8 @@ class DPFedAvg(Mechanism):
     def sigma(self, clip: float) -> dict[str, float]:
         r = self.size()
         total = self.value("noise_multiplier") * clip * (2 if self.relation == "replace" else 1)
+        if self.sigma_of == "message":
+            return {"sigma": total / math.sqrt(r)}
         return {"sigma": total / r, "sigma_of_one_message": total / math.sqrt(r)}
 
     def notes(self) -> tuple[str, ...]:
@@ -204,17 +205,3 @@ class DPFedAvg(Mechanism):
         elif self.sampling == "with-replacement":
             said.append("A client that is drawn j times sends j messages, each with its own noise.")
         return tuple(said)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DPNormFedAvg(DPFedAvg):
-    """DP-NormFedAvg: message_i = C u_i/||u_i|| + noise. Normalised updates have norm C, so everything is the same as
-    for clipping.
-    """
-
-    name = "dp-normfedavg"
-    title = "DP-FedAvg with normalised updates"
-    source = "das2022 Algorithm 1 (ii)"
-
-
-MECHANISMS = (DPFedAvg, DPNormFedAvg)

@@ -1,0 +1,133 @@
+"""The search space of a described algorithm: its axes, hyper-parameters and releases follow from its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar
+
+from dpfl_theory.algorithms.base import Algorithm as Simulation
+from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.core.algorithm import Algorithm, Setting
+from dpfl_theory.core.parameter import Parameter
+from dpfl_theory.errors import InputError
+from dpfl_theory.privacy import Mechanism, get
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.recommend.tuned.base import Axis, Budget, Tuned, Values, rounds_up_to
+
+__all__ = ["Described", "scaled", "space"]
+
+
+def scaled(run: Algorithm, parameter: Parameter, problem: Any, multiple: float) -> float:
+    """A multiple of a parameter's scale, for a run whose earlier parameters are set."""
+    value = multiple if parameter.scale is None else multiple * parameter.scale.of(run, problem)
+    return int(value) if parameter.kind == "count" else value
+
+
+class Described(Tuned):
+    """A described algorithm on a problem, within a budget. An axis has the name of the parameter's attribute."""
+
+    kind: ClassVar[type[Algorithm]]
+
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        super().__init__(problem, budget)
+        self.certifiable()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.kind, self.problem, self.budget)
+
+    @property
+    def L(self) -> float:
+        """The largest of the clients' smoothness constants [F/X^2]."""
+        return self.smoothness
+
+    @property
+    def searched(self) -> dict[str, Parameter]:
+        """The parameters that have axes, by attribute; those that others are relative to come first."""
+        found = {name: p for name, p in self.kind.parameters.items() if p.search is not None}
+        return dict(sorted(found.items(), key=lambda item: not item[1].shared))
+
+    def free(self) -> Sequence[Axis]:
+        axes = {n: Axis(n, p.search.values, p.search.between, p.shared) for n, p in self.searched.items() if p.search}
+        shared = [axis for axis in axes.values() if axis.shared]
+        own = [axis for axis in axes.values() if not axis.shared]
+        return (*shared, Axis("rounds", rounds_up_to(self.most_rounds), between=False), *own)
+
+    def run(self, values: Values) -> Algorithm:
+        """The algorithm with these values, without its noise."""
+        run = self.kind()
+        for name, parameter in self.searched.items():
+            if name in values:
+                setattr(run, name, scaled(run, parameter, self, values[name]))
+        return run
+
+    @property
+    def cohort(self) -> Cohort:
+        """How clients are drawn."""
+        drawn = self.draws()
+        if drawn.scheme in ("fixed", "with-replacement") and drawn.size != int(drawn.size or 0):
+            raise InputError(f"`cohort` is {drawn.size:g}: {self.name} needs a whole number of clients in a round")
+        return drawn
+
+    def setting(self, rounds: int) -> Setting:
+        """Where a run of this many rounds takes place."""
+        drawn = self.cohort
+        size = None if drawn.scheme == "full" else drawn.size
+        return Setting(self.problem.n, size, drawn.scheme, self.relation, self.budget.view, rounds)
+
+    def iterations(self, values: Values) -> int:
+        return round(values["rounds"] / self.run(values).communications())
+
+    def mechanism(self, values: Values) -> Mechanism:
+        found: Mechanism = get(self.name)(**self.run(values).releases(self.setting(self.iterations(values))))
+        return found
+
+    def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
+        run = self.run(values)
+        own = {p.symbol: getattr(run, name) for name, p in self.searched.items()}
+        bound = getattr(run, "threshold", None)
+        noise = self.mechanism(values).with_(noise_multiplier=noise_multiplier).sigma(1.0 if bound is None else bound)
+        return {**own, self.kind.rounds: self.iterations(values), **noise}
+
+    def placed(self, hyperparameters: Values) -> dict[str, float]:
+        run, found = self.kind(), {}
+        for name, parameter in self.searched.items():
+            value = hyperparameters[parameter.symbol]
+            setattr(run, name, value)
+            found[name] = value if parameter.scale is None else value / parameter.scale.of(run, self)
+        return {**found, "rounds": hyperparameters[self.kind.rounds] * run.communications()}
+
+    def algorithm(self, replicates: Mapping[str, Any]) -> Simulation:
+        from dpfl_theory.algorithms.batched import simulation
+
+        symbols = {p.symbol: p for p in self.kind.parameters.values()}
+        run = self.kind(
+            **{n: int(v) if symbols[n].kind == "count" else v for n, v in replicates.items() if n in symbols}
+        )
+        return simulation(run.under(self.setting(1)), self.cohort)
+
+
+def _restored(kind: type[Algorithm], problem: Problem, budget: Budget) -> Described:
+    """A search space that was sent to another process."""
+    return space(kind)(problem, budget)
+
+
+@cache
+def space(kind: type[Algorithm]) -> type[Described]:
+    """The search space of an algorithm."""
+    threshold = kind.parameters.get("threshold")
+    return type(
+        kind.__name__,
+        (Described,),
+        {
+            "__doc__": kind.__doc__,
+            "kind": kind,
+            "name": kind.name,
+            "title": kind.title,
+            "source": kind.source,
+            "protects": kind.protects,
+            "relations": kind.relations,
+            "samplings": kind.samplings,
+            "threshold": threshold.symbol if threshold is not None and kind.clips else None,
+        },
+    )
