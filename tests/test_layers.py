@@ -27,6 +27,7 @@ LAYERS = (
     ("processes", "cluster", "durations", "forecast", "store", "timeout", "code_digest"),
     ("problems",),
     ("algorithms",),
+    ("descriptions",),
     ("privacy", "precompile"),
     ("semantics",),
     ("statements",),

@@ -1,41 +1,354 @@
-"""Simulations of described algorithms."""
+"""Batched simulation of a description: its round runs once for all clients and replicates of a block.
+
+A vector is an array (S, d), with a row for each replicate, and one value for each client is an array (n, S, d). A part
+that a round writes for client i is called once with i = Ellipsis: then ``h[i]`` is the whole array. Noise, coins and
+cohorts have the same addresses as in the hand-written forms.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
 from typing import Any
 
-from dpfl_theory.algorithms.base import Algorithm as Simulation
+from dpfl_theory.algorithms.base import Algorithm, Context, Round
+from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.algorithms.hyperparameters import (
+    changes,
+    fits_replicates,
+    positive,
+    positive_steps,
+    require_integer,
+    step_at,
+    to_json,
+)
+from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.core.algorithm import PlainGradient
+from dpfl_theory.core.parameter import Parameter
+from dpfl_theory.errors import InputError
+from dpfl_theory.kernels.streams import COIN, NOISE, SERVER_NOISE
+from dpfl_theory.problems.base import Problem
 
-__all__ = ["simulation"]
+__all__ = ["BatchOperations", "Batched", "simulation"]
 
 
-def simulation(run: Any, cohort: Any = None) -> Simulation:
-    """The simulation of a configured description."""
-    from dpfl_theory.algorithms import Clip, Cohort, FedAvg, Normalise, ScaffNew, TwoSidedFedAvg
+class Members:
+    """The clients of a round: how often each takes part (S, n), None for all of them once; and their number, (S, 1)
+    where it differs between replicates."""
 
+    def __init__(self, counts: Any, number: Any) -> None:
+        self.counts, self.number = counts, number
+
+    def _refuse(self, *_: Any) -> Any:
+        raise InputError("a batched simulation has no single members: use o.each, o.apply, o.sum and o.count")
+
+    __iter__: Callable[..., Iterator[Any]] = _refuse
+    __len__ = __getitem__ = __contains__ = _refuse
+
+
+class BatchOperations:
+    """The operations of round k, for the replicates of a block."""
+
+    def __init__(self, context: Context, cohort: Cohort, k: Any) -> None:
+        self._context, self._cohort, self._k = context, cohort, k
+        self._xp = context.engine.xp
+        self.n, self.d, self.S = context.problem.n, context.problem.d, context.replicates.count
+        self.everyone = Members(None, self.n)
+        self.asked = cohort.scheme == "full"
+        """Whether the round depends on the cohort."""
+        self._drawn = {COIN: 0, NOISE: 0, SERVER_NOISE: 0}
+        self._inside = 0
+        self._where: Any = None
+        self.phase: Any = None
+        """The plain local steps, all of which start at the same vector."""
+
+    @property
+    def expected(self) -> float:
+        """The expected number of the cohort's members."""
+        self.asked = True
+        return self._cohort.divisor(self.n)
+
+    @cached_property
+    def cohort(self) -> Members:
+        """The members of this round."""
+        r = self.expected
+        if self._cohort.scheme != "with-replacement" and r == self.n:
+            return self.everyone
+        counts = self._cohort.sample(self._context, self._k)
+        return Members(counts, counts.sum(axis=1)[:, None] if self._cohort.scheme == "poisson" else int(r))
+
+    @property
+    def counts(self) -> Any:
+        """How often each client takes part (S, n), where the round used the cohort."""
+        if "cohort" not in vars(self):
+            return None
+        return self._xp.ones((self.S, self.n)) if self.cohort is self.everyone else self.cohort.counts
+
+    @property
+    def zero(self) -> Any:
+        """The zero vector."""
+        return self._xp.zeros((self.S, self.d))
+
+    @property
+    def rng(self) -> Any:
+        """A batched simulation has no generator."""
+        raise InputError("a batched simulation draws by address: use o.gaussian and o.coin, not o.rng")
+
+    # Clients.
+    def _for_each(self, value: Any) -> Any:
+        """A value with one entry for each client and replicate, (n, S, 1 or d)."""
+        shape = getattr(value, "shape", ())
+        if shape[:2] == (self.n, self.S) and len(shape) == 3:
+            return value
+        like = (self.n, self.S, shape[-1] if shape else 1)
+        return self._xp.broadcast_to(value, like) if shape else self._xp.full(like, float(value))
+
+    def _for_all(self, of: Callable[..., Any], *arguments: Any) -> Any:
+        self._inside += 1
+        try:
+            return self._for_each(of(*arguments))
+        finally:
+            self._inside -= 1
+
+    def each(self, members: Members, of: Callable[[Any], Any]) -> Any:
+        """One value for each client."""
+        return self._for_all(of, Ellipsis)
+
+    def apply(self, values: Any, of: Callable[[Any], Any]) -> Any:
+        """A function of each client's value."""
+        return self._for_all(of, values)
+
+    def count(self, members: Members) -> Any:
+        """Their number."""
+        return members.number
+
+    def sum(self, members: Members, values: Any, weight: Callable[[Any], Any] | None = None) -> Any:
+        """The sum of these clients' vectors."""
+        factor = None if weight is None else weight(Ellipsis)
+        values = self._for_each(values if factor is None else factor * values)
+        if members.counts is None:
+            return values.sum(axis=0)
+        return self._context.engine.combine(self._xp.ascontiguousarray(values), members.counts)
+
+    def records(self, i: Any) -> Any:
+        """The number of client i's records."""
+        records = getattr(self._context.kernels, "records", None)
+        if records is None:
+            raise InputError(f"problem {self._context.problem.name!r} has no records")
+        return records[:, None, None] if i is Ellipsis else records[i]
+
+    # Gradients and local steps.
+    def gradient(self, i: Any, y: Any, records: Any = None) -> Any:
+        """grad f_i(y)."""
+        if records is not None:
+            raise InputError("a batched simulation has no gradients of chosen records")
+        kernels, xp = self._context.kernels, self._xp
+        if i is not Ellipsis:
+            return kernels.gradients_of(y[None], xp.full((1, self.S), i))[0]
+        if len(y.shape) == 2:
+            return kernels.local_phase(y, xp.zeros(self.S), 1).updates()
+        return kernels.client_gradients(xp.ascontiguousarray(y))
+
+    def _row(self, value: Any) -> Any:
+        """A number, or one for each replicate (S, 1), as an array (S,)."""
+        xp = self._xp
+        return xp.ascontiguousarray(value[:, 0]) if hasattr(value, "shape") else xp.full(self.S, float(value))
+
+    def descend(self, y: Any, i: Any, step: Any, steps: Any, direction: Callable[[Any], Any]) -> Any:
+        """The end of local steps from y."""
+        if isinstance(direction, PlainGradient) and i is Ellipsis and len(y.shape) == 2 and steps >= 1:
+            self.phase = self._context.kernels.local_phase(y, self._row(step), int(steps))
+            return y - step * self.phase.updates()
+        for _ in range(int(steps)):
+            y = y - step * direction(y)
+        return y
+
+    # Lengths.
+    def length(self, u: Any) -> Any:
+        """||u||."""
+        return self._xp.sqrt((u * u).sum(axis=-1, keepdims=True))
+
+    def clip(self, u: Any, threshold: Any) -> Any:
+        """u min(1, threshold/||u||)."""
+        length = self.length(u)
+        over = length > threshold
+        return u * self._xp.where(over, threshold / self._xp.where(over, length, 1.0), 1.0)
+
+    def stretch(self, u: Any, length: Any) -> Any:
+        """u scaled to this length; 0 stays."""
+        own = self.length(u)
+        there = own > 0.0
+        return u * self._xp.where(there, length / self._xp.where(there, own, 1.0), 0.0)
+
+    # Random numbers and choices.
+    def _next(self, stream: int) -> int:
+        """The number of a draw among those of the round from this stream."""
+        self._drawn[stream] += 1
+        return self._drawn[stream] - 1
+
+    def gaussian(self, deviation: Any, i: Any = None) -> Any:
+        """N(0, deviation^2 I), for each client inside `each` and `apply`."""
+        if not hasattr(deviation, "shape") and deviation == 0.0:
+            return self.zero
+        for_each = i is not None or self._inside > 0
+        stream, clients = (NOISE, self.n) if for_each else (SERVER_NOISE, 1)
+        where = None if self._where is None else self._where[:, 0]
+        engine, step = self._context.engine, self._next(stream)
+        normals = engine.normal(self._context.replicates, self._k, clients, self.d, stream, step, where)
+        return deviation * (normals if for_each else normals[0])
+
+    def sum_of_noises(self, members: Members, deviation: Any) -> Any:
+        """The sum of one independent N(0, deviation^2 I) for each member."""
+        number = members.number
+        return self.gaussian(deviation * (self._xp.sqrt(number) if hasattr(number, "shape") else number**0.5))
+
+    def coin(self, p: Any) -> Any:
+        """True with probability p, for each replicate, and for each client inside `each` and `apply`."""
+        engine, step = self._context.engine, self._next(COIN)
+        drawn = engine.uniform(self._context.replicates, self._k, self.n if self._inside else 1, COIN, step)
+        return (drawn.T[:, :, None] if self._inside else drawn) < p
+
+    def when(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """One of two results, in each replicate."""
+        if not hasattr(condition, "shape"):
+            return then() if condition else otherwise()
+        outer = self._where
+        found = []
+        for mask, branch in ((condition, then), (~condition, otherwise)):
+            if len(mask.shape) == 2:  # noise is drawn only where it is used
+                self._where = mask if outer is None else outer & mask
+            found.append(branch())
+            self._where = outer
+        return _joined(lambda yes, no: self._xp.where(condition, yes, no), *found)
+
+    # States.
+    def state(self, found: Any) -> Any:
+        """A state as arrays: numbers become arrays (S, 1), and None becomes ()."""
+
+        def array(leaf: Any) -> Any:
+            return leaf if hasattr(leaf, "shape") else self._xp.full((self.S, 1), float(leaf))
+
+        return () if found is None else _joined(array, found)
+
+
+def _joined(of: Callable[..., Any], *trees: Any) -> Any:
+    """A tree of the same shape whose leaves are a function of those of the trees."""
+    first = trees[0]
+    if isinstance(first, (tuple, list)):
+        return type(first)(_joined(of, *parts) for parts in zip(*trees, strict=True))
+    if is_dataclass(first) and not isinstance(first, type):
+        return replace(first, **{f.name: _joined(of, *(getattr(t, f.name) for t in trees)) for f in fields(first)})
+    return first if first is None else of(*trees)
+
+
+@dataclass
+class BatchState:
+    """w (S, d): the server's vector [X]; inner: the state of the description, arrays, () where it has none."""
+
+    w: Any
+    inner: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Batched(Algorithm):
+    """The algorithm of a description, with values for its parameters, run with these cohorts.
+
+    A value is a number, one for each replicate, or, for a positive one that is not shared, a `Schedule` or `Tabulated`
+    rounds.
+    """
+
+    run: Description
+    cohort: Cohort = field(default_factory=Cohort)
+
+    def validate(self, problem: Problem, replicates: int) -> None:
+        self.cohort.check(problem.n)
+        check_values(self.run)
+        for attribute, p in self.run.parameters.items():
+            fits_replicates(named(p), getattr(self.run, attribute), replicates)
+
+    @cached_property
+    def _numbers(self) -> tuple[Description, tuple[str, ...]]:
+        """The description with plain numbers, and the parameters that have other values."""
+        own = {a: getattr(self.run, a) for a in self.run.parameters}
+        plain = {a: int(v) if self.run.parameters[a].kind == "count" else float(v) for a, v in own.items() if single(v)}
+        return self.run.with_values(**plain), tuple(own.keys() - plain.keys())
+
+    def _now(self, context: Context, k: Any) -> Description:
+        """The description with the values of round k, as numbers or arrays (S, 1)."""
+        run, others = self._numbers
+        if not others:
+            return run
+        values = {a: step_at(getattr(run, a), k) for a in others}
+        return run.with_values(**{a: v if single(v) else context.per_replicate(v)[:, None] for a, v in values.items()})
+
+    def initial_state(self, context: Context) -> BatchState:
+        o = BatchOperations(context, self.cohort, 0)
+        return BatchState(context.start, o.state(self._now(context, 0).initial(o, context.start)))
+
+    def server(self, state: BatchState) -> Any:
+        return state.w
+
+    def round(self, context: Context, state: BatchState, k: Any) -> tuple[BatchState, Round]:
+        o = BatchOperations(context, self.cohort, k)
+        run = self._now(context, k)
+        w, inner = run.round(o, state.w, None if state.inner == () else state.inner)
+        if not o.asked:
+            raise InputError(f"all clients take part in every round of {run.name}: leave out the cohort")
+        after = BatchState(self._vector(o, w), o.state(inner))
+        round_ = Round(context, k, state.w, cohort=o.counts, state=state, after=after, algorithm=self)
+        return after, round_
+
+    @staticmethod
+    def _vector(o: BatchOperations, w: Any) -> Any:
+        if getattr(w, "shape", ()) != (o.S, o.d):
+            raise InputError(
+                "the round's vector does not have one row for each replicate: return a vector of the server"
+            )
+        return w
+
+    def describe(self) -> dict[str, Any]:
+        values = {p.symbol: to_json(getattr(self.run, a)) for a, p in self.run.parameters.items()}
+        return {"algorithm": self.run.name, **values, "cohort": self.cohort.describe()}
+
+
+def single(value: Any) -> bool:
+    """Whether a value is one number for all rounds and replicates."""
+    return not (changes(value) or isinstance(value, (list, tuple)) or getattr(value, "shape", ()))
+
+
+def named(p: Parameter) -> str:
+    """A parameter in messages."""
+    return f"the number of {p.meaning}" if p.kind == "count" else f"the {p.meaning}"
+
+
+def check_values(run: Description) -> None:
+    """Raise InputError unless each parameter has a value that it may take."""
+    missing = [p.symbol for a, p in run.parameters.items() if getattr(run, a) is None]
+    if missing:
+        raise InputError(f"{run.name} needs a value of {', '.join(missing)}")
+    for attribute, p in run.parameters.items():
+        name, value = named(p), getattr(run, attribute)
+        if p.kind == "count":
+            require_integer(name, value)
+        elif p.shared and not single(value):
+            raise InputError(f"{name} is {value!r}: one number for all replicates and rounds is needed")
+        elif p.kind == "positive":
+            positive_steps(name, value)
+        else:
+            positive(name, value, zero=p.kind == "nonnegative")
+            if p.kind == "share" and not all(p.fits(v) for v in ([value] if single(value) else value)):
+                raise InputError(f"{name} is {value!r}: it must lie in (0, 1]")
+
+
+def simulation(run: Description, cohort: Cohort | None = None) -> Algorithm:
+    """The simulation of a description with these cohorts, all clients by default: its fused form, or the batched one.
+
+    >>> from dpfl_theory.descriptions.fedavg import FedAvg
+    >>> type(simulation(FedAvg(eta=0.1, beta=0.1, E=5))).__module__
+    'dpfl_theory.algorithms.fedavg'
+    """
+    check_values(run)
     cohort = Cohort() if cohort is None else cohort
-    name = run.name
-    if name == "fedavg":
-        return FedAvg(run.local_step, run.local_steps, run.global_step, cohort=cohort)
-    if name in ("dp-fedavg", "dp-normfedavg"):
-        bound = Clip if name == "dp-fedavg" else Normalise
-        where = (
-            "per-client" if type(run).noise is type(run).__mro__[-1] or "noise" not in vars(type(run)) else "average"
-        )
-        where = (
-            "average"
-            if type(run).__name__
-            and "noise" in vars(type(run))
-            and type(run).__mro__[1].name == name
-            and type(run).__mro__[1] is not type(run)
-            and type(run).__mro__[1].__name__ == type(run).__name__
-            else "per-client"
-        )
-        return FedAvg(run.local_step, run.local_steps, run.global_step, bound(run.threshold), cohort, run.sigma, where)
-    if name == "fedavg-two-sided":
-        return TwoSidedFedAvg(run.local_step, run.global_step, run.local_steps, cohort=cohort)
-    if name == "dp-fedavg-two-sided":
-        return TwoSidedFedAvg(run.local_step, run.global_step, run.local_steps, run.threshold, run.sigma, cohort)
-    return ScaffNew(
-        run.step, run.probability, getattr(run, "threshold", None), run.sigma if name == "dp-scaffnew" else 0.0
-    )
+    found: Algorithm | None = run.fused(cohort)
+    return Batched(run, cohort) if found is None else found

@@ -16,6 +16,7 @@ __all__ = [
     "Schedule",
     "StepSize",
     "Tabulated",
+    "changes",
     "fits_replicates",
     "noisy",
     "positive",
@@ -66,6 +67,11 @@ class Tabulated:
 
 StepSize = PerReplicate | Schedule | Tabulated
 """A step size: constant, or different from round to round."""
+
+
+def changes(value: Any) -> bool:
+    """Whether a hyper-parameter differs from round to round."""
+    return isinstance(value, (Schedule, Tabulated))
 
 
 def step_at(step: StepSize, k: int) -> Any:

@@ -22,10 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfl_theory.algorithms.base import Algorithm, Context
+from dpfl_theory.algorithms.batched import Batched, simulation
+from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.divergence import NEVER, DivergenceWarning, divergence_text, first_rounds, lost
 from dpfl_theory.algorithms.hyperparameters import require_integer
 from dpfl_theory.algorithms.observables import Observable, get
 from dpfl_theory.algorithms.tape_run import Player, worthwhile
+from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 from dpfl_theory.kernels.engine import Engine, Replicates
@@ -137,13 +140,14 @@ def standard_error(values: Array) -> float | None:
 
 
 def simulate(
-    algorithm: Algorithm,
+    algorithm: Algorithm | Description,
     problem: Problem,
     rounds: int,
     replicates: int | Sequence[Replicates] = 1,
     seed: int = 0,
     observe: Sequence[str | Observable] = ("suboptimality",),
     *,
+    cohort: Cohort | None = None,
     start: Any = None,
     first_replicate: int = 0,
     series: bool = False,
@@ -153,6 +157,10 @@ def simulate(
     warn: bool = True,
 ) -> Run:
     """Run ``algorithm`` on ``problem`` for ``rounds`` rounds in each replicate, streaming the observables.
+
+    algorithm: one of this package's server loops, or a description with values (`dpfl_theory.descriptions`).
+
+    cohort: how a description's clients are sampled, all of them by default; a server loop has its own.
 
     start: starting point [X], (d,) for all replicates or (replicates, d); zero by default.
 
@@ -179,6 +187,10 @@ def simulate(
     >>> run = simulate(FedAvg(local_step=0.5, local_steps=2), problem, rounds=200, replicates=2, seed=0, device="cpu")
     >>> bool((run["suboptimality"].last < 0.5 * run["suboptimality"].mean).all())
     True
+    >>> from dpfl_theory.descriptions.fedavg import DPFedAvg
+    >>> private = DPFedAvg(eta=0.1, beta=0.1, E=5, C=1.0, sigma=0.5)
+    >>> simulate(private, problem, 10, cohort=Cohort("poisson", 2), device="cpu").configuration["algorithm"]["C"]
+    1.0
     """
     require_integer("the number of rounds", rounds)
     batches = list(replicates) if isinstance(replicates, (list, tuple)) else None
@@ -193,6 +205,12 @@ def simulate(
         raise InputError(
             "seed, replicate or round is too large: seeds stay below 2^64, replicates and rounds below 2^32"
         )
+    title, described = type(algorithm).__name__, None
+    if isinstance(algorithm, Description):
+        title, described = algorithm.name, Batched(algorithm, cohort or Cohort())
+        algorithm = simulation(algorithm, cohort)
+    elif cohort is not None:
+        raise InputError(f"{title} samples its clients itself: give the cohort to {title}, or simulate a description")
     algorithm.validate(problem, replicates)
     points = _starting_points(start, replicates, problem.d)
     engine = select(device, problem.sparse) if isinstance(device, str) else device
@@ -225,7 +243,7 @@ def simulate(
         for o in chosen
     }
     configuration = {
-        "algorithm": algorithm.describe(),
+        "algorithm": (described or algorithm).describe(),
         "problem": {"name": problem.name, "clients": problem.n, "dimension": problem.d},
         "rounds": rounds,
         "replicates": replicates,
@@ -240,7 +258,7 @@ def simulate(
         return Run(streams, final, configuration, seconds)
     run = Run(streams, final, configuration, seconds, partial(first_rounds, algorithm, contexts, final, rounds))
     if warn:
-        what = f"{type(algorithm).__name__} on {problem.name!r} {divergence_text(run.diverged)}"
+        what = f"{title} on {problem.name!r} {divergence_text(run.diverged)}"
         warnings.warn(f"{what}: take smaller steps, or ignore those replicates", DivergenceWarning, stacklevel=2)
     return run
 

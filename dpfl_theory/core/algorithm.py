@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 
-__all__ = ["NOISE_MULTIPLIER", "Algorithm", "Fault", "Reading", "Setting", "fault", "with_number"]
+__all__ = ["NOISE_MULTIPLIER", "Algorithm", "Fault", "PlainGradient", "Reading", "Setting", "fault", "with_number"]
 
 NOISE_MULTIPLIER = Parameter(
     "noise_multiplier",
@@ -96,6 +96,17 @@ class Setting:
     rounds: int
 
 
+@dataclass(frozen=True)
+class PlainGradient:
+    """The gradient of client i as the direction of its local steps: an interpretation may do all the steps at once."""
+
+    o: Any
+    i: Any
+
+    def __call__(self, y: Any) -> Any:
+        return self.o.gradient(self.i, y)
+
+
 class Algorithm:
     """An algorithm as its paper prints it. An instance has values for the parameters.
 
@@ -142,6 +153,8 @@ class Algorithm:
                 elif name in found and value is None:
                     del found[name]
         cls.parameters = found
+        if "fused" not in vars(cls):  # a subclass may have other parts
+            cls.fused = Algorithm.fused
 
     def __init__(self, **values: Any) -> None:
         named = self.attributes()
@@ -159,12 +172,17 @@ class Algorithm:
 
     @classmethod
     def with_parts(cls, parts: Mapping[str, Callable[..., Any]]) -> type[Self]:
-        """The algorithm with some parts of its round replaced.
+        """The algorithm with some parts of its round replaced. It has a fused form only where the parts bring one.
 
         >>> Algorithm.with_parts({"round": lambda a, o, w, state: (w, state)})().round(None, 1.0, None)
         (1.0, None)
         """
         return type(cls.__name__, (cls,), dict(parts)) if parts else cls
+
+    def fused_without(self, cohort: Any, *names: str) -> Any:
+        """The fused form of the algorithm before these parts were replaced; None where other parts were, too."""
+        replaced = {name for name, part in vars(type(self)).items() if callable(part)}
+        return type(self).__mro__[1].fused(self, cohort) if replaced == {*names, "fused"} else None
 
     def with_values(self, **values: Any) -> Self:
         """The same algorithm with other values, by attribute."""
@@ -197,8 +215,20 @@ class Algorithm:
         """The expected number of communications in a round."""
         return 1.0
 
+    def initial(self, o: Any, w: Any) -> Any:
+        """The state before the first round, which starts at w."""
+        return None
+
+    def fused(self, cohort: Any) -> Any:
+        """A hand-written simulation (`dpfl_theory.algorithms.base.Algorithm`) of this algorithm with these cohorts.
+
+        It is an optimisation: None where there is none. A class does not inherit it.
+        """
+        return None
+
     def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
-        """The server's vector after a round, and the state for the next one, which is None before the first."""
+        """The server's vector after a round, and the state for the next one. Before the first it is `initial`, or
+        None."""
         raise NotImplementedError(f"{self.name} has no round")
 
     def message(self, o: Any, w: Any, i: Any) -> Any:

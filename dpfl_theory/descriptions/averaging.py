@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfl_theory.core.algorithm import Algorithm, Setting
+from dpfl_theory.core.algorithm import Algorithm, PlainGradient, Setting
 
 __all__ = ["SERVER_NOISE", "Averaging"]
 
@@ -72,7 +72,9 @@ class Averaging(Algorithm):
 
     def local(self, o: Any, w: Any, i: Any) -> Any:
         """Where client i ends."""
-        return o.descend(w, i, self.local_step, self.steps(o), lambda y: self.gradient(o, i, y, w))
+        plain = type(self).gradient is Averaging.gradient
+        direction = PlainGradient(o, i) if plain else lambda y: self.gradient(o, i, y, w)
+        return o.descend(w, i, self.local_step, self.steps(o), direction)
 
     def update(self, o: Any, w: Any, y: Any) -> Any:
         """What a client that ends at y sends, before the bound."""

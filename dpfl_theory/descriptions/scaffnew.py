@@ -32,6 +32,16 @@ class Exchange:
     mean: Any
 
 
+def simulated(a: Any, cohort: Any, *bound_and_noise: Any) -> Any:
+    """The hand-written simulation; it has no values that change from round to round."""
+    from dpfl_theory.algorithms import ScaffNew as Simulated
+    from dpfl_theory.algorithms.hyperparameters import changes
+
+    if cohort.scheme != "full" or any(map(changes, (a.step, *bound_and_noise))):
+        return None
+    return Simulated(a.step, a.probability, *bound_and_noise)
+
+
 class ScaffNew(Algorithm):
     """ScaffNew; a round is an iteration."""
 
@@ -133,6 +143,9 @@ class ScaffNew(Algorithm):
         found: tuple[Any, Any] = o.when(o.coin(self.probability), communicate, skip)
         return found
 
+    def fused(self, cohort: Any) -> Any:
+        return simulated(self, cohort)
+
     @classmethod
     def faults(cls) -> Sequence[Fault]:
         return FAULTS
@@ -176,6 +189,9 @@ class DPScaffNew(ScaffNew):
 
     def noises(self, o: Any) -> Any:
         return o.each(o.everyone, lambda i: o.gaussian(self.sigma, i))
+
+    def fused(self, cohort: Any) -> Any:
+        return simulated(self, cohort, self.threshold, self.sigma)
 
     def noise_unit(self, o: Any) -> float:
         return float(self.threshold / o.n**0.5)  # the n noises of a round are averaged

@@ -36,6 +36,16 @@ CLIPPED_PARAMETERS = fault(
 )
 
 
+def simulated(a: Any, cohort: Any, *bound_and_noise: Any) -> Any:
+    """The hand-written simulation; it has no thresholds that change from round to round."""
+    from dpfl_theory.algorithms import TwoSidedFedAvg as Simulated
+    from dpfl_theory.algorithms.hyperparameters import changes
+
+    if any(map(changes, bound_and_noise)):
+        return None
+    return Simulated(a.local_step, a.global_step, a.local_steps, *bound_and_noise, cohort=cohort)
+
+
 class TwoSidedFedAvg(Averaging):
     """FedAvg with two step sizes."""
 
@@ -69,6 +79,9 @@ class TwoSidedFedAvg(Averaging):
     def divisor(self, o: Any, members: Any) -> Any:
         return over_cohort(self, o, members)
 
+    def fused(self, cohort: Any) -> Any:
+        return simulated(self, cohort)
+
     @classmethod
     def faults(cls) -> Sequence[Fault]:
         return (*AVERAGING, *LOCAL, *CARRIED, DIVIDED)
@@ -88,7 +101,7 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
     sigma_of = "message"
     readings = (
         Reading("each client adds noise"),
-        Reading(SERVER_NOISE, {"noise": server_noise}),
+        Reading(SERVER_NOISE, {"noise": server_noise, "fused": lambda a, cohort: a.fused_without(cohort, "noise")}),
     )
 
     threshold = Parameter(
@@ -110,6 +123,10 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
 
     def noise(self, o: Any, members: Any) -> Any:
         return o.sum_of_noises(members, self.sigma) / o.expected
+
+    def fused(self, cohort: Any) -> Any:
+        # The hand-written average is over the clients that take part, whose number is r in all other schemes.
+        return None if cohort.scheme == "poisson" else simulated(self, cohort, self.threshold, self.sigma)
 
     def deviation(self, o: Any) -> Any:
         return self.sigma / o.expected**0.5

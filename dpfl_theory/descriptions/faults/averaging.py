@@ -28,7 +28,8 @@ Part = Callable[..., Any]
 
 def over_cohort(a: Any, o: Any, members: Any) -> Any:
     """Division by |S|."""
-    return max(o.count(members), 1)
+    size = o.count(members)
+    return o.when(size > 0, lambda: size, lambda: 1)
 
 
 def by_records(a: Any, o: Any, i: Any, members: Any) -> Any:
