@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpfl_theory import algorithms, problems, statements
     from dpfl_theory.algorithms.simulate import simulate
-    from dpfl_theory.checks.evidence import Evidence
     from dpfl_theory.checks.runner import check
     from dpfl_theory.conform.run import conform
+    from dpfl_theory.core.evidence import Evidence
     from dpfl_theory.recommend import recommend
     from dpfl_theory.sweep import sweep
 
@@ -38,7 +38,7 @@ __all__ = ["Evidence", "algorithms", "check", "conform", "problems", "recommend"
 __version__ = "0.1.0"
 
 _LAZY = {
-    "Evidence": "dpfl_theory.checks.evidence",
+    "Evidence": "dpfl_theory.core.evidence",
     "algorithms": "",
     "check": "dpfl_theory.checks.runner",
     "conform": "",  # a package that can be called

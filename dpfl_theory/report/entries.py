@@ -11,13 +11,14 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from dpfl_theory import methods, statements
+from dpfl_theory import statements
 from dpfl_theory.checks.document import exponent_of
-from dpfl_theory.checks.evidence import kind_of, statement_verdict, verdict_of
 from dpfl_theory.checks.execute import checks_of
+from dpfl_theory.core import Check, Statement, methods
+from dpfl_theory.core.evidence import kind_of, statement_verdict, verdict_of
+from dpfl_theory.core.statement import DERIVED
 from dpfl_theory.report import formulas
 from dpfl_theory.report.user_statements import shown_lines
-from dpfl_theory.statements.model import DERIVED, Check, Statement
 from dpfl_theory.statements.power import Power, recorded
 
 __all__ = [
