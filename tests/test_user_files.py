@@ -191,7 +191,7 @@ def test_a_build_that_fails_names_statement_and_check(tmp_path: Path) -> None:
     file.write_text(HEAD + "STATEMENTS = (make(lambda s, i: i['rounds']),)")
     with pytest.raises(
         InputError,
-        match=r"check 'c' of mine\.one cannot be run: KeyError: 'rounds'; correct its build \(mine\.py, line 6\)",
+        match=r"check 'c' of mine\.one cannot be run: KeyError: 'rounds'; correct its build \(mine\.py, line 5\)",
     ):
         run_plan(plan(load_file(file)))
 
@@ -373,7 +373,7 @@ def test_what_a_build_cannot_return_is_one_sentence(
     out, sentence = capsys.readouterr()
     assert out == ""
     assert message in sentence
-    assert re.search(r"\(mine\.py, line [89]\)", sentence)
+    assert re.search(r"\(mine\.py, line [67]\)", sentence)
     assert (sentence.count("\n"), len(sentence) < 1200) == (1, True)
 
 
@@ -406,7 +406,7 @@ def test_a_hypothesis_that_cannot_be_tested_is_told_with_its_line(tmp_path: Path
     with pytest.raises(InputError) as caught:
         run_plan(plan(load_file(exact(tmp_path, small=small))))
     assert message in str(caught.value)
-    assert re.search(r"correct that test \(mine\.py, line [67]\)$", str(caught.value))
+    assert re.search(r"correct that test \(mine\.py, line [45]\)$", str(caught.value))
 
 
 def test_a_hypothesis_may_read_a_value_that_is_no_letter(tmp_path: Path) -> None:
@@ -435,7 +435,7 @@ def test_every_method_compares_by_a_relation_or_refuses_it(tmp_path: Path, metho
     if not refused:
         assert load_file(file)
         return
-    with pytest.raises(InputError, match=f"{method} compares by .*, and not by {relation}.*mine.py, line 14"):
+    with pytest.raises(InputError, match=f"{method} compares by .*, and not by {relation}.*mine.py, line 12"):
         load_file(file)
 
 

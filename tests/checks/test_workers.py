@@ -103,7 +103,7 @@ def test_the_sentence_of_a_failure_is_the_same(tmp_path: Path) -> None:
             run_plan(pairs, jobs=jobs, file=file)
         lines.append(str(caught.value))
     assert (
-        lines == ["check 'c1' of mine.one cannot be run: KeyError: 'rounds'; correct its build (mine.py, line 8)"] * 2
+        lines == ["check 'c1' of mine.one cannot be run: KeyError: 'rounds'; correct its build (mine.py, line 7)"] * 2
     )
 
 
