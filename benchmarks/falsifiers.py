@@ -29,9 +29,9 @@ from dpfl_theory.checks import falsify as own
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.perturb_formula import MOST, get, numbers, set_value, varied
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Sides, Statement
+from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.processes import one_thread
-from dpfl_theory.statements.formula import sides_of, symbols_of
-from dpfl_theory.statements.model import Check, Sides, Statement
 
 __all__ = ["CASES", "SEARCHES", "Problem", "measure"]
 

@@ -1,7 +1,8 @@
 """Executable theorems for differentially private federated learning.
 
 A *statement* is a printed theorem with its formula, hypotheses and checks; checking it yields *evidence*. The names
-below are imported at their first use, so that importing the package takes no noticeable time.
+below are imported at their first use, so that importing the package takes no noticeable time. Three of them, conform,
+recommend and sweep, are functions, and also packages: ``from dpfl_theory.conform import Conformance``.
 
 >>> import dpfl_theory as dpfl
 >>> theorem = dpfl.statements.get("das2022.theorem4a")
@@ -28,34 +29,36 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpfl_theory import algorithms, problems, statements
     from dpfl_theory.algorithms.simulate import simulate
-    from dpfl_theory.checks.evidence import Evidence
     from dpfl_theory.checks.runner import check
     from dpfl_theory.conform.run import conform
-    from dpfl_theory.recommend import recommend
-    from dpfl_theory.sweep import sweep
+    from dpfl_theory.core.evidence import Evidence
+    from dpfl_theory.recommend.recommendation import recommend
+    from dpfl_theory.sweep.run import sweep
 
 __all__ = ["Evidence", "algorithms", "check", "conform", "problems", "recommend", "simulate", "statements", "sweep"]
 __version__ = "0.1.0"
 
 _LAZY = {
-    "Evidence": "dpfl_theory.checks.evidence",
-    "algorithms": "",
+    "Evidence": "dpfl_theory.core.evidence",
     "check": "dpfl_theory.checks.runner",
-    "conform": "",  # a package that can be called
-    "problems": "",
-    "recommend": "",  # a package that can be called
+    "conform": "dpfl_theory.conform.run",
+    "recommend": "dpfl_theory.recommend.recommendation",
     "simulate": "dpfl_theory.algorithms.simulate",
-    "statements": "",
-    "sweep": "",  # a package that can be called
+    "sweep": "dpfl_theory.sweep.run",
 }
+"""The modules of the names that are not packages."""
+
+for _package in ("conform", "recommend", "sweep"):
+    # The first import of a package binds its name here, and no later one does. So these names remain the functions'.
+    importlib.import_module(f"{__name__}.{_package}")
+    globals().pop(_package, None)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(_LAZY[name] or f"{__name__}.{name}")
-    value = getattr(module, name) if _LAZY[name] else module
-    globals()[name] = value
+    module = importlib.import_module(_LAZY.get(name, f"{__name__}.{name}"))
+    globals()[name] = value = getattr(module, name) if name in _LAZY else module
     return value
 
 

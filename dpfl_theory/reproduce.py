@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dpfl_theory import methods
 from dpfl_theory.atomic_io import write
 from dpfl_theory.checks.cache import load_stored, places
-from dpfl_theory.checks.evidence import Evidence, exit_code, summary_line
 from dpfl_theory.checks.runner import Pair, expected_seconds, report_of, settings_of, tasks_of
 from dpfl_theory.checks.standard import standard
 from dpfl_theory.checks.workers import work_of
 from dpfl_theory.console import Progress, as_options, print_message, seconds_left
+from dpfl_theory.core import methods
+from dpfl_theory.core.evidence import Evidence, exit_code, summary_line
 from dpfl_theory.forecast import Forecast
 from dpfl_theory.precompile import compile_kernels
 from dpfl_theory.processes import spread

@@ -15,11 +15,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols, evaluate
-from dpfl_theory.core.hypothesis import Hypothesis
-from dpfl_theory.statements.claims import WorstCase
-from dpfl_theory.statements.formula import prescription_of
-from dpfl_theory.statements.model import Sides, Source, Statement, Symbol, checks
+from dpfl_theory.core import Hypothesis, Sides, Source, Statement, Symbol, Symbols, WorstCase, checks
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import prescription_of
 
 
 def step(s: Symbols) -> Mapping[str, Any]:

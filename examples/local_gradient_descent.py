@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from sympy import Max
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.oracle import Oracle
 from dpfl_theory.statements.iteration import Iteration
-from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
 
 
 def sides(s: Symbols) -> Sides:

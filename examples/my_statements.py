@@ -17,9 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis
-from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols, checks
 
 # 1. The symbols: name in formulas, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.
 SYMBOLS = (
@@ -50,7 +48,7 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Any:
 
     from dpfl_theory import algorithms, problems
     from dpfl_theory.algorithms.travel_bound import fedavg_reach
-    from dpfl_theory.statements.claims import Experiment
+    from dpfl_theory.core import Experiment
 
     problem = problems.make("huber", clients=5, dimension=10, heterogeneity=0.5, seed=1)
     c = problem.constants

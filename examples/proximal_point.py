@@ -7,11 +7,10 @@ dpfl-theory check --file examples/proximal_point.py
 
 from __future__ import annotations
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Expected, Sides, Source, Statement, Symbol, Symbols
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.oracle import Oracle
 from dpfl_theory.statements.iteration import Iteration
-from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
 
 
 def sides(s: Symbols) -> Sides:

@@ -15,9 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.statements.claims import WorstCase
-from dpfl_theory.statements.model import Sides, Source, Statement, Symbol, checks
+from dpfl_theory.core import Sides, Source, Statement, Symbol, Symbols, WorstCase, checks
 
 SYMBOLS = (
     Symbol("K", "steps", (0, 0), "integer", "K"),

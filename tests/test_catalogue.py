@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 from each import of_each
 
-from dpfl_theory import methods, statements
+from dpfl_theory import statements
 from dpfl_theory.algorithms.observables import catalogue as observables
 from dpfl_theory.checks.algebra import homogeneous
-from dpfl_theory.checks.evidence import kind_of, statement_verdict
 from dpfl_theory.checks.runner import plan
+from dpfl_theory.core import Statement, methods
+from dpfl_theory.core.evidence import kind_of, statement_verdict
+from dpfl_theory.core.formula import sides_of
+from dpfl_theory.core.statement import DOMAINS, KINDS
 from dpfl_theory.report import formulas
 from dpfl_theory.report.entries import Entry
 from dpfl_theory.report.proof_map import dependents, proof_graph
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import DOMAINS, KINDS, Statement
 from dpfl_theory.statements.source_location import Lines
 from dpfl_theory.statements.validate import faults
 from dpfl_theory.validation import available, load

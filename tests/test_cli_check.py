@@ -147,8 +147,7 @@ def test_two_jobs_give_the_same_document(capsys: Output) -> None:
 
 
 DIFFERING = """
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Source, Statement
+from dpfl_theory.core import Check, Outcome, Source, Statement
 def made(name, verdict, expected):
     outcome = {"holds": True, "violated": False, "inconclusive": None}[verdict]
     return Check("algebra", name, lambda *_: Outcome(outcome, "because"), expected=expected)

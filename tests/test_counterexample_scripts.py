@@ -15,7 +15,7 @@ import pytest
 from patience import HANGS
 
 from dpfl_theory import statements
-from dpfl_theory.statements.errata import Cause
+from dpfl_theory.core import Cause
 
 CAUSES = {s.erratum.cause.id: s.erratum.cause for s in statements.all_statements() if s.erratum is not None}
 ALLOWED = {"numpy", "math", "fractions", "itertools", "mpmath", "scipy", "statistics"}

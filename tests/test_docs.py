@@ -18,7 +18,7 @@ from dpfl_theory.checks import worst_case
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.cli import main
-from dpfl_theory.statements.model import Check
+from dpfl_theory.core import Check
 from dpfl_theory.templates import theorem
 from dpfl_theory.validation import available
 

@@ -22,8 +22,8 @@ from docs.inserts import statements as of_statements
 from dpfl_theory import statements
 from dpfl_theory.cli import application
 from dpfl_theory.conform.references import references
+from dpfl_theory.core.methods import known
 from dpfl_theory.errors import InputError
-from dpfl_theory.methods import known
 from dpfl_theory.sweep.algorithms import algorithms
 
 ROOT = Path(__file__).parents[1]
@@ -165,7 +165,7 @@ def test_the_reference_has_what_examples_and_texts_import() -> None:
         for _, block in blocks.findall(page.read_text(encoding="utf-8")):
             public |= imported(block)
     assert "dpfl_theory.recommend.search" in public  # of a notebook
-    assert {"dpfl_theory.statements.model", "dpfl_theory.algorithms"} <= public
+    assert {"dpfl_theory.core", "dpfl_theory.algorithms"} <= public
     assert {name for name in public if not INNER.match(name)} <= shown
 
 

@@ -22,8 +22,7 @@ POOR = {
     "the C locale without UTF-8": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
 }
 STATEMENTS = """
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Source, Statement
+from dpfl_theory.core import Check, Outcome, Source, Statement
 def build(statement, instance):
     return Outcome(True, "größer als null, ∥x∥ ≥ 0")
 STATEMENTS = (

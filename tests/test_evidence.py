@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from dpfl_theory.checks.evidence import Evidence, Interval, document, exit_code, statement_verdict, summarise
+from dpfl_theory.core.evidence import Evidence, Interval, document, exit_code, statement_verdict, summarise
 
 
 def evidence(statement: str = "a", verdict: str = "holds", expected: str = "holds", **more: object) -> Evidence:

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from dpfl_theory import privacy, statements
-from dpfl_theory.statements.formula import prescription_of, symbols_of
+from dpfl_theory.core.formula import prescription_of, symbols_of
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -23,7 +25,8 @@ LAYERS = (
         "verify_certificate",
         "warned",
     ),
-    ("kernels", "console", "methods", "atomic_io", "schemas", "core"),
+    ("core",),
+    ("kernels", "console", "atomic_io", "schemas"),
     ("processes", "cluster", "durations", "forecast", "store", "timeout", "code_digest"),
     ("problems",),
     ("algorithms",),
@@ -159,3 +162,15 @@ def test_no_package_defines_what_one_of_its_modules_would_replace() -> None:
         modules = {p.stem for p in init.parent.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()}
         clashes += [f"{init.relative_to(ROOT)}: {name}" for name in sorted(_defined(init) & modules)]
     assert clashes == []
+
+
+def test_functions_with_the_name_of_a_package_stay_functions_when_it_is_imported() -> None:
+    code = (
+        "import dpfl_theory.conform, dpfl_theory.recommend.base, dpfl_theory.sweep.table, dpfl_theory as d\n"
+        "from dpfl_theory.recommend import recommend, rules\n"
+        "from dpfl_theory.sweep import Table, sweep\n"
+        "from dpfl_theory.conform import Conformance, adapters\n"
+        "print(d.conform.__name__, d.recommend is recommend, d.sweep is sweep, *rules())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "conform True True bound-optimal printed"

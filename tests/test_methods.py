@@ -1,53 +1,48 @@
-"""Methods found by scan: a new file is a new method, everywhere."""
+"""Methods are described once: a new description is a new method, everywhere."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from dpfl_theory import methods, statements
-from dpfl_theory.checks.evidence import statement_verdict
+from dpfl_theory import statements
 from dpfl_theory.checks.runner import plan, report_of, run_plan, settings_of
+from dpfl_theory.checks.settings import Settings
 from dpfl_theory.cli import main
+from dpfl_theory.core import Check, Statement, methods
+from dpfl_theory.core.evidence import Evidence, statement_verdict
 from dpfl_theory.errors import InputError
 from dpfl_theory.report.author_report import introduction
 from dpfl_theory.report.build import build
-from dpfl_theory.statements.model import Check
 
-DESCRIPTION = """
-from dpfl_theory.methods.base import Method
-METHOD = Method("by-eye", "a look at the formula", 15, "looking", {more})
-"""
-RUNNER = """
-from dpfl_theory.checks.evidence import Evidence
-def run(statement, check, settings):
-    return Evidence(statement.id, check.method, check.name, check.make(statement), check.expected, "it was looked at")
-"""
 BASE = statements.get("das2022.lemma8")
 
 
+def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
+    """The runner of one more method."""
+    return Evidence(statement.id, check.method, check.name, check.make(statement), check.expected, "it was looked at")
+
+
 @pytest.fixture
-def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A method in a separate file, with the module that runs its checks."""
-    name = "by_eye"
-    (tmp_path / f"{name}.py").write_text(DESCRIPTION.format(more="threads=False"))
-    (tmp_path / "looking.py").write_text(RUNNER)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
-    methods.known.cache_clear()
-    yield "by-eye"
-    methods.known.cache_clear()
-    for module in (f"dpfl_theory.methods.{name}", "looking"):
-        sys.modules.pop(module, None)
+def another(monkeypatch: pytest.MonkeyPatch) -> str:
+    """One more method, after algebra, with the module that runs its checks."""
+    module = ModuleType("dpfl_theory.checks.by_eye")
+    monkeypatch.setattr(module, "run", run, raising=False)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    first, *others = methods.METHODS
+    made = methods.Method("by-eye", "a look at the formula", threads=False)
+    monkeypatch.setattr(methods, "METHODS", (first, made, *others))
+    return made.name
 
 
-def test_a_file_more_is_a_method_more(another: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_description_more_is_a_method_more(another: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert list(methods.known()) == ["algebra", another, "exact", "privacy", "worst-case", "monte-carlo"]
     checks = (Check(another, "a look", lambda statement, _: "holds"), *BASE.checks)
     seen = replace(BASE, checks=checks)
@@ -66,7 +61,7 @@ def test_a_file_more_is_a_method_more(another: str, tmp_path: Path, capsys: pyte
     assert "no check of these statements uses the method by-eye" in capsys.readouterr().err
 
 
-def test_without_its_file_it_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_its_description_it_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InputError, match="unknown method 'by-eye'"):
         plan([BASE], ["by-eye"])
     assert main(["check", BASE.id, "--method", "by-eye"]) == 2
@@ -89,12 +84,12 @@ def test_the_false_alarm_probability_is_shared_by_what_simulates() -> None:
 
 def test_every_runner_is_there_and_names_of_methods_import_nothing_heavy() -> None:
     program = (
-        "import sys; from dpfl_theory import methods; methods.known(); "
+        "import sys; from dpfl_theory.core import methods; methods.known(); "
         "heavy = {'numpy', 'scipy', 'sympy', 'numba', 'cvxpy', 'PEPit'} & set(sys.modules); assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
     for method in methods.known().values():
-        assert (Path(methods.__file__).parents[1] / "checks" / f"{method.runner.rsplit('.', 1)[1]}.py").is_file()
+        assert importlib.util.find_spec(method.runner) is not None
 
 
 def test_the_help_names_every_method(capsys: pytest.CaptureFixture[str]) -> None:

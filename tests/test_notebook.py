@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 import dpfl_theory as dpfl
 from dpfl_theory import notebook
-from dpfl_theory.checks.evidence import Evidence, EvidenceList, Interval
 from dpfl_theory.conform.result import Conformance, Finding
+from dpfl_theory.core.evidence import Evidence, EvidenceList, Interval
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.notebook import Tabular
 from dpfl_theory.recommend import Recommendation

@@ -18,17 +18,16 @@ import pytest
 from patience import given_time
 
 from dpfl_theory.checks.curve import check_of, curve, place_of, values_of
-from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.user_statements import Detected, detected_by_checks
 from dpfl_theory.cli import main
 from dpfl_theory.cli._check_text import evidence_lines
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Hypothesis, Statement
+from dpfl_theory.core.evidence import Evidence, Interval
 from dpfl_theory.errors import InputError
 from dpfl_theory.report.build import build
 from dpfl_theory.report.curve import draw
 from dpfl_theory.report.user_statements import described, shown_lines
 from dpfl_theory.statements import load_file
-from dpfl_theory.statements.model import Statement
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -149,8 +148,7 @@ def test_the_shares_that_are_told_turn_the_verdict() -> None:
     """For exact evidence, a right side or a term that is smaller by a little more is refuted. A right side that is
     smaller by a little less is not."""
     from dpfl_theory.checks.runner import plan, run_plan
-    from dpfl_theory.core.expressions import Symbols
-    from dpfl_theory.statements.model import Sides
+    from dpfl_theory.core import Sides, Symbols
 
     statement = example("stochastic_gradient_descent")
     power = detected_by_checks(statement, run_plan(plan([statement], ("exact",))).evidence)

@@ -12,8 +12,8 @@ import pytest
 from pages import Page, broken_links, pages_of, section
 
 from dpfl_theory import statements
-from dpfl_theory.checks.evidence import Evidence, Interval, document
 from dpfl_theory.cli import main
+from dpfl_theory.core.evidence import Evidence, Interval, document
 from dpfl_theory.errors import InputError
 from dpfl_theory.report import formulas
 from dpfl_theory.report.ascii_prose import prose

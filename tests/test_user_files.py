@@ -18,8 +18,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.statements import load_file
 
 HEAD = """
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Source, Statement
+from dpfl_theory.core import Check, Outcome, Source, Statement
 def make(build, method="algebra"):
     return Statement("mine.one", "lemma", "t", Source("mine", "here"), "text", checks=(Check(method, "c", build),))
 """
@@ -192,7 +191,7 @@ def test_a_build_that_fails_names_statement_and_check(tmp_path: Path) -> None:
     file.write_text(HEAD + "STATEMENTS = (make(lambda s, i: i['rounds']),)")
     with pytest.raises(
         InputError,
-        match=r"check 'c' of mine\.one cannot be run: KeyError: 'rounds'; correct its build \(mine\.py, line 6\)",
+        match=r"check 'c' of mine\.one cannot be run: KeyError: 'rounds'; correct its build \(mine\.py, line 5\)",
     ):
         run_plan(plan(load_file(file)))
 
@@ -314,9 +313,7 @@ def test_absurd_numbers_of_replicates_are_refused(tmp_path: Path) -> None:
 
 EXACT = """
 import os, sys
-from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.core.hypothesis import Hypothesis, by_construction
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Values, by_construction
 SYMBOLS = (Symbol("x", "a number"), Symbol("n", "another", domain="integer"))
 def small(problem, values):
     return SMALL
@@ -351,7 +348,7 @@ BUILDS = {
     "text": ("Values({'x': '1', 'n': 2})", "the symbol 'x' is given '1', which is a str: give a number"),
     "truth": ("Values({'x': True, 'n': 2})", "the symbol 'x' is given True, which is a bool: give a number"),
     "no mapping": ("Values([1, 2])", "the values of its symbols are [1, 2]: give a mapping"),
-    "nothing": ("None", "its build returns None: return Values, Case or Outcome of dpfl_theory.statements.claims"),
+    "nothing": ("None", "its build returns None: return Values, Case or Outcome of dpfl_theory.core"),
     "says so itself": ("Outcome(True, 'I know')", "the check 'c' never reads the statement's sides: read them"),
     "no truth": ("Outcome('yes', 'I know')", "its Outcome has true = 'yes': give True, False or None"),
     "no reason": ("Outcome(None, 3)", "its Outcome has the reason 3: give a sentence"),
@@ -376,7 +373,7 @@ def test_what_a_build_cannot_return_is_one_sentence(
     out, sentence = capsys.readouterr()
     assert out == ""
     assert message in sentence
-    assert re.search(r"\(mine\.py, line [89]\)", sentence)
+    assert re.search(r"\(mine\.py, line [67]\)", sentence)
     assert (sentence.count("\n"), len(sentence) < 1200) == (1, True)
 
 
@@ -409,7 +406,7 @@ def test_a_hypothesis_that_cannot_be_tested_is_told_with_its_line(tmp_path: Path
     with pytest.raises(InputError) as caught:
         run_plan(plan(load_file(exact(tmp_path, small=small))))
     assert message in str(caught.value)
-    assert re.search(r"correct that test \(mine\.py, line [67]\)$", str(caught.value))
+    assert re.search(r"correct that test \(mine\.py, line [45]\)$", str(caught.value))
 
 
 def test_a_hypothesis_may_read_a_value_that_is_no_letter(tmp_path: Path) -> None:
@@ -438,7 +435,7 @@ def test_every_method_compares_by_a_relation_or_refuses_it(tmp_path: Path, metho
     if not refused:
         assert load_file(file)
         return
-    with pytest.raises(InputError, match=f"{method} compares by .*, and not by {relation}.*mine.py, line 14"):
+    with pytest.raises(InputError, match=f"{method} compares by .*, and not by {relation}.*mine.py, line 12"):
         load_file(file)
 
 
@@ -496,14 +493,14 @@ def test_a_build_that_ends_its_process_is_undecided(
 
 
 HALF = """
-from dpfl_theory.statements.model import Sides, Source, Statement, Symbol, checks
+from dpfl_theory.core import Sides, Source, Statement, Symbol, checks
 SYMBOLS = (Symbol("L", "smoothness", (1, -2)), Symbol("gap", "gap", (1, 0)), Symbol("D", "distance", (0, 1)))
 def sides(s):
     return Sides(lhs={"gap": s.gap}, rhs={"start": s.L * s.D**2 / 2})
 def build(statement, instance):
     from PEPit import PEP
     from PEPit.functions import SmoothConvexFunction
-    from dpfl_theory.statements.claims import WorstCase
+    from dpfl_theory.core import WorstCase
     problem = PEP()
     f = problem.declare_function(SmoothConvexFunction, L=1)
     minimum, start = f.stationary_point(), problem.set_initial_point()

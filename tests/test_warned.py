@@ -38,8 +38,7 @@ def draw(data):
 STATEMENTS = (
     DIVERGES
     + """
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Source, Statement
+from dpfl_theory.core import Check, Outcome, Source, Statement
 def build(statement, instance):
     return Outcome(diverge() > 0.0, "it has numbers")
 STATEMENTS = (Statement("mine.far", "lemma", "t", Source("mine", "1"), "t", checks=(Check("algebra", "c", build),)),)
@@ -59,8 +58,7 @@ OVERFLOWS = """
 import numpy as np
 from dpfl_theory.algorithms import FedAvg
 from dpfl_theory.problems import make
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.core import Check, Expected, Experiment, Sides, Source, Statement, Symbol
 def build(statement, instance):
     far = [np.exp(x) for x in (np.float64(1e3), np.float64(1e4))] + [np.log(np.float64(-1.0))]
     problem = make("quadratic", clients=4, dimension=3, seed=1)

@@ -38,9 +38,8 @@ def draw(data):
     return {"": figure}
 """
 EXAMPLES = Path(__file__).parents[2] / "examples"
-OWN = """from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import evaluate_side as valued
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
+OWN = """from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbol
+from dpfl_theory.core.formula import evaluate_side as valued
 
 LETTERS = (
     Symbol("L", "smoothness", (1, -2), "positive", "L"),

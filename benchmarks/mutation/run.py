@@ -120,7 +120,7 @@ class _Runner:
         for name in _HEAVY.split():
             importlib.import_module(name)
         importlib.import_module(self.module)
-        from dpfl_theory import methods
+        from dpfl_theory.core import methods
 
         methods.known()
         source = self.file.read_text()

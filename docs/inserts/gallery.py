@@ -8,10 +8,10 @@ from html import escape
 from pathlib import Path
 
 from docs.inserts import plain, table
+from dpfl_theory.core import Statement
 from dpfl_theory.errors import InputError
 from dpfl_theory.report import formulas
 from dpfl_theory.statements import load_file
-from dpfl_theory.statements.model import Statement
 
 __all__ = ["insert", "planted"]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 
-from dpfl_theory.checks.evidence import Evidence, of_outcome
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import prescription_of, record_requested, sides_of
-from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.core import Check, Outcome, Statement
+from dpfl_theory.core.evidence import Evidence, of_outcome
+from dpfl_theory.core.formula import prescription_of, record_requested, sides_of
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.units import DIMENSIONLESS, Unit, UnitError, format_unit, unit_of
 

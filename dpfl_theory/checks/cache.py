@@ -13,13 +13,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory import methods
 from dpfl_theory import statements as catalogue
-from dpfl_theory.checks.evidence import ENDED, Evidence, Interval
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.sources import Sources, sources
+from dpfl_theory.core import Check, Statement, methods
+from dpfl_theory.core.evidence import ENDED, Evidence, Interval
 from dpfl_theory.kernels import select
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.store import Slot, Store, StoredResult, canonical
 
 __all__ = ["Place", "encode", "load_stored", "places", "read", "store_evidence"]

@@ -19,11 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dpfl_theory
-from dpfl_theory import methods
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.imports import Imports
+from dpfl_theory.core import Statement, methods
 from dpfl_theory.errors import InputError
-from dpfl_theory.statements.model import Statement
 
 __all__ = ["Change", "change_since"]
 

@@ -11,16 +11,15 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from dpfl_theory.checks.evidence import Evidence, outside
 from dpfl_theory.checks.execute import cannot, run_one
 from dpfl_theory.checks.falsify import Rule, agrees, rules_of
 from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.perturb_formula import numbers
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Experiment, Outcome, Statement, Values
+from dpfl_theory.core.evidence import Evidence, outside
 from dpfl_theory.errors import DpflError, InputError, format_error, unknown_name
 from dpfl_theory.numerals import number_of
-from dpfl_theory.statements.claims import Experiment, Outcome, Values
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, limited
 
 __all__ = ["DRAWN_BY", "Curve", "Point", "check_of", "curve", "place_of", "symbol_value", "values_of"]

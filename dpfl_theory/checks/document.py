@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from dpfl_theory.checks.evidence import SCHEMA
+from dpfl_theory.core.evidence import SCHEMA
 from dpfl_theory.schemas.faults import versioned
 from dpfl_theory.schemas.models import GivenWarning, Table, described_field, published, unstable_field
 

@@ -22,7 +22,7 @@ from dpfl_theory.checks.certificate_file import certificate
 from dpfl_theory.checks.homogeneity import conditions, form, require_cone
 from dpfl_theory.checks.interpolation import SampledFunction
 from dpfl_theory.checks.verifier import Form, gram_of, proves, refutes
-from dpfl_theory.statements.claims import Performance
+from dpfl_theory.core import Performance
 
 __all__ = ["EXACT_BITS", "SOLVER_TOLERANCE", "VIOLATION_MARGIN", "Solution", "solve"]
 

@@ -13,12 +13,11 @@ from decimal import MAX_EMAX, MAX_PREC, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.checks.evidence import Evidence, Interval, of_outcome, outside
 from dpfl_theory.checks.hypotheses import complete, unmet
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import record_requested, terms_at
-from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.core import Case, Check, Outcome, Statement, Values
+from dpfl_theory.core.evidence import Evidence, Interval, of_outcome, outside
+from dpfl_theory.core.formula import record_requested, terms_at
 from dpfl_theory.statements.symbolic import sides_at
 
 __all__ = ["compared", "run", "worst"]

@@ -12,15 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory import methods
 from dpfl_theory import statements as catalogue
-from dpfl_theory.checks.evidence import ENDED, Evidence
 from dpfl_theory.checks.hypotheses import BuildError
+from dpfl_theory.checks.run_method import run_method
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.validate_build import guarded
+from dpfl_theory.core import Check, Statement, methods
+from dpfl_theory.core.evidence import ENDED, Evidence
+from dpfl_theory.core.methods import UNITS
 from dpfl_theory.errors import DpflError, InputError, InstanceError, WorkLimitError, format_error, place
 from dpfl_theory.processes import one_thread
-from dpfl_theory.statements.model import UNITS, Check, Statement
 from dpfl_theory.statements.source_location import Lines, line_of
 from dpfl_theory.statements.validate_checks import not_compared
 from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, limited
@@ -64,7 +65,7 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
         with one_thread() if method.threads else contextlib.nullcontext():
             try:
                 with recorded() as warned:
-                    found = method.run(statement, c if ours else guarded(statement, c), own)
+                    found = run_method(statement, c if ours else guarded(statement, c), own)
                 found = replace(found, part=c.part, warnings=counted(warned))
                 return found if ours else _plain(found)
             except WorkLimitError as error:

@@ -18,19 +18,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dpfl_theory import methods
 from dpfl_theory.checks import monte_carlo
-from dpfl_theory.checks.evidence import ENDED, Evidence
 from dpfl_theory.checks.execute import run_one
 from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.perturb_formula import varied
 from dpfl_theory.checks.settings import LEAST_SECONDS, Settings
+from dpfl_theory.core import Check, Experiment, Statement, methods
+from dpfl_theory.core.evidence import ENDED, Evidence
+from dpfl_theory.core.formula import prescription_of
 from dpfl_theory.errors import DpflError, InputError, format_error
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.processes import one_thread
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import prescription_of
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.timeout import TimeoutExceeded, limited
 
 __all__ = ["Search", "agrees", "falsify", "rules_of"]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from dpfl_theory.checks.certificate import Numeric, numeric
 from dpfl_theory.checks.interpolation import SampledFunction
 from dpfl_theory.checks.verifier import Form
-from dpfl_theory.statements.claims import Performance
+from dpfl_theory.core import Performance
 
 __all__ = ["Condition", "NotACone", "conditions", "form", "require_cone", "span"]
 

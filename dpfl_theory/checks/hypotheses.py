@@ -7,9 +7,9 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core import Statement
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.errors import format_error
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Statement
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem

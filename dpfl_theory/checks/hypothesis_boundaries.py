@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpfl_theory import methods
-from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.core import Check, Statement, methods
 
 __all__ = ["REACHED", "Edge", "edges", "untested_text"]
 

@@ -28,14 +28,13 @@ from dpfl_theory.algorithms import Stream, simulate
 from dpfl_theory.algorithms.divergence import NEVER, divergence_text
 from dpfl_theory.algorithms.observables import get
 from dpfl_theory.checks.decision import BoundLimits, certain, decide, decide_least
-from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.hypotheses import complete, unmet
 from dpfl_theory.checks.linear_form import Linear, linearise
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Experiment, Statement
+from dpfl_theory.core.evidence import Evidence, Interval
 from dpfl_theory.kernels import select
 from dpfl_theory.problems.base import Array
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["Experiment", "run"]
 

@@ -31,7 +31,7 @@ from typing import Any
 
 from dpfl_theory import statements as catalogue
 from dpfl_theory.atomic_io import write
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.core import Statement
 from dpfl_theory.statements.numbers import (
     FILE,
     Decimal,

@@ -17,10 +17,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Performance, Statement, WorstCase
+from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Performance, WorstCase
-from dpfl_theory.statements.formula import symbols_of, total
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.symbolic import enclosure
 
 __all__ = ["arranged", "coefficients", "way"]

@@ -21,16 +21,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from dpfl_theory import methods
 from dpfl_theory import statements as catalogue
 from dpfl_theory.atomic_io import write
-from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Sides, Statement, methods
+from dpfl_theory.core.evidence import Evidence
+from dpfl_theory.core.formula import sides_of
+from dpfl_theory.core.methods import UNITS
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import UNITS, Check, Sides, Statement
 from dpfl_theory.statements.power import FILE, Power, recorded
 
 __all__ = [

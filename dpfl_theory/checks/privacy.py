@@ -19,12 +19,11 @@ from functools import singledispatch
 from typing import Any
 
 from dpfl_theory.checks import privacy_constants, privacy_points
-from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, ConstantClaim, GaussianClaim, PrivacyClaim, Statement
+from dpfl_theory.core.evidence import Evidence, Interval
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.privacy.gaussian import gaussian_delta, smallest_failing_epsilon
-from dpfl_theory.statements.claims import ConstantClaim, GaussianClaim, PrivacyClaim
-from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["ConstantClaim", "GaussianClaim", "PrivacyClaim", "covered", "run"]
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.privacy_points import outside, ratio, rows, show, to_json, where
-from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyPoint
-from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.core import Check, ConstantClaim, Escape, PrivacyPoint, Statement
+from dpfl_theory.core.evidence import Evidence, Interval
 
 __all__ = ["decide"]
 

@@ -6,11 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.hypotheses import unmet
+from dpfl_theory.core import Check, PrivacyClaim, PrivacyPoint, Statement
+from dpfl_theory.core.evidence import Evidence, Interval
 from dpfl_theory.lazy import mpmath
-from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["decide", "outside", "rows", "where"]
 

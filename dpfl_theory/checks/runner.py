@@ -9,19 +9,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory import methods as known_methods
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.cache import Place, load_stored, places, store_evidence
-from dpfl_theory.checks.evidence import Evidence, EvidenceList, document, kind_of, statement_verdict
 from dpfl_theory.checks.execute import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.workers import Task, name_of, work_of
+from dpfl_theory.core import Check, Statement
+from dpfl_theory.core import methods as known_methods
+from dpfl_theory.core.evidence import Evidence, EvidenceList, document, kind_of, statement_verdict
 from dpfl_theory.durations import check_seconds
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.processes import several, spread
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.power import Power
 from dpfl_theory.store import Store, StoredResult
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.core import Check, Statement
 
 __all__ = ["smoke_set"]
 

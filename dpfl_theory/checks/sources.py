@@ -16,9 +16,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.checks.evidence import versions
 from dpfl_theory.checks.imports import Imports
 from dpfl_theory.code_digest import folders
+from dpfl_theory.core.evidence import versions
 from dpfl_theory.errors import InputError
 from dpfl_theory.store import Slot, Store
 from dpfl_theory.store.remote import parcels

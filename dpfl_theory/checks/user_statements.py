@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpfl_theory import methods
-from dpfl_theory.checks.evidence import HALF, Evidence
 from dpfl_theory.checks.power import margin, noticed_terms
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.core import Statement, methods
+from dpfl_theory.core.evidence import HALF, Evidence
 
 __all__ = ["Detected", "detected_by_checks", "undetected_terms"]
 

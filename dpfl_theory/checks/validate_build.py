@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory import methods
 from dpfl_theory.checks.hypotheses import BuildError, complete, numbers, unmet
-from dpfl_theory.statements import claims
-from dpfl_theory.statements.model import Check, Statement, Symbol
+from dpfl_theory.core import Check, Statement, Symbol, methods
+from dpfl_theory.core import check_inputs as claims
 
 __all__ = ["guarded"]
 
@@ -72,7 +71,7 @@ def _fit(statement: Statement, check: Check, built: Any) -> None:
     known = methods.get(check.method).builds
     if not isinstance(built, tuple(getattr(claims, name) for name in known)):
         what = f"{', '.join(known[:-1])} or {known[-1]}" if len(known) > 1 else known[0]
-        raise BuildError(f"its build returns {_shown(built)}: return {what} of dpfl_theory.statements.claims")
+        raise BuildError(f"its build returns {_shown(built)}: return {what} of dpfl_theory.core")
     if isinstance(built, claims.Outcome):
         _outcome(built)
     if isinstance(built, claims.Experiment):

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.cache import Place, store_evidence
-from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.execute import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Statement
+from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.errors import InputError
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.store import StoredResult
 from dpfl_theory.warned import recorded
 

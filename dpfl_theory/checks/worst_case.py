@@ -22,14 +22,13 @@ from typing import Any
 
 from dpfl_theory.checks.certificate_file import NOTE
 from dpfl_theory.checks.estimation import SOLVER_TOLERANCE, VIOLATION_MARGIN, Solution, solve
-from dpfl_theory.checks.evidence import HALF, Evidence, Interval, outside
 from dpfl_theory.checks.homogeneity import NotACone, span
 from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.pep_inequality import arranged, way
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Performance, Statement, WorstCase
+from dpfl_theory.core.evidence import HALF, Evidence, Interval, outside
 from dpfl_theory.errors import InputError
-from dpfl_theory.statements.claims import Performance, WorstCase
-from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["inequality", "run", "solve"]
 

@@ -13,8 +13,8 @@ from dpfl_theory.console import print_message
 from dpfl_theory.errors import InputError
 
 if TYPE_CHECKING:
-    from dpfl_theory.checks.evidence import Evidence
-    from dpfl_theory.statements.model import Check, Statement
+    from dpfl_theory.core import Check, Statement
+    from dpfl_theory.core.evidence import Evidence
 
 __all__ = ["target_of", "write_certificates"]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.cli._options import number, table
 
 if TYPE_CHECKING:
-    from dpfl_theory.checks.evidence import Evidence
     from dpfl_theory.checks.runner import Report
+    from dpfl_theory.core.evidence import Evidence
 
 __all__ = ["DIFFERS", "UNDECIDED", "UNITS_ALONE", "UNITS_CHOSEN", "as_text", "evidence_lines", "why_unchecked"]
 
@@ -29,14 +29,14 @@ UNITS_CHOSEN = "only units were checked: its other checks use other methods"
 
 def why_unchecked(statement: dict[str, Any]) -> str:
     """Why a statement of the summary is unchecked, and the remedy."""
-    from dpfl_theory.checks.evidence import UNCHECKED
+    from dpfl_theory.core.evidence import UNCHECKED
 
     return UNITS_CHOSEN if statement["expected"] == UNCHECKED else UNITS_ALONE
 
 
 def evidence_lines(evidence: Sequence[Evidence]) -> str:
     """One line for each piece of evidence, and the reasons of unexpected verdicts."""
-    from dpfl_theory.checks.evidence import HALF
+    from dpfl_theory.core.evidence import HALF
 
     lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
     for e in evidence:
@@ -51,7 +51,7 @@ def evidence_lines(evidence: Sequence[Evidence]) -> str:
 
 def as_text(report: Report, document: dict[str, Any]) -> str:
     """One line for each evidence, then each statement's verdict."""
-    from dpfl_theory.checks.evidence import UNCHECKED, summary_line
+    from dpfl_theory.core.evidence import UNCHECKED, summary_line
 
     verdicts = [("statement", "verdict", "expected", "methods", "")]
     for id_, s in document["summary"]["statements"].items():

@@ -41,7 +41,7 @@ def ids(incomplete: str) -> list[str]:
 
 def methods(incomplete: str) -> list[str]:
     """Complete methods of checking."""
-    from dpfl_theory.methods import known
+    from dpfl_theory.core.methods import known
 
     return _with_prefix(incomplete, known())
 

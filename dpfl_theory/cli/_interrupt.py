@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.console import Progress, emit, print_message
 
 if TYPE_CHECKING:
-    from dpfl_theory.checks.evidence import Evidence
+    from dpfl_theory.core.evidence import Evidence
 
 __all__ = ["Partial"]
 

@@ -8,9 +8,9 @@ from itertools import groupby
 
 from dpfl_theory import statements
 from dpfl_theory.cli import _color
+from dpfl_theory.core import Statement
 from dpfl_theory.glob_patterns import is_pattern
 from dpfl_theory.statements import paper
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.order import chapter
 from dpfl_theory.statements.power import recorded
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpfl_theory import statements
+from dpfl_theory.core import Statement
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.statements.model import Statement
 
 __all__ = ["one_statement"]
 

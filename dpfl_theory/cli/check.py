@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpfl_theory import methods, statements
+from dpfl_theory import statements
 from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._certificates import target_of, write_certificates
@@ -31,11 +31,11 @@ from dpfl_theory.cli._options import (
     parse_limit,
 )
 from dpfl_theory.console import Progress, as_options, choice, emit, parse_alpha, parse_budget, parse_seed, print_message
+from dpfl_theory.core import Check, Statement, methods
 from dpfl_theory.errors import InputError
 from dpfl_theory.interrupts import on_interrupt
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.processes import on
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.names import several
 from dpfl_theory.warned import Warned, counted, recorded
 
@@ -118,8 +118,8 @@ def check(
         from dpfl_theory.checks import document as of_checks
 
         return give_schema(of_checks.schema)
-    from dpfl_theory.checks.evidence import exit_code, summary_line
     from dpfl_theory.checks.runner import run_plan, suitable_jobs
+    from dpfl_theory.core.evidence import exit_code, summary_line
     from dpfl_theory.store import reused
 
     render = FORMATS[choice("format", format_, tuple(FORMATS))]

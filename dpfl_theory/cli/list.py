@@ -9,16 +9,18 @@ from typing import Annotated
 
 import typer
 
-from dpfl_theory import inventory, methods
+from dpfl_theory import inventory
 from dpfl_theory.cli import _color, _complete, _inventory, _listing
 from dpfl_theory.cli._options import Format
 from dpfl_theory.console import choice, emit, print_message
+from dpfl_theory.core import Statement, methods
+from dpfl_theory.core.errata import GRADES
+from dpfl_theory.core.statement import KINDS, PROVENANCES
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.numerals import number_of
 from dpfl_theory.statements import papers
-from dpfl_theory.statements.errata import GRADES
-from dpfl_theory.statements.model import KINDS, PROVENANCES, Statement
 from dpfl_theory.statements.power import recorded
+from dpfl_theory.statements.summary import summary
 
 app = typer.Typer()
 
@@ -137,7 +139,7 @@ def list_(
         and _within(s, above, below)
     ]
     if format_ == "json":
-        emit(json.dumps([s.summary() for s in found], indent=1, ensure_ascii=False))
+        emit(json.dumps([summary(s) for s in found], indent=1, ensure_ascii=False))
     else:
         emit(_color.colored(_listing.lines(found, _color.width())))
     if not found and given:

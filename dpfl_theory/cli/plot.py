@@ -18,7 +18,7 @@ from dpfl_theory.numerals import number_of
 
 if TYPE_CHECKING:
     from dpfl_theory.checks.curve import Curve
-    from dpfl_theory.statements.model import Check
+    from dpfl_theory.core import Check
 
 app = typer.Typer()
 

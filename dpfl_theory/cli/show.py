@@ -13,12 +13,12 @@ from dpfl_theory import inventory, statements
 from dpfl_theory.cli import _complete, _inventory
 from dpfl_theory.cli._options import Format
 from dpfl_theory.console import choice, emit
+from dpfl_theory.core import Effect, Statement
+from dpfl_theory.core.formula import prescription_of, sides_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.glob_patterns import is_pattern
-from dpfl_theory.statements.errata import Effect
-from dpfl_theory.statements.formula import prescription_of, sides_of
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.power import of_json
+from dpfl_theory.statements.summary import summary
 
 app = typer.Typer()
 
@@ -68,7 +68,7 @@ def describe(statement: Statement) -> dict[str, Any]:
     sides = None if statement.sides is None else sides_of(statement)
     prescribed = {} if statement.prescription is None else prescription_of(statement)
     return {
-        **statement.summary(),
+        **summary(statement),
         "source": {
             "paper": statement.source.paper,
             "where": statement.source.where,

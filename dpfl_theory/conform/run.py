@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance
 from dpfl_theory.conform.settings import settings
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.timeout import TimeoutExceeded, at_most
 
 __all__ = ["conform", "described"]
 
@@ -45,6 +47,7 @@ def conform(
     runs: int = sampled.RUNS,
     alpha: float = 1e-6,
     seed: int = 0,
+    limit: float | None = None,
     **parameters: float,
 ) -> Conformance:
     """Compare an implementation of one round with an algorithm as its paper prints it.
@@ -62,7 +65,8 @@ def conform(
         as printed.  relation: ``zero-out`` or ``replace``, the relation of the noise multiplier; by default
         ``replace`` where records are protected, else ``zero-out``.
     runs: number of runs with live noise, for tests on samples;  alpha: the error probability of all these tests
-    together. ``parameters``: values that the function has built in.
+    together. limit: seconds after which the test is ended, if the function is a Python function and this is the main
+    thread; by default there is no limit. ``parameters``: values that the function has built in.
 
     Returns:
         A `Conformance`.
@@ -70,6 +74,7 @@ def conform(
     Raises:
         InputError: for an unknown algorithm or hyper-parameter, or a function that does not take the arguments of a
         round.
+        TimeoutExceeded: at the limit.
 
     >>> def round(w, state, clients, cohort, rng, *, eta, beta, E, C, r, sigma):
     ...     total = np.zeros_like(w)
@@ -85,6 +90,8 @@ def conform(
     >>> found.verdict, [fault.name for fault in found.faults][:1]
     ('differs', ['division by |S| in place of r'])
     """
+    if limit is not None and not 0.0 < limit < float("inf"):
+        raise InputError(f"`limit` is {limit!r}: give a positive number of seconds, or leave it out")
     started = time.perf_counter()
     known = references()
     if as_ not in known:
@@ -97,17 +104,18 @@ def conform(
     asked = set(subject.taken.values())
     values = settings(reference, parameters, asked, clients=clients, cohort=cohort, scheme=sampling, relation=relation)
     test = Case(reference, subject, Plan(reference, values, seed), runs, alpha, seed)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # the function's own; their consequence is reported
-        found = _findings(test)
-    if sampler is not None:
-        drawn = sampled_cohorts(sampler, values[0], seed, alpha / 4)
-        found += [replace(x, about="cohorts", private=x.private and bool(kind.unit)) for x in drawn.findings]
-        if drawn.open:
-            test.undecided = True
-            test.notes.append(drawn.open)
-    if [fault.name for fault in found] == [UNKNOWN]:
-        test.notes += [f"it does what {other} does" for other in _others(function, as_, parameters, clients)]
+    with _ended_at(limit, function):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # the function's own; their consequence is reported
+            found = _findings(test)
+        if sampler is not None:
+            drawn = sampled_cohorts(sampler, values[0], seed, alpha / 4)
+            found += [replace(x, about="cohorts", private=x.private and bool(kind.unit)) for x in drawn.findings]
+            if drawn.open:
+                test.undecided = True
+                test.notes.append(drawn.open)
+        if [fault.name for fault in found] == [UNKNOWN]:
+            test.notes += [f"it does what {other} does" for other in _others(function, as_, parameters, clients)]
     verdict = DIFFERS if found else UNDECIDED if test.undecided else CONFORMS
     return Conformance(
         algorithm=as_,
@@ -126,6 +134,17 @@ def conform(
         versions={"numpy": np.__version__},
         assumed=_assumed(kind, values[0], asked, parameters),
     )
+
+
+@contextmanager
+def _ended_at(limit: float | None, function: Callable[..., Any]) -> Iterator[None]:
+    """End the block after this time, if there is a limit, with a sentence that says which test was ended."""
+    try:
+        with nullcontext() if limit is None else at_most(limit):
+            yield
+    except TimeoutExceeded as error:
+        name = getattr(function, "__qualname__", type(function).__name__)
+        raise TimeoutExceeded(f"the test of {name} was ended: {error}; decrease `runs` or increase `limit`") from error
 
 
 def _assumed(

@@ -1,1 +1,53 @@
-"""What a theorem consists of: expressions in symbols, and hypotheses."""
+"""What a statement is written with: symbols, hypotheses, sides, checks and their inputs, errata.
+
+`formula` evaluates its sides, `methods` lists the ways of checking it, and `evidence` holds what a check found.
+"""
+
+from dpfl_theory.core.check import Check, checks
+from dpfl_theory.core.check_inputs import (
+    Case,
+    ConstantClaim,
+    Escape,
+    Experiment,
+    GaussianClaim,
+    Outcome,
+    Performance,
+    PrivacyClaim,
+    PrivacyPoint,
+    Values,
+    WorstCase,
+)
+from dpfl_theory.core.errata import Cause, Effect, Erratum, Remark, Typo
+from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import Hypothesis, by_construction, whole
+from dpfl_theory.core.statement import Expected, Sides, Source, Statement, Symbol
+
+__all__ = [
+    "Case",
+    "Cause",
+    "Check",
+    "ConstantClaim",
+    "Effect",
+    "Erratum",
+    "Escape",
+    "Expected",
+    "Experiment",
+    "GaussianClaim",
+    "Hypothesis",
+    "Outcome",
+    "Performance",
+    "PrivacyClaim",
+    "PrivacyPoint",
+    "Remark",
+    "Sides",
+    "Source",
+    "Statement",
+    "Symbol",
+    "Symbols",
+    "Typo",
+    "Values",
+    "WorstCase",
+    "by_construction",
+    "checks",
+    "whole",
+]

@@ -33,7 +33,7 @@ def _items() -> list[Item]:
 
 def _named() -> Iterator[tuple[str, str]]:
     """The text of each hypothesis that a module defines under its own name, and the first of these names."""
-    from dpfl_theory.core.hypothesis import Hypothesis
+    from dpfl_theory.core import Hypothesis
 
     seen = set[str]()
     for module in sorted(name for name in sys.modules if name.startswith(_HOME)):

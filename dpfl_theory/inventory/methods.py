@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfl_theory import methods
+from dpfl_theory.core import methods
 from dpfl_theory.inventory.base import Item, Kind
 
 __all__ = ["KIND"]

@@ -11,7 +11,7 @@ from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.pytest_plugin.options import PluginSettings
 
 if TYPE_CHECKING:
-    from dpfl_theory.statements.model import Statement
+    from dpfl_theory.core import Statement
 
 __all__ = ["Request", "request_from"]
 
@@ -57,9 +57,9 @@ def _request(
     budget: str | float | None = None,
     device: str = "auto",
 ) -> Request:
-    from dpfl_theory.checks.evidence import OF_STATEMENTS
     from dpfl_theory.console import choice, parse_budget
-    from dpfl_theory.statements.model import Statement
+    from dpfl_theory.core import Statement
+    from dpfl_theory.core.evidence import OF_STATEMENTS
 
     if not ids and file is None:
         raise InputError("no theorem is named: give the id of a statement, or file='my.py' with statements of your own")

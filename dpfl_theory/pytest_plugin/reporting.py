@@ -7,13 +7,13 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.checks.evidence import UNCHECKED, Evidence, versions
+from dpfl_theory.core.evidence import UNCHECKED, Evidence, versions
 
 if TYPE_CHECKING:
     from dpfl_theory.checks.runner import Report
+    from dpfl_theory.core import Statement
     from dpfl_theory.pytest_plugin.ask import Request
     from dpfl_theory.pytest_plugin.session import Checked
-    from dpfl_theory.statements.model import Statement
 
 __all__ = ["outcome", "properties"]
 

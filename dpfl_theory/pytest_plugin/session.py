@@ -18,10 +18,10 @@ from dpfl_theory.errors import DpflError
 from dpfl_theory.pytest_plugin.options import PluginSettings, settings_of
 
 if TYPE_CHECKING:
-    from dpfl_theory.checks.evidence import Evidence
     from dpfl_theory.checks.runner import Report
+    from dpfl_theory.core import Statement
+    from dpfl_theory.core.evidence import Evidence
     from dpfl_theory.pytest_plugin.ask import Request
-    from dpfl_theory.statements.model import Statement
 
 __all__ = ["LIMIT", "CheckTheorem", "Checked", "end_undecided"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Document",
     "Recommendation",
+    "Rule",
     "Setting",
     "calibration",
     "finite",
@@ -299,6 +300,19 @@ class Setting(ABC):
     def refused(self, name: str, why: str, remedy: str) -> str:
         """The message for an input with a wrong value."""
         return f"{quote_option(name)} is {getattr(self, name)!r}: {why}; {remedy}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: its name, a sentence that describes it, and the function from inputs to the recommendation.
+
+    chooses: whether it chooses those hyper-parameters that are not given as inputs.
+    """
+
+    name: str
+    text: str
+    apply: Callable[[Setting, bool], Document]
+    chooses: bool = False
 
 
 def fits(value: Any, kind: str) -> bool:

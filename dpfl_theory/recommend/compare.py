@@ -21,8 +21,8 @@ from dpfl_theory.processes import several, spread
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.constants_from_data import gap_at_start
 from dpfl_theory.recommend.error_decomposition import causes, describe_causes
+from dpfl_theory.recommend.rule_answers import rules as known_rules
 from dpfl_theory.recommend.rule_runs import RULED, reached, starts
-from dpfl_theory.recommend.rules import rules as known_rules
 from dpfl_theory.recommend.search import Plan, search, usual
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 

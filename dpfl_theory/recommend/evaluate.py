@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from dpfl_theory.core import Statement
+from dpfl_theory.core.formula import prescription_of, sides_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.base import Document
-from dpfl_theory.statements.formula import prescription_of, sides_of
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.summary import summary
 
 __all__ = ["cite", "failures", "prescribed", "rounded_up", "terms", "value"]
 
@@ -97,16 +98,16 @@ def failures(statement: Statement, values: Mapping[str, Any]) -> list[str]:
 def cite(role: str, statement: Statement, values: Mapping[str, Any] | None = None) -> Document:
     """The catalogue's record of a statement: its verdict, the source of its formula, its erratum or remark, and the
     hypotheses that fail here."""
-    summary = statement.summary()
+    found = summary(statement)
     said: Document = {
         "role": role,
         "id": statement.id,
         "where": statement.source.where,
         "verdict": statement.expected,
         "provenance": statement.provenance,
-        "reading": summary["reading"],
-        "erratum": summary["erratum"],
-        "remark": summary["remark"],
+        "reading": found["reading"],
+        "erratum": found["erratum"],
+        "remark": found["remark"],
     }
     if values is not None:
         said["failures"] = failures(statement, values)

@@ -1,16 +1,43 @@
-"""The recommendation of a rule for an algorithm: hyper-parameters by formulas, with the bound that holds for them."""
+"""The rules, and the recommendation of one of them: hyper-parameters by formulas, with the bound that holds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend.algorithms import get
-from dpfl_theory.recommend.base import Document
-from dpfl_theory.recommend.rules import applied, rules
+from dpfl_theory.recommend.base import Document, Rule, Setting, finite
 
-__all__ = ["by_rule"]
+__all__ = ["applied", "by_rule", "rules"]
+
+
+@cache
+def rules() -> dict[str, Rule]:
+    """Every rule by name.
+
+    >>> list(rules())
+    ['bound-optimal', 'printed']
+    """
+    from dpfl_theory.recommend import bound_optimal, printed
+
+    return {rule.name: rule for rule in (bound_optimal.RULE, printed.RULE)}
+
+
+def applied(rule: str, setting: Setting, alone: bool = False) -> Document:
+    """A rule's recommendation, with the algorithm, the rule and the inputs; Raises InputError where it is not finite.
+
+    alone: only the paper's formula of the noise with the setting's constant, without a second noise and without the
+    changes that would help.
+    """
+    own = rules()[rule]
+    try:
+        document = own.apply(setting, alone)
+    except (OverflowError, ZeroDivisionError) as error:
+        beyond = f"the formulas of {setting.name} are beyond double precision for these inputs: give less extreme ones"
+        raise InputError(beyond) from error
+    return finite({"algorithm": setting.name, "rule": rule, **document, "inputs": setting.inputs()})
 
 
 def by_rule(

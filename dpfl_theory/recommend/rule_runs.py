@@ -1,8 +1,8 @@
 """Runs of a rule's recommendation, with noise that is certified for the budget.
 
-A rule of `dpfl_theory.recommend.rules` gives hyper-parameters by formulas. This module inserts the problem's constants.
-If a paper's noise has a free constant, it gets the value that gives the least noise that the accountant certifies for
-the rule's rounds. The run is measured in the same way as a run from a search.
+A rule of `dpfl_theory.recommend.rule_answers` gives hyper-parameters by formulas. This module inserts the problem's
+constants. If a paper's noise has a free constant, it gets the value that gives the least noise that the accountant
+certifies for the rule's rounds. The run is measured in the same way as a run from a search.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.constants_from_data import gap_at_start, measures_of
-from dpfl_theory.recommend.rules import applied, rules
+from dpfl_theory.recommend.rule_answers import applied, rules
 from dpfl_theory.recommend.search import measure
 from dpfl_theory.recommend.translated import LEFT_OPEN, MOST_ROUNDS, RULED, same
 from dpfl_theory.recommend.tuned import Tuned

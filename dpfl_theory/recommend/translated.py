@@ -98,9 +98,9 @@ def _of_scaffnew(setting: DPScaffNew, run: Mapping[str, float]) -> Document:
 def _asks_norm_ec(one: Tuned, before: Mapping[str, float] | None) -> Document:
     """The constant is such that Corollary 2's sigma is the certified one. If the observer sees only averages, it is
     less than an accountant's for an observer of every message."""
+    from dpfl_theory.core.formula import prescription_of
     from dpfl_theory.recommend.evaluate import value
     from dpfl_theory.statements import get as statement
-    from dpfl_theory.statements.formula import prescription_of
 
     budget, corollary = one.budget, statement("shulgin2025.corollary2")
     values = {"rounds": one.most_rounds if before is None else before["rounds"]}

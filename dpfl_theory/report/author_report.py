@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from dpfl_theory import methods, statements
+from dpfl_theory import statements
 from dpfl_theory.checks.runner import plan
+from dpfl_theory.core import Cause, Statement, Typo, methods
+from dpfl_theory.core.errata import GRADES
+from dpfl_theory.core.statement import DERIVED
 from dpfl_theory.report.entries import Entry, check_command, copy_read, natural, readings_of, reference
 from dpfl_theory.report.proof_map import proof_graph, undermined
-from dpfl_theory.statements.errata import GRADES, Cause, Typo
-from dpfl_theory.statements.model import DERIVED, Statement
+from dpfl_theory.statements.summary import summary
 
 __all__ = [
     "SharedCause",
@@ -273,7 +275,7 @@ def _erratum(s: Statement, own: Sequence[Statement], graph: Any) -> dict[str, An
         "readings": [
             {"id": r.id, "reading": r.reading, "verdict": r.expected} for r in read_alike(s, own) if r.id != s.id
         ],
-        **s.summary()["erratum"],
+        **summary(s)["erratum"],
         "why": s.erratum.why or None,
         "affects": list(affected(s, graph)),
         "checks": [{"method": method, "check": name} for method, name in refuting_checks(s)],
@@ -285,7 +287,7 @@ def _erratum(s: Statement, own: Sequence[Statement], graph: Any) -> dict[str, An
 def _remark(s: Statement) -> dict[str, Any]:
     assert s.remark is not None
     shown = statements.get(s.remark.shown_by)
-    said: Mapping[str, Any] = s.summary()["remark"]
+    said: Mapping[str, Any] = summary(s)["remark"]
     return {
         **_place(s),
         "provenance": s.provenance,

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dpfl_theory.statements.errata import Effect
+from dpfl_theory.core import Effect
 
 __all__ = ["as_markdown", "as_text", "escaped", "place", "verdict_text"]
 

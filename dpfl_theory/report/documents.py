@@ -11,7 +11,7 @@ from typing import Any
 
 from dpfl_theory import validation
 from dpfl_theory.checks.document import read as read_checks
-from dpfl_theory.checks.evidence import SCHEMA
+from dpfl_theory.core.evidence import SCHEMA
 from dpfl_theory.errors import InputError
 from dpfl_theory.report.entries import natural
 from dpfl_theory.schemas.faults import another

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,13 +10,15 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from dpfl_theory import methods, statements
+from dpfl_theory import statements
 from dpfl_theory.checks.document import exponent_of
-from dpfl_theory.checks.evidence import kind_of, statement_verdict, verdict_of
 from dpfl_theory.checks.execute import checks_of
+from dpfl_theory.core import Check, Statement, methods
+from dpfl_theory.core.evidence import kind_of, statement_verdict, verdict_of
+from dpfl_theory.core.statement import DERIVED
 from dpfl_theory.report import formulas
 from dpfl_theory.report.user_statements import shown_lines
-from dpfl_theory.statements.model import DERIVED, Check, Statement
+from dpfl_theory.statements.paper import known as known_papers
 from dpfl_theory.statements.power import Power, recorded
 
 __all__ = [
@@ -259,22 +260,16 @@ def shared(share: float, checks: int) -> str:
 
 def reference(paper: str) -> str:
     """The paper's reference, from its package's docstring."""
-    return _paragraphs(paper)[0] if paper else "Statements outside the catalogue"
+    return f"{known_papers()[paper].heading}." if paper else "Statements outside the catalogue"
 
 
 def copy_read(paper: str) -> str:
-    """The version of the paper that was read, from its package's docstring; empty where that does not say it.
+    """The version of the paper that was read, from its package's docstring.
 
     >>> copy_read("zhang2021")
     'the version dated June 28, 2021, with its appendix'
     """
-    said = (p.removeprefix("Read: ").rstrip(".") for p in _paragraphs(paper)[1:] if p.startswith("Read: "))
-    return next(said, "")
-
-
-def _paragraphs(paper: str) -> list[str]:
-    documentation = importlib.import_module(f"dpfl_theory.statements.{paper}").__doc__ or paper
-    return [" ".join(p.split()) for p in documentation.strip().split("\n\n")]
+    return known_papers()[paper].copy.removeprefix("Read: ").rstrip(".")
 
 
 def printed_id(id_: str, readings: Mapping[str, str] = MappingProxyType({})) -> str:

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpfl_theory import methods
-from dpfl_theory.checks.evidence import OF_STATEMENTS
+from dpfl_theory.core import Statement, methods
+from dpfl_theory.core.errata import GRADES
+from dpfl_theory.core.evidence import OF_STATEMENTS
+from dpfl_theory.core.statement import DERIVED
 from dpfl_theory.report.author_report import (
     SharedCause,
     affected,
@@ -28,8 +30,6 @@ from dpfl_theory.report.entries import Entry, readings_of, reference, showing, s
 from dpfl_theory.report.proof_map import ProofMap
 from dpfl_theory.report.site import Site
 from dpfl_theory.report.templates import anchor
-from dpfl_theory.statements.errata import GRADES
-from dpfl_theory.statements.model import DERIVED, Statement
 
 __all__ = ["ErratumFinding", "PaperErrata", "ShownRemark", "collect", "write_author_report"]
 

@@ -9,9 +9,9 @@ from functools import cache
 from html import escape
 from typing import Any
 
+from dpfl_theory.core import Statement
+from dpfl_theory.core.formula import prescription_of, sides_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.formula import prescription_of, sides_of
-from dpfl_theory.statements.model import Statement
 
 __all__ = ["RAISED", "FormulaLine", "latex", "lines", "mathml", "prescriptions", "symbols"]
 

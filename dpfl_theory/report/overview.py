@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from dpfl_theory import methods, validation
-from dpfl_theory.checks.evidence import OF_STATEMENTS
+from dpfl_theory import validation
+from dpfl_theory.core import methods
+from dpfl_theory.core.evidence import OF_STATEMENTS
 from dpfl_theory.report.author_report import SharedCause, provenances
 from dpfl_theory.report.entries import Entry, groups_of, reference, showing
 from dpfl_theory.report.errata import PaperErrata

@@ -14,9 +14,9 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory import statements
+from dpfl_theory.core.statement import DERIVED
 from dpfl_theory.report.entries import Entry, natural, readings_of, showing, siblings
 from dpfl_theory.report.graph_layout import ROW, Block, Drawing, draw, in_rows
-from dpfl_theory.statements.model import DERIVED
 
 __all__ = [
     "MARKS",

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.user_statements import detected_by_checks, undetected_terms
+from dpfl_theory.core import Statement
+from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.report.formulas import RELATIONS, FormulaLine, lines
-from dpfl_theory.statements.model import Statement
 
 __all__ = ["described", "shown_lines"]
 

@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from dpfl_theory.core import Statement
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.statements import names
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.order import place
 from dpfl_theory.statements.power import every
 

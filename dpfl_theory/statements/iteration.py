@@ -16,12 +16,11 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Statement, Symbols, checks
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.oracle import Oracle
 from dpfl_theory.statements.iteration_plan import OF_INSTANCES, Plan
-from dpfl_theory.statements.model import Check, Statement, checks
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem

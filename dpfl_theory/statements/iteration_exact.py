@@ -7,11 +7,10 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Symbols, Values
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.iteration_plan import Plan
 
 __all__ = ["MOST_WAYS", "exact"]

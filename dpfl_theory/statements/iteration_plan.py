@@ -7,12 +7,12 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core.expressions import Symbols, evaluate
+from dpfl_theory.core import Expected, Statement, Symbols
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import prescription_of
 from dpfl_theory.errors import InputError, InstanceError, WorkLimitError, unknown_name
 from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.formula import prescription_of
-from dpfl_theory.statements.model import Expected, Statement
 
 if TYPE_CHECKING:
     from dpfl_theory.statements.iteration import Iteration

@@ -5,9 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Experiment, Symbols
 from dpfl_theory.errors import InputError
-from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.iteration_plan import Plan
 
 if TYPE_CHECKING:

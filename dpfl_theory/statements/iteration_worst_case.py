@@ -7,11 +7,10 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Symbols, WorstCase
 from dpfl_theory.errors import InputError
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.oracle import Length, Oracle
-from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.iteration_plan import Plan
 
 __all__ = ["MOST_VECTORS", "worst_case"]

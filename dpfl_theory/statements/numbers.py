@@ -9,7 +9,7 @@ not traced.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.core import Statement
 
 __all__ = [
     "FILE",

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dpfl_theory.statements.model import Statement
+    from dpfl_theory.core import Statement
 
 __all__ = ["chapter", "place"]
 

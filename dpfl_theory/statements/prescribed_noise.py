@@ -16,13 +16,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import expressions
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Check, ConstantClaim, Escape, Hypothesis, Outcome, PrivacyPoint, Statement, expressions
+from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyPoint
-from dpfl_theory.statements.formula import prescription_of, symbols_of, total
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = [

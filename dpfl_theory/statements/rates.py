@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.formula import sides_of, symbols_of
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.core import Statement
+from dpfl_theory.core.formula import sides_of, symbols_of
 
 __all__ = ["ALPHA", "Fit", "exponent", "refuted", "slope_of", "terms"]
 

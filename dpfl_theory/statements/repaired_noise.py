@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Check, ConstantClaim, Hypothesis, Outcome, PrivacyClaim, PrivacyPoint, Statement, checks
+from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import ConstantClaim, Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import symbols_of
-from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.prescribed_noise import NEEDED, Squared, needed_points, noise_of, one_release, variance
 from dpfl_theory.statements.symbolic import equal
 

@@ -10,10 +10,9 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpfl_theory.core import Outcome, Statement
+from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import evaluate_side
-from dpfl_theory.statements.model import Statement
 
 __all__ = [
     "all_equal",

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dpfl_theory.atomic_io import printed_aside
+from dpfl_theory.core import Statement
+from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.errors import EnvironmentFault, InputError, format_error
-from dpfl_theory.statements.formula import symbols_of
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.source_location import line_of
 from dpfl_theory.statements.validate import faults_of_file
 from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, at_most, limited

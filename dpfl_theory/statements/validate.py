@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.core import Statement
 from dpfl_theory.statements.source_location import Lines
 from dpfl_theory.statements.validate_checks import of_checks
 from dpfl_theory.statements.validate_formula import of_formula, of_symbols

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpfl_theory import methods
+from dpfl_theory.core import Check, Statement, methods
+from dpfl_theory.core.methods import UNITS
 from dpfl_theory.errors import unknown_name
-from dpfl_theory.statements.model import UNITS, Check, Statement
 from dpfl_theory.statements.source_location import Lines
 from dpfl_theory.statements.validate_words import VERDICTS, accepts_arguments, is_printable_line, one_of
 

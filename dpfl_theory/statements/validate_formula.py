@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Expected, Sides, Statement, Symbol
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
+from dpfl_theory.core.statement import DOMAINS
 from dpfl_theory.errors import format_error, unknown_name
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
-from dpfl_theory.statements.model import DOMAINS, Expected, Sides, Statement, Symbol
 from dpfl_theory.statements.source_location import Lines
 from dpfl_theory.statements.validate_words import one_of
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterator
 from types import UnionType
 from typing import Any
 
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Check, Erratum, Expected, Hypothesis, Remark, Source, Statement, Symbol
+from dpfl_theory.core.statement import KINDS, RELATIONS
 from dpfl_theory.errors import InputError, format_error, unknown_name
-from dpfl_theory.statements.model import KINDS, RELATIONS, Check, Erratum, Expected, Remark, Source, Statement, Symbol
 from dpfl_theory.statements.source_location import Lines
 
 __all__ = ["VERDICTS", "accepts_arguments", "is_printable_line", "of_kinds", "of_words", "one_of"]

@@ -18,8 +18,8 @@ from dpfl_theory import statements
 from dpfl_theory.algorithms import Run
 from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.linear_form import linearise
+from dpfl_theory.core import Statement
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.sweep.algorithms import Hyper
 
 __all__ = ["Bound", "bound_of", "observed_by", "refusal", "spoken_of"]

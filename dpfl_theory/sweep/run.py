@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from dpfl_theory import __version__
@@ -19,12 +20,24 @@ from dpfl_theory.processes import several, spread
 from dpfl_theory.store import Slot, Store, canonical, key, reused
 from dpfl_theory.store.slot import keep_all
 from dpfl_theory.sweep import bounds
+from dpfl_theory.sweep.config import read
 from dpfl_theory.sweep.design import Cell, Design, designed
 from dpfl_theory.sweep.pack import WIDEST, Pack, packed
 from dpfl_theory.sweep.problems import fingerprint
 from dpfl_theory.sweep.table import Table
 
-__all__ = ["KIND", "Executor", "needs_processes", "parts_of", "planned", "run", "single", "usual_pack", "versions"]
+__all__ = [
+    "KIND",
+    "Executor",
+    "needs_processes",
+    "parts_of",
+    "planned",
+    "run",
+    "single",
+    "sweep",
+    "usual_pack",
+    "versions",
+]
 
 KIND = "cell"
 _REPLICATES = 512
@@ -176,6 +189,48 @@ def run(
         "seeds": seeds,
     }
     return Table(table, metadata)
+
+
+def sweep(
+    config: Mapping[str, Any] | str | Path,
+    *,
+    jobs: int = 1,
+    pack: int | None = None,
+    limit: float | None = None,
+    store: Store | None = None,
+    resume: bool = False,
+    over: Executor | None = None,
+) -> Table:
+    """Run a sweep and return its table: a row for each cell, in the order of the design.
+
+    Args:
+        config: a mapping as in the TOML file (``dpfl-theory sweep --schema``), or the file's path.
+        jobs: number of processes.
+        pack: maximum number of cells in a call of the kernels. The numbers are the same for any jobs and any pack.
+        limit: time limit of a cell [s]; a cell that takes longer is ended and listed.
+        store, resume: where finished cells are stored, and whether they are reused.
+        over: the function that runs the work, in place of processes (`dpfl_theory.processes.spread`).
+
+    Returns:
+        A `Table`, whose ``rows`` have for each cell ``status`` ("done" or "failed"), ``cause`` and the
+        hyper-parameters. For each observable they have the mean over the replicates after the last round, and its
+        standard error (``NAME``, ``NAME_error``). They have the same for the mean over rounds (``NAME_average``,
+        ``NAME_average_error``). Where noise is added they have the certified ``epsilon``. For each statement they have
+        ``ID:bound``, ``ID:measured``, ``ID:ratio``, ``ID:met`` (its hypotheses) and ``ID:hypotheses`` (what fails).
+
+    Raises:
+        InputError: with one sentence for each fault of the configuration.
+
+    >>> table = sweep({"problem": {"name": "quadratic", "clients": 3}, "algorithm": {"name": "fedavg"}, "rounds": 5,
+    ...                "grid": {"eta": [0.1, 0.5]}})
+    >>> table.column("eta"), table.rows[0]["suboptimality"] > table.rows[1]["suboptimality"]
+    ([0.1, 0.5], True)
+    """
+    if isinstance(config, Mapping):
+        found, what = config, "the configuration"
+    else:
+        found, what = read(config), str(config)
+    return run(planned(found, what), jobs=jobs, pack=pack, limit=limit, store=store, resume=resume, over=over)
 
 
 def _whole(text: Any) -> TypeGuard[str]:

@@ -94,7 +94,7 @@ def _text(document: Mapping[str, Any]) -> str:
 
 def _computed(script: Script, context: Context) -> dict[str, Any]:
     """The document that a script makes."""
-    from dpfl_theory.checks.evidence import versions
+    from dpfl_theory.core.evidence import versions
 
     device = select(context.device).description
     started = time.perf_counter()

@@ -18,8 +18,7 @@ from PEPit.functions import (
 
 from dpfl_theory.checks import worst_case
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements.claims import Performance
-from dpfl_theory.statements.model import Check, Source, Statement
+from dpfl_theory.core import Check, Performance, Source, Statement
 
 
 def _at(kind: Any, **parameters: float) -> tuple[PEP, Any, Any, Any]:

@@ -59,7 +59,7 @@ def test_a_module_of_statements_concerns_them_and_who_imports_it() -> None:
 
 
 @pytest.mark.exhaustive(keep=1)
-@pytest.mark.parametrize("name", ["kernels/philox.py", "checks/runner.py", "checks/evidence.py", "statements/model.py"])
+@pytest.mark.parametrize("name", ["kernels/philox.py", "checks/runner.py", "core/evidence.py", "core/statement.py"])
 def test_kernels_and_what_runs_checks_concern_everything(name: str) -> None:
     assert concerned(name) == {s.id for s in ALL}
 

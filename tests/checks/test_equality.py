@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 
 from dpfl_theory.checks.certificate_file import is_proof, of_evidence
-from dpfl_theory.checks.evidence import HALF, Evidence
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.user_statements import detected_by_checks
 from dpfl_theory.cli import main
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Expected, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core.evidence import HALF, Evidence
 from dpfl_theory.errors import InputError
 from dpfl_theory.semantics.oracle import Oracle
 from dpfl_theory.statements.iteration import Iteration
-from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
 
 SYMBOLS = (
     Symbol("K", "rounds", (0, 0), "integer"),

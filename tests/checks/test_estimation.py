@@ -14,7 +14,7 @@ from dpfl_theory.checks.certificate import Numeric, numeric
 from dpfl_theory.checks.estimation import Solution, solve
 from dpfl_theory.checks.interpolation import SampledFunction
 from dpfl_theory.checks.verifier import Form
-from dpfl_theory.statements.claims import Performance
+from dpfl_theory.core import Performance
 
 INF = math.inf
 

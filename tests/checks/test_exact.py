@@ -12,10 +12,10 @@ from dpfl_theory.checks import exact
 from dpfl_theory.checks.exact import Case
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Source, Statement
+from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.statements.das2022 import _sampling_moments as moments
 from dpfl_theory.statements.das2022 import eq12, facts, lemma10
-from dpfl_theory.statements.formula import sides_of, symbols_of
-from dpfl_theory.statements.model import Check, Source, Statement
 from dpfl_theory.statements.symbolic import sides_at
 
 ONE, TWO = Fraction(1), Fraction(2)

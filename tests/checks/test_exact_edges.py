@@ -9,12 +9,10 @@ import pytest
 import sympy as sp
 
 from dpfl_theory.checks import exact
-from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.exact import compared, worst
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.core.hypothesis import Hypothesis
-from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
+from dpfl_theory.core import Case, Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Values
+from dpfl_theory.core.evidence import Evidence
 
 
 def case(left: float, right: float, name: int = 0) -> Case:
@@ -133,7 +131,7 @@ def test_a_check_that_decides_by_itself_must_look_at_the_sides() -> None:
         assert 0.0 <= found.seconds < 60.0
 
     def reads(s: Statement, _: Any) -> Outcome:
-        from dpfl_theory.statements.formula import sides_of
+        from dpfl_theory.core.formula import sides_of
 
         return Outcome(str(sides_of(s).rhs["r"]) == "y", "so")
 

@@ -20,9 +20,9 @@ from dpfl_theory.checks.perturb_formula import numbers, varied
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.cli import main
 from dpfl_theory.cli.falsify import as_text
+from dpfl_theory.core import Sides, Statement
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.errors import InputError
-from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
-from dpfl_theory.statements.model import Sides, Statement
 
 THEOREM = statements.get("hou2023.theorem1")
 
@@ -131,7 +131,7 @@ def test_an_equality_is_searched_on_both_sides_and_with_any_sign(factor: float) 
 
 
 def test_what_no_limit_can_certify_is_told_and_not_called_clean(capsys: pytest.CaptureFixture[str]) -> None:
-    from dpfl_theory.statements.model import Check
+    from dpfl_theory.core import Check
 
     found = statements.get("hou2023.observation2")
     duel = next(c for c in found.checks if c.method == "monte-carlo")

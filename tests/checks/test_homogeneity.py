@@ -20,10 +20,9 @@ from dpfl_theory.checks.runner import plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.worst_case import inequality
 from dpfl_theory.cli import main
+from dpfl_theory.core import Check, Performance, Source, Statement
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements import all_statements
-from dpfl_theory.statements.claims import Performance
-from dpfl_theory.statements.model import Check, Source, Statement
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "worst_case.py"
 

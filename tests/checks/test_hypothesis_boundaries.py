@@ -12,9 +12,8 @@ import pytest
 
 from dpfl_theory.checks.hypothesis_boundaries import edges, untested_text
 from dpfl_theory.cli import main
-from dpfl_theory.core.hypothesis import Hypothesis, by_construction
+from dpfl_theory.core import Hypothesis, Statement, by_construction
 from dpfl_theory.statements import load_file
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.templates import statement as template
 
 THEOREM = template.THEOREM

@@ -25,7 +25,7 @@ from planted import checked
 
 from dpfl_theory.checks import homogeneity
 from dpfl_theory.checks.interpolation import CLASSES, SampledFunction
-from dpfl_theory.statements.claims import Performance
+from dpfl_theory.core import Performance
 
 F = Fraction
 PARAMETERS = {

@@ -20,11 +20,10 @@ from dpfl_theory.checks.decision import certain, decide, decide_least
 from dpfl_theory.checks.linear_form import linearise
 from dpfl_theory.checks.monte_carlo import Experiment
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Check, Expected, Hypothesis, Sides, Source, Statement, Symbol
+from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.problems import make
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import symbols_of
-from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
 
 ALPHA = 1e-6
 

@@ -14,11 +14,9 @@ from dpfl_theory import check
 from dpfl_theory.checks import pep_inequality
 from dpfl_theory.checks.homogeneity import form
 from dpfl_theory.checks.hypotheses import unmet
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Check, Hypothesis, Performance, Sides, Source, Statement, Symbol, WorstCase
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.claims import Performance, WorstCase
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 
 SYMBOLS = tuple(Symbol(name, name) for name in ("L", "eta", "a", "b", "c"))
 

@@ -11,9 +11,7 @@ import sympy as sp
 from PEPit import PEP
 
 from dpfl_theory.checks.pep_inequality import UNIT, _whole, coefficients
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.statements.claims import WorstCase
-from dpfl_theory.statements.model import Sides, Source, Statement, Symbol
+from dpfl_theory.core import Sides, Source, Statement, Symbol, Symbols, WorstCase
 
 NAMES = ("a", "b", "c")
 

@@ -16,12 +16,10 @@ import sympy as sp
 
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks import power
-from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.runner import plan, run_plan
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
+from dpfl_theory.core import Case, Check, Outcome, Sides, Source, Statement, Symbol, Symbols, Values
+from dpfl_theory.core.evidence import Evidence, Interval
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements.power import Power
 
 

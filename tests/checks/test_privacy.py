@@ -14,13 +14,11 @@ from dpfl_theory.checks import privacy
 from dpfl_theory.checks.privacy import GaussianClaim, covered
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Check, ConstantClaim, Escape, Hypothesis, PrivacyClaim, PrivacyPoint, Source, Statement
+from dpfl_theory.core.formula import prescription_of, sides_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.gaussian import classical_noise_multiplier, gaussian_delta, smallest_failing_epsilon
-from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.das2022 import definition5
-from dpfl_theory.statements.formula import prescription_of, sides_of
-from dpfl_theory.statements.model import Check, Source, Statement
 
 SMALL = {"epsilon": ["0.01", "0.1", "0.5", "1"], "delta": ["1e-8", "1e-5", "0.01", "0.3", "0.8", "0.99"]}
 

@@ -19,9 +19,9 @@ from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.monte_carlo import Experiment
 from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.problems import make
-from dpfl_theory.statements.formula import symbols_of
-from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
 
 FALLING = ("das2022.lemma9", "quadratics, the gap falls by 19% a round, eta L = 0.05")
 PRODUCTS = ("zhang2021.eq13", "one round in two dimensions, two of six clients, half of them clipped")

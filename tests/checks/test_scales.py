@@ -14,12 +14,11 @@ from mutants.planting import plant
 from dpfl_theory import algorithms
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.confidence import asymptotic_limits, least_lower_limit, lower_limit, upper_limit
-from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Expected, Experiment, Sides, Source, Statement, Symbol, Values, WorstCase, checks
+from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.problems.quadratic import from_matrices
-from dpfl_theory.statements.claims import Experiment, Values, WorstCase
-from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol, checks
 
 SIZES = (1e-300, 1e-150, 1e-100, 1e-50, 1.0, 1e50, 1e100, 1e150, 1e300)
 SYMBOLS = (

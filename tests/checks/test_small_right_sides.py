@@ -11,9 +11,9 @@ import sympy as sp
 
 from dpfl_theory.checks import pep_inequality, worst_case
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Sides, Statement
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Check, Sides, Statement
 
 LEMMA = get("noble2022.lemmaC.4")
 SHORT = "one round, convex, M = 3, lM = 2, K = 1, eta~ nu = 1/240"

@@ -16,10 +16,9 @@ from dpfl_theory import statements
 from dpfl_theory.checks.runner import plan, run_one, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.smoke import smoke_set
+from dpfl_theory.core import Outcome, Statement
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.kernels.cpu import CpuEngine
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Statement
 
 EVERYTHING = plan(statements.all_statements())
 SET = smoke_set(EVERYTHING)

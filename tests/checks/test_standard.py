@@ -9,12 +9,11 @@ import pytest
 
 from dpfl_theory import statements
 from dpfl_theory.checks import standard as module
-from dpfl_theory.checks.evidence import HALF, kind_of, not_met, statement_verdict
 from dpfl_theory.checks.execute import checks_of
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.checks.standard import chosen, left_out, standard
-from dpfl_theory.core.hypothesis import Hypothesis, by_construction
-from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.core import Check, Hypothesis, Statement, by_construction
+from dpfl_theory.core.evidence import HALF, kind_of, not_met, statement_verdict
 from dpfl_theory.statements.power import Power, recorded
 
 EVERY = plan(statements.all_statements())

@@ -11,16 +11,14 @@ from typing import Any
 import pytest
 from patience import HANGS, Watch, given_time
 
-from dpfl_theory.checks.evidence import ENDED
 from dpfl_theory.checks.runner import plan, run_plan
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Expected, Sides, Source, Statement, Symbol, Symbols, Values, checks
+from dpfl_theory.core.evidence import ENDED
 from dpfl_theory.errors import WorkLimitError
 from dpfl_theory.semantics.base import Vector, expected
 from dpfl_theory.semantics.oracle import Oracle
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.iteration import Iteration
-from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol, checks
 
 SYMBOLS = (
     Symbol("K", "rounds", (0, 0), "integer"),

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from dpfl_theory.checks.hypotheses import BuildError, complete, numbers, unmet
-from dpfl_theory.core.hypothesis import Hypothesis
-from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol
 
 
 def least(name: str, bound: float) -> Hypothesis:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dpfl_theory.checks import evidence as module
-from dpfl_theory.checks.evidence import (
+from dpfl_theory.core import evidence as module
+from dpfl_theory.core.evidence import (
     HALF,
     Evidence,
     Interval,

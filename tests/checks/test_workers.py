@@ -15,18 +15,17 @@ import pytest
 from patience import HANGS, comes
 from threadpoolctl import threadpool_info
 
-from dpfl_theory import check, methods, statements
+from dpfl_theory import check, statements
 from dpfl_theory.checks.runner import Report, checks_of, plan, run_plan, suitable_jobs
+from dpfl_theory.core import Check, Source, Statement, methods
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.processes import one_thread
-from dpfl_theory.statements.model import Check, Source, Statement
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_statements.py"
 HEAD = """
 import os
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Source, Statement
+from dpfl_theory.core import Check, Outcome, Source, Statement
 def make(*builds):
     checks = tuple(Check("algebra", f"c{i}", build) for i, build in enumerate(builds))
     return Statement("mine.one", "lemma", "t", Source("mine", "here"), "text", checks=checks)
@@ -104,7 +103,7 @@ def test_the_sentence_of_a_failure_is_the_same(tmp_path: Path) -> None:
             run_plan(pairs, jobs=jobs, file=file)
         lines.append(str(caught.value))
     assert (
-        lines == ["check 'c1' of mine.one cannot be run: KeyError: 'rounds'; correct its build (mine.py, line 8)"] * 2
+        lines == ["check 'c1' of mine.one cannot be run: KeyError: 'rounds'; correct its build (mine.py, line 7)"] * 2
     )
 
 

@@ -18,7 +18,8 @@ from dpfl_theory.checks.certificate_file import is_proof
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.verifier import Form, proves, refutes
-from dpfl_theory.statements.claims import Performance
+from dpfl_theory.core import Check, Performance
+from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.statements.das2022 import (
     _one_round,
     _step_performance,
@@ -29,8 +30,6 @@ from dpfl_theory.statements.das2022 import (
     lemma9,
     lemma10,
 )
-from dpfl_theory.statements.formula import symbols_of
-from dpfl_theory.statements.model import Check
 
 
 def verdict(build, instance, statement=lemma8.LEMMA8):

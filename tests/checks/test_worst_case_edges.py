@@ -11,12 +11,11 @@ import pytest
 
 from dpfl_theory.checks import worst_case
 from dpfl_theory.checks.estimation import SOLVER_TOLERANCE, VIOLATION_MARGIN, Solution
-from dpfl_theory.checks.evidence import HALF, Evidence
 from dpfl_theory.checks.homogeneity import NotACone
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Performance, Source, Statement, WorstCase
+from dpfl_theory.core.evidence import HALF, Evidence
 from dpfl_theory.errors import InputError
-from dpfl_theory.statements.claims import Performance, WorstCase
-from dpfl_theory.statements.model import Check, Source, Statement
 
 INF = math.inf
 HALFWAY = Solution("optimal", 0.5, 0.5, 0.0, False, True, False, None, ())

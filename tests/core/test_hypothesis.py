@@ -11,7 +11,7 @@ import mpmath
 import pytest
 import sympy as sp
 
-from dpfl_theory.core.hypothesis import Hypothesis, by_construction, whole
+from dpfl_theory.core import Hypothesis, by_construction, whole
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements import all_statements
 

@@ -19,10 +19,9 @@ from dpfl_theory.checks.falsify import falsify
 from dpfl_theory.checks.hypotheses import numbers
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.core.hypothesis import Hypothesis, by_construction
+from dpfl_theory.core import Check, Hypothesis, Statement, by_construction
+from dpfl_theory.core.check_inputs import ConstantClaim, Experiment, PrivacyClaim, Values, WorstCase
 from dpfl_theory.errors import InputError
-from dpfl_theory.statements.claims import ConstantClaim, Experiment, PrivacyClaim, Values, WorstCase
-from dpfl_theory.statements.model import Check, Statement
 
 SHARE = 0.05
 COUNTS = frozenset({"E", "K", "M", "N", "P", "Q", "R", "T", "d", "n", "r"})

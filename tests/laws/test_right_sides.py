@@ -17,15 +17,13 @@ import pytest
 import sympy as sp
 from each import of_each
 
-from dpfl_theory import methods, statements
+from dpfl_theory import statements
 from dpfl_theory.checks import power
 from dpfl_theory.checks.runner import checks_of, plan, run_one, run_plan
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbol, Symbols, Values, methods
+from dpfl_theory.core.formula import sides_of, total
 from dpfl_theory.durations import check_seconds
-from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import sides_of, total
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.power import Power, recorded
 
 CPU = Settings(device="cpu")

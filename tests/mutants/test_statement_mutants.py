@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from dpfl_theory.checks import algebra
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Sides, Statement, Symbols
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
-from dpfl_theory.statements.model import Sides, Statement
 
 Change = Callable[[Mapping[str, Any], Any], Any]
 

@@ -147,10 +147,9 @@ def is_inequality(statement: Any, relation: Any) -> bool:
 
 def test_another_formula_or_hypothesis_makes_another_program() -> None:
     """Nothing is typed twice: a statement with another constant gives another program, and another answer."""
-    from dpfl_theory.core.hypothesis import Hypothesis
+    from dpfl_theory.core import Hypothesis, Sides
+    from dpfl_theory.core.formula import sides_of
     from dpfl_theory.recommend.bound_minimizers.fedavg import _rows
-    from dpfl_theory.statements.formula import sides_of
-    from dpfl_theory.statements.model import Sides
 
     theorem = get("das2022.theorem4a")
     printed = _rows(theorem, frozenset())

@@ -15,14 +15,13 @@ from dpfl_theory.algorithms.average import WeightedAverage
 from dpfl_theory.algorithms.observables import Reach
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.checks import monte_carlo
-from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Experiment
+from dpfl_theory.core.evidence import Evidence
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import recommend
 from dpfl_theory.statements import get
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
-from dpfl_theory.statements.model import Check
 from dpfl_theory.statements.noble2022 import _explicit_runs
 
 STRONG = INPUTS["dp-scaffold"]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from dpfl_theory import statements
-from dpfl_theory.checks.evidence import Evidence
+from dpfl_theory.core import Cause, Check, Effect, Erratum, Remark, Source, Statement
+from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.report import author_report as module
 from dpfl_theory.report.entries import Entry
-from dpfl_theory.statements.model import Cause, Check, Effect, Erratum, Remark, Source, Statement
 
 PAPER = "das2022"
 SCRIPT = """# The step f(x) = x^2 takes.

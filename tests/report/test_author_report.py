@@ -14,14 +14,14 @@ import pytest
 from pages import Page, broken_links, pages_of
 from planted_author_report import CATALOGUE, FALSE, LONG, PAPER, READINGS, SCRIPT, SURVIVES, entries, evidence, planted
 
-from dpfl_theory.checks.evidence import document
+from dpfl_theory.core.errata import GRADES
+from dpfl_theory.core.evidence import document
 from dpfl_theory.report import errata, templates
 from dpfl_theory.report.author_report import affected, author_report, causes_of, counted, provenances, script_path
 from dpfl_theory.report.build import build
 from dpfl_theory.report.entries import Entry, copy_read, printed_id, readings_of, siblings
 from dpfl_theory.report.proof_map import proof_graph, proof_map
 from dpfl_theory.report.site import Site, file_names
-from dpfl_theory.statements.errata import GRADES
 
 __all__ = ["planted"]  # the fixture
 

@@ -16,9 +16,10 @@ from planted_author_report import FALSE, LONG, PAPER, READINGS, SCRIPT, SURVIVES
 
 from dpfl_theory import statements
 from dpfl_theory.cli import main
+from dpfl_theory.core import Typo
+from dpfl_theory.core.errata import GRADES
 from dpfl_theory.report.author_report import author_report, script_path, script_text
 from dpfl_theory.report.author_report_text import as_markdown, escaped
-from dpfl_theory.statements.errata import GRADES, Typo
 
 __all__ = ["planted"]  # the fixture
 

@@ -15,7 +15,8 @@ from pages import Page, broken_links, pages_of
 from test_report import HOLDS, REFUTED, sample
 
 from dpfl_theory import statements
-from dpfl_theory.checks.evidence import Evidence, Interval, document
+from dpfl_theory.core import Cause, Check, Effect, Erratum, Source, Statement
+from dpfl_theory.core.evidence import Evidence, Interval, document
 from dpfl_theory.report.ascii_prose import prose
 from dpfl_theory.report.build import build
 from dpfl_theory.report.entries import Entry
@@ -23,7 +24,6 @@ from dpfl_theory.report.errata import PaperErrata, collect, write_author_report
 from dpfl_theory.report.proof_map import proof_graph, proof_map
 from dpfl_theory.report.site import Site, file_names
 from dpfl_theory.report.templates import anchor
-from dpfl_theory.statements.model import Cause, Check, Effect, Erratum, Source, Statement
 
 
 def evidence_of(*evidence: Evidence) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from dpfl_theory import statements
+from dpfl_theory.core import Cause, Effect, Erratum, Remark, Source, Statement
 from dpfl_theory.report import proof_map as module
 from dpfl_theory.report.entries import Entry, natural
 from dpfl_theory.report.graph_layout import ROW, Block, draw
 from dpfl_theory.report.proof_map import ProofMap, dependents, proof_graph, proof_map, refuted_premises, undermined
-from dpfl_theory.statements.model import Cause, Effect, Erratum, Remark, Source, Statement
 
 CAUSE = Cause("p.cause", "a cause", "text", "1 > 0", "objection", "response")
 ERRATUM = Erratum("printed", "true", CAUSE, "counterexample", "false", Effect(1.0, "All of it."))

@@ -10,8 +10,8 @@ from pages import broken_links, pages_of
 from test_report import BYTES
 
 from dpfl_theory import statements
-from dpfl_theory.checks.evidence import Evidence, Interval, document
 from dpfl_theory.checks.runner import plan
+from dpfl_theory.core.evidence import Evidence, Interval, document
 from dpfl_theory.report.build import build
 
 REASON = (

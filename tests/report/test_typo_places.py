@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pickle
 
+from dpfl_theory.core import Typo
 from dpfl_theory.report.author_report import author_report
 from dpfl_theory.report.author_report_text import as_text
-from dpfl_theory.statements.errata import Typo
 
 
 def test_the_letter_has_the_slip_s_own_place() -> None:

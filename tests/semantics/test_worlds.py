@@ -17,6 +17,7 @@ from dpfl_theory.algorithms.bounding import Clip, Normalise
 from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.scaffold import Scaffold as AlgorithmScaffold
 from dpfl_theory.checks.worst_case import solve
+from dpfl_theory.core import Performance
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.semantics.base import SKEWED, RunIndex, Vector, World, average, expected, law
 from dpfl_theory.semantics.drawn import SampledWorld
@@ -28,7 +29,6 @@ from dpfl_theory.semantics.rounds.error_feedback import ErrorFeedback
 from dpfl_theory.semantics.rounds.fedavg import SAMPLINGS, FedAvg, draws, fedavg
 from dpfl_theory.semantics.rounds.scaffnew import ScaffNew, scaffnew
 from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold
-from dpfl_theory.statements.claims import Performance
 
 F = Fraction
 

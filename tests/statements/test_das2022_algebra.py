@@ -11,6 +11,8 @@ import sympy as sp
 from dpfl_theory import statements
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Statement
+from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.statements.das2022 import (
     comparison,
     eq4_and_5,
@@ -23,8 +25,6 @@ from dpfl_theory.statements.das2022 import (
     theorem4,
     theorem7,
 )
-from dpfl_theory.statements.formula import sides_of, symbols_of
-from dpfl_theory.statements.model import Statement
 
 _CLIPPED_FORM = "is das2022.eq22 with C = C_hat E"
 _INFINITE = "both sides infinite where gradients have one direction"

@@ -16,12 +16,11 @@ import sympy as sp
 from dpfl_theory import statements
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Sides, Statement, Symbols
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements.das2022 import _corner_instances as comparisons
 from dpfl_theory.statements.das2022 import _one_round, _sampling_moments, eq35_to_39, facts, snr
 from dpfl_theory.statements.das2022 import _step_performance as worst
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.symbolic import sides_at
 
 STEP = {"E": 2, "eta L": "1/2", "L": "1"}

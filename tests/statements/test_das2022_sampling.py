@@ -14,13 +14,13 @@ import sympy as sp
 
 from dpfl_theory.checks import monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Statement
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _independent, _one_round, _symbols, fixed_size
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Check, Statement
 
 SIX = ("eq12", "eq35", "eq47", "theorem4b", "theorem7", "theorem7.alpha")
 

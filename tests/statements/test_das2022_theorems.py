@@ -12,11 +12,11 @@ import pytest
 from dpfl_theory.checks import algebra, monte_carlo
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Statement
+from dpfl_theory.core.formula import prescription_of, symbols_of
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
-from dpfl_theory.statements.formula import prescription_of, symbols_of
-from dpfl_theory.statements.model import Check, Statement
 
 VALUES = {
     "rho": 0.17,

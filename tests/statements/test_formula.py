@@ -11,10 +11,10 @@ import mpmath
 import pytest
 import sympy as sp
 
-from dpfl_theory.core.expressions import Symbols, evaluate
+from dpfl_theory.core import Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import evaluate_side, prescription_of, sides_of, symbols_of, terms_at, total
 from dpfl_theory.statements import all_statements, get
-from dpfl_theory.statements.formula import evaluate_side, prescription_of, sides_of, symbols_of, terms_at, total
-from dpfl_theory.statements.model import Sides, Source, Statement, Symbol
 
 X, Y = sp.symbols("x y", positive=True)
 

@@ -19,18 +19,17 @@ from scipy.optimize import minimize
 
 from dpfl_theory.algorithms import ScaffNew, simulate
 from dpfl_theory.checks import algebra, exact, monte_carlo
-from dpfl_theory.checks.evidence import VERDICTS, Evidence
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Case, Sides, Statement
+from dpfl_theory.core.evidence import VERDICTS, Evidence
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.statements import get
-from dpfl_theory.statements.claims import Case
-from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.statements.hou2023 import corollary1, theorem1
 from dpfl_theory.statements.hou2023._runs import expected_psi, experiment, psi_start
-from dpfl_theory.statements.model import Sides, Statement
 
 VALUES = {
     "eta": 0.31,

@@ -17,12 +17,12 @@ from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Case, Check, Sides, Statement
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.semantics.rounds import scaffnew
 from dpfl_theory.statements import all_statements
-from dpfl_theory.statements.claims import Case
-from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.hou2023 import (
     _observation_runs,
     clip_inactive,
@@ -34,7 +34,6 @@ from dpfl_theory.statements.hou2023 import (
 )
 from dpfl_theory.statements.hou2023._observation_runs import CLIENTS, best, divisors, gap, read
 from dpfl_theory.statements.hou2023._runs import server_moment
-from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.power import recorded
 
 PROBLEM = {"q": ["1", "1/4", "1/10"], "c": ["0", "1", "-2"], "x_0": "8"}

@@ -13,14 +13,13 @@ import pytest
 from dpfl_theory.algorithms import simulate
 from dpfl_theory.checks.exact import compared
 from dpfl_theory.checks.runner import plan, run_plan
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Expected, Sides, Source, Statement, Symbol, Symbols
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.oracle import Oracle
 from dpfl_theory.semantics.replicates import Iterated
 from dpfl_theory.statements.iteration import Iteration
-from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
 
 SYMBOLS = (
     Symbol("K", "rounds", domain="integer"),

@@ -12,10 +12,9 @@ import pytest
 from dpfl_theory.checks import algebra, monte_carlo
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Experiment, Hypothesis
+from dpfl_theory.core.formula import prescription_of, symbols_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import prescription_of, symbols_of
 from dpfl_theory.statements.noble2022 import _explicit_runs, _utility
 
 V = {

@@ -16,12 +16,11 @@ from dpfl_theory.algorithms.base import Context
 from dpfl_theory.algorithms.gradients import Gradient, RecordGradient
 from dpfl_theory.checks import algebra, exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Experiment, Statement
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.kernels.streams import NOISE
 from dpfl_theory.semantics.rounds import scaffold
 from dpfl_theory.statements import get
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs
 from dpfl_theory.statements.noble2022.fedavg import _step_size, theoremC_2_repaired
 from dpfl_theory.statements.noble2022.scaffold import (
@@ -409,7 +408,7 @@ def test_the_strongly_convex_cases_by_simulation() -> None:
 
 def changed(statement: Statement, term: str, factor: Fraction) -> Statement:
     """The statement with one of its terms multiplied."""
-    from dpfl_theory.statements.model import Sides
+    from dpfl_theory.core import Sides
 
     def sides(_: Any) -> Sides:
         assert statement.sides is not None

@@ -14,10 +14,9 @@ import pytest
 from dpfl_theory.checks import exact
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.worst_case import solve
+from dpfl_theory.core import Performance, Sides, Statement
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.claims import Performance
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022._moments import Users, rounds, squares
 from dpfl_theory.statements.noble2022.fedavg import _moments, _round, _step_size, theoremC_2_repaired
 from dpfl_theory.statements.noble2022.fedavg._round import proof

@@ -16,12 +16,11 @@ import sympy as sp
 from dpfl_theory.checks import exact as rational
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.worst_case import inequality, solve
+from dpfl_theory.core import Sides, Statement, Values, WorstCase
+from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds.scaffold import Scaffold
 from dpfl_theory.statements import get
-from dpfl_theory.statements.claims import Values, WorstCase
-from dpfl_theory.statements.formula import sides_of, symbols_of
-from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022._moments import Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import (
     _round_performance,

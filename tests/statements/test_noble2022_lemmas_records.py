@@ -17,11 +17,10 @@ import sympy as sp
 
 from dpfl_theory.checks import exact
 from dpfl_theory.checks.worst_case import inequality, solve
+from dpfl_theory.core import Case, Performance, Sides, Statement, Values, WorstCase
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.semantics.base import Vector, World
 from dpfl_theory.semantics.base import expected as enumerated
-from dpfl_theory.statements.claims import Case, Performance, Values, WorstCase
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold import (
     _control_spread,

@@ -19,13 +19,12 @@ from dpfl_theory.algorithms.scaffold import ScaffoldState, WarmPoints
 from dpfl_theory.algorithms.simulate import Run
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Experiment, Statement
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds import scaffold
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold import (
     _lemma_runs,

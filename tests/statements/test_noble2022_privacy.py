@@ -21,12 +21,12 @@ from scipy.stats import beta, binom, norm
 
 from dpfl_theory.checks import algebra, privacy
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Sides
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.privacy import largest_rounds, noble2022
 from dpfl_theory.privacy.mechanisms import get as mechanism
 from dpfl_theory.privacy.pld import delta_limits, epsilon_limits
 from dpfl_theory.statements import all_statements, get
-from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
-from dpfl_theory.statements.model import Sides
 from dpfl_theory.statements.noble2022.privacy import _attacks as attacks
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy import _views as views

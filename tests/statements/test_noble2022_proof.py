@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from dpfl_theory.statements.formula import sides_of, symbols_of
-from dpfl_theory.statements.model import Sides, Statement
+from dpfl_theory.core import Sides, Statement
+from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.statements.noble2022.scaffold import _displays as displays
 from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
 from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps

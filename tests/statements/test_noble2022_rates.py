@@ -15,13 +15,11 @@ import pytest
 
 from dpfl_theory import statements
 from dpfl_theory.checks import algebra, monte_carlo
-from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Experiment, Sides, Symbols
+from dpfl_theory.core.evidence import Evidence
+from dpfl_theory.core.formula import sides_of, symbols_of, total
 from dpfl_theory.statements import rates
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import sides_of, symbols_of, total
-from dpfl_theory.statements.model import Check, Sides
 from dpfl_theory.statements.noble2022 import _private_runs
 from dpfl_theory.statements.noble2022.rates import (
     _rates,

@@ -13,13 +13,13 @@ from scipy.stats import binom, norm
 
 from dpfl_theory.checks import privacy
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Sides
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.statements import get
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements import repaired_noise as repair
 from dpfl_theory.statements.das2022 import theorem3
-from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.statements.hou2023 import lemma1
-from dpfl_theory.statements.model import Check, Sides
 from dpfl_theory.statements.shulgin2025 import noise as alpha_norm_ec
 from dpfl_theory.statements.zhang2021 import theorem3_2
 

@@ -18,8 +18,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
+from dpfl_theory.core import Erratum
 from dpfl_theory.statements import get
-from dpfl_theory.statements.errata import Erratum
 from dpfl_theory.statements.noble2022.privacy.table1 import PRINTED, entries
 from dpfl_theory.statements.numbers import Decimal, computed
 

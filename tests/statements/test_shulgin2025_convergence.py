@@ -12,9 +12,9 @@ import pytest
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Sides
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
-from dpfl_theory.statements.model import Sides
 
 VALUES = {
     "gap": 7.0,

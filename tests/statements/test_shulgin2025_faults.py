@@ -11,9 +11,9 @@ import pytest
 
 from dpfl_theory.checks import algebra, exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Sides, Statement
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._clip21_runs import path
 from dpfl_theory.statements.shulgin2025._instances import ACCURATE_PRIVATE, CLOSER, LARGE, NOISY

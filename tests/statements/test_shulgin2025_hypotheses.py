@@ -10,10 +10,9 @@ import pytest
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.core.expressions import AnySymbols, evaluate
 from dpfl_theory.statements import all_statements, get
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.shulgin2025._experiments import measured
 from dpfl_theory.statements.shulgin2025._symbols import tracked_radius
 

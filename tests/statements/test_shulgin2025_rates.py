@@ -13,11 +13,10 @@ import pytest
 
 from dpfl_theory.algorithms import simulate
 from dpfl_theory.checks import monte_carlo
-from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Experiment, Statement
+from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.statements import get
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.shulgin2025 import _experiments as experiments
 from dpfl_theory.statements.shulgin2025 import _rates
 from dpfl_theory.statements.shulgin2025._instances import FLAT

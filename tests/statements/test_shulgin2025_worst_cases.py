@@ -12,9 +12,9 @@ import pytest
 
 from dpfl_theory.checks import worst_case
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Sides
+from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import sides_of, symbols_of
-from dpfl_theory.statements.model import Sides
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._line import largest_residual_symbolic

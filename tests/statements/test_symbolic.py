@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import sympy as sp
 
+from dpfl_theory.core import Source, Statement, Symbol
+from dpfl_theory.core.formula import symbols_of
+from dpfl_theory.core.statement import DOMAINS
 from dpfl_theory.statements import all_statements, get, symbolic
-from dpfl_theory.statements.formula import symbols_of
-from dpfl_theory.statements.model import DOMAINS, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import as_fractions, enclosure, equal, sides_at
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from dpfl_theory.checks import exact, monte_carlo
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Sides
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Sides
 
 SETTINGS = Settings(device="cpu")
 AWAY, RESTS = "memories that lead away from the optimum", "clients of different curvatures, where the rounds rest"

@@ -9,9 +9,9 @@ import pytest
 
 from dpfl_theory.checks import algebra
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Sides, Statement
+from dpfl_theory.core.formula import prescription_of, sides_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import prescription_of, sides_of
-from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.zhang2021 import claim2_2a, theorem3_1_sharpened
 from dpfl_theory.statements.zhang2021._symbols import StepLimits
 

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from dpfl_theory.checks import monte_carlo
-from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Experiment, Statement
+from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.statements import get, rates
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.zhang2021 import _rate
 
 STATEMENT = get("zhang2021.corollary3.2.1.repaired")

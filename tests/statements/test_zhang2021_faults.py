@@ -13,10 +13,9 @@ import pytest
 from dpfl_theory.checks import monte_carlo, worst_case
 from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Experiment, Sides, Statement
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get, select
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.zhang2021 import _round_runs, _worst_cases, eq16_to_eq18
 
 CPU = Settings(device="cpu")

@@ -16,11 +16,10 @@ import pytest
 from dpfl_theory.algorithms import Clip, Cohort, FedAvg, TwoSidedFedAvg, simulate
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Sides, Statement, Values
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.problems import make
 from dpfl_theory.statements import get
-from dpfl_theory.statements.claims import Values
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _runs, eq15, eq19
 from dpfl_theory.statements.zhang2021._instances import CLIPPED, PLAIN

@@ -17,11 +17,10 @@ from scipy import optimize
 
 from dpfl_theory.algorithms import Cohort, NoisyGradient, ScaffNew, TwoSidedFedAvg, simulate
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Experiment, Statement
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.statements import get
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _rate, _round_runs, _runs
 from dpfl_theory.statements.zhang2021._round import ScalarRound

@@ -13,9 +13,9 @@ import sympy as sp
 
 from dpfl_theory.checks import algebra, privacy
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Sides, Statement
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.zhang2021 import _sampled_noise, theorem3_2
 
 ID = "zhang2021.theorem3.2.repaired"

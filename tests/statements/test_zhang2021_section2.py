@@ -14,10 +14,10 @@ import pytest
 from dpfl_theory.algorithms import TwoSidedFedAvg
 from dpfl_theory.checks import algebra, exact, monte_carlo
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Sides, Statement
+from dpfl_theory.core.formula import evaluate_side, sides_of, symbols_of
 from dpfl_theory.problems.scalar import equation_8
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import evaluate_side, sides_of, symbols_of
-from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.zhang2021 import claim2_1, claim2_2a, claim2_2b, table1
 
 F = Fraction

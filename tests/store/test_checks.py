@@ -23,12 +23,12 @@ from patience import HANGS, comes
 import dpfl_theory
 from dpfl_theory import statements
 from dpfl_theory.checks import cache, runner, sources
-from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.execute import run_one
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.sources import Sources
 from dpfl_theory.cli import main
+from dpfl_theory.core.evidence import Evidence, Interval
 from dpfl_theory.store import Store
 
 PAIRS = plan([statements.get("das2022.lemma8"), statements.get("hou2023.eq3")], ["algebra", "exact"])
@@ -266,8 +266,7 @@ def test_evidence_survives_unchanged() -> None:
 USERS = """
 import time
 from pathlib import Path
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Source, Statement
+from dpfl_theory.core import Check, Outcome, Source, Statement
 
 def build(statement, instance):
     with Path(__file__).with_suffix(".log").open("a") as log:

@@ -11,11 +11,11 @@ import numpy as np
 
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.core import Check, Statement
 from dpfl_theory.problems import make
 from dpfl_theory.report import style
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.validation import Context, main
 
 TITLE = "Theorem 4: bound against reality for clipping and normalisation"

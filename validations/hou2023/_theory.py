@@ -8,7 +8,7 @@ import numpy as np
 
 from dpfl_theory import statements
 from dpfl_theory.core.expressions import evaluate
-from dpfl_theory.statements.formula import evaluate_side, prescription_of
+from dpfl_theory.core.formula import evaluate_side, prescription_of
 
 from ._setting import DELTA, Setting, V
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms import alpha_norm_ec, simulate
+from dpfl_theory.core.formula import terms_at
 from dpfl_theory.report import style
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import terms_at
 from dpfl_theory.validation import Context
 
 from . import _runs as runs

@@ -1,13 +1,11 @@
 """Records from the user's own files, by the name's ending: CSV, Parquet, NPZ, IDX, and LIBSVM text for all others.
 
-A format is one module with ``ENDINGS`` and ``read``, found by scan. The client of each record is part of the file: a
+A format is one module with ``ENDINGS`` and ``read``. The client of each record is part of the file: a
 column ``client`` of a table, the array ``client`` of an NPZ file, ``qid`` in LIBSVM text.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,19 +15,15 @@ from dpfl_theory.problems.files._records import Records
 
 __all__ = ["Records", "endings", "read"]
 
-_OTHERWISE = "libsvm"
 Reader = Callable[[Path, str | None, str | None], Records]
 
 
 @cache
 def _readers() -> dict[str, Reader]:
     """Each format's reader by the endings of its files' names."""
-    found: dict[str, Reader] = {}
-    for info in pkgutil.iter_modules(__path__):
-        if not info.name.startswith("_"):
-            module = importlib.import_module(f"{__name__}.{info.name}")
-            found |= dict.fromkeys(module.ENDINGS, module.read)
-    return found
+    from dpfl_theory.problems.files import csv, idx, libsvm, npz, parquet
+
+    return {ending: module.read for module in (csv, idx, libsvm, npz, parquet) for ending in module.ENDINGS}
 
 
 def endings() -> tuple[str, ...]:
@@ -56,7 +50,5 @@ def read(path: str | Path, label: str | None = None, client: str | None = None) 
         raise InputError(f"data file {str(path)!r} does not exist: check the path")
     name = path.name.lower().removesuffix(".gz")
     known = _readers()
-    reader = next((known[ending] for ending in known if name.endswith(ending)), None)
-    if reader is None:
-        reader = importlib.import_module(f"{__name__}.{_OTHERWISE}").read
+    reader = next((known[ending] for ending in known if name.endswith(ending)), known[".libsvm"])
     return reader(path, label, client)

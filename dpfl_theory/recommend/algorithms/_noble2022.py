@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from dpfl_theory.recommend.base import Document, Setting, calibration, parameter, quote_option, view
 
 if TYPE_CHECKING:
+    from dpfl_theory.core import Statement
     from dpfl_theory.privacy import Mechanism
-    from dpfl_theory.statements.model import Statement
 
 __all__ = ["Noble2022"]
 

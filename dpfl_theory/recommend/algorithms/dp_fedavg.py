@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.recommend.algorithms._fedavg_privacy import lacking, released
 from dpfl_theory.recommend.base import Document, Setting, calibration, parameter, relation, view
-from dpfl_theory.statements.formula import sides_of
 
 if TYPE_CHECKING:
+    from dpfl_theory.core import Statement
     from dpfl_theory.privacy import Mechanism
     from dpfl_theory.recommend.bound_minimizers import Optimum
-    from dpfl_theory.statements.model import Statement
 
 __all__ = ["SETTINGS", "DPFedAvg", "DPNormFedAvg"]
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.recommend.base import Document, Setting, calibration, parameter, relation, view
-from dpfl_theory.statements.formula import symbols_of
 
 if TYPE_CHECKING:
+    from dpfl_theory.core import Statement
     from dpfl_theory.privacy import Mechanism
     from dpfl_theory.recommend.bound_minimizers import Optimum
-    from dpfl_theory.statements.model import Statement
 
 __all__ = ["SETTINGS", "DPNormEC"]
 

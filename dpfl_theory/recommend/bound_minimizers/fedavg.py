@@ -12,15 +12,15 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import SAME, SHARE, Optimum, count_for
 from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program, monomials
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
-from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of, total
 
 if TYPE_CHECKING:
+    from dpfl_theory.core import Statement
     from dpfl_theory.recommend.algorithms.dp_fedavg import DPFedAvg
-    from dpfl_theory.statements.model import Statement
 
 __all__ = ["minimize_bound"]
 

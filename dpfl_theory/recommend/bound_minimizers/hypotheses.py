@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from dpfl_theory.core import Statement
+from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.formula import symbols_of
-from dpfl_theory.statements.model import Statement
 
 __all__ = ["inequalities"]
 

@@ -11,11 +11,11 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import SAME, SHARE, Optimum, count_for
 from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program, Solution, monomials
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
-from dpfl_theory.statements.formula import prescription_of, symbols_of, total
 
 if TYPE_CHECKING:
     from dpfl_theory.recommend.algorithms.dp_norm_ec import DPNormEC

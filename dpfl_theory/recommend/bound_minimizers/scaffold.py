@@ -18,11 +18,11 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.formula import total
 from dpfl_theory.recommend.bound_minimizers import SHARE, Optimum, count_for
 from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program, Solution, monomials
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
 from dpfl_theory.recommend.bound_minimizers.rounds import ENOUGH, first_increase, least_of
-from dpfl_theory.statements.formula import total
 
 if TYPE_CHECKING:
     from dpfl_theory.recommend.algorithms.dp_scaffold import DPScaffold

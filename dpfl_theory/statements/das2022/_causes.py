@@ -3,7 +3,7 @@ read."""
 
 from __future__ import annotations
 
-from dpfl_theory.statements.errata import Cause
+from dpfl_theory.core import Cause
 
 __all__ = [
     "COMPARISON",

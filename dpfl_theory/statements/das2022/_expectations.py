@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpfl_theory.statements.model import Expected
+from dpfl_theory.core import Expected
 
 __all__ = ["expected", "of_client"]
 

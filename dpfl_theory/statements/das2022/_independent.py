@@ -20,12 +20,11 @@ from collections.abc import Mapping
 from math import comb
 from typing import Any
 
+from dpfl_theory.core import Check, Outcome, Statement
+from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ22
 from dpfl_theory.statements.das2022.facts import FACT2
-from dpfl_theory.statements.formula import symbols_of, total
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = ["ARGUMENT", "checks"]

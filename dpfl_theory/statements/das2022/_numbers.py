@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import evaluate_side, prescription_of
 from dpfl_theory.statements.das2022 import theorem4
 from dpfl_theory.statements.das2022.eq35_to_39 import EQ35
 from dpfl_theory.statements.das2022.eq41_to_46 import EQ46
-from dpfl_theory.statements.formula import evaluate_side, prescription_of
 from dpfl_theory.statements.numbers import Key
 from dpfl_theory.statements.prescribed_noise import returned_sum_delta
 

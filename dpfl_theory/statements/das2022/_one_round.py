@@ -12,16 +12,15 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from dpfl_theory.core import Check, Statement, WorstCase
+from dpfl_theory.core import checks as made_of
+from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, expected
 from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rounds.fedavg import fedavg, local_steps
-from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.das2022._step_performance import left_coefficient
-from dpfl_theory.statements.formula import symbols_of
 from dpfl_theory.statements.local_phase import step_size
-from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.statements.model import checks as made_of
 
 __all__ = ["SHORT_PHASES", "checks", "groups", "near_threshold", "one_round", "outside"]
 

@@ -9,13 +9,12 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
+from dpfl_theory.core import Case, Statement, Values
+from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector as WorldVector
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds.fedavg import fedavg
-from dpfl_theory.statements.claims import Case, Values
-from dpfl_theory.statements.formula import evaluate_side
-from dpfl_theory.statements.model import Statement
 
 __all__ = [
     *("EQUAL", "agreement", "attained", "closed_form", "equal_clients", "full", "moments", "second_moment"),

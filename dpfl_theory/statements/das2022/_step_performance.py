@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Check, Performance, Statement, WorstCase
+from dpfl_theory.core import checks as made_of
 from dpfl_theory.core.expressions import evaluate
-from dpfl_theory.statements.claims import Performance, WorstCase
-from dpfl_theory.statements.formula import symbols_of, total
+from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.statements.model import checks as made_of
 
 __all__ = ["checks", "clipped", "eq18", "eq23", "eq31", "eq31_sum", "left_coefficient", "lengthened", "unclipped"]
 

@@ -12,11 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis, by_construction, whole
+from dpfl_theory.core import Hypothesis, Symbol, Symbols, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022._expectations import expected, of_client
-from dpfl_theory.statements.model import Symbol
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem

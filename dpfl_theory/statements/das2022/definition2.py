@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols
+from dpfl_theory.core.formula import evaluate_side, prescription_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022.theorem3 import THEOREM3
-from dpfl_theory.statements.formula import evaluate_side, prescription_of, symbols_of, total
-from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 

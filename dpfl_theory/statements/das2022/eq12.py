@@ -7,16 +7,14 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Effect, Erratum, Experiment, Outcome, Sides, Source, Statement, Symbols
+from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Experiment, Outcome
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._experiments import step_experiment
-from dpfl_theory.statements.formula import symbols_of, total
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, checks
+from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _step_instances as steps
@@ -22,9 +22,7 @@ from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022.facts import FACT2
 from dpfl_theory.statements.das2022.lemma8 import LEMMA8
 from dpfl_theory.statements.das2022.lemma9 import LEMMA9
-from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.local_phase import grid
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 _WHERE = "Appendix C.1, proof of Theorem 6"

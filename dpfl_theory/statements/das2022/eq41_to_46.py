@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols
+from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _step_instances as steps
@@ -21,9 +21,7 @@ from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._weights import FINITE
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31, EQ32
-from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.local_phase import grid
-from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 _WHERE = "Appendix D.1, proof of Theorem 7"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from dpfl_theory.core import Check, Statement
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _one_round as rounds
@@ -14,7 +15,6 @@ from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import eq12, eq35_to_39, eq47, theorem4, theorem7
 from dpfl_theory.statements.das2022._causes import FIXED
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
-from dpfl_theory.statements.model import Check, Statement
 
 
 def _read(id_: str, printed: Statement, uses: tuple[str, ...], checks: tuple[Check, ...]) -> Statement:

@@ -8,14 +8,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Check, Experiment, Hypothesis, Remark, Sides, Source, Statement, Symbols, Values, checks
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Experiment, Values
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._experiments import step_experiment
-from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, checks
 
 
 def _snr_sides(s: Symbols) -> Sides:

@@ -6,16 +6,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis, whole
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, checks, whole
+from dpfl_theory.core.check_inputs import ConstantClaim, Escape
+from dpfl_theory.core.errata import Effect, Erratum, Typo
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
-from dpfl_theory.statements.claims import ConstantClaim, Escape
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._causes import RANGE
-from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks, sufficiency_claim
 
 _VARIANCE = Symbol(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Erratum, Sides, Source, Statement, Symbols, Typo
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _symbols as das
@@ -16,8 +16,6 @@ from dpfl_theory.statements.das2022._consistency import Swaps, agreeing_prescrip
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
-from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.model import Erratum, Sides, Source, Statement
 
 _SYMBOLS = das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
 ASSUMPTIONS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfl_theory.statements.errata import Cause
+from dpfl_theory.core import Cause
 
 __all__ = ["EXPECTED_ROUNDS", "NOISE_IN_SHIFTS", "NOISE_IN_UPDATES", "STARTING_POINT"]
 

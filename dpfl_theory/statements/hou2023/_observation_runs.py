@@ -19,15 +19,13 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Expected, Experiment, Sides, Statement, Symbols
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.moments import Moments
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds.fedavg import FedAvg, fedavg
-from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.hou2023._runs import expected_parts, server_moment
-from dpfl_theory.statements.model import Check, Expected, Sides, Statement
 
 if TYPE_CHECKING:
     from dpfl_theory.algorithms import Algorithm

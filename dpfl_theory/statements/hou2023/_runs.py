@@ -15,16 +15,15 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Check, Experiment, Statement, checks
 from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import prescription_of
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.moments import Moments
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds.scaffnew import ScaffNew, scaffnew
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import prescription_of
 from dpfl_theory.statements.hou2023.lemma1 import LEMMA1
-from dpfl_theory.statements.model import Check, Statement, checks
 
 __all__ = [
     *("INSTANCES", "expected_parts", "expected_psi", "experiment", "iterated", "parts", "psi_start", "quadratics"),

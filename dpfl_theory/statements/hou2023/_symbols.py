@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfl_theory.core.hypothesis import Hypothesis, by_construction, whole
+from dpfl_theory.core import Expected, Hypothesis, Symbol, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise
-from dpfl_theory.statements.model import Expected, Symbol
 
 PAPER = "hou2023"
 

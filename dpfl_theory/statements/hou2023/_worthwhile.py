@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.core import Check, Outcome, Statement
+from dpfl_theory.core.formula import prescription_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import prescription_of, symbols_of
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import all_equal
 
 __all__ = ["CHECKS", "least_epsilon"]

@@ -7,13 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Case, Check, Outcome, Remark, Source, Statement, Typo, Values
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.errata import Typo
 from dpfl_theory.statements.hou2023 import _observation_runs as runs
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023._observation_runs import CLIENTS, Sweep, interior, monotone, over_steps, over_totals
-from dpfl_theory.statements.model import Check, Remark, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
 ALGORITHMS = ("dp-fedavg", "dp-scaffnew")

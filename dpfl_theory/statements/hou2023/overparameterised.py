@@ -7,10 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis
-from dpfl_theory.statements.claims import Case, Experiment, Values
-from dpfl_theory.statements.formula import evaluate_side
+from dpfl_theory.core import Check, Effect, Erratum, Hypothesis, Sides, Source, Statement, Symbols, checks
+from dpfl_theory.core.check_inputs import Case, Experiment, Values
+from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_SHIFTS
 from dpfl_theory.statements.hou2023._runs import (
@@ -23,7 +22,6 @@ from dpfl_theory.statements.hou2023._runs import (
     run_of,
 )
 from dpfl_theory.statements.hou2023.contraction import CONTRACTION
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem

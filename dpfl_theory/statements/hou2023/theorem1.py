@@ -7,11 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Experiment, Outcome, Remark, Sides, Source, Statement, Symbols, Values, checks
+from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Experiment, Outcome, Values
-from dpfl_theory.statements.errata import Remark
-from dpfl_theory.statements.formula import prescription_of, symbols_of, total
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023 import lemma1
 from dpfl_theory.statements.hou2023._runs import (
@@ -23,7 +21,6 @@ from dpfl_theory.statements.hou2023._runs import (
     run_of,
     runs,
 )
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = ["STATEMENTS", "THEOREM1", "bound_terms", "noise_scale"]

@@ -14,9 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core.hypothesis import Hypothesis
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Expected, Statement, Symbol, checks
+from dpfl_theory.core import Check, Expected, Experiment, Hypothesis, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022.scaffold._step_limit import limit
 
 if TYPE_CHECKING:

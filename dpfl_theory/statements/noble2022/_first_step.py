@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Check, Experiment, Statement, Values, WorstCase
 from dpfl_theory.semantics.base import expected
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold
-from dpfl_theory.statements.claims import Experiment, Values, WorstCase
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022._moments import rounds, single_user
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dpfl_theory.core import Check, Outcome, Statement
+from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import prescription_of, symbols_of, total
-from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["floors", "noise_stays", "starts_at_the_minimiser", "two_slopes"]
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from dpfl_theory.statements.formula import evaluate_side, terms_at
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.core import Statement
+from dpfl_theory.core.formula import evaluate_side, terms_at
 from dpfl_theory.statements.noble2022.fedavg import theoremC_2
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, theoremC_1, theoremC_1_repaired
 from dpfl_theory.statements.numbers import Key, recorded

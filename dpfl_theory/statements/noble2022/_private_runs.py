@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.core import Check, Experiment, Statement, checks
 from dpfl_theory.core.expressions import evaluate
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import prescription_of
-from dpfl_theory.statements.model import Check, Statement, checks
+from dpfl_theory.core.formula import prescription_of
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022.fedavg import _step_size as steps
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8

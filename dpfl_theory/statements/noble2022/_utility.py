@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core.hypothesis import Hypothesis, by_construction, whole
+from dpfl_theory.core import Expected, Hypothesis, Symbol, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.model import Expected, Symbol
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem

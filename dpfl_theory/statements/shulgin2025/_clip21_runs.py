@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds import error_feedback
 from dpfl_theory.semantics.rounds.error_feedback import ErrorFeedback
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.shulgin2025._experiments import start_of
 from dpfl_theory.statements.shulgin2025._instances import quadratics
 

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core import Check, Experiment, Statement, checks
 from dpfl_theory.problems import make
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement, checks
 
 if TYPE_CHECKING:
     from dpfl_theory.algorithms.ef21 import EF21

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Check, Statement, Values, checks
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds import error_feedback
-from dpfl_theory.statements.claims import Values
-from dpfl_theory.statements.model import Check, Statement, checks
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,12 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Statement, WorstCase
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rounds import error_feedback
-from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.local_phase import number
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.shulgin2025._worst_cases import GAMMA, Objective
 
 __all__ = ["Tie", "by_angles", "near_estimate", "rounds", "smallest_gradient"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from dpfl_theory.statements.formula import evaluate_side
+from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.statements.numbers import Key
 from dpfl_theory.statements.prescribed_noise import one_release
 from dpfl_theory.statements.shulgin2025.eq12 import EQ12

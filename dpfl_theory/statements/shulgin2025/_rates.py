@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.core import Check, Experiment, Statement, checks
 from dpfl_theory.statements import rates
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.shulgin2025 import _experiments as experiments
 from dpfl_theory.statements.shulgin2025._instances import quadratics
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfl_theory.core.hypothesis import Hypothesis, whole
+from dpfl_theory.core import Expected, Hypothesis, Symbol, whole
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.model import Expected, Symbol
 
 PAPER = "shulgin2025"
 _CLOSE = 1e-9

@@ -17,13 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from dpfl_theory.core import Check, Performance, Statement, WorstCase
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rounds import error_feedback
 from dpfl_theory.semantics.rounds.error_feedback import ErrorFeedback
-from dpfl_theory.statements.claims import Performance, WorstCase
 from dpfl_theory.statements.local_phase import number
-from dpfl_theory.statements.model import Check, Statement
 
 GAMMA = 0.5
 """The step's length in the unit of the instances in which it is fixed: 1 would hide a wrong power."""

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Case, Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Symbols, Values
+from dpfl_theory.core.formula import evaluate_side, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import evaluate_side, symbols_of, total
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025 import _symbols as shu

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols, evaluate
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Case, Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import evaluate_side, prescription_of, sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import evaluate_side, prescription_of, sides_of, symbols_of, total
-from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.prescribed_noise import DELTA
 from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025 import _symbols as shu

@@ -7,13 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Check, Hypothesis, Outcome, Remark, Sides, Source, Statement, Symbols, Typo, Values
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of, total
-from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst

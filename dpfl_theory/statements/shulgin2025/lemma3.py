@@ -9,14 +9,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols, evaluate
+from dpfl_theory.core import Case, Check, Expected, Experiment, Outcome, Sides, Source, Statement, Symbols
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds.error_feedback import ErrorFeedback, error_feedback
-from dpfl_theory.statements.claims import Case, Experiment, Outcome
-from dpfl_theory.statements.formula import sides_of, symbols_of, total
-from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025._experiments import experiment, runs
 from dpfl_theory.statements.shulgin2025._instances import NOISY, ONE_CLIENT

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Check, Hypothesis, Remark, Sides, Source, Statement, Symbol, Symbols, checks
+from dpfl_theory.core.check_inputs import ConstantClaim, PrivacyClaim, PrivacyPoint
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as shared
-from dpfl_theory.statements.claims import ConstantClaim, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.repaired_noise import BUDGET, PROOF, repaired_checks
 from dpfl_theory.statements.shulgin2025._symbols import whole_rounds
 

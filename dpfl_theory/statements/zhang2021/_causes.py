@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfl_theory.statements.errata import Cause
+from dpfl_theory.core import Cause
 
 __all__ = [
     "CAUCHY_FACTOR",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.model import Check, checks
+from dpfl_theory.core import Check, checks
 from dpfl_theory.statements.zhang2021._round import rounds
 from dpfl_theory.statements.zhang2021._symbols import StepLimits
 
@@ -75,7 +75,7 @@ def exact(
     title: str = "",
     **more: Any,
 ) -> tuple[Check, ...]:
-    """An exact check on every instance above, see `dpfl_theory.statements.model.checks`; title: a prefix of the
+    """An exact check on every instance above, see `dpfl_theory.core.checks`; title: a prefix of the
     instances' names."""
     found = {title + name: {**_STEP, **(step or {}), **i, **more} for name, i in {**PLAIN, **CLIPPED}.items()}
     return checks("exact", build, found, expected)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from dpfl_theory.statements.formula import evaluate_side
+from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.statements.numbers import Key
 from dpfl_theory.statements.zhang2021.eq16_to_eq18 import EQ17
 from dpfl_theory.statements.zhang2021.eq19 import CONCAVE, EQ19, noise_alone

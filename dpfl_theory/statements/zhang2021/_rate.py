@@ -19,12 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.core import Experiment, Outcome, Statement, checks
 from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import rates
-from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of, total
-from dpfl_theory.statements.model import Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import theorem3_1, theorem3_2
 from dpfl_theory.statements.zhang2021._runs import simulated

@@ -14,11 +14,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.core import Statement, Values
 from dpfl_theory.semantics.base import EVEN, SKEWED, Vector, World, average, expected
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds.fedavg import draws, fedavg, local_phase
-from dpfl_theory.statements.claims import Values
-from dpfl_theory.statements.model import Statement
 
 __all__ = ["Phases", "ScalarRound", "rounds"]
 

@@ -17,8 +17,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement, checks
+from dpfl_theory.core import Check, Experiment, Statement, checks
 
 __all__ = [
     *("AT_MINIMUM", "CLIPPED", "DESCENTS", "DRAWN", "LOCAL", "MIDDLE", "NOISY", "PRODUCTS", "SAMPLED", "UNCLIPPED"),

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import Experiment, Values
-from dpfl_theory.statements.model import Check, Statement, checks
+from dpfl_theory.core import Check, Experiment, Statement, Values, checks
 from dpfl_theory.statements.zhang2021._round import ScalarRound
 from dpfl_theory.statements.zhang2021._symbols import StepLimits
 

@@ -26,11 +26,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Check, Hypothesis, Outcome, PrivacyClaim, PrivacyPoint, Statement, checks
+from dpfl_theory.core.formula import evaluate_side, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import evaluate_side, symbols_of, total
-from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["CHECKS", "LONG", "RANGE", "share"]

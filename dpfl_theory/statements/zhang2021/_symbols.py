@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Expected, Hypothesis, Source, Statement, Symbol
+from dpfl_theory.core.formula import evaluate_side, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.formula import evaluate_side, symbols_of
-from dpfl_theory.statements.model import Expected, Source, Statement, Symbol
 
 __all__ = [
     *("SYMBOLS", "LOCAL_STEP", "PAPER", "PROOF", "VERSION", "StepLimits", "expected", "symbols"),

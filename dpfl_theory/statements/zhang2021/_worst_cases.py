@@ -13,12 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Check, Statement, WorstCase, checks
+from dpfl_theory.core.formula import total
 from dpfl_theory.semantics.base import Vector, average, expected
 from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rounds.fedavg import fedavg
-from dpfl_theory.statements.claims import WorstCase
-from dpfl_theory.statements.formula import total
-from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.zhang2021._round import Phases
 from dpfl_theory.statements.zhang2021._symbols import StepLimits
 

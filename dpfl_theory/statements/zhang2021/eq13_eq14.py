@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Effect, Erratum, Experiment, Outcome, Sides, Statement, Symbols
+from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import symbols_of
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _symbols as zhang

@@ -12,14 +12,12 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, WorstCase, checks
+from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import average, expected
 from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rounds.fedavg import fedavg
-from dpfl_theory.statements.claims import Outcome, WorstCase
-from dpfl_theory.statements.formula import symbols_of, total
-from dpfl_theory.statements.model import Check, Sides, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _symbols as zhang

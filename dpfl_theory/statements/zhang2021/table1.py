@@ -9,8 +9,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from dpfl_theory.statements.claims import Case
-from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
+from dpfl_theory.core import Case, Check, Effect, Erratum, Source, Statement
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021._causes import TWO_METHODS
 

@@ -6,12 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Effect, Erratum, Outcome, Sides, Source, Statement, Symbols, Typo, checks
+from dpfl_theory.core.formula import sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import sides_of, symbols_of, total
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _symbols as zhang

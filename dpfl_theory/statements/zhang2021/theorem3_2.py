@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis, whole
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, formula, whole
+from dpfl_theory.core.check_inputs import ConstantClaim, Escape
+from dpfl_theory.core.errata import Effect, Erratum
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements import formula
 from dpfl_theory.statements import prescribed_noise as noise
-from dpfl_theory.statements.claims import ConstantClaim, Escape
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 from dpfl_theory.statements.zhang2021 import _sampled_noise as sampled
 from dpfl_theory.statements.zhang2021 import _symbols as zhang

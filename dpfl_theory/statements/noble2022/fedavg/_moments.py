@@ -9,12 +9,11 @@ from itertools import product
 from math import ceil, isqrt
 from typing import Any
 
+from dpfl_theory.core import Check, Statement, Values
+from dpfl_theory.core import checks as each
 from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import prescription_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Values
-from dpfl_theory.statements.formula import prescription_of, symbols_of
-from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.statements.model import checks as each
 from dpfl_theory.statements.noble2022._moments import Users, below, squares, users_of, weighted
 
 __all__ = ["cases", "checks", "dissimilarity"]

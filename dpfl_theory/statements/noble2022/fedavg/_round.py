@@ -32,12 +32,11 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Check, Outcome, Performance, Statement
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average, expected
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.semantics.rounds.fedavg import fedavg
-from dpfl_theory.statements.claims import Outcome, Performance
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022._utility import ROUND_PART
 from dpfl_theory.statements.noble2022.fedavg._step_size import RoundConstants, round_constants
 from dpfl_theory.statements.symbolic import decided, errors

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols, evaluate
+from dpfl_theory.core import Outcome, Statement, Symbols
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import sides_of, symbols_of
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022._utility import log_factor, variance
 from dpfl_theory.statements.symbolic import all_equal
 

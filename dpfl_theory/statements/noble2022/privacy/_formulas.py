@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.core import Statement
+from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import mpmath
-from dpfl_theory.statements.formula import evaluate_side
-from dpfl_theory.statements.model import Statement
 
 __all__ = [
     "ORDERS",

@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core.expressions import Symbols, evaluate
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Check, Hypothesis, Sides, Statement, Symbols, checks
+from dpfl_theory.core.check_inputs import ConstantClaim, Escape, Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import symbols_of, total
-from dpfl_theory.statements.model import Check, Sides, Statement, checks
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, SAMPLING
 from dpfl_theory.statements.symbolic import equal

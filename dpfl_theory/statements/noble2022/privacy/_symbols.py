@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Check, Hypothesis, Symbol, checks
 from dpfl_theory.statements import prescribed_noise
-from dpfl_theory.statements.model import Check, Symbol, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 
 PAPER = noble.PAPER

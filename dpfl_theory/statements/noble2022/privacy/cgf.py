@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, checks
+from dpfl_theory.core.check_inputs import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.core.formula import evaluate_side, symbols_of, total
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import evaluate_side, symbols_of, total
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022.privacy._divergences import FAMILIES
 from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, symbols
 from dpfl_theory.statements.symbolic import all_equal, equal

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
+from dpfl_theory.core import Check, Effect, Erratum, PrivacyClaim, PrivacyPoint, Source, Statement, Typo
 from dpfl_theory.statements.noble2022._causes import RETURNING_USER
 from dpfl_theory.statements.noble2022.privacy import _views as views
 from dpfl_theory.statements.noble2022.privacy._linear import LinearRun, squared_distance

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Check, PrivacyClaim, PrivacyPoint, Remark, Source, Statement
 from dpfl_theory.semantics.rounds.scaffold import scaffold, warm_start
-from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Check, Remark, Source, Statement
 from dpfl_theory.statements.noble2022.privacy import _views as views
 from dpfl_theory.statements.noble2022.privacy._linear import (
     LinearRun,

@@ -8,13 +8,12 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols, evaluate
-from dpfl_theory.core.hypothesis import Hypothesis, whole
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, checks, whole
+from dpfl_theory.core.check_inputs import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import evaluate_side, prescription_of, sides_of, symbols_of, total
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import evaluate_side, prescription_of, sides_of, symbols_of, total
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, symbols
 from dpfl_theory.statements.symbolic import enclosure, equal
 

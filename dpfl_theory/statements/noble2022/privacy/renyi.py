@@ -7,12 +7,11 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Sides, Source, Statement, Symbol, Symbols, checks
+from dpfl_theory.core.check_inputs import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.core.formula import evaluate_side, symbols_of, total
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import evaluate_side, symbols_of, total
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022.privacy._divergences import gaussian_moment
 from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, ORDER, PAPER, edges, symbols
 from dpfl_theory.statements.symbolic import enclosure, equal

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
+from dpfl_theory.core import Check, Effect, Erratum, PrivacyClaim, PrivacyPoint, Source, Statement
 from dpfl_theory.statements.noble2022._causes import REPEATED_ROW
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, PAPER, SAMPLING, edges, symbols

@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Outcome, PrivacyClaim, PrivacyPoint, Sides, Source, Statement, Symbols, checks
+from dpfl_theory.core.formula import evaluate_side, symbols_of, total
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import evaluate_side, symbols_of, total
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, PAPER, symbols
 from dpfl_theory.statements.noble2022.privacy.composition import composed_delta
 from dpfl_theory.statements.symbolic import equal

@@ -14,11 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.core import Check, Experiment, Statement
+from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import rates
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import sides_of, symbols_of
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022._private_runs import experiment
 

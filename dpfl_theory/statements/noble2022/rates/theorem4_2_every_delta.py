@@ -19,11 +19,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core import Check, Hypothesis, Outcome, Statement
+from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import prescription_of, symbols_of, total
-from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022.rates import theorem4_2 as asymptotic
 
 __all__ = ["RARE", "SURE", "checks", "floor_and_bound"]

@@ -8,12 +8,11 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpfl_theory.core import Statement, Values, WorstCase
 from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold
-from dpfl_theory.statements.claims import Values, WorstCase
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022.scaffold._round_instances import noise
 from dpfl_theory.statements.noble2022.scaffold._round_performance import sizes
 from dpfl_theory.statements.noble2022.scaffold._user_performance import AnyGradients

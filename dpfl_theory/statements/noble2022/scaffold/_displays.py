@@ -26,10 +26,9 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
+from dpfl_theory.core import Outcome, Statement, Values
+from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import symbols_of, total
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold._round_instances import noise, root
 from dpfl_theory.statements.symbolic import decided, errors

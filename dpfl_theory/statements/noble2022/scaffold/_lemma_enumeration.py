@@ -8,11 +8,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.core import Check, Statement, Values
+from dpfl_theory.core import checks as checks_of
 from dpfl_theory.semantics.base import Vector, expected
 from dpfl_theory.semantics.rounds.scaffold import scaffold, warm_start
-from dpfl_theory.statements.claims import Values
-from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.statements.model import checks as checks_of
 from dpfl_theory.statements.noble2022._moments import RoundMoments
 from dpfl_theory.statements.noble2022.scaffold._round_performance import mean_square
 from dpfl_theory.statements.noble2022.scaffold._user_records import Records, RecordUser, records_of

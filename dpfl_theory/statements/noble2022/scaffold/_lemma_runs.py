@@ -10,10 +10,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dpfl_theory.core import Check, Expected, Experiment, Statement
+from dpfl_theory.core import checks as checks_of
 from dpfl_theory.problems import make
-from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Expected, Statement
-from dpfl_theory.statements.model import checks as checks_of
 from dpfl_theory.statements.noble2022 import _utility as noble
 
 __all__ = [

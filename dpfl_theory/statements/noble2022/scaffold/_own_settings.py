@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from itertools import count, product
 from typing import Any
 
+from dpfl_theory.core import Outcome, Statement, Typo
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.errata import Typo
-from dpfl_theory.statements.formula import prescription_of, sides_of, symbols_of
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022.scaffold._strongly_convex import LONG_ENOUGH
 from dpfl_theory.statements.noble2022.scaffold.theoremC_1_repaired import CONVEX as REPAIRED
 

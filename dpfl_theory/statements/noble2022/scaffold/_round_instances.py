@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Check, Statement, Values
+from dpfl_theory.core import checks as checks_of
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Values
-from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.statements.model import checks as checks_of
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
 
 __all__ = [

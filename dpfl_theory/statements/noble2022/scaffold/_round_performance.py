@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Check, Statement, WorstCase
+from dpfl_theory.core import checks as checks_of
 from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold
-from dpfl_theory.statements.claims import WorstCase
-from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.statements.model import checks as checks_of
 
 __all__ = ["checks", "earlier_rounds", "lag", "mean_square", "one_round", "sizes"]
 

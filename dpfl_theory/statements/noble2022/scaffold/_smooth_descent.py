@@ -12,14 +12,13 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpfl_theory.core import Case, Check, Outcome, Performance, Statement, checks
 from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, expected
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.semantics.rounds.scaffold import scaffold
-from dpfl_theory.statements.claims import Case, Outcome, Performance
-from dpfl_theory.statements.formula import sides_of, symbols_of, total
-from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
+from dpfl_theory.core import Outcome
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome
 
 __all__ = ["least_slacks", "limit", "rate", "step_limit_symbolic", "unless_quiet"]
 

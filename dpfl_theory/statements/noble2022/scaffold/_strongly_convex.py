@@ -9,12 +9,10 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpfl_theory.core import Check, Hypothesis, Outcome, Statement, Values, checks
 from dpfl_theory.core.expressions import evaluate
-from dpfl_theory.core.hypothesis import Hypothesis
+from dpfl_theory.core.formula import prescription_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import prescription_of, symbols_of
-from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import below, single_user, squares, weighted
 from dpfl_theory.statements.noble2022.scaffold._step_limit import limit

@@ -11,11 +11,10 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+from dpfl_theory.core import Performance, Statement, WorstCase
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.semantics.rounds.fedavg import local_phase
-from dpfl_theory.statements.claims import Performance, WorstCase
-from dpfl_theory.statements.model import Statement
 
 __all__ = ["AnyGradients", "error_of_a_sample", "gradient_step"]
 

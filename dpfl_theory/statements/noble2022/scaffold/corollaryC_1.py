@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis
-from dpfl_theory.statements.claims import Case, Values
-from dpfl_theory.statements.model import Check, Effect, Erratum, Expected, Sides, Source, Statement, checks
+from dpfl_theory.core import Check, Effect, Erratum, Expected, Hypothesis, Sides, Source, Statement, Symbols, checks
+from dpfl_theory.core.check_inputs import Case, Values
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import SPREAD_OF_POINTS
 from dpfl_theory.statements.noble2022.scaffold import _control_spread as spread

@@ -8,12 +8,10 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.core.hypothesis import Hypothesis, whole
+from dpfl_theory.core import Check, Expected, Hypothesis, Sides, Source, Statement, Symbols, checks, whole
+from dpfl_theory.core.check_inputs import Case, Outcome, Values
+from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import sides_of, symbols_of
-from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
 from dpfl_theory.statements.noble2022.scaffold import _user_performance as user

@@ -7,14 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Expected, Sides, Source, Statement, Symbol, Symbols, checks
+from dpfl_theory.core.check_inputs import Experiment, Outcome, Values, WorstCase
+from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.performance import FunctionClass, declared
-from dpfl_theory.statements.claims import Experiment, Outcome, Values, WorstCase
-from dpfl_theory.statements.formula import symbols_of, total
-from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.symbolic import equal
 

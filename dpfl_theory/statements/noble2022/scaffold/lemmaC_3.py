@@ -8,11 +8,10 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core import Check, Expected, Sides, Source, Statement, Symbol, Symbols, checks
+from dpfl_theory.core.check_inputs import Case, Outcome, Performance, Values, WorstCase
+from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Case, Outcome, Performance, Values, WorstCase
-from dpfl_theory.statements.formula import symbols_of, total
-from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
 from dpfl_theory.statements.noble2022.scaffold._round_instances import root

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dpfl_theory.recommend.base import Document, Setting
+from dpfl_theory.recommend.base import Document, Rule, Setting
 from dpfl_theory.recommend.noise import recommended
-from dpfl_theory.recommend.rules import Rule
 
 
 def apply(setting: Setting, alone: bool = False) -> Document:

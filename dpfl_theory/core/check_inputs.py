@@ -18,8 +18,8 @@ from dpfl_theory.lazy import mpmath
 if TYPE_CHECKING:
     from dpfl_theory.algorithms import Algorithm
     from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.core.statement import Sides
     from dpfl_theory.problems.base import Array, Problem
-    from dpfl_theory.statements.model import Sides
 
 __all__ = [
     "Case",

@@ -14,8 +14,8 @@ from contextvars import ContextVar
 from typing import Any
 
 from dpfl_theory.core.expressions import Symbols, evaluate
+from dpfl_theory.core.statement import Sides, Statement
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.model import Sides, Statement
 
 __all__ = [
     "evaluate_side",

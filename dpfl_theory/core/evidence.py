@@ -11,16 +11,17 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory import methods
-from dpfl_theory.methods.algebra import UNITS
+from dpfl_theory.core import methods
+from dpfl_theory.core.methods import UNITS
 from dpfl_theory.notebook import Tabular, intervals
 from dpfl_theory.warned import Warned, in_words, total
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dpfl_theory.statements.claims import Outcome
-    from dpfl_theory.statements.model import Check, Statement
+    from dpfl_theory.core.check import Check
+    from dpfl_theory.core.check_inputs import Outcome
+    from dpfl_theory.core.statement import Statement
 
 __all__ = [
     "ENDED",

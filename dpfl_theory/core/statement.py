@@ -1,4 +1,4 @@
-"""The model of a statement: frozen data, plus small functions that build its sympy expressions on demand.
+"""A statement: frozen data, plus small functions that build its sympy expressions on demand.
 
 Nothing here imports sympy, NumPy or a solver, so that a catalogue of statements is listed fast.
 """
@@ -9,27 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
-from dpfl_theory import methods
+from dpfl_theory.core.check import Check
+from dpfl_theory.core.errata import Erratum, Remark
 from dpfl_theory.core.hypothesis import Hypothesis
-from dpfl_theory.methods.algebra import UNITS
-from dpfl_theory.statements.errata import Cause, Effect, Erratum, Remark
-from dpfl_theory.statements.power import recorded
+from dpfl_theory.core.methods import UNITS, known
 
-__all__ = [
-    "PROVENANCES",
-    "UNITS",
-    "Cause",
-    "Check",
-    "Effect",
-    "Erratum",
-    "Expected",
-    "Remark",
-    "Sides",
-    "Source",
-    "Statement",
-    "Symbol",
-    "checks",
-]
+__all__ = ["PROVENANCES", "Expected", "Sides", "Source", "Statement", "Symbol"]
 
 TIMES = ("mean", "end", "least")
 KINDS = ("theorem", "lemma", "corollary", "definition", "step", "table", "fact")
@@ -111,59 +96,6 @@ class Sides:
 
 
 @dataclass(frozen=True, eq=False)
-class Check:
-    """One way in which a statement is checked: a method, an instance (plain JSON data) and its builder.
-
-    ``build(statement, instance)`` returns the input of the method's runner in `dpfl_theory.checks`: values for the
-    statement's symbols, at which the runner evaluates its sides. ``expected`` is the verdict that this very check is
-    known to give; the statement's own expected verdict follows from all of its checks. ``part``: for a check that
-    decides a step towards the comparison of the two sides, not the comparison itself. It is one sentence on which step,
-    and on what remains. ``smoke``: whether it belongs to the smoke set.
-    """
-
-    method: str
-    name: str
-    build: Callable[..., Any]
-    instance: Mapping[str, Any] = field(default_factory=dict)
-    expected: str = "holds"
-    part: str = ""
-    smoke: bool = False
-
-    def make(self, statement: Statement, instance: Mapping[str, Any] | None = None) -> Any:
-        """The object that ``build`` makes of the statement and the instance, or another one.
-
-        ``stated`` in an instance changes the stated values of some symbols from those of ``build``, so that a
-        hypothesis fails: by a factor (``"99/100"``) or, with a sign, by an addend (``"+1/50"``).
-        """
-        data = self.instance if instance is None else instance
-        if "stated" not in data:
-            return self.build(statement, data)
-        from dpfl_theory.statements.claims import restated
-
-        return restated(self.build(statement, {k: v for k, v in data.items() if k != "stated"}), data["stated"])
-
-
-def checks(
-    method: str,
-    build: Callable[..., Any],
-    instances: Mapping[str, Mapping[str, Any]],
-    expected: str | Mapping[str, str] = "holds",
-    part: str = "",
-) -> tuple[Check, ...]:
-    """A check by one method for each named instance. expected: one verdict for all, or the verdicts of the instances
-    that do not hold, by name.
-
-    >>> [c.expected for c in checks("exact", print, {"a": {}, "b": {}}, {"b": "violated"})]
-    ['holds', 'violated']
-    """
-    known = {} if isinstance(expected, str) else expected
-    if strange := set(known) - set(instances):
-        raise ValueError(f"a verdict is recorded for {', '.join(sorted(strange))}, which is not an instance")
-    usual = expected if isinstance(expected, str) else "holds"
-    return tuple(Check(method, name, build, i, known.get(name, usual), part) for name, i in instances.items())
-
-
-@dataclass(frozen=True, eq=False)
 class Statement:
     """An executable theorem, lemma, claim or step of a proof, exactly as printed.
 
@@ -173,7 +105,7 @@ class Statement:
     theorem.
 
     sides(s) builds the two sides as named sympy terms from the symbols ``s`` (``s.rho``; None for statements that are
-    not one inequality); prescription(s) maps hyper-parameters to sympy expressions. `dpfl_theory.statements.formula`
+    not one inequality); prescription(s) maps hyper-parameters to sympy expressions. `dpfl_theory.core.formula`
     calls them and evaluates their results. ``homogeneous``
     records whether the printed formula passes the units check that every formula gets. ``uses`` names the statements
     that its proof depends on; ``typos`` are misprints and loose words next to it that change no verdict, a sentence
@@ -227,7 +159,7 @@ class Statement:
         used = {c.method for c in self.checks}
         if self.sides is not None:
             used.add("algebra")  # every displayed formula is tested for homogeneous units
-        return tuple(m for m in methods.known() if m in used)
+        return tuple(m for m in known() if m in used)
 
     @property
     def quantities(self) -> tuple[Symbol | Expected, ...]:
@@ -249,42 +181,3 @@ class Statement:
     def printed(self) -> bool:
         """Whether it counts as a statement that the paper prints: it was read there, and is not a second reading."""
         return self.provenance == "read" and not self.reading_of
-
-    def summary(self) -> dict[str, Any]:
-        """The statement's line in `list --format json`."""
-        erratum = remark = None
-        power = recorded(self.id)
-        if self.erratum is not None:
-            e = self.erratum
-            erratum = {
-                "printed": e.printed,
-                "corrected": e.corrected,
-                "true": e.corrected,  # as the key was called before
-                "grade": e.grade,
-                "cause": e.cause.id,
-                "why": " ".join(filter(None, (e.cause.text, e.why))),
-                "counterexample": e.counterexample,
-                "effect": {"value": e.effect.value, "text": e.effect.text},
-                "repaired": e.repaired or None,
-                "affects": list(e.affects),
-                "survives": dict(e.survives),
-            }
-        if self.remark is not None:
-            r = self.remark
-            remark = {"text": r.text, "shown_by": r.shown_by, "repaired": r.repaired or None}
-        return {
-            "id": self.id,
-            "paper": self.paper,
-            "kind": self.kind,
-            "title": self.title,
-            "methods": list(self.methods),
-            "expected": self.expected,
-            "provenance": self.provenance,
-            "reading": self.reading or None,
-            "reading_of": self.reading_of or None,
-            "grade": None if self.erratum is None else self.erratum.grade,
-            "cause": None if self.erratum is None else self.erratum.cause.id,
-            "power": None if power is None else power.to_json(),
-            "erratum": erratum,
-            "remark": remark,
-        }
