@@ -29,7 +29,7 @@ from dpfl_theory.checks import falsify as own
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.perturb_formula import MOST, get, numbers, set_value, varied
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.processes import one_thread
+from dpfl_theory.runtime.executor import one_thread
 from dpfl_theory.statements.formula import sides_of, symbols_of
 from dpfl_theory.statements.model import Check, Sides, Statement
 

@@ -17,10 +17,12 @@ from dpfl_theory import methods
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import ENDED, Evidence, Interval
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.sources import Sources, sources
 from dpfl_theory.kernels import select
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.keys import canonical
+from dpfl_theory.runtime.slots import Slot, StoredResult
+from dpfl_theory.runtime.sources import Sources, sources
 from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.store import Slot, Store, StoredResult, canonical
 
 __all__ = ["Place", "encode", "load_stored", "places", "read", "store_evidence"]
 

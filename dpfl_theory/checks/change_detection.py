@@ -1,6 +1,6 @@
 """Selects the statements to check again after a change: those that depend on a file that differs from a git revision.
 
-Git lists the files that differ. A statement depends on the closure of the imports (see `dpfl_theory.checks.imports`) of
+Git lists the files that differ. A statement depends on the closure of the imports (`dpfl_theory.runtime.imports`) of
 the module that defines it, of the methods that check it, and of the runner. The selection may contain too many
 statements, never too few:
 
@@ -21,8 +21,8 @@ from pathlib import Path
 import dpfl_theory
 from dpfl_theory import methods
 from dpfl_theory import statements as catalogue
-from dpfl_theory.checks.imports import Imports
 from dpfl_theory.errors import InputError
+from dpfl_theory.runtime.imports import Imports
 from dpfl_theory.statements.model import Statement
 
 __all__ = ["Change", "change_since"]

@@ -19,9 +19,9 @@ from dpfl_theory.checks.perturb_formula import numbers
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import DpflError, InputError, format_error, unknown_name
 from dpfl_theory.numerals import number_of
+from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, limited
 from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, limited
 
 __all__ = ["DRAWN_BY", "Curve", "Point", "check_of", "curve", "place_of", "symbol_value", "values_of"]
 

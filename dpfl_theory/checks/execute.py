@@ -19,12 +19,12 @@ from dpfl_theory.checks.hypotheses import BuildError
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.validate_build import guarded
 from dpfl_theory.errors import DpflError, InputError, InstanceError, WorkLimitError, format_error, place
-from dpfl_theory.processes import one_thread
+from dpfl_theory.runtime.executor import one_thread
+from dpfl_theory.runtime.recorded_warnings import counted, recorded
+from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, limited
 from dpfl_theory.statements.model import UNITS, Check, Statement
 from dpfl_theory.statements.source_location import Lines, line_of
 from dpfl_theory.statements.validate_checks import not_compared
-from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, limited
-from dpfl_theory.warned import counted, recorded
 
 __all__ = ["cannot", "checks_of", "run_one"]
 

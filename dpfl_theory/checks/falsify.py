@@ -27,11 +27,11 @@ from dpfl_theory.checks.perturb_formula import varied
 from dpfl_theory.checks.settings import LEAST_SECONDS, Settings
 from dpfl_theory.errors import DpflError, InputError, format_error
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.processes import one_thread
+from dpfl_theory.runtime.executor import one_thread
+from dpfl_theory.runtime.time_limits import TimeoutExceeded, limited
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import prescription_of
 from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.timeout import TimeoutExceeded, limited
 
 __all__ = ["Search", "agrees", "falsify", "rules_of"]
 

@@ -23,12 +23,12 @@ from typing import Any
 
 from dpfl_theory import methods
 from dpfl_theory import statements as catalogue
-from dpfl_theory.atomic_io import write
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.runtime.atomic_files import write
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import UNITS, Check, Sides, Statement
 from dpfl_theory.statements.power import FILE, Power, recorded

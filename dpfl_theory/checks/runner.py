@@ -16,14 +16,15 @@ from dpfl_theory.checks.evidence import Evidence, EvidenceList, document, kind_o
 from dpfl_theory.checks.execute import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.workers import Task, name_of, work_of
-from dpfl_theory.durations import check_seconds
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.kernels.threads import usable_cores
-from dpfl_theory.processes import several, spread
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.durations import check_seconds
+from dpfl_theory.runtime.executor import several, spread
+from dpfl_theory.runtime.slots import StoredResult
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.power import Power
-from dpfl_theory.store import Store, StoredResult
 
 __all__ = [
     "Report",

@@ -19,9 +19,9 @@ from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.execute import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import InputError
+from dpfl_theory.runtime.recorded_warnings import recorded
+from dpfl_theory.runtime.slots import StoredResult
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.store import StoredResult
-from dpfl_theory.warned import recorded
 
 __all__ = ["Task", "name_of", "work_of"]
 

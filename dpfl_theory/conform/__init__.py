@@ -24,13 +24,13 @@ class _Callable(ModuleType):
         """`run.conform` with the same arguments.
 
         limit: seconds after which the test is ended, if the function is a Python function and this is the main thread.
-        By default there is no limit.  Raises `dpfl_theory.timeout.TimeoutExceeded`, one sentence, at the limit.
+        By default there is no limit. Raises `dpfl_theory.runtime.time_limits.TimeoutExceeded` at the limit.
         """
         from contextlib import nullcontext
 
         from dpfl_theory.conform.run import conform
         from dpfl_theory.errors import InputError
-        from dpfl_theory.timeout import TimeoutExceeded, at_most
+        from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
         if limit is not None and not 0.0 < limit < float("inf"):
             raise InputError(f"`limit` is {limit!r}: give a positive number of seconds, or leave it out")

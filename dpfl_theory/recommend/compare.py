@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.checks.call_cache import Reuse
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel
-from dpfl_theory.processes import several, spread
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.constants_from_data import gap_at_start
 from dpfl_theory.recommend.error_decomposition import causes, describe_causes
@@ -25,6 +23,8 @@ from dpfl_theory.recommend.rule_runs import RULED, reached, starts
 from dpfl_theory.recommend.rules import rules as known_rules
 from dpfl_theory.recommend.search import Plan, search, usual
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
+from dpfl_theory.runtime.cached_calls import Reuse
+from dpfl_theory.runtime.executor import several, spread
 
 __all__ = ["PROTECTED", "SURE", "UNITS", "compare", "in_processes"]
 

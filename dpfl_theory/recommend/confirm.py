@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.checks.call_cache import Reuse
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.algorithms import get
@@ -22,6 +21,7 @@ from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, constants
 from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.translated import RULED, cohort_of
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
+from dpfl_theory.runtime.cached_calls import Reuse
 
 __all__ = ["confirm", "of_comparison", "of_rule", "stands_for"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from dpfl_theory.store import Store
+from dpfl_theory.runtime.cache import Store
 from dpfl_theory.sweep.config import read
 from dpfl_theory.sweep.run import Executor, planned, run
 from dpfl_theory.sweep.table import Table
@@ -39,7 +39,7 @@ def sweep(
         pack: maximum number of cells in a call of the kernels. The numbers are the same for any jobs and any pack.
         limit: time limit of a cell [s]; a cell that takes longer is ended and listed.
         store, resume: where finished cells are stored, and whether they are reused.
-        over: the function that runs the work, in place of processes (`dpfl_theory.processes.spread`).
+        over: the function that runs the work, in place of processes (`dpfl_theory.runtime.executor.spread`).
 
     Returns:
         A `Table`, whose ``rows`` have for each cell ``status`` ("done" or "failed"), ``cause`` and the

@@ -12,12 +12,13 @@ from importlib.metadata import version
 from typing import Any, Protocol, TypeGuard
 
 from dpfl_theory import __version__
-from dpfl_theory.checks.sources import sources
 from dpfl_theory.console import Progress, as_options, print_message, time_left
 from dpfl_theory.errors import InputError
-from dpfl_theory.processes import several, spread
-from dpfl_theory.store import Slot, Store, canonical, key, reused
-from dpfl_theory.store.slot import keep_all
+from dpfl_theory.runtime.cache import Store, reused
+from dpfl_theory.runtime.executor import several, spread
+from dpfl_theory.runtime.keys import canonical, key
+from dpfl_theory.runtime.slots import Slot, keep_all
+from dpfl_theory.runtime.sources import sources
 from dpfl_theory.sweep import bounds
 from dpfl_theory.sweep.design import Cell, Design, designed
 from dpfl_theory.sweep.pack import WIDEST, Pack, packed
@@ -39,7 +40,7 @@ _DEPENDENCIES = ("numpy", "scipy", "numba", "dp-accounting")
 
 
 class Executor(Protocol):
-    """A function that runs pieces of work: `dpfl_theory.processes.spread`, or one that does the same elsewhere."""
+    """A function that runs pieces of work, as `dpfl_theory.runtime.executor.spread` does."""
 
     def __call__(
         self,

@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.checks.sources import Sources, sources
 from dpfl_theory.kernels import select
-from dpfl_theory.store import Slot, Store
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.slots import Slot
+from dpfl_theory.runtime.sources import Sources, sources
 from dpfl_theory.validation.script import Context, Script, folder
 
 __all__ = ["data_slot", "figures_slot", "fingerprint", "keep_figures", "take_figures"]

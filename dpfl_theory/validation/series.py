@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.checks.call_cache import CallResult, MissingCalls, RequestedCall
-from dpfl_theory.processes import one_thread
-from dpfl_theory.store import StoredResult
+from dpfl_theory.runtime.cached_calls import CallResult, MissingCalls, RequestedCall
+from dpfl_theory.runtime.executor import one_thread
+from dpfl_theory.runtime.recorded_warnings import counted, recorded
+from dpfl_theory.runtime.slots import StoredResult
 from dpfl_theory.validation.run_record import ScriptResult, failure
 from dpfl_theory.validation.script import Script, known_to_python
-from dpfl_theory.warned import counted, recorded
 
 __all__ = ["Piece", "Point", "PointResult", "Points", "Waiting", "waiting_script"]
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.checks.call_cache import CallResult, MissingCalls
-from dpfl_theory.durations import validation_seconds
-from dpfl_theory.processes import one_thread
+from dpfl_theory.runtime.cached_calls import CallResult, MissingCalls
+from dpfl_theory.runtime.durations import validation_seconds
+from dpfl_theory.runtime.executor import one_thread
 from dpfl_theory.validation.run_record import RunOptions, ScriptResult, attempt, report
 from dpfl_theory.validation.script import Script, load
 from dpfl_theory.validation.series import File, Piece, PointResult, Points, Waiting, waiting_script

@@ -19,7 +19,7 @@ from dpfl_theory import check, methods, statements
 from dpfl_theory.checks.runner import Report, checks_of, plan, run_plan, suitable_jobs
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.kernels.threads import usable_cores
-from dpfl_theory.processes import one_thread
+from dpfl_theory.runtime.executor import one_thread
 from dpfl_theory.statements.model import Check, Source, Statement
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_statements.py"

@@ -22,7 +22,7 @@ from dpfl_theory.checks import power
 from dpfl_theory.checks.runner import checks_of, plan, run_one, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core.expressions import Symbols
-from dpfl_theory.durations import check_seconds
+from dpfl_theory.runtime.durations import check_seconds
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.formula import sides_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol

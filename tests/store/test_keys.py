@@ -13,8 +13,9 @@ import pytest
 from scipy import sparse
 
 from dpfl_theory.problems import make
-from dpfl_theory.store import Slot, Store, key
-from dpfl_theory.store.slot import state_of
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.keys import key
+from dpfl_theory.runtime.slots import Slot, state_of
 
 DIFFERENT: list[Any] = [
     0,

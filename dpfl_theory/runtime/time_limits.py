@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from dpfl_theory.errors import DpflError, EnvironmentFault, format_error
-from dpfl_theory.processes import without_interrupts
+from dpfl_theory.runtime.executor import without_interrupts
 
 __all__ = ["TimeoutExceeded", "WorkerDied", "at_most", "limited"]
 

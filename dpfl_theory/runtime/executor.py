@@ -53,7 +53,7 @@ def one_thread() -> Iterator[None]:
 def on(scheduler: str | None) -> Iterator[int | None]:
     """Send all work that is spread inside to the Dask cluster at this scheduler address; None means local processes.
 
-    Yields the number of the cluster's workers. Raises as `dpfl_theory.cluster.connected`.
+    Yields the number of the cluster's workers. Raises as `dpfl_theory.runtime.dask_cluster.connected`.
 
     >>> with on(None) as workers:
     ...     print(workers, several(2, 1), several(2, 5))
@@ -62,7 +62,7 @@ def on(scheduler: str | None) -> Iterator[int | None]:
     if scheduler is None:
         yield None
         return
-    from dpfl_theory.cluster import connected, workers_of
+    from dpfl_theory.runtime.dask_cluster import connected, workers_of
 
     with connected(scheduler) as client:
         token = _CLUSTER.set(client)
@@ -106,7 +106,7 @@ def spread(
     []
     """
     if (client := _CLUSTER.get()) is not None:
-        from dpfl_theory import cluster
+        from dpfl_theory.runtime import dask_cluster as cluster
 
         return cluster.spread(client, work, order, done, waiting)
     others = multiprocessing.active_children()

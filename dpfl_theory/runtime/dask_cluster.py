@@ -26,12 +26,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from dpfl_theory import code_digest
 from dpfl_theory.errors import DpflError, EnvironmentFault, InputError
 from dpfl_theory.kernels import threads
-from dpfl_theory.store import Store
-from dpfl_theory.store.remote import Parcel, collect_parcels
-from dpfl_theory.store.slot import unpack
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.slots import Parcel, collect_parcels, unpack
+from dpfl_theory.runtime.sources import package_changed, package_digest
 
 __all__ = ["connected", "spread", "workers_of"]
 
@@ -94,7 +93,7 @@ def workers_of(client: Any) -> int:
 def _versions() -> dict[str, str]:
     """The versions of this process that the numbers depend on."""
     python = ".".join(platform.python_version_tuple()[:2])
-    return {"Python": python, **{name: version(name) for name in _RESTS_ON}, _FILES: code_digest.digest()[:12]}
+    return {"Python": python, **{name: version(name) for name in _RESTS_ON}, _FILES: package_digest()[:12]}
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ def _piece(work: Callable[[], T], needed: Mapping[str, str]) -> _Ended[T]:
         raise EnvironmentFault(message)
     with threads.bounded(1), threads.single_blas(), collect_parcels() as sent:
         result = work()
-    if code_digest.changed():
+    if package_changed():
         message = f"files of this package at the worker at {worker.address} changed while it ran: restart the workers"
         raise EnvironmentFault(message)
     return _Ended(result, tuple(sent))
@@ -245,7 +244,7 @@ def spread(
     done: Callable[[int, T], Sequence[Callable[[], T]] | None],
     waiting: Callable[[list[int]], None],
 ) -> list[T]:
-    """As `dpfl_theory.processes.spread`, on the workers of a client's cluster.
+    """As `dpfl_theory.runtime.executor.spread`, on the workers of a client's cluster.
 
     Raises EnvironmentFault where the scheduler is gone, and where one piece has lost `LIVES` workers. It is also raised
     where a worker has other files or versions, or more than one thread.

@@ -11,9 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.checks.sources import sources
-from dpfl_theory.store import Slot, Store, StoredResult, canonical, key
-from dpfl_theory.warned import Warned
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.keys import canonical, key
+from dpfl_theory.runtime.recorded_warnings import Warned
+from dpfl_theory.runtime.slots import Slot, StoredResult
+from dpfl_theory.runtime.sources import sources
 
 __all__ = ["Call", "CallResult", "MissingCalls", "RequestedCall", "Reuse"]
 

@@ -2,23 +2,69 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from dpfl_theory.store.entries import Entry
-from dpfl_theory.store.file import Store
-from dpfl_theory.store.keys import canonical, key
-from dpfl_theory.store.remote import Parcel, parcels
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.entries import Entry
+from dpfl_theory.runtime.keys import canonical, key
 
-__all__ = ["Slot", "StoredResult", "keep_all", "result_of", "state_of", "unpack"]
+__all__ = [
+    "Parcel",
+    "Slot",
+    "StoredResult",
+    "collect_parcels",
+    "keep_all",
+    "parcels",
+    "result_of",
+    "state_of",
+    "unpack",
+]
 
 T = TypeVar("T")
+
+
+_PARCELS: ContextVar[list[Parcel] | None] = ContextVar("_PARCELS", default=None)
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """An entry for the store in a file, and the source files that must be unchanged for it."""
+
+    store: Path
+    entry: Entry
+    watched: Mapping[Path, str]
+
+
+def parcels() -> list[Parcel] | None:
+    """The parcels that this process sends; None where the store is here."""
+    return _PARCELS.get()
+
+
+@contextlib.contextmanager
+def collect_parcels() -> Iterator[list[Parcel]]:
+    """Inside, all stores are remote: they appear empty, and each result put into a slot is added to this list.
+
+    >>> with collect_parcels() as sent:
+    ...     parcels() is sent
+    True
+    >>> parcels() is None
+    True
+    """
+    sent: list[Parcel] = []
+    token = _PARCELS.set(sent)
+    try:
+        yield sent
+    finally:
+        _PARCELS.reset(token)
 
 
 @dataclass(frozen=True)
@@ -53,8 +99,6 @@ class Slot:
 
     def within(self, **parts: Any) -> Slot:
         """The slot with additional parts."""
-        from dataclasses import replace
-
         return replace(self, parts={**self.parts, **parts})
 
     def take(self) -> Any:
