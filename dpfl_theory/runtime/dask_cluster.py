@@ -15,12 +15,10 @@ import contextlib
 import math
 import multiprocessing
 import platform
-import queue
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -29,10 +27,11 @@ from typing import Any, Generic, TypeVar
 from dpfl_theory.errors import DpflError, EnvironmentFault, InputError
 from dpfl_theory.kernels import threads
 from dpfl_theory.runtime.cache import Store
-from dpfl_theory.runtime.slots import Parcel, collect_parcels, unpack
+from dpfl_theory.runtime.executor import Lost
+from dpfl_theory.runtime.slots import Parcel, collect_parcels, state_of, unpack
 from dpfl_theory.runtime.sources import package_changed, package_digest
 
-__all__ = ["connected", "spread", "workers_of"]
+__all__ = ["Cluster", "connected", "workers_of"]
 
 T = TypeVar("T")
 
@@ -40,13 +39,10 @@ LIVES = 50
 """How often a piece may lose its worker. A piece that kills its own workers is given up after that many losses."""
 _SECONDS = 60.0
 """How long a cluster may have no scheduler or no worker at first [s]."""
-_TELL_SECONDS = 1.0
+_LOOK_SECONDS = 1.0
 _ASK_SECONDS = 2.0
-_RESULT_SECONDS = 5.0
 _AHEAD = 4
 """Pieces that the scheduler has for each worker."""
-_FETCHERS = 8
-"""Results that are fetched at the same time."""
 _FILES = "files of dpfl-theory with the hash"
 _RESTS_ON = ("dpfl-theory", "numpy", "scipy", "numba", "cvxpy", "clarabel", "sympy", "mpmath")
 
@@ -125,106 +121,61 @@ def _piece(work: Callable[[], T], needed: Mapping[str, str]) -> _Ended[T]:
     return _Ended(result, tuple(sent))
 
 
-class _Stores:
-    """The stores that receive parcels."""
+class Cluster:
+    """The workers of a client's cluster, as a `dpfl_theory.runtime.executor.Pool`.
 
-    def __init__(self) -> None:
-        self._open: dict[Path, Store] = {}
-        self._seen: dict[tuple[Path, str], float] = {}
-        """When a folder of source files was last seen unchanged. A look takes milliseconds, and each worker checks its
-        own files for each piece."""
-
-    def put(self, parcels: Sequence[Parcel]) -> None:
-        """Unpack parcels; each fault is reported once."""
-        now = time.monotonic()
-        new = {
-            (place, state): now
-            for parcel in parcels
-            for place, state in parcel.watched.items()
-            if self._seen.get((place, state), -math.inf) < now - _TELL_SECONDS
-        }
-        for path in dict.fromkeys(parcel.store for parcel in parcels):
-            store = self._open.setdefault(path, Store(path))
-            own = [
-                replace(parcel, watched={p: s for p, s in parcel.watched.items() if (p, s) in new})
-                for parcel in parcels
-                if parcel.store == path
-            ]
-            trouble = unpack(own, store)
-            store.report_problem(trouble)
-            if trouble:
-                return
-        self._seen |= new
-
-    def close(self) -> None:
-        """Close all of them."""
-        for store in self._open.values():
-            store.close()
-
-
-class _Running:
-    """Pieces that the scheduler has. Several threads fetch their results as they finish, since each result takes a
-    round trip to a worker."""
+    Raises EnvironmentFault where the scheduler is gone, and where one piece has lost `LIVES` workers. It is also raised
+    where a worker has other files or versions, or more than one thread.
+    """
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._of: dict[Any, int] = {}
-        self._answers: queue.SimpleQueue[tuple[Any, Any, BaseException | None]] = queue.SimpleQueue()
-        self._threads = ThreadPoolExecutor(_FETCHERS)
-
-    def __len__(self) -> int:
-        return len(self._of)
-
-    def send(self, number: int, piece: Callable[[], T], place: int) -> None:
-        """Send a piece; a lower place gives a higher priority."""
-        future = self._client.submit(_piece, piece, _versions(), pure=False, priority=-place)
-        self._of[future] = number
-        self._watch(future)
-
-    def answer(self) -> tuple[int, Any, BaseException | None] | None:
-        """The number of a finished piece, with its result or exception; None where none finishes within a second."""
-        try:
-            future, gave, error = self._answers.get(timeout=_TELL_SECONDS)
-        except queue.Empty:
-            return None
-        if isinstance(error, TimeoutError) and future.status != "error":  # its worker was killed: Dask restarts it
-            self._watch(future)
-            return None
-        return self._of.pop(future), gave, error
-
-    def cancel(self) -> None:
-        """Cancel all pieces, since no one waits for them any more."""
-        with contextlib.suppress(Exception):
-            self._client.cancel(list(self._of), force=True)
-
-    def close(self) -> None:
-        """Stop fetching results."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-    def _watch(self, future: Any) -> None:
-        def ended(_: Any) -> None:
-            with contextlib.suppress(RuntimeError):  # it is closed
-                self._threads.submit(self._fetch, future)
-
-        future.add_done_callback(ended)
-
-    def _fetch(self, future: Any) -> None:
-        try:
-            self._answers.put((future, future.result(timeout=_RESULT_SECONDS), None))
-        except BaseException as error:  # a cancellation is not an Exception, and a caller waits for the piece
-            self._answers.put((future, None, error))
-
-
-class _Workers:
-    """How many workers the cluster has: queried from time to time, since the answer grows with the cluster."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
+        self._executor = client.get_executor(pure=False)
+        self.lives = LIVES
         self._asked = self._seen = time.monotonic()
         self._count = workers_of(client)
+        self._stores: dict[Path, Store] = {}
+        self._states: dict[Path, tuple[float, str]] = {}
 
-    def count(self) -> int:
-        """The current number of workers. Raises EnvironmentFault when there has been none for a minute."""
+    def room(self, running: int) -> bool:
+        """Whether the scheduler has less than a few pieces for each worker."""
+        return running < _AHEAD * self._workers()
+
+    def begin(self, piece: Callable[[], Any], ended: Callable[[Future[Any]], None]) -> Future[Any]:
+        """Send a piece."""
+        future: Future[Any] = self._executor.submit(_piece, piece, _versions())
+        future.add_done_callback(ended)
+        return future
+
+    def result(self, future: Future[Any]) -> Any:
+        """The result of a piece, whose entries are put into their stores."""
+        from distributed.scheduler import KilledWorker
+
+        try:
+            answer = future.result()
+        except KilledWorker as error:
+            raise Lost from error
+        self._put(answer.kept)
+        return answer.result
+
+    def watch(self) -> None:
+        """Raise EnvironmentFault where the scheduler is gone, or there has been no worker for a minute."""
+        self._workers()
+        if self._client.status not in ("running", "connecting"):
+            raise self._scheduler_lost()
+
+    def close(self, error: BaseException | None) -> None:
+        """Cancel all pieces, since no one waits for them any more, and close the stores."""
+        with contextlib.suppress(Exception):
+            self._executor.shutdown(wait=False)
+        for store in self._stores.values():
+            store.close()
+        ours = error is None or isinstance(error, (DpflError, KeyboardInterrupt))
+        if not ours and self._client.status != "running":
+            raise self._scheduler_lost() from error
+
+    def _workers(self) -> int:
+        """The number of workers, asked from time to time, since the answer grows with the cluster."""
         now = time.monotonic()
         if now - self._asked >= _ASK_SECONDS:
             self._asked, found = now, len(self._client.nthreads())
@@ -236,77 +187,21 @@ class _Workers:
                 raise EnvironmentFault(f"{message}: start some; finished work is cached")
         return self._count
 
+    def _put(self, parcels: Sequence[Parcel]) -> None:
+        """Unpack parcels; each fault is reported once."""
+        for path in dict.fromkeys(parcel.store for parcel in parcels):
+            store = self._stores.setdefault(path, Store(path))
+            store.report_problem(unpack([p for p in parcels if p.store == path], store, self._state))
 
-def spread(
-    client: Any,
-    work: Sequence[Callable[[], T]],
-    order: Sequence[int] | None,
-    done: Callable[[int, T], Sequence[Callable[[], T]] | None],
-    waiting: Callable[[list[int]], None],
-) -> list[T]:
-    """As `dpfl_theory.runtime.executor.spread`, on the workers of a client's cluster.
+    def _state(self, place: Path) -> str:
+        """The state of source files a second ago or later: a look takes milliseconds."""
+        now = time.monotonic()
+        seen, state = self._states.get(place, (-math.inf, ""))
+        if now - seen >= _LOOK_SECONDS:
+            self._states[place] = seen, state = now, state_of(place)
+        return state
 
-    Raises EnvironmentFault where the scheduler is gone, and where one piece has lost `LIVES` workers. It is also raised
-    where a worker has other files or versions, or more than one thread.
-    """
-    from distributed.scheduler import KilledWorker
-
-    pieces: dict[int, Callable[[], T]] = dict(enumerate(work))
-    queued = deque(pieces if order is None else order)
-    left = dict.fromkeys(queued)
-    lives = dict.fromkeys(queued, LIVES)
-    found: dict[int, T] = {}
-    running = _Running(client)
-    stores, workers, total, place, last_report = _Stores(), _Workers(client), len(pieces), 0, -math.inf
-    try:
-        while left:
-            while queued and len(running) < _AHEAD * workers.count():
-                place += 1
-                number = queued.popleft()
-                running.send(number, pieces[number], place)
-            if time.monotonic() >= last_report + _TELL_SECONDS:
-                waiting(list(left))
-                last_report = time.monotonic()
-            answer = running.answer()
-            if answer is None:
-                workers.count()
-                _alive(client)
-                continue
-            piece, gave, error = answer
-            if isinstance(error, KilledWorker):
-                lives[piece] -= 1
-                if not lives[piece]:
-                    sentence = f"piece {piece + 1} of {total} has lost {LIVES} workers, possibly out of memory"
-                    raise EnvironmentFault(f"{sentence}: give workers more, or smaller pieces") from error
-                queued.appendleft(piece)
-                continue
-            if error is not None:
-                raise error
-            stores.put(gave.kept)
-            found[piece] = gave.result
-            del left[piece], pieces[piece]
-            more = done(piece, found[piece]) or ()
-            for number, other in enumerate(more, total):
-                pieces[number], lives[number], left[number] = other, LIVES, None
-                queued.append(number)
-            total += len(more)
-    except BaseException as error:
-        running.cancel()
-        if not isinstance(error, (DpflError, KeyboardInterrupt)) and client.status != "running":
-            raise _scheduler_lost(client) from error
-        raise
-    finally:
-        running.close()
-        stores.close()
-    return [found[i] for i in sorted(found)]
-
-
-def _alive(client: Any) -> None:
-    """Raise EnvironmentFault where the scheduler is gone."""
-    if client.status not in ("running", "connecting"):
-        raise _scheduler_lost(client)
-
-
-def _scheduler_lost(client: Any) -> EnvironmentFault:
-    message = f"lost connection to the scheduler at {client.scheduler.address if client.scheduler else 'the address'}"
-    return EnvironmentFault(f"{message}: restart it; finished work is cached")
+    def _scheduler_lost(self) -> EnvironmentFault:
+        scheduler = self._client.scheduler
+        message = f"lost connection to the scheduler at {scheduler.address if scheduler else 'the address'}"
+        return EnvironmentFault(f"{message}: restart it; finished work is cached")

@@ -13,18 +13,29 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from dpfl_theory.encoding import tolerate
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.kernels import threads
 from dpfl_theory.kernels.announce import FirstTurn, share
 
-__all__ = ["Done", "on", "one_thread", "several", "spread", "without_interrupts"]
+__all__ = [
+    "Lost",
+    "Pool",
+    "end_with_parent",
+    "on",
+    "one_thread",
+    "run_pieces",
+    "several",
+    "spread",
+    "without_interrupts",
+]
 
 T = TypeVar("T")
 
@@ -85,6 +96,32 @@ Done = Callable[[int, T], Sequence[Callable[[], T]] | None]
 """A callback with a piece's number and its result; it may return more pieces, which get the next numbers."""
 
 
+class Pool(Protocol):
+    """The place where pieces run: processes here (`_Processes`), or a cluster (`dask_cluster.Cluster`)."""
+
+    lives: int
+    """How often a piece may be lost before it is given up."""
+
+    def room(self, running: int) -> bool:
+        """Whether another piece may be begun while this many run."""
+
+    def begin(self, piece: Callable[[], Any], ended: Callable[[Future[Any]], None]) -> Future[Any]:
+        """Begin a piece; ``ended`` is called with its future at the end."""
+
+    def result(self, future: Future[Any]) -> Any:
+        """The result of an ended piece, or its exception; `Lost` where the piece must be begun again."""
+
+    def watch(self) -> None:
+        """Called about once a second while no piece ends; raises where none will."""
+
+    def close(self, error: BaseException | None) -> None:
+        """End everything; ``error`` ended the work early, if it is not None, and may be raised in other words."""
+
+
+class Lost(Exception):
+    """A piece was lost with its worker."""
+
+
 def spread(
     work: Sequence[Callable[[], T]],
     jobs: int,
@@ -105,51 +142,121 @@ def spread(
     >>> spread([], 2)
     []
     """
-    if (client := _CLUSTER.get()) is not None:
-        from dpfl_theory.runtime import dask_cluster as cluster
-
-        return cluster.spread(client, work, order, done, waiting)
-    others = multiprocessing.active_children()
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, context, _initialize_worker, (context.Lock(),))
+    pieces = dict(enumerate(work))
+    queued = deque(pieces if order is None else order)
+    left = dict.fromkeys(queued)
     ended: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
-    left: dict[Future[T], int] = {}
+    running: dict[Future[T], int] = {}
     found: dict[int, T] = {}
-
-    def begin(pieces: Iterable[tuple[int, Callable[[], T]]]) -> None:
-        with without_interrupts(), _without_the_script():
-            for number, piece in pieces:
-                future = pool.submit(piece)
-                left[future] = number
-                future.add_done_callback(ended.put)
-
+    losses = Counter[int]()
     total, reported = len(work), -math.inf
+    pool = _pool(jobs)
     try:
-        begin((i, work[i]) for i in (range(total) if order is None else order))
         while left:
+            while queued and pool.room(len(running)):
+                number = queued.popleft()
+                with without_interrupts():
+                    running[pool.begin(pieces[number], ended.put)] = number
             if time.monotonic() >= reported + _TELL_SECONDS:
-                waiting(list(left.values()))
+                waiting(list(left))
                 reported = time.monotonic()
             try:
                 future = ended.get(timeout=_TELL_SECONDS)
             except queue.Empty:
+                pool.watch()
                 continue
-            number = left.pop(future)
-            found[number] = future.result()
-            more = done(number, found[number]) or ()
-            begin(enumerate(more, total))
+            number = running.pop(future)
+            try:
+                found[number] = pool.result(future)
+            except Lost as error:
+                losses[number] += 1
+                if losses[number] < pool.lives:
+                    queued.appendleft(number)
+                    continue
+                message = f"piece {number + 1} of {total} has lost {losses[number]} workers, possibly out of memory"
+                raise EnvironmentFault(f"{message}: give workers more, or smaller pieces") from error
+            del left[number], pieces[number]
+            more = dict(enumerate(done(number, found[number]) or (), total))
+            pieces |= more
+            left |= dict.fromkeys(more)
+            queued += more
             total += len(more)
-        pool.shutdown()
     except BaseException as error:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():
-            if process not in others:
+        pool.close(error)
+        raise
+    pool.close(None)
+    return [found[i] for i in sorted(found)]
+
+
+def run_pieces(
+    work: Sequence[Callable[[], T]],
+    jobs: int,
+    order: Sequence[int] | None = None,
+    *,
+    done: Done[T] = _nothing,
+    waiting: Callable[[list[int]], None] = _nothing,
+) -> list[T]:
+    """As `spread` where there are `several` processes and pieces; otherwise here, one piece after another.
+
+    >>> run_pieces([lambda: 1, lambda: 2], 1, waiting=print)
+    [0, 1]
+    [1]
+    [1, 2]
+    """
+    if several(jobs, len(work)):
+        return spread(work, min(jobs, len(work)), order, done=done, waiting=waiting)
+    left = list(range(len(work)) if order is None else order)
+    found: dict[int, T] = {}
+    while left:
+        waiting(list(left))
+        number = left.pop(0)
+        found[number] = work[number]()
+        done(number, found[number])
+    return [found[i] for i in sorted(found)]
+
+
+def _pool(jobs: int) -> Pool:
+    if (client := _CLUSTER.get()) is None:
+        return _Processes(jobs)
+    from dpfl_theory.runtime.dask_cluster import Cluster
+
+    return Cluster(client)
+
+
+class _Processes:
+    """Processes on this machine; the end of one is the end of the work."""
+
+    lives = 1
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+        self._others = multiprocessing.active_children()
+        context = multiprocessing.get_context("spawn")
+        self._pool = ProcessPoolExecutor(jobs, context, _initialize_worker, (context.Lock(),))
+
+    def room(self, running: int) -> bool:
+        return True
+
+    def begin(self, piece: Callable[[], Any], ended: Callable[[Future[Any]], None]) -> Future[Any]:
+        with _without_the_script():
+            future = self._pool.submit(piece)
+        future.add_done_callback(ended)
+        return future
+
+    def result(self, future: Future[Any]) -> Any:
+        return future.result()
+
+    def watch(self) -> None:
+        pass
+
+    def close(self, error: BaseException | None) -> None:
+        self._pool.shutdown(wait=error is None, cancel_futures=error is not None)
+        for process in multiprocessing.active_children() if error is not None else ():
+            if process not in self._others:
                 process.terminate()
         if isinstance(error, BrokenProcessPool):
-            sentence = f"one of {jobs} processes ended before its work did, possibly out of memory: use fewer `jobs`"
-            raise EnvironmentFault(sentence) from error
-        raise
-    return [found[i] for i in sorted(found)]
+            message = f"one of {self._jobs} processes ended before its work did, possibly out of memory"
+            raise EnvironmentFault(f"{message}: use fewer `jobs`") from error
 
 
 @contextlib.contextmanager
@@ -203,12 +310,13 @@ def _initialize_worker(turn: FirstTurn) -> None:
     """
     tolerate()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     os.environ.update(dict.fromkeys(_POOLS, "1"))
     share(turn)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """End this process when its parent ends."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -131,10 +131,13 @@ def keep_all(results: Sequence[tuple[Slot, Any]]) -> str:
     return unpack([parcel for _, parcel in made], made[0][0]) if made else ""
 
 
-def unpack(parcels: Sequence[Parcel], store: Store) -> str:
-    """Put entries into their store; return why that was not possible, in a sentence, or an empty text."""
+def unpack(parcels: Sequence[Parcel], store: Store, now: Callable[[Path], str] | None = None) -> str:
+    """Put entries into their store; return why that was not possible, in a sentence, or an empty text.
+
+    now: gives the present state of source files, `state_of` by default.
+    """
     watched = {(place, state) for parcel in parcels for place, state in parcel.watched.items()}
-    if any(state_of(place) != state for place, state in watched):
+    if any((now or state_of)(place) != state for place, state in watched):
         return (
             "source files of the results changed while this ran: results since then are not stored, because their "
             "version of the files is unknown"

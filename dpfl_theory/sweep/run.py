@@ -15,7 +15,7 @@ from dpfl_theory import __version__
 from dpfl_theory.console import Progress, as_options, print_message, time_left
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.cache import Store, reused
-from dpfl_theory.runtime.executor import several, spread
+from dpfl_theory.runtime.executor import run_pieces
 from dpfl_theory.runtime.keys import canonical, key
 from dpfl_theory.runtime.slots import Slot, keep_all
 from dpfl_theory.runtime.sources import sources
@@ -51,25 +51,6 @@ class Executor(Protocol):
         done: Callable[[int, list[str]], None],
         waiting: Callable[[list[int]], None],
     ) -> list[list[str]]: ...
-
-
-def here(
-    work: Sequence[Callable[[], list[str]]],
-    jobs: int,
-    order: Sequence[int] | None = None,
-    *,
-    done: Callable[[int, list[str]], None],
-    waiting: Callable[[list[int]], None],
-) -> list[list[str]]:
-    """`spread` in this process, one piece after another."""
-    found: dict[int, list[str]] = {}
-    left = list(order or range(len(work)))
-    while left:
-        waiting(left)
-        piece = left.pop(0)
-        found[piece] = work[piece]()
-        done(piece, found[piece])
-    return [found[i] for i in range(len(work))]
 
 
 def versions() -> dict[str, str]:
@@ -161,7 +142,7 @@ def run(
         tally.done(piece)
 
     try:
-        (over or (spread if several(jobs, len(packs)) else here))(packs, jobs, done=done, waiting=tally.waiting)
+        (over or run_pieces)(packs, jobs, done=done, waiting=tally.waiting)
     except BaseException:
         kept = f" and stored: the same command continues with the other {len(keys) - len(rows)}"
         print_message(f"{len(rows)} of {len(keys)} cells are finished{'' if store is None else kept}")
