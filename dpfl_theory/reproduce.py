@@ -30,8 +30,7 @@ from dpfl_theory.validation import Script
 from dpfl_theory.validation.run import subfolder
 from dpfl_theory.validation.run_record import RunOptions, ScriptResult, attempt
 from dpfl_theory.validation.run_record import exit_code as code_of
-from dpfl_theory.validation.series import PointResult, Waiting
-from dpfl_theory.validation.tasks import Pieces, together
+from dpfl_theory.validation.tasks import Pieces, PointResult, Waiting, together
 
 __all__ = ["reproduce"]
 

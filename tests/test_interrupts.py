@@ -14,7 +14,7 @@ import pytest
 from patience import HANGS, Watch
 
 from dpfl_theory.cli import main
-from dpfl_theory.runtime.executor import without_interrupts
+from dpfl_theory.runtime.interrupts import without_interrupts
 
 FOREVER = """
 import sys, threading, time

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from patience import HANGS
 
-from dpfl_theory.runtime.executor import spread, without_interrupts
+from dpfl_theory.runtime.executor import spread
+from dpfl_theory.runtime.interrupts import without_interrupts
 from dpfl_theory.runtime.time_limits import limited
 
 _NO_SIGNALS: list[signal.Signals] = []

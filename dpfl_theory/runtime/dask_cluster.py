@@ -11,6 +11,7 @@ the coordinator holds the rest.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import math
 import multiprocessing
@@ -27,7 +28,7 @@ from typing import Any, Generic, TypeVar
 from dpfl_theory.errors import DpflError, EnvironmentFault, InputError
 from dpfl_theory.kernels import threads
 from dpfl_theory.runtime.cache import Store
-from dpfl_theory.runtime.executor import Lost
+from dpfl_theory.runtime.executor import Lost, Pool
 from dpfl_theory.runtime.slots import Parcel, collect_parcels, state_of, unpack
 from dpfl_theory.runtime.sources import package_changed, package_digest
 
@@ -121,8 +122,8 @@ def _piece(work: Callable[[], T], needed: Mapping[str, str]) -> _Ended[T]:
     return _Ended(result, tuple(sent))
 
 
-class Cluster:
-    """The workers of a client's cluster, as a `dpfl_theory.runtime.executor.Pool`.
+class Cluster(Pool):
+    """The workers of a client's cluster, as a place for pieces.
 
     Raises EnvironmentFault where the scheduler is gone, and where one piece has lost `LIVES` workers. It is also raised
     where a worker has other files or versions, or more than one thread.
@@ -130,7 +131,7 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._executor = client.get_executor(pure=False)
+        self._tasks: dict[Future[Any], Any] = {}
         self.lives = LIVES
         self._asked = self._seen = time.monotonic()
         self._count = workers_of(client)
@@ -143,7 +144,10 @@ class Cluster:
 
     def begin(self, piece: Callable[[], Any], ended: Callable[[Future[Any]], None]) -> Future[Any]:
         """Send a piece."""
-        future: Future[Any] = self._executor.submit(_piece, piece, _versions())
+        task = self._client.submit(_piece, piece, _versions(), pure=False)
+        gathered = self._client.gather(task, asynchronous=True)
+        future: Future[Any] = asyncio.run_coroutine_threadsafe(gathered, self._client.loop.asyncio_loop)
+        self._tasks[future] = task
         future.add_done_callback(ended)
         return future
 
@@ -151,6 +155,7 @@ class Cluster:
         """The result of a piece, whose entries are put into their stores."""
         from distributed.scheduler import KilledWorker
 
+        del self._tasks[future]
         try:
             answer = future.result()
         except KilledWorker as error:
@@ -167,7 +172,7 @@ class Cluster:
     def close(self, error: BaseException | None) -> None:
         """Cancel all pieces, since no one waits for them any more, and close the stores."""
         with contextlib.suppress(Exception):
-            self._executor.shutdown(wait=False)
+            self._client.cancel(list(self._tasks.values()), force=True)
         for store in self._stores.values():
             store.close()
         ours = error is None or isinstance(error, (DpflError, KeyboardInterrupt))

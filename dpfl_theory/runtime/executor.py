@@ -18,12 +18,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from dpfl_theory.encoding import tolerate
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.kernels import threads
 from dpfl_theory.kernels.announce import FirstTurn, share
+from dpfl_theory.runtime.interrupts import without_interrupts
 
 __all__ = [
     "Lost",
@@ -34,7 +35,6 @@ __all__ = [
     "run_pieces",
     "several",
     "spread",
-    "without_interrupts",
 ]
 
 T = TypeVar("T")
@@ -96,30 +96,34 @@ Done = Callable[[int, T], Sequence[Callable[[], T]] | None]
 """A callback with a piece's number and its result; it may return more pieces, which get the next numbers."""
 
 
-class Pool(Protocol):
-    """The place where pieces run: processes here (`_Processes`), or a cluster (`dask_cluster.Cluster`)."""
+class Lost(Exception):
+    """A piece was lost with its worker."""
 
-    lives: int
+
+class Pool:
+    """The place where pieces run: `_Processes` here, or `dpfl_theory.runtime.dask_cluster.Cluster`."""
+
+    lives = 1
     """How often a piece may be lost before it is given up."""
 
     def room(self, running: int) -> bool:
         """Whether another piece may be begun while this many run."""
+        return True
 
     def begin(self, piece: Callable[[], Any], ended: Callable[[Future[Any]], None]) -> Future[Any]:
         """Begin a piece; ``ended`` is called with its future at the end."""
+        raise NotImplementedError
 
     def result(self, future: Future[Any]) -> Any:
         """The result of an ended piece, or its exception; `Lost` where the piece must be begun again."""
+        return future.result()
 
     def watch(self) -> None:
         """Called about once a second while no piece ends; raises where none will."""
 
     def close(self, error: BaseException | None) -> None:
-        """End everything; ``error`` ended the work early, if it is not None, and may be raised in other words."""
-
-
-class Lost(Exception):
-    """A piece was lost with its worker."""
+        """End everything. An error that ended the work early may be raised in other words."""
+        raise NotImplementedError
 
 
 def spread(
@@ -223,10 +227,8 @@ def _pool(jobs: int) -> Pool:
     return Cluster(client)
 
 
-class _Processes:
+class _Processes(Pool):
     """Processes on this machine; the end of one is the end of the work."""
-
-    lives = 1
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
@@ -234,20 +236,11 @@ class _Processes:
         context = multiprocessing.get_context("spawn")
         self._pool = ProcessPoolExecutor(jobs, context, _initialize_worker, (context.Lock(),))
 
-    def room(self, running: int) -> bool:
-        return True
-
     def begin(self, piece: Callable[[], Any], ended: Callable[[Future[Any]], None]) -> Future[Any]:
         with _without_the_script():
             future = self._pool.submit(piece)
         future.add_done_callback(ended)
         return future
-
-    def result(self, future: Future[Any]) -> Any:
-        return future.result()
-
-    def watch(self) -> None:
-        pass
 
     def close(self, error: BaseException | None) -> None:
         self._pool.shutdown(wait=error is None, cancel_futures=error is not None)
@@ -257,35 +250,6 @@ class _Processes:
         if isinstance(error, BrokenProcessPool):
             message = f"one of {self._jobs} processes ended before its work did, possibly out of memory"
             raise EnvironmentFault(f"{message}: use fewer `jobs`") from error
-
-
-@contextlib.contextmanager
-def without_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C until the end of the block, and start processes in it that never receive the signal.
-
-    A process that has not yet set its handler would end with a traceback.
-
-    The signal may reach another thread of this process, and is then handled in the main one all the same. There it is
-    delayed too, because locks of futures are held inside that would never be released.
-
-    >>> with without_interrupts():
-    ...     print("started")
-    started
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    main, waiting = threading.current_thread() is threading.main_thread(), list[int]()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    handler = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number)) if main else None
-    try:
-        yield
-    finally:
-        if main:
-            signal.signal(signal.SIGINT, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if waiting:
-            signal.raise_signal(signal.SIGINT)
 
 
 @contextlib.contextmanager

@@ -161,25 +161,16 @@ def result_of(text: str) -> Any:
 
 def state_of(place: Path) -> str:
     """A hash of names, sizes and times, which changes with this source file, or with any in this folder or below."""
-    made = "".join(sorted(_files(str(place))))
-    return hashlib.sha256(made.encode("utf-8", "surrogateescape")).hexdigest()
+    lines = [] if os.path.isdir(place) else [_stamp(str(place))]
+    for folder, inside, files in os.walk(place):
+        inside[:] = [name for name in inside if name != "__pycache__" and not name.startswith(".")]
+        lines += [_stamp(os.path.join(folder, name)) for name in files if name.endswith(".py")]
+    return hashlib.sha256("".join(sorted(lines)).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _files(place: str) -> Iterator[str]:
+def _stamp(path: str) -> str:
     try:
-        if not os.path.isdir(place):
-            yield _stamp(place, os.stat(place))
-            return
-        with os.scandir(place) as found:
-            for entry in found:
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name != "__pycache__" and not entry.name.startswith("."):
-                        yield from _files(entry.path)
-                elif entry.name.endswith(".py"):
-                    yield _stamp(entry.path, entry.stat())
+        now = os.stat(path)
+        return f"{path} {now.st_size} {now.st_mtime_ns}\0"
     except OSError:
-        yield f"{place} cannot be read\0"
-
-
-def _stamp(path: str, now: os.stat_result) -> str:
-    return f"{path} {now.st_size} {now.st_mtime_ns}\0"
+        return f"{path} cannot be read\0"

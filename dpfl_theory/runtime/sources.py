@@ -20,7 +20,7 @@ from dpfl_theory.runtime.imports import Imports
 from dpfl_theory.runtime.slots import Slot, parcels, state_of
 from dpfl_theory.runtime.versions import libraries
 
-__all__ = ["MEASURED", "CurrentSources", "Sources", "package_changed", "package_digest", "sources"]
+__all__ = ["MEASURED", "CurrentSources", "Sources", "package_changed", "package_digest", "sources", "sources_of"]
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -130,6 +130,15 @@ def sources(*others: Path) -> Sources:
         _read.cache_clear()
         found = _read(others)
     return found
+
+
+def sources_of(path: Path, folder: Path | None = None) -> tuple[Sources, str]:
+    """The sources among which a file is found, and its name there: those of this package, or of a user's folder, by
+    default the file's."""
+    file, known = path.resolve(), sources()
+    if file.is_relative_to(known.graph.package.parent) and folder is None:
+        return known, file.relative_to(known.graph.package.parent).as_posix()
+    return sources((folder or file.parent).resolve()), str(file)
 
 
 @functools.cache
