@@ -9,7 +9,7 @@ stored.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,7 @@ def _place(
     except TypeError:  # an instance of a user's statement that is not plain data
         return None
     share = settings.alpha if method.simulates else None
-    return Place(slot, slot.within(share=share), share)
+    return Place(slot, replace(slot, parts={**slot.parts, "share": share}), share)
 
 
 def load_stored(where: Sequence[Place | None]) -> dict[int, Evidence]:

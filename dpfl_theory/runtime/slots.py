@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -24,7 +24,6 @@ __all__ = [
     "collect_parcels",
     "keep_all",
     "parcels",
-    "result_of",
     "state_of",
     "unpack",
 ]
@@ -97,16 +96,15 @@ class Slot:
         """The result's key."""
         return key(self.kind, self.parts)
 
-    def within(self, **parts: Any) -> Slot:
-        """The slot with additional parts."""
-        return replace(self, parts={**self.parts, **parts})
-
     def take(self) -> Any:
         """The stored result; None without a result or without a store."""
         if self.store is None or parcels() is not None:
             return None
         text = self.store.get(self.key)
-        return None if text is None else result_of(text)
+        try:
+            return None if text is None else json.loads(text)["result"]
+        except (ValueError, KeyError, TypeError):  # stored by another program
+            return None
 
     def keep(self, result: Any) -> str:
         """Store the result, JSON data and arrays; return why it could not be stored, in a sentence, or an empty text.
@@ -149,14 +147,6 @@ def unpack(parcels: Sequence[Parcel], store: Store, now: Callable[[Path], str] |
 def _listed(value: Any) -> Any:
     """Convert NumPy's numbers and arrays to JSON data."""
     return value.tolist()
-
-
-def result_of(text: str) -> Any:
-    """The result in the text of an entry that a slot stored; None where it has none."""
-    try:
-        return json.loads(text)["result"]
-    except (ValueError, KeyError, TypeError):
-        return None
 
 
 def state_of(place: Path) -> str:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any, Protocol, TypeGuard
+from typing import Any, TypeGuard
 
 from dpfl_theory import __version__
 from dpfl_theory.console import Progress, as_options, print_message, time_left
@@ -28,6 +28,8 @@ from dpfl_theory.sweep.table import Table
 __all__ = ["KIND", "Executor", "needs_processes", "parts_of", "planned", "run", "single", "usual_pack", "versions"]
 
 KIND = "cell"
+Executor = Callable[..., list[list[str]]]
+"""A function that runs pieces of work, as `dpfl_theory.runtime.executor.spread` does."""
 _REPLICATES = 512
 """The default number of replicates of a pack."""
 _ROUNDS = 2 * 10**6
@@ -37,20 +39,6 @@ _SMALL = 10**6
 _RESTS_ON = ("dpfl_theory.sweep.pack",)
 """The module that runs cells; results depend on it and all its imports."""
 _DEPENDENCIES = ("numpy", "scipy", "numba", "dp-accounting")
-
-
-class Executor(Protocol):
-    """A function that runs pieces of work, as `dpfl_theory.runtime.executor.spread` does."""
-
-    def __call__(
-        self,
-        work: Sequence[Callable[[], list[str]]],
-        jobs: int,
-        order: Sequence[int] | None = None,
-        *,
-        done: Callable[[int, list[str]], None],
-        waiting: Callable[[list[int]], None],
-    ) -> list[list[str]]: ...
 
 
 def versions() -> dict[str, str]:
