@@ -1,6 +1,6 @@
 """Running work: where it runs, how long, what is kept of it, and how files are written.
 
-* `executor`: pieces of work in this process, in several, or on the workers of `dask_cluster`;
+* `executor`: pieces of work in this process, in several (`pools`), or on the workers of a cluster (`dask_cluster`);
 * `time_limits`: an end after a number of seconds; `interrupts`: an end by Ctrl-C;
 * `cache`: the file of results, with `entries`, their `keys`, and the place of one result (`slots`);
 * `sources`: the hash of all that a result depends on, by the `imports` of its modules and the `versions` of libraries;

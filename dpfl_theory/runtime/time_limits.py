@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from dpfl_theory.errors import DpflError, EnvironmentFault, format_error
-from dpfl_theory.runtime.executor import end_with_parent
 from dpfl_theory.runtime.interrupts import without_interrupts
+from dpfl_theory.runtime.pools import end_with_parent
 
 __all__ = ["TimeoutExceeded", "WorkerDied", "at_most", "limited"]
 
