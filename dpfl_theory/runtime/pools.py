@@ -35,15 +35,15 @@ class Pool:
     """How often a piece may be lost before it is given up."""
 
     def room(self, running: int) -> bool:
-        """Whether another piece may be begun while this many run."""
+        """Whether another piece may be started while this many run."""
         return True
 
     def begin(self, piece: Callable[[], Any], ended: Callable[[Future[Any]], None]) -> Future[Any]:
-        """Begin a piece; ``ended`` is called with its future at the end."""
+        """Start a piece; ``ended`` is called with its future at the end."""
         raise NotImplementedError
 
     def result(self, future: Future[Any]) -> Any:
-        """The result of an ended piece, or its exception; `Lost` where the piece must be begun again."""
+        """The result of an ended piece, or its exception; `Lost` where the piece must be started again."""
         return future.result()
 
     def watch(self) -> None:

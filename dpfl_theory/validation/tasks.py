@@ -177,7 +177,7 @@ class Pieces:
         return sum(self._left[name] for name in self._open)
 
     def _points(self, found: Waiting, here: int) -> Iterator[tuple[Callable[[], Any], str, float]]:
-        """The points of a waiting script that no process has begun. The script's costs until then count for them."""
+        """The points of a waiting script that no process has started. The script's costs until then count for them."""
         name, before = found.name, self._left[found.name]
         self._open[name] = found
         self._asked.setdefault(name, set()).update(point.key for point in found.points)
