@@ -31,7 +31,7 @@ from dpfl_theory.checks.perturb_formula import MOST, get, numbers, set_value, va
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement
 from dpfl_theory.core.formula import sides_of, symbols_of
-from dpfl_theory.processes import one_thread
+from dpfl_theory.runtime.executor import one_thread
 
 __all__ = ["CASES", "SEARCHES", "Problem", "measure"]
 

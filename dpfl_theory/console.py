@@ -13,8 +13,8 @@ from typing import Any, TextIO
 
 from dpfl_theory.encoding import tolerant
 from dpfl_theory.errors import DpflError, EnvironmentFault, InputError, format_error, unknown_name
-from dpfl_theory.interrupts import interruptible
 from dpfl_theory.numerals import number_of
+from dpfl_theory.runtime.interrupts import interruptible
 
 __all__ = [
     "FULL",

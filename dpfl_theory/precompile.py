@@ -7,7 +7,7 @@ One process compiles them here, while others do work without kernels. Later all 
 from __future__ import annotations
 
 from dpfl_theory.kernels import select
-from dpfl_theory.processes import one_thread
+from dpfl_theory.runtime.executor import one_thread
 
 __all__ = ["compile_kernels"]
 

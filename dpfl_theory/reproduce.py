@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dpfl_theory.atomic_io import write
 from dpfl_theory.checks.cache import load_stored, places
 from dpfl_theory.checks.runner import Pair, expected_seconds, report_of, settings_of, tasks_of
 from dpfl_theory.checks.standard import standard
@@ -20,17 +19,18 @@ from dpfl_theory.checks.workers import work_of
 from dpfl_theory.console import Progress, as_options, print_message, seconds_left
 from dpfl_theory.core import methods
 from dpfl_theory.core.evidence import Evidence, exit_code, summary_line
-from dpfl_theory.forecast import Forecast
 from dpfl_theory.precompile import compile_kernels
-from dpfl_theory.processes import spread
 from dpfl_theory.report.build import build
-from dpfl_theory.store import StoredResult, reused
+from dpfl_theory.runtime.atomic_files import write
+from dpfl_theory.runtime.cache import reused
+from dpfl_theory.runtime.executor import spread
+from dpfl_theory.runtime.forecast import Forecast
+from dpfl_theory.runtime.slots import StoredResult
 from dpfl_theory.validation import Script
 from dpfl_theory.validation.run import subfolder
 from dpfl_theory.validation.run_record import RunOptions, ScriptResult, attempt
 from dpfl_theory.validation.run_record import exit_code as code_of
-from dpfl_theory.validation.series import PointResult, Waiting
-from dpfl_theory.validation.tasks import Pieces, together
+from dpfl_theory.validation.tasks import Pieces, PointResult, Waiting, together
 
 __all__ = ["reproduce"]
 

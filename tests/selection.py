@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dpfl_theory.checks.change_detection import Change
-from dpfl_theory.checks.imports import Imports
+from dpfl_theory.runtime.imports import Imports
 
 __all__ = ["concerned"]
 

@@ -15,12 +15,12 @@ import pytest
 from patience import HANGS
 
 import dpfl_theory
-from dpfl_theory.atomic_io import write
 from dpfl_theory.checks import runner
 from dpfl_theory.cli import main
 from dpfl_theory.console import Progress, parse_budget
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cuda import unavailable_reason
+from dpfl_theory.runtime.atomic_files import write
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "my_statements.py"

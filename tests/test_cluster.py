@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 from patience import HANGS
 
-from dpfl_theory import cluster
 from dpfl_theory.cli import main
 from dpfl_theory.errors import EnvironmentFault, InputError
-from dpfl_theory.processes import on, several, spread
-from dpfl_theory.store import Store
+from dpfl_theory.runtime import dask_cluster as cluster
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.executor import on, several, spread
 
 if importlib.util.find_spec("distributed") is None:  # an import would take each process of a test run a second
     pytest.skip("Dask is not installed (pip install 'dpfl-theory[cluster]')", allow_module_level=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpfl_theory.atomic_io import write
 from dpfl_theory.encoding import as_utf8, tolerant
+from dpfl_theory.runtime.atomic_files import write
 
 POOR = {
     "an ASCII terminal": {"PYTHONIOENCODING": "ascii"},

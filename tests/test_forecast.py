@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dpfl_theory.forecast import Forecast
+from dpfl_theory.runtime.forecast import Forecast
 
 
 def forecasts(

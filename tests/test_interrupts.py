@@ -14,14 +14,14 @@ import pytest
 from patience import HANGS, Watch
 
 from dpfl_theory.cli import main
-from dpfl_theory.processes import without_interrupts
+from dpfl_theory.runtime.interrupts import without_interrupts
 
 FOREVER = """
 import sys, threading, time
 import numpy as np
 from dpfl_theory.console import print_message, run_app
-from dpfl_theory import interrupts
-from dpfl_theory.interrupts import on_interrupt
+from dpfl_theory.runtime import interrupts
+from dpfl_theory.runtime.interrupts import on_interrupt
 from numba import njit
 
 interrupts.PATIENCE = 1.0

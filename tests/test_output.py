@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from dpfl_theory import atomic_io
-from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
+from dpfl_theory.runtime import atomic_files
+from dpfl_theory.runtime.atomic_files import writable, write
 
 SWEEP = ["sweep", "--set", "problem.name=quadratic", "--set", "algorithm.name=fedavg", "--set", "rounds=2"]
 CHECK = ["check", "das2022.lemma9", "--method", "algebra", "--format", "json"]
@@ -151,7 +151,7 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.Mon
         def fails(*_: object, error: BaseException = error) -> None:
             raise error
 
-        monkeypatch.setattr(atomic_io.os, "replace", fails)
+        monkeypatch.setattr(atomic_files.os, "replace", fails)
         with pytest.raises((InputError, KeyboardInterrupt)):
             write(target, "new")
         assert target.read_text() == "old"

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from dpfl_theory.checks.call_cache import CallResult, MissingCalls, Reuse
 from dpfl_theory.cli import main
-from dpfl_theory.store import Store
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.cached_calls import CallResult, MissingCalls, Reuse
 from dpfl_theory.validation import Context, load
 from dpfl_theory.validation.run_record import RunOptions, ScriptResult
 from dpfl_theory.validation.tasks import Pieces

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from patience import HANGS
 
-from dpfl_theory.processes import spread, without_interrupts
-from dpfl_theory.timeout import limited
+from dpfl_theory.runtime.executor import spread
+from dpfl_theory.runtime.interrupts import without_interrupts
+from dpfl_theory.runtime.time_limits import limited
 
 _NO_SIGNALS: list[signal.Signals] = []
 
@@ -43,7 +44,7 @@ def test_a_script_that_is_not_guarded_runs_once(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import os, dpfl_theory\nprint('begun')\n"
-        "from dpfl_theory.processes import spread\n"
+        "from dpfl_theory.runtime.executor import spread\n"
         "print(len(set(spread([os.getpid] * 8, 2)) - {os.getpid()}) > 0)\n"
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=HANGS)

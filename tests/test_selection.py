@@ -11,7 +11,7 @@ from selection import concerned
 
 import dpfl_theory
 from dpfl_theory.checks.change_detection import Change
-from dpfl_theory.checks.imports import Imports
+from dpfl_theory.runtime.imports import Imports
 
 PACKAGE = Path(dpfl_theory.__file__).parent
 TESTS = Path(__file__).parent
@@ -31,7 +31,7 @@ def names(*changed: str) -> list[str]:
 
 
 def test_a_change_concerns_who_imports_it() -> None:
-    assert names("dpfl_theory/forecast.py")[0] == "test_forecast.py"
+    assert names("dpfl_theory/runtime/forecast.py")[0] == "test_forecast.py"
     assert "test_philox.py" in names("dpfl_theory/kernels/philox.py")
     assert "test_philox.py" not in names("dpfl_theory/report/ascii_prose.py")
 

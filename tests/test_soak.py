@@ -18,7 +18,7 @@ from patience import HANGS
 from benchmarks.soak import kills
 from benchmarks.soak.outcome import Outcome, compared, ended, sweep, words
 from dpfl_theory.cli import main
-from dpfl_theory.store import Store
+from dpfl_theory.runtime.cache import Store
 
 CELLS = 12
 LONG = [*words(CELLS, 20_000), "--pack", "4"]

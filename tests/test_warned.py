@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpfl_theory.warned import counted, in_words, recorded, total
+from dpfl_theory.runtime.recorded_warnings import counted, in_words, recorded, total
 
 DIVERGES = """
 import numpy as np

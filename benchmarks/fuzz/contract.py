@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory import interrupts
 from dpfl_theory.cli import main
 from dpfl_theory.errors import DpflError
+from dpfl_theory.runtime import interrupts
 
 __all__ = ["ENOUGH", "MUCH", "PATIENCE", "Fault", "command", "reader"]
 

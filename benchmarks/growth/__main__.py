@@ -17,7 +17,7 @@ from benchmarks.growth import measured, work
 from benchmarks.growth.model import Job, makespan
 from benchmarks.growth.stored import by_replicates, kinds
 from benchmarks.machine import description
-from dpfl_theory.store import Store
+from dpfl_theory.runtime.cache import Store
 
 COMPUTED = (1, 10, 30, 100, 300, 1000)
 REPLICATES = 10_000

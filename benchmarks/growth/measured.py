@@ -15,8 +15,8 @@ from dpfl_theory import statements
 from dpfl_theory.checks.cache import places
 from dpfl_theory.checks.runner import plan, settings_of, tasks_of
 from dpfl_theory.checks.workers import work_of
-from dpfl_theory.processes import on, spread
-from dpfl_theory.store import Store
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.executor import on, spread
 from dpfl_theory.sweep.pack import packed
 from dpfl_theory.sweep.run import planned, run
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.growth.model import Job
-from dpfl_theory.checks.call_cache import CallResult, MissingCalls, RequestedCall, Reuse
-from dpfl_theory.checks.sources import sources
-from dpfl_theory.timeout import TimeoutExceeded, at_most
+from dpfl_theory.runtime.cached_calls import CallResult, MissingCalls, RequestedCall, Reuse
+from dpfl_theory.runtime.sources import sources
+from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 from dpfl_theory.validation import Context, Script, available, load
 from dpfl_theory.validation.script import folder
 from dpfl_theory.validation.tasks import seconds_of

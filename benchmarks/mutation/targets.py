@@ -57,7 +57,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     _PRIVACY + "tails": ("tests/privacy/test_tails.py", "tests/privacy/test_accounting.py"),
     _PRIVACY + "convolution": ("tests/privacy/test_kept_sums.py", "tests/privacy/test_convolution.py"),
     _PRIVACY + "grid": ("tests/privacy/test_grid.py", "tests/privacy/test_certified_limits.py"),
-    "dpfl_theory.store.keys": ("tests/store/test_canonical.py", "tests/store/test_keys.py"),
+    "dpfl_theory.runtime.keys": ("tests/store/test_canonical.py", "tests/store/test_keys.py"),
     _CHECKS + "power": ("tests/checks/test_power_edges.py",),
 }
 """A new module of the core is one more line here."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.store import Store
+from dpfl_theory.runtime.cache import Store
 from dpfl_theory.sweep.table import load
 
 __all__ = ["HEAD", "Outcome", "compared", "ended", "rows", "seeds", "sweep", "words"]

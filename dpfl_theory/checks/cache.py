@@ -9,17 +9,19 @@ stored.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.sources import Sources, sources
 from dpfl_theory.core import Check, Statement, methods
 from dpfl_theory.core.evidence import ENDED, Evidence, Interval
 from dpfl_theory.kernels import select
-from dpfl_theory.store import Slot, Store, StoredResult, canonical
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.keys import canonical
+from dpfl_theory.runtime.slots import Slot, StoredResult
+from dpfl_theory.runtime.sources import Sources, sources
 
 __all__ = ["Place", "encode", "load_stored", "places", "read", "store_evidence"]
 
@@ -90,7 +92,7 @@ def _place(
     except TypeError:  # an instance of a user's statement that is not plain data
         return None
     share = settings.alpha if method.simulates else None
-    return Place(slot, slot.within(share=share), share)
+    return Place(slot, replace(slot, parts={**slot.parts, "share": share}), share)
 
 
 def load_stored(where: Sequence[Place | None]) -> dict[int, Evidence]:

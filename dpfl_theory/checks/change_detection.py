@@ -1,6 +1,6 @@
 """Selects the statements to check again after a change: those that depend on a file that differs from a git revision.
 
-Git lists the files that differ. A statement depends on the closure of the imports (see `dpfl_theory.checks.imports`) of
+Git lists the files that differ. A statement depends on the closure of the imports (`dpfl_theory.runtime.imports`) of
 the module that defines it, of the methods that check it, and of the runner. The selection may contain too many
 statements, never too few:
 
@@ -20,9 +20,9 @@ from pathlib import Path
 
 import dpfl_theory
 from dpfl_theory import statements as catalogue
-from dpfl_theory.checks.imports import Imports
 from dpfl_theory.core import Statement, methods
 from dpfl_theory.errors import InputError
+from dpfl_theory.runtime.imports import Imports
 
 __all__ = ["Change", "change_since"]
 
@@ -104,20 +104,16 @@ def change_since(revision: str, package: Path | None = None) -> Change:
         raise InputError(f"{_OPTION} {revision!r} starts with a dash: name a revision, such as HEAD~1 or main")
     folder = (Path(dpfl_theory.__file__).parent if package is None else package).resolve()
     if not _git(folder, "ls-files", "-z", "--", "__init__.py"):
-        message = (
-            f"{str(folder)!r} is not in a git checkout: run it where the package was cloned, or leave {_OPTION} out"
-        )
-        raise InputError(message)
-    top = Path(_git_output(folder, "rev-parse", "--show-toplevel").removesuffix("\n")).resolve()
+        wrong = f"{str(folder)!r} is not in a git checkout: run it where the package was cloned"
+        raise InputError(f"{wrong}, or leave {_OPTION} out")
+    top = Path(_git(folder, "rev-parse", "--show-toplevel", needed=True).removesuffix("\n")).resolve()
     commit = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if not commit:
-        message = (
-            f"{_OPTION} {revision!r} is not a revision of {str(top)!r}: name a commit, branch or tag that was fetched"
-        )
-        raise InputError(message)
+        wrong = f"{_OPTION} {revision!r} is not a revision of {str(top)!r}"
+        raise InputError(f"{wrong}: name a commit, branch or tag that was fetched")
     options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-relative")
-    differing = _git_output(top, "diff", *options, "--end-of-options", commit.strip(), "--")
-    new = _git_output(top, "ls-files", "-z", "--others", "--exclude-standard")
+    differing = _git(top, "diff", *options, "--end-of-options", commit.strip(), "--", needed=True)
+    new = _git(top, "ls-files", "-z", "--others", "--exclude-standard", needed=True)
     return Change(folder, tuple(sorted({top / name for name in f"{differing}\0{new}".split("\0") if name})))
 
 
@@ -134,23 +130,16 @@ def _defining_modules(package: str) -> dict[Statement, str]:
     }
 
 
-def _git_output(folder: Path, *arguments: str) -> str:
-    """Git's output for a command that must succeed."""
-    answer = _git(folder, *arguments)
-    if answer is None:
-        message = f"git {arguments[0]} fails in {str(folder)!r}: make sure that git works there, or leave {_OPTION} out"
-        raise InputError(message)
-    return answer
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    """Git's output in a folder, or None when it fails."""
+def _git(folder: Path, *arguments: str, needed: bool = False) -> str:
+    """Git's output in a folder. Where it fails, the output is empty, or InputError is raised if it is needed."""
     surroundings = {k: v for k, v in os.environ.items() if k not in _ELSEWHERE} | {"GIT_OPTIONAL_LOCKS": "0"}
+    command = ["git", "-C", str(folder), *arguments]
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, check=False, env=surroundings
-        )
+        done = subprocess.run(command, capture_output=True, check=False, env=surroundings)
     except OSError as error:
         message = f"{_OPTION} needs git, which cannot be run ({error.strerror}): install git, or leave {_OPTION} out"
         raise InputError(message) from error
-    return os.fsdecode(done.stdout) if done.returncode == 0 else None
+    if done.returncode and needed:
+        wrong = f"git {arguments[0]} fails in {str(folder)!r}: make sure that git works there"
+        raise InputError(f"{wrong}, or leave {_OPTION} out")
+    return "" if done.returncode else os.fsdecode(done.stdout)

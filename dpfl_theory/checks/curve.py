@@ -20,7 +20,7 @@ from dpfl_theory.core import Check, Experiment, Outcome, Statement, Values
 from dpfl_theory.core.evidence import Evidence, outside
 from dpfl_theory.errors import DpflError, InputError, format_error, unknown_name
 from dpfl_theory.numerals import number_of
-from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, limited
+from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, limited
 
 __all__ = ["DRAWN_BY", "Curve", "Point", "check_of", "curve", "place_of", "symbol_value", "values_of"]
 

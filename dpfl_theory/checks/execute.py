@@ -21,11 +21,11 @@ from dpfl_theory.core import Check, Statement, methods
 from dpfl_theory.core.evidence import ENDED, Evidence
 from dpfl_theory.core.methods import UNITS
 from dpfl_theory.errors import DpflError, InputError, InstanceError, WorkLimitError, format_error, place
-from dpfl_theory.processes import one_thread
+from dpfl_theory.runtime.executor import one_thread
+from dpfl_theory.runtime.recorded_warnings import counted, recorded
+from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, limited
 from dpfl_theory.statements.source_location import Lines, line_of
 from dpfl_theory.statements.validate_checks import not_compared
-from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, limited
-from dpfl_theory.warned import counted, recorded
 
 __all__ = ["cannot", "checks_of", "run_one"]
 

@@ -28,8 +28,8 @@ from dpfl_theory.core.evidence import ENDED, Evidence
 from dpfl_theory.core.formula import prescription_of
 from dpfl_theory.errors import DpflError, InputError, format_error
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.processes import one_thread
-from dpfl_theory.timeout import TimeoutExceeded, limited
+from dpfl_theory.runtime.executor import one_thread
+from dpfl_theory.runtime.time_limits import TimeoutExceeded, limited
 
 __all__ = ["Search", "agrees", "falsify", "rules_of"]
 

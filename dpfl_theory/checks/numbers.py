@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory import statements as catalogue
-from dpfl_theory.atomic_io import write
 from dpfl_theory.core import Statement
+from dpfl_theory.runtime.atomic_files import write
 from dpfl_theory.statements.numbers import (
     FILE,
     Decimal,

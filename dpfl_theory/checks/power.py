@@ -22,7 +22,6 @@ from types import MappingProxyType
 from typing import Any
 
 from dpfl_theory import statements as catalogue
-from dpfl_theory.atomic_io import write
 from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement, methods
@@ -31,6 +30,7 @@ from dpfl_theory.core.formula import sides_of
 from dpfl_theory.core.methods import UNITS
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.runtime.atomic_files import write
 from dpfl_theory.statements.power import FILE, Power, recorded
 
 __all__ = [

@@ -6,24 +6,26 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dpfl_theory import statements as catalogue
-from dpfl_theory.checks.cache import Place, load_stored, places, store_evidence
+from dpfl_theory.checks.cache import load_stored, places, store_evidence
 from dpfl_theory.checks.execute import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.workers import Task, name_of, work_of
 from dpfl_theory.core import Check, Statement
 from dpfl_theory.core import methods as known_methods
 from dpfl_theory.core.evidence import Evidence, EvidenceList, document, kind_of, statement_verdict
-from dpfl_theory.durations import check_seconds
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.kernels.threads import usable_cores
-from dpfl_theory.processes import several, spread
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.durations import check_seconds
+from dpfl_theory.runtime.executor import run_pieces, several
+from dpfl_theory.runtime.slots import StoredResult
 from dpfl_theory.statements.power import Power
-from dpfl_theory.store import Store, StoredResult
 
 __all__ = [
     "Report",
@@ -146,20 +148,31 @@ def run_plan(
     where = places(pairs, settings, store, file)
     found = {} if fresh else load_stored(where)
     left = [i for i in range(len(pairs)) if i not in found]
-    run = _run_spread if several(jobs, len(left)) else _run_here
     heard = _nothing if ended is None else ended
     for i, one in found.items():
         heard(i, one)
-    work = _Work(
-        [pairs[i] for i in left],
-        settings,
-        [where[i] for i in left],
-        store,
-        min(jobs, len(left)),
-        file,
-        lambda i, one: heard(left[i], one),
-    )
-    evidence = found | dict(zip(left, run(work, progress)))
+    own, slots, spread_ = [pairs[i] for i in left], [where[i] for i in left], several(jobs, len(left))
+
+    def tell(remaining: Sequence[int], part: float = 0.0) -> None:
+        if progress is not None:
+            progress(len(own) - len(remaining), len(own), _label(*own[remaining[0]]), part)
+
+    def here(i: int) -> StoredResult[Evidence]:
+        told = replace(settings, progress=lambda part: tell(range(i, len(own)), part))
+        return store_evidence(slots[i], run_one(*own[i], told), told)
+
+    def done(i: int, end: StoredResult[Evidence]) -> None:
+        heard(left[i], end.result)
+        if store is not None:
+            store.report_problem(end.trouble)
+
+    order = list(range(len(own)))
+    if spread_ and budget is None:  # long ones first for balance; cheap ones first where a budget may cut some
+        usual = expected_seconds(own)
+        order.sort(key=lambda i: -usual[i])
+    pieces = work_of(tasks_of(own, file), settings, slots) if spread_ else [partial(here, i) for i in order]
+    ends = run_pieces(pieces, jobs, order, done=done, waiting=tell)
+    evidence = found | {i: end.result for i, end in zip(left, ends)}
     if progress is not None:
         progress(len(pairs), len(pairs), "", 0.0)
     made = report_of(pairs, [evidence[i] for i in range(len(pairs))], alpha, time.perf_counter() - started)
@@ -168,25 +181,6 @@ def run_plan(
 
 def _nothing(*_: object) -> None:
     """The default callback: does nothing."""
-
-
-@dataclass(frozen=True)
-class _Work:
-    """The remaining checks, with their places in the store."""
-
-    pairs: Sequence[Pair]
-    settings: Settings
-    places: Sequence[Place | None]
-    store: Store | None
-    jobs: int
-    file: Path | None
-    ended: Callable[[int, Evidence], None]
-
-    def report(self, number: int, end: StoredResult[Evidence]) -> None:
-        """Pass the evidence on, and report why it could not be stored, if so."""
-        self.ended(number, end.result)
-        if self.store is not None:
-            self.store.report_problem(end.trouble)
 
 
 def settings_of(pairs: Sequence[Pair], alpha: float, seed: int, device: str) -> Settings:
@@ -207,40 +201,6 @@ def report_of(
     """The report of these checks, one piece of evidence for each. profile: the one that chose them, if any."""
     readings = {statement.id: statement.reading for statement, _ in pairs if statement.reading}
     return Report(tuple(evidence), _expected(pairs), alpha, seconds, readings, profile=profile)
-
-
-def _run_here(work: _Work, progress: Progress | None) -> list[Evidence]:
-    """The checks one after the other in this process."""
-    evidence = []
-    for done, ((statement, c), place) in enumerate(zip(work.pairs, work.places)):
-
-        def tell(part: float, at: int = done, label: str = _label(statement, c)) -> None:
-            if progress is not None:
-                progress(at, len(work.pairs), label, part)
-
-        tell(0.0)
-        own = replace(work.settings, progress=tell)
-        end = store_evidence(place, run_one(statement, c, own), own)
-        work.report(done, end)
-        evidence.append(end.result)
-    return evidence
-
-
-def _run_spread(work: _Work, progress: Progress | None) -> list[Evidence]:
-    """The checks in several processes: long ones first for balance, or cheap ones first, as in one process, where a
-    budget may cut some."""
-    pairs = work.pairs
-    order = list(range(len(pairs)))
-    if work.settings.deadline is None:
-        usual = expected_seconds(pairs)
-        order.sort(key=lambda i: -usual[i])
-
-    def tell(remaining: list[int]) -> None:
-        if progress is not None:
-            progress(len(pairs) - len(remaining), len(pairs), _label(*pairs[remaining[0]]), 0.0)
-
-    pieces = work_of(tasks_of(pairs, work.file), work.settings, work.places)
-    return [end.result for end in spread(pieces, work.jobs, order, done=work.report, waiting=tell)]
 
 
 def tasks_of(pairs: Sequence[Pair], file: Path | None = None) -> list[Task]:

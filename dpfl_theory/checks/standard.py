@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory import statements as catalogue
-from dpfl_theory.atomic_io import write
 from dpfl_theory.checks.execute import checks_of
 from dpfl_theory.core import Check, Statement
 from dpfl_theory.core.evidence import kind_of, not_met, verdict_of
+from dpfl_theory.runtime.atomic_files import write
 from dpfl_theory.statements.power import Power
 from dpfl_theory.statements.power import recorded as recorded_power
 

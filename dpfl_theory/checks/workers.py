@@ -20,8 +20,8 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Statement
 from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.errors import InputError
-from dpfl_theory.store import StoredResult
-from dpfl_theory.warned import recorded
+from dpfl_theory.runtime.recorded_warnings import recorded
+from dpfl_theory.runtime.slots import StoredResult
 
 __all__ = ["Task", "name_of", "work_of"]
 

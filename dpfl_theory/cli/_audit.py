@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli._options import Device, Format, Seed, number, table
 from dpfl_theory.cli._output import laid_out
 from dpfl_theory.cli._parameters import number as parsed
 from dpfl_theory.console import Progress, choice, emit, parse_seed, print_message
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
+from dpfl_theory.runtime.atomic_files import writable, write
 
 __all__ = ["audit"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.atomic_io import write
 from dpfl_theory.cli._confirm import lines as confirmed
 from dpfl_theory.cli._recommend import certificate, number
 from dpfl_theory.console import option, print_message
 from dpfl_theory.errors import InputError
+from dpfl_theory.runtime.atomic_files import write
 
 __all__ = ["as_text", "draw", "kind_of", "numbers"]
 

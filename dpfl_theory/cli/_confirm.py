@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.atomic_io import write
 from dpfl_theory.console import print_message
+from dpfl_theory.runtime.atomic_files import write
 
 __all__ = ["draw", "lines"]
 

@@ -14,7 +14,7 @@ from dpfl_theory.console import FULL, PAPER, emit, parse_budget
 from dpfl_theory.errors import InputError
 
 if TYPE_CHECKING:
-    from dpfl_theory.store import Store
+    from dpfl_theory.runtime.cache import Store
 
 __all__ = [
     "Device",
@@ -67,7 +67,7 @@ Seed = Annotated[str, typer.Option(metavar="N", help="Seed of all randomness.")]
 
 def opened(store: str | None) -> contextlib.AbstractContextManager[Store | None]:
     """The store that a command uses, opened; None for none."""
-    from dpfl_theory.store import Store, place
+    from dpfl_theory.runtime.cache import Store, place
 
     path = place(store)
     return contextlib.nullcontext() if path is None else Store(path)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpfl_theory import statements
-from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._certificates import target_of, write_certificates
 from dpfl_theory.cli._check_text import as_text, evidence_lines, why_unchecked
@@ -33,11 +32,12 @@ from dpfl_theory.cli._options import (
 from dpfl_theory.console import Progress, as_options, choice, emit, parse_alpha, parse_budget, parse_seed, print_message
 from dpfl_theory.core import Check, Statement, methods
 from dpfl_theory.errors import InputError
-from dpfl_theory.interrupts import on_interrupt
 from dpfl_theory.kernels import DEVICES, select
-from dpfl_theory.processes import on
+from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.executor import on
+from dpfl_theory.runtime.interrupts import on_interrupt
+from dpfl_theory.runtime.recorded_warnings import Warned, counted, recorded
 from dpfl_theory.statements.names import several
-from dpfl_theory.warned import Warned, counted, recorded
 
 if TYPE_CHECKING:
     from dpfl_theory.checks.runner import Report
@@ -120,7 +120,7 @@ def check(
         return give_schema(of_checks.schema)
     from dpfl_theory.checks.runner import run_plan, suitable_jobs
     from dpfl_theory.core.evidence import exit_code, summary_line
-    from dpfl_theory.store import reused
+    from dpfl_theory.runtime.cache import reused
 
     render = FORMATS[choice("format", format_, tuple(FORMATS))]
     seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), parse_jobs(jobs)

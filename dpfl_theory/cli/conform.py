@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.atomic_io import printed_aside, writable, write
 from dpfl_theory.cli._options import Format, Schema, Seed, give_schema, table
 from dpfl_theory.console import choice, emit, parse_alpha, parse_budget, parse_seed, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
-from dpfl_theory.warned import counted, recorded
+from dpfl_theory.runtime.atomic_files import printed_aside, writable, write
+from dpfl_theory.runtime.recorded_warnings import counted, recorded
 
 app = typer.Typer()
 
@@ -75,7 +75,7 @@ def conform(
     if function is None or as_ is None:
         raise InputError("give a function and the algorithm that it should be: conform my_module:round --as dp-fedavg")
     from dpfl_theory.conform import run  # noqa: F401  so that our imports do not count for the user's time limit
-    from dpfl_theory.timeout import TimeoutExceeded, WorkerDied
+    from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied
 
     seconds = parse_budget(limit, "limit")
     target = None if output is None else writable(output, reads=(*_files(function), *_files(sampler)))
@@ -107,7 +107,7 @@ def _ended(work: Callable[[], tuple[str, str]], seconds: float) -> tuple[str, st
     code, is killed a little later.
     """
     from dpfl_theory.errors import EnvironmentFault
-    from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, at_most, limited
+    from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, at_most, limited
 
     def within() -> tuple[str, str]:
         with at_most(seconds), printed_aside():

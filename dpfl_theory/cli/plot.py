@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli._options import Device, Seed, parse_limit
 from dpfl_theory.cli._resolve import one_statement
 from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_seed, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.numerals import number_of
+from dpfl_theory.runtime.atomic_files import writable, write
 
 if TYPE_CHECKING:
     from dpfl_theory.checks.curve import Curve

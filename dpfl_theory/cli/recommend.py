@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._options import Format, Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
 from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
 from dpfl_theory.console import Progress, as_options, choice, emit, print_message
 from dpfl_theory.errors import InputError
-from dpfl_theory.processes import on
 from dpfl_theory.recommend import BEST, get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
+from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.executor import on
 
 if TYPE_CHECKING:
-    from dpfl_theory.checks.call_cache import Reuse
+    from dpfl_theory.runtime.cached_calls import Reuse
 
 app = typer.Typer()
 KNOWN = settings()
@@ -106,9 +106,9 @@ def recommend(
       dpfl-theory recommend --algorithm dp-scaffnew --rule bound-optimal --data breast-cancer --ridge 0.1 \\
         --clip 0.01 --epsilon 8 --delta 1e-5 --confirm
     """
-    from dpfl_theory.checks.call_cache import Reuse
     from dpfl_theory.cli import _compare, _confirm
     from dpfl_theory.cli._output import busy
+    from dpfl_theory.runtime.cached_calls import Reuse
 
     form = choice("format", format_, ("text", "json"))
     given |= {"sampling": sampling}
@@ -171,7 +171,7 @@ def recommend(
 
 
 def _say_reused(reuse: Reuse) -> None:
-    from dpfl_theory.store import reused
+    from dpfl_theory.runtime.cache import reused
 
     if reuse.store is not None and reuse.taken:
         print_message(as_options(reused(reuse.store, reuse.taken, reuse.requested, "results of runs")))

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.atomic_io import writable
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._options import (
     Device,
@@ -32,7 +31,8 @@ from dpfl_theory.cli._options import (
 from dpfl_theory.console import choice, emit, parse_alpha, parse_seed, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
-from dpfl_theory.processes import on
+from dpfl_theory.runtime.atomic_files import writable
+from dpfl_theory.runtime.executor import on
 
 app = typer.Typer()
 

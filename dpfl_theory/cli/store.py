@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli._options import Kept, table
 from dpfl_theory.console import choice, emit, print_message
 from dpfl_theory.errors import InputError
+from dpfl_theory.runtime.atomic_files import writable, write
 
 if TYPE_CHECKING:
-    from dpfl_theory.store import Entry, Store
+    from dpfl_theory.runtime.cache import Store
+    from dpfl_theory.runtime.entries import Entry
 
 app = typer.Typer()
 group = typer.Typer(no_args_is_help=True, help="Show, check, move and clear the evidence store.")
@@ -48,7 +49,7 @@ def export(
     store: Kept = None,
 ) -> int:
     """Write entries as lines of JSON, for a merge elsewhere; altered entries are left out."""
-    from dpfl_theory.store.entries import to_lines
+    from dpfl_theory.runtime.entries import to_lines
 
     with _existing(store) as kept:
         target = writable(Path(file), reads=(kept.path,))
@@ -66,8 +67,8 @@ def merge(
     store: Kept = None,
 ) -> int:
     """Add the entries of an exported file or of another store; of two with the same key, the later one is kept."""
-    from dpfl_theory.store import Store, place
-    from dpfl_theory.store.entries import from_lines
+    from dpfl_theory.runtime.cache import Store, place
+    from dpfl_theory.runtime.entries import from_lines
 
     source, own = Path(file), place(store)
     if own is None:
@@ -100,7 +101,7 @@ def verify(store: Kept = None) -> int:
 
     Exit code 1 where one was altered.
     """
-    from dpfl_theory.store import KINDS
+    from dpfl_theory.runtime.entries import KINDS
 
     with _existing(store) as kept:
         states = _states(kept)
@@ -134,7 +135,7 @@ def prune(
 
 def _existing(store: str | None) -> Store:
     """The requested store, which must exist; a damaged one stays unchanged."""
-    from dpfl_theory.store import Store, place
+    from dpfl_theory.runtime.cache import Store, place
 
     path = place(store)
     if path is None:
@@ -143,7 +144,7 @@ def _existing(store: str | None) -> Store:
 
 
 def _kind(kind: str | None) -> str | None:
-    from dpfl_theory.store import KINDS
+    from dpfl_theory.runtime.entries import KINDS
 
     return None if kind is None else choice("kind", kind, KINDS)
 
@@ -156,8 +157,8 @@ def _states(store: Store) -> list[tuple[Entry, str]]:
     """
     import json
 
-    from dpfl_theory.checks.sources import CurrentSources
-    from dpfl_theory.store import key
+    from dpfl_theory.runtime.keys import key
+    from dpfl_theory.runtime.sources import CurrentSources
 
     now = CurrentSources()
 

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from dpfl_theory.atomic_io import writable, write
 from dpfl_theory.cli._options import Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
 from dpfl_theory.console import Progress, emit, print_message
 from dpfl_theory.errors import InputError
-from dpfl_theory.processes import on
+from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.executor import on
 
 app = typer.Typer()
 

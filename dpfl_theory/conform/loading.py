@@ -11,7 +11,7 @@ from typing import Any
 
 from dpfl_theory.encoding import as_utf8
 from dpfl_theory.errors import InputError, format_error
-from dpfl_theory.timeout import TimeoutExceeded, at_most
+from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
 __all__ = ["function_named"]
 

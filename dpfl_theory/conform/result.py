@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.conform.source_location import Line, short_name
 from dpfl_theory.notebook import Tabular, intervals
-from dpfl_theory.warned import Warned, in_words, total
+from dpfl_theory.runtime.recorded_warnings import Warned, in_words, total
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,7 +76,7 @@ class Conformance(Tabular):
     deviations;  notes: what was not compared, and other remarks;  settings: the values of the hyper-parameters that
     were used;  privacy: of one round, see `README`;  compared: the number of probes;  seconds: the duration;  assumed:
     the hyper-parameters that are neither arguments of the function nor given, with the first of their assumed values;
-    warnings: those of the import of the function's module (`dpfl_theory.warned`).
+    warnings: those of the import of the function's module (`dpfl_theory.runtime.recorded_warnings`).
     """
 
     algorithm: str

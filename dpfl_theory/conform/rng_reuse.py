@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.timeout import TimeoutExceeded
+from dpfl_theory.runtime.time_limits import TimeoutExceeded
 
 __all__ = ["NoiseWatcher"]
 

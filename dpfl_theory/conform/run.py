@@ -27,7 +27,7 @@ from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance
 from dpfl_theory.conform.settings import settings
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.timeout import TimeoutExceeded, at_most
+from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
 __all__ = ["conform", "described"]
 

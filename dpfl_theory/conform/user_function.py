@@ -16,7 +16,7 @@ from dpfl_theory.conform.base import Reference, Values
 from dpfl_theory.conform.world import Client
 from dpfl_theory.errors import InputError, format_error
 from dpfl_theory.problems.base import Array
-from dpfl_theory.timeout import TimeoutExceeded
+from dpfl_theory.runtime.time_limits import TimeoutExceeded
 
 __all__ = ["POSITIONS", "Subject", "UserFunctionError", "generators_kept", "seeded"]
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import methods
 from dpfl_theory.core.methods import UNITS
 from dpfl_theory.notebook import Tabular, intervals
-from dpfl_theory.warned import Warned, in_words, total
+from dpfl_theory.runtime.recorded_warnings import Warned, in_words, total
+from dpfl_theory.runtime.versions import versions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +82,7 @@ class Evidence(Tabular):
     * detectable: the smallest violation factor that this check could have detected;
     * part: where the check does not compare the statement's two sides, the step that it decides and what remains;
     * warnings: those issued while it ran, and, in the first check of a user's file, at the file's import
-      (`dpfl_theory.warned`).
+      (`dpfl_theory.runtime.recorded_warnings`).
     """
 
     statement: str
@@ -274,18 +272,6 @@ def _plain(value: Any) -> Any:
         return value
     number = float(value)
     return number if math.isfinite(number) else None
-
-
-@cache
-def versions() -> dict[str, str]:
-    """Versions of Python, this package and the packages that affect the numbers."""
-    found = {"python": platform.python_version()}
-    for name in ("dpfl-theory", "numpy", "scipy", "numba", "sympy", "cvxpy", "clarabel", "PEPit", "dp-accounting"):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def verdict_of(evidence: Sequence[Mapping[str, Any]]) -> str:

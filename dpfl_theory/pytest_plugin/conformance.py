@@ -28,7 +28,7 @@ class Conforms:
         """
         __tracebackhide__ = True
         import dpfl_theory
-        from dpfl_theory.timeout import TimeoutExceeded
+        from dpfl_theory.runtime.time_limits import TimeoutExceeded
 
         settings = settings_of(self._item.config)
         conform: Callable[..., Any] = dpfl_theory.conform

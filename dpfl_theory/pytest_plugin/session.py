@@ -109,7 +109,7 @@ def _checked(ask: Request, settings: PluginSettings) -> Checked:
     from dpfl_theory import statements
     from dpfl_theory.checks.runner import plan, run_plan
     from dpfl_theory.errors import InputError
-    from dpfl_theory.store import Store
+    from dpfl_theory.runtime.cache import Store
 
     chosen = _chosen(ask)
     pairs = plan(chosen, ask.methods)
@@ -151,8 +151,8 @@ def _chosen(ask: Request) -> tuple[Statement, ...]:
 def _leave(ask: Request, chosen: Sequence[Statement], report: Report, output: Path) -> None:
     """Write the evidence where ``dpfl-theory report`` finds it, one file for each request."""
     from dpfl_theory import statements
-    from dpfl_theory.atomic_io import write
     from dpfl_theory.report.user_statements import described
+    from dpfl_theory.runtime.atomic_files import write
 
     place = output / "evidence"
     place.mkdir(parents=True, exist_ok=True)

@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.checks.call_cache import Reuse
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel
-from dpfl_theory.processes import several, spread
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.constants_from_data import gap_at_start
 from dpfl_theory.recommend.error_decomposition import causes, describe_causes
@@ -25,8 +23,10 @@ from dpfl_theory.recommend.rule_answers import rules as known_rules
 from dpfl_theory.recommend.rule_runs import RULED, reached, starts
 from dpfl_theory.recommend.search import Plan, search, usual
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
+from dpfl_theory.runtime.cached_calls import Reuse
+from dpfl_theory.runtime.executor import run_pieces
 
-__all__ = ["PROTECTED", "SURE", "UNITS", "compare", "in_processes"]
+__all__ = ["PROTECTED", "SURE", "UNITS", "compare"]
 
 PROTECTED = {"client": "each client's data", "record": "single records"}
 """The meaning of each unit of privacy."""
@@ -153,23 +153,9 @@ def _rows(
                 progress(1.0 - len(remaining) / len(work), chosen[numbers[remaining[0]]].name)
 
         longest = sorted(range(len(work)), key=lambda i: chosen[numbers[i]].protects != "record")  # stable
-        return in_processes(work, jobs, longest, tell)
+        return run_pieces(work, jobs, longest, waiting=tell)
 
     return reuse.each([partial(_row, one, start, seed, plan) for one in chosen], [one.name for one in chosen], run)
-
-
-def in_processes(
-    work: Sequence[Callable[[], Any]], jobs: int, order: Sequence[int], tell: Callable[[Sequence[int]], None]
-) -> list[Any]:
-    """The results of pieces of work, in order, from this or from several processes; tell: called with the numbers of
-    the unfinished ones."""
-    if several(jobs, len(work)):
-        return spread(work, min(jobs, len(work)), order, waiting=tell)
-    found = []
-    for i, piece in enumerate(work):
-        tell(range(i, len(work)))
-        found.append(piece())
-    return found
 
 
 def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.checks.call_cache import Reuse
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.base import Document, quote_option
-from dpfl_theory.recommend.compare import in_processes
 from dpfl_theory.recommend.constants_from_data import MEASURES, gap_at_start, measures_of
 from dpfl_theory.recommend.neighbourhood import RATE, REPLICATES, STEPS, ParameterScan, explored
 from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, constants
 from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.translated import RULED, cohort_of
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
+from dpfl_theory.runtime.cached_calls import Reuse
+from dpfl_theory.runtime.executor import run_pieces
 
 __all__ = ["confirm", "of_comparison", "of_rule", "stands_for"]
 
@@ -180,7 +180,7 @@ def of_comparison(
             if progress is not None and remaining:
                 progress(1.0 - len(remaining) / len(pieces), f"confirming {own[numbers[remaining[0]]]['name']}")
 
-        return in_processes(pieces, jobs, range(len(pieces)), tell)
+        return run_pieces(pieces, jobs, waiting=tell)
 
     return (reuse or Reuse()).each(work, [f"{row['name']} confirmed" for row in own], run)
 

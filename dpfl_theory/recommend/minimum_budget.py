@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from dpfl_theory.checks.call_cache import Reuse
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.compare import SURE
@@ -20,6 +19,7 @@ from dpfl_theory.recommend.data import DataSource
 from dpfl_theory.recommend.search import Plan, search, usual
 from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.tuned import Budget, tuned
+from dpfl_theory.runtime.cached_calls import Reuse
 
 __all__ = ["beats_start", "changes", "describe_changes"]
 

@@ -10,8 +10,8 @@ from dpfl_theory.recommend.base import Document, Recommendation, quote_option
 from dpfl_theory.recommend.rule_answers import by_rule, rules
 
 if TYPE_CHECKING:
-    from dpfl_theory.checks.call_cache import Reuse
     from dpfl_theory.recommend.search import Plan
+    from dpfl_theory.runtime.cached_calls import Reuse
 
 __all__ = ["BEST", "recommend"]
 
@@ -64,7 +64,7 @@ def recommend(
         unit, seed, jobs, plan, progress: of the rule "best": the unit of privacy (``client``, ``record``, ``all``), the
             runs' seed, the number of processes, the amount of computation, and a function that is called with the
             finished share.
-        reuse: a store (`dpfl_theory.checks.call_cache.Reuse`) of earlier results.
+        reuse: a store (`dpfl_theory.runtime.cached_calls.Reuse`) of earlier results.
         confirm: whether to run the neighbourhood of the recommendation, to test if the bound is least where runs are
             best; for a rule's recommendation on the data, or on a problem with the given constants.
         inputs: by the rule "best" those of `recommend.best`: epsilon, delta, rounds, cohort, clients, or constants. By

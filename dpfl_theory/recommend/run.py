@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dpfl_theory.checks.call_cache import Reuse
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.linear_model import LinearModel
@@ -21,6 +20,7 @@ from dpfl_theory.recommend.search import Plan
 from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.translated import RULED
 from dpfl_theory.recommend.tuned import Budget, tuned
+from dpfl_theory.runtime.cached_calls import Reuse
 
 __all__ = ["KINDS", "WORDS", "best"]
 

@@ -16,7 +16,7 @@ from dpfl_theory.report.figures import Figures
 from dpfl_theory.report.neighbours import neighbours
 from dpfl_theory.report.proof_map import proof_graph, proof_map
 from dpfl_theory.report.site import CERTIFICATES, FIGURES, INDEX, Site, file_names
-from dpfl_theory.store import Store
+from dpfl_theory.runtime.cache import Store
 
 __all__ = ["build"]
 

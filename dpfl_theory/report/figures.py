@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory import validation
-from dpfl_theory.atomic_io import write
 from dpfl_theory.errors import InputError, format_error
 from dpfl_theory.report.entries import natural
-from dpfl_theory.store import Store
+from dpfl_theory.runtime.atomic_files import write
+from dpfl_theory.runtime.cache import Store
 from dpfl_theory.validation.cache import figures_slot, take_figures
 
 __all__ = ["FOLDER", "Figures"]

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.atomic_io import write
 from dpfl_theory.checks.certificate_file import FORMAT
 from dpfl_theory.report.templates import anchor, render
+from dpfl_theory.runtime.atomic_files import write
 
 __all__ = ["CERTIFICATES", "ERRATA", "FIGURES", "INDEX", "MAPS", "STATEMENTS", "Site", "file_names"]
 

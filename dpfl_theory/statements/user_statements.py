@@ -8,14 +8,14 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from dpfl_theory.atomic_io import printed_aside
 from dpfl_theory.core import Statement
 from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.errors import EnvironmentFault, InputError, format_error
+from dpfl_theory.runtime.atomic_files import printed_aside
+from dpfl_theory.runtime.recorded_warnings import recorded
+from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, at_most, limited
 from dpfl_theory.statements.source_location import line_of
 from dpfl_theory.statements.validate import faults_of_file
-from dpfl_theory.timeout import TimeoutExceeded, WorkerDied, at_most, limited
-from dpfl_theory.warned import recorded
 
 __all__ = ["loaded"]
 

@@ -27,12 +27,12 @@ from dpfl_theory.algorithms.simulate import standard_error
 from dpfl_theory.errors import DpflError, InputError, format_error
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.processes import one_thread
+from dpfl_theory.runtime.executor import one_thread
+from dpfl_theory.runtime.time_limits import limited
 from dpfl_theory.sweep import bounds
 from dpfl_theory.sweep.config import document
 from dpfl_theory.sweep.design import Cell
 from dpfl_theory.sweep.problems import build_problem
-from dpfl_theory.timeout import limited
 
 __all__ = ["WIDEST", "Pack", "blocks_of", "check", "group_of", "packed", "problem_of", "width_of"]
 

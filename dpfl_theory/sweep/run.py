@@ -10,15 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol, TypeGuard
+from typing import Any, TypeGuard
 
 from dpfl_theory import __version__
-from dpfl_theory.checks.sources import sources
 from dpfl_theory.console import Progress, as_options, print_message, time_left
 from dpfl_theory.errors import InputError
-from dpfl_theory.processes import several, spread
-from dpfl_theory.store import Slot, Store, canonical, key, reused
-from dpfl_theory.store.slot import keep_all
+from dpfl_theory.runtime.cache import Store, reused
+from dpfl_theory.runtime.executor import run_pieces
+from dpfl_theory.runtime.keys import canonical, key
+from dpfl_theory.runtime.slots import Slot, keep_all
+from dpfl_theory.runtime.sources import sources
 from dpfl_theory.sweep import bounds
 from dpfl_theory.sweep.config import read
 from dpfl_theory.sweep.design import Cell, Design, designed
@@ -40,6 +41,8 @@ __all__ = [
 ]
 
 KIND = "cell"
+Executor = Callable[..., list[list[str]]]
+"""A function that runs pieces of work, as `dpfl_theory.runtime.executor.spread` does."""
 _REPLICATES = 512
 """The default number of replicates of a pack."""
 _ROUNDS = 2 * 10**6
@@ -49,39 +52,6 @@ _SMALL = 10**6
 _RESTS_ON = ("dpfl_theory.sweep.pack",)
 """The module that runs cells; results depend on it and all its imports."""
 _DEPENDENCIES = ("numpy", "scipy", "numba", "dp-accounting")
-
-
-class Executor(Protocol):
-    """A function that runs pieces of work: `dpfl_theory.processes.spread`, or one that does the same elsewhere."""
-
-    def __call__(
-        self,
-        work: Sequence[Callable[[], list[str]]],
-        jobs: int,
-        order: Sequence[int] | None = None,
-        *,
-        done: Callable[[int, list[str]], None],
-        waiting: Callable[[list[int]], None],
-    ) -> list[list[str]]: ...
-
-
-def here(
-    work: Sequence[Callable[[], list[str]]],
-    jobs: int,
-    order: Sequence[int] | None = None,
-    *,
-    done: Callable[[int, list[str]], None],
-    waiting: Callable[[list[int]], None],
-) -> list[list[str]]:
-    """`spread` in this process, one piece after another."""
-    found: dict[int, list[str]] = {}
-    left = list(order or range(len(work)))
-    while left:
-        waiting(left)
-        piece = left.pop(0)
-        found[piece] = work[piece]()
-        done(piece, found[piece])
-    return [found[i] for i in range(len(work))]
 
 
 def versions() -> dict[str, str]:
@@ -173,7 +143,7 @@ def run(
         tally.done(piece)
 
     try:
-        (over or (spread if several(jobs, len(packs)) else here))(packs, jobs, done=done, waiting=tally.waiting)
+        (over or run_pieces)(packs, jobs, done=done, waiting=tally.waiting)
     except BaseException:
         kept = f" and stored: the same command continues with the other {len(keys) - len(rows)}"
         print_message(f"{len(rows)} of {len(keys)} cells are finished{'' if store is None else kept}")
@@ -209,7 +179,7 @@ def sweep(
         pack: maximum number of cells in a call of the kernels. The numbers are the same for any jobs and any pack.
         limit: time limit of a cell [s]; a cell that takes longer is ended and listed.
         store, resume: where finished cells are stored, and whether they are reused.
-        over: the function that runs the work, in place of processes (`dpfl_theory.processes.spread`).
+        over: the function that runs the work, in place of processes (`dpfl_theory.runtime.executor.spread`).
 
     Returns:
         A `Table`, whose ``rows`` have for each cell ``status`` ("done" or "failed"), ``cause`` and the

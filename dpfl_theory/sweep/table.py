@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.atomic_io import write
 from dpfl_theory.errors import InputError
 from dpfl_theory.notebook import Tabular
+from dpfl_theory.runtime.atomic_files import write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.checks.sources import Sources, sources
 from dpfl_theory.kernels import select
-from dpfl_theory.store import Slot, Store
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.slots import Slot
+from dpfl_theory.runtime.sources import Sources, sources_of
 from dpfl_theory.validation.script import Context, Script, folder
 
 __all__ = ["data_slot", "figures_slot", "fingerprint", "keep_figures", "take_figures"]
@@ -34,7 +35,7 @@ def data_slot(script: Script, context: Context, store: Store) -> Slot:
         "device": select(context.device).description,
         "data": None if context.data is None else fingerprint(context.data),
     }
-    known, name = _of(script.path, script.folder)
+    known, name = _sources_of(script.path, script.folder)
     return known.slot(store, "validation", f"{script.name} {context.profile}", parts, on=(name,), base=_BASE)
 
 
@@ -42,7 +43,7 @@ def figures_slot(path: Path, place: Path | None, data: Mapping[str, Any], store:
     """The place of the figures that the script in this file of a folder of scripts draws from these data."""
     drawn = json.dumps(data, sort_keys=True, separators=(",", ":"))
     parts = {"script": path.stem, "drawn": hashlib.sha256(drawn.encode()).hexdigest()}
-    known, name = _of(path, place)
+    known, name = _sources_of(path, place)
     return known.slot(store, "figures", path.stem, parts, on=(name,), base=_BASE, packages=("matplotlib",))
 
 
@@ -62,10 +63,5 @@ def take_figures(slot: Slot) -> dict[str, bytes] | None:
     return found and {name: zlib.decompress(base64.b64decode(content)) for name, content in found.items()}
 
 
-def _of(path: Path, place: Path | None) -> tuple[Sources, str]:
-    """The hashes among which a script's file is found, and its name there."""
-    own, file = folder(), path.resolve()
-    if file.is_relative_to(own):
-        known = sources()
-        return known, file.relative_to(known.graph.package.parent).as_posix()
-    return sources((place or path.parent).resolve()), str(file)
+def _sources_of(path: Path, place: Path | None) -> tuple[Sources, str]:
+    return sources_of(path, None if path.resolve().is_relative_to(folder()) else place or path.parent)

@@ -11,15 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.atomic_io import write
-from dpfl_theory.checks.call_cache import CallResult, Reuse
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
-from dpfl_theory.store import Store
+from dpfl_theory.runtime.atomic_files import write
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.cached_calls import CallResult, Reuse
+from dpfl_theory.runtime.recorded_warnings import counted, recorded
 from dpfl_theory.validation.cache import data_slot, figures_slot, fingerprint, keep_figures, take_figures
 from dpfl_theory.validation.claims import fault
 from dpfl_theory.validation.script import Context, Script, command
-from dpfl_theory.warned import counted, recorded
 
 __all__ = ["SCHEMA", "redraw", "run", "subfolder", "to_json"]
 
@@ -68,7 +68,7 @@ def run(
     store: data and figures are taken from it unless ``fresh``, and missing ones are stored in it.
 
     results: results of the calls of ``context.each`` that other processes computed; where it is not None, a missing one
-    raises `dpfl_theory.checks.call_cache.MissingCalls`.
+    raises `dpfl_theory.runtime.cached_calls.MissingCalls`.
     """
     slot = None if store is None else data_slot(script, context, store)
     document = None if slot is None or fresh else slot.take()

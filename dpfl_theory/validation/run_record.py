@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dpfl_theory.checks.call_cache import CallResult
 from dpfl_theory.console import as_options, print_message
 from dpfl_theory.errors import DpflError, format_error, place
-from dpfl_theory.store import Store
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.cached_calls import CallResult
+from dpfl_theory.runtime.recorded_warnings import in_words, total
 from dpfl_theory.validation.cache import data_slot, figures_slot
 from dpfl_theory.validation.claims import ANSWERS, CLAIM_VERDICTS, UNDECIDED
 from dpfl_theory.validation.run import run
 from dpfl_theory.validation.script import Context, Script
-from dpfl_theory.warned import in_words, total
 
 __all__ = ["RunOptions", "ScriptResult", "attempt", "exit_code", "failure", "report"]
 
@@ -75,7 +75,7 @@ def attempt(script: Script, options: RunOptions, results: Mapping[str, CallResul
     """Run a script and return its result; a failure is reported, not raised.
 
     results: results of the calls that it requests, where other processes compute these: a missing one raises
-    `dpfl_theory.checks.call_cache.MissingCalls`."""
+    `dpfl_theory.runtime.cached_calls.MissingCalls`."""
     try:
         document = run(script, options.context, options.output, options.store, options.fresh, results)
     except Exception as error:

@@ -18,7 +18,7 @@ from dpfl_theory.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dpfl_theory.checks.call_cache import Reuse
+    from dpfl_theory.runtime.cached_calls import Reuse
 
 __all__ = [
     "PROFILES",
@@ -81,7 +81,7 @@ class Context:
         >>> Context().each([functools.partial(max, 1, 2), functools.partial(max, 3, 4)], ["one", "two"])
         [2, 4]
         """
-        from dpfl_theory.checks.call_cache import MissingCalls, Reuse
+        from dpfl_theory.runtime.cached_calls import MissingCalls, Reuse
 
         def run(pieces: Sequence[Callable[[], Any]], _: Sequence[int]) -> list[Any]:
             found = []

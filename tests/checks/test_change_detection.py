@@ -14,8 +14,8 @@ import dpfl_theory
 from dpfl_theory import statements
 from dpfl_theory.checks import change_detection
 from dpfl_theory.checks.change_detection import Change, change_since
-from dpfl_theory.checks.imports import Imports
 from dpfl_theory.errors import InputError
+from dpfl_theory.runtime.imports import Imports
 
 PACKAGE = Path(dpfl_theory.__file__).resolve().parent
 ROOT = PACKAGE.parent

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dpfl_theory.checks.imports import Imports
 from dpfl_theory.errors import InputError
+from dpfl_theory.runtime.imports import Imports
 
 TOY = {
     "__init__.py": "import importlib\ndef __getattr__(name):\n    return importlib.import_module(TABLE[name])\n",

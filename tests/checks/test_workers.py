@@ -20,7 +20,7 @@ from dpfl_theory.checks.runner import Report, checks_of, plan, run_plan, suitabl
 from dpfl_theory.core import Check, Source, Statement, methods
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.kernels.threads import usable_cores
-from dpfl_theory.processes import one_thread
+from dpfl_theory.runtime.executor import one_thread
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_statements.py"
 HEAD = """

@@ -11,7 +11,7 @@ from patience import HANGS, Watch, given_time
 import dpfl_theory
 from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
-from dpfl_theory.timeout import TimeoutExceeded, at_most
+from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
 ROUND = "def round(w, state, clients, cohort, rng):\n    {}\n"
 DEAF = "while True:\n    try:\n        import time; time.sleep(9)\n    except Exception:\n        pass\n"

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpfl_theory.store.keys import canonical, key
+from dpfl_theory.runtime.keys import canonical, key
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,15 @@ from patience import HANGS, comes
 
 import dpfl_theory
 from dpfl_theory import statements
-from dpfl_theory.checks import cache, runner, sources
+from dpfl_theory.checks import cache, runner
 from dpfl_theory.checks.execute import run_one
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.sources import Sources
 from dpfl_theory.cli import main
 from dpfl_theory.core.evidence import Evidence, Interval
-from dpfl_theory.store import Store
+from dpfl_theory.runtime import sources
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.sources import Sources
 
 PAIRS = plan([statements.get("das2022.lemma8"), statements.get("hou2023.eq3")], ["algebra", "exact"])
 SETTINGS = Settings(seed=3, alpha=1e-7, device="cpu")

@@ -17,12 +17,14 @@ import pytest
 from patience import HANGS
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.store import Store, key, place
-from dpfl_theory.store import schema as module
+from dpfl_theory.runtime import cache as module
+from dpfl_theory.runtime.cache import Store, place
+from dpfl_theory.runtime.keys import key
 
 WRITER = """
 import sys
-from dpfl_theory.store import Store, key
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.keys import key
 path, name, count, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 with Store(path) as store:
     for i in range(count):
@@ -164,7 +166,7 @@ def test_the_file_of_another_program_is_refused_and_left_alone(path: Path, versi
     assert path.read_bytes() == data
 
 
-def test_a_file_of_version_0_is_brought_to_the_present(path: Path) -> None:
+def test_an_empty_file_of_sqlite_becomes_a_store(path: Path) -> None:
     db = sqlite3.connect(path)
     db.execute("VACUUM")
     db.close()
@@ -175,26 +177,6 @@ def test_a_file_of_version_0_is_brought_to_the_present(path: Path) -> None:
     db = sqlite3.connect(path)
     assert db.execute("PRAGMA user_version").fetchone() == (1,)
     db.close()
-
-
-def test_each_version_leads_to_the_next(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later step keeps the entries; a failed step leaves the file unchanged, and the work continues."""
-    filled(path)
-    wanted = [*module.MIGRATIONS, lambda db: db.execute("ALTER TABLE entries ADD COLUMN machine TEXT DEFAULT 'here'")]
-    failing = [*wanted, lambda db: db.execute("UPDATE entries SET nothing = 1")]
-    monkeypatch.setattr(module, "MIGRATIONS", failing)
-    lines: list[str] = []
-    with Store(path, tell=lines.append) as store:
-        assert store.get(key("cell", {"i": 5})) is None
-    assert len(lines) == 1
-    monkeypatch.setattr(module, "MIGRATIONS", wanted)
-    with Store(path, tell=lines.append) as store:
-        assert store.get(key("cell", {"i": 5})) is not None
-    db = sqlite3.connect(path)
-    assert db.execute("PRAGMA user_version").fetchone() == (2,)
-    assert db.execute("SELECT DISTINCT machine FROM entries").fetchall() == [("here",)]
-    db.close()
-    assert len(lines) == 1
 
 
 LIMIT = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))\n"
@@ -284,19 +266,19 @@ def test_a_file_that_another_process_is_making_is_seen_at_one_moment(tmp_path: P
         def execute(self, asked: str) -> sqlite3.Cursor:
             if "count" in asked:
                 with contextlib.suppress(sqlite3.OperationalError):
-                    module.migrate(other)
+                    module.create(other)
             return own.execute(asked)
 
     with contextlib.closing(own), contextlib.closing(other):
         module.recognise(Between(), tmp_path / "a.sqlite")  # type: ignore[arg-type]
-        module.migrate(own)
+        module.create(own)
         module.recognise(own, tmp_path / "a.sqlite", given=True)
 
 
 BEGIN_AT_ONCE = """
 import sys, time
 from pathlib import Path
-from dpfl_theory.store import Store
+from dpfl_theory.runtime.cache import Store
 
 folder, own = Path(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import pytest
 from scipy import sparse
 
 from dpfl_theory.problems import make
-from dpfl_theory.store import Slot, Store, key
-from dpfl_theory.store.slot import state_of
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.keys import key
+from dpfl_theory.runtime.slots import Slot, state_of
 
 DIFFERENT: list[Any] = [
     0,
@@ -77,8 +79,9 @@ def test_a_result_is_not_kept_where_sources_changed_meanwhile(tmp_path: Path) ->
         assert slot.keep([1.5, float("inf"), np.arange(2)]) == ""
         assert slot.take() == [1.5, float("inf"), [0, 1]]
         (folder / "module.py").write_text("X = 2  # edited while it ran\n")
-        assert "changed while this ran" in slot.within(seed=2).keep([2.5])
-        assert slot.within(seed=2).take() is None
+        other = replace(slot, parts={"seed": 2})
+        assert "changed while this ran" in other.keep([2.5])
+        assert other.take() is None
         (folder / "new").mkdir()
         was = state_of(folder)
         (folder / "new" / "more.py").write_text("")

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from dpfl_theory.checks.sources import sources
 from dpfl_theory.cli import main
-from dpfl_theory.store import Slot, Store, key
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.keys import key
+from dpfl_theory.runtime.slots import Slot
+from dpfl_theory.runtime.sources import sources
 
 Output = pytest.CaptureFixture[str]
 
@@ -92,7 +94,7 @@ def test_verify_finds_what_was_altered_and_what_is_old(
 ) -> None:
     out, _ = told(capsys, "verify", "--store", path)
     assert [line.split() for line in out.splitlines()[1:]] == [["check", "3", "0", "0"], ["cell", "0", "1", "0"]]
-    from dpfl_theory.checks import sources as module
+    from dpfl_theory.runtime import sources as module
 
     current = module.libraries()
     with monkeypatch.context() as other:

@@ -9,8 +9,6 @@ import pytest
 
 from dpfl_theory import reproduce as module
 from dpfl_theory import statements
-from dpfl_theory.checks import sources
-from dpfl_theory.checks.call_cache import Reuse
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.cli import main
 from dpfl_theory.problems import make
@@ -19,7 +17,9 @@ from dpfl_theory.recommend.compare import compare
 from dpfl_theory.recommend.search import Plan
 from dpfl_theory.recommend.tuned import Budget
 from dpfl_theory.reproduce import reproduce
-from dpfl_theory.store import Store
+from dpfl_theory.runtime import sources
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.cached_calls import Reuse
 from dpfl_theory.validation import Context, load
 from dpfl_theory.validation.run_record import RunOptions
 

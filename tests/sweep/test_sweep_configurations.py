@@ -14,7 +14,7 @@ from scipy.stats import qmc
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import families
 from dpfl_theory.recommend.tuned import tuned
-from dpfl_theory.store import key as made_of
+from dpfl_theory.runtime.keys import key as made_of
 from dpfl_theory.sweep.algorithms import algorithms
 from dpfl_theory.sweep.config import inside, read, schema, with_assignments
 from dpfl_theory.sweep.design import designed

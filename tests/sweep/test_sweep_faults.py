@@ -16,12 +16,14 @@ from patience import HANGS, given_time
 
 from dpfl_theory.cli import main
 from dpfl_theory.errors import EnvironmentFault, InputError
-from dpfl_theory.store import Entry, Slot, Store
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.entries import Entry
+from dpfl_theory.runtime.slots import Slot
+from dpfl_theory.runtime.time_limits import TimeoutExceeded, limited
 from dpfl_theory.sweep import pack
 from dpfl_theory.sweep.design import designed
 from dpfl_theory.sweep.run import run
 from dpfl_theory.sweep.table import load
-from dpfl_theory.timeout import TimeoutExceeded, limited
 
 BASE: dict[str, Any] = {
     "problem": {"name": "quadratic"},

@@ -16,9 +16,10 @@ from dpfl_theory.algorithms import Clip, Cohort, FedAvg, RecordGradient, ScaffNe
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems import make
+from dpfl_theory.runtime.executor import run_pieces
 from dpfl_theory.sweep import pack
 from dpfl_theory.sweep.design import designed
-from dpfl_theory.sweep.run import here, run
+from dpfl_theory.sweep.run import run
 
 CONFIG: dict[str, Any] = {
     "problem": [{"name": "huber", "clients": 6}, {"name": "logistic-synthetic", "clients": 5, "ridge": 0.1}],
@@ -225,6 +226,6 @@ def test_the_numbers_are_those_of_simulate(rounds: int) -> None:
 def test_pieces_here_are_run_in_the_order_asked_for() -> None:
     order: list[int] = []
     work = [lambda: ["a"], lambda: ["b"]]
-    found = here(work, 1, [1, 0], done=lambda i, _: order.append(i), waiting=lambda _: None)
+    found = run_pieces(work, 1, [1, 0], done=lambda i, _: order.append(i), waiting=lambda _: None)
     assert found == [["a"], ["b"]]
     assert order == [1, 0]

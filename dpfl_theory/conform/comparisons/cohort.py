@@ -187,7 +187,7 @@ def _predicted(again: tuple[np.ndarray, np.ndarray] | None, members: np.ndarray)
 def _again(sampler: Callable[..., Any], n: int, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
     """The first cohorts of two copies of a sampler. Each copy is loaded again from the sampler's file in its own
     process, with other seeds of all generators. None where the sampler has no file, or cannot be loaded in this way."""
-    from dpfl_theory.timeout import limited
+    from dpfl_theory.runtime.time_limits import limited
 
     code = getattr(inspect.unwrap(sampler), "__code__", None)
     name = getattr(sampler, "__qualname__", "<locals>")

@@ -19,17 +19,89 @@ from typing import Any, TypeVar
 
 from dpfl_theory.console import print_message
 from dpfl_theory.errors import InputError
-from dpfl_theory.store.entries import Entry
-from dpfl_theory.store.place import prepare
-from dpfl_theory.store.schema import Damaged, migrate, recognise
+from dpfl_theory.runtime.entries import Entry
 
-__all__ = ["Store", "reused"]
+__all__ = ["OFF", "VARIABLE", "Store", "place", "reused"]
 
+DEFAULT = Path(".dpfl-theory", "evidence.sqlite")
+"""The default path, relative to the working directory."""
+VARIABLE = "DPFL_THEORY_STORE"
+OFF = "off"
+"""The word that is given instead of a path to use no store."""
 _BUSY_SECONDS = 30.0
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_APPLICATION = 0x6470666C
+"""The application id that marks an SQLite file as a store of this package: 'dpfl'."""
+_VERSION = 1
 _FIELDS = "key, kind, about, text, stored, checksum"
 
 T = TypeVar("T")
+
+
+class Damaged(Exception):
+    """The file is damaged."""
+
+
+def recognise(db: sqlite3.Connection, path: Path, given: bool = False) -> None:
+    """Raise InputError for the file of another program or of a later version, which stays unchanged; given: also for an
+    empty one."""
+    db.execute("BEGIN")  # another process may be creating the file: all three are of one moment
+    try:
+        asked = ("PRAGMA user_version", "PRAGMA application_id", "SELECT count(*) FROM sqlite_master")
+        version, application, tables = (int(db.execute(one).fetchone()[0]) for one in asked)
+    finally:
+        db.execute("COMMIT")
+    if version > _VERSION and application == _APPLICATION:
+        raise InputError(
+            f"the store {str(path)!r} has version {version}, and this version of dpfl-theory knows {_VERSION}: "
+            "use a later one, or another store"
+        )
+    if application != _APPLICATION and given and not tables:
+        raise InputError(f"{str(path)!r} is empty: give the path of a store")
+    if application != _APPLICATION and (application or version or tables):
+        raise InputError(f"{str(path)!r} is an SQLite file of another program: give the path of a store")
+    if application == _APPLICATION and version and not tables:
+        raise Damaged("it has lost its table")
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Create the table of entries where the file is new; another process may be doing the same."""
+    if db.execute("PRAGMA user_version").fetchone()[0]:
+        return
+    with _transaction(db):
+        if not db.execute("PRAGMA user_version").fetchone()[0]:
+            db.execute(f"PRAGMA application_id = {_APPLICATION}")
+            db.execute(
+                "CREATE TABLE entries (key TEXT PRIMARY KEY NOT NULL, kind TEXT NOT NULL, about TEXT NOT NULL, "
+                "text TEXT NOT NULL, stored REAL NOT NULL, checksum TEXT NOT NULL)"
+            )
+            db.execute("CREATE INDEX by_name ON entries (kind, about)")
+            db.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def place(given: str | None = None) -> Path | None:
+    """The store's path: the given one, that of the environment variable DPFL_THEORY_STORE, or the default.
+
+    It is None for ``off``. Raises InputError for a path that cannot be a file.
+
+    >>> place("off") is None, str(place("mine.sqlite"))
+    (True, 'mine.sqlite')
+    """
+    text = given if given is not None else os.environ.get(VARIABLE, "") or str(DEFAULT)
+    if text == OFF:
+        return None
+    path = Path(text)
+    if not text or "\0" in text or path.is_dir() or (path.exists() and not path.is_file()):
+        raise InputError(f"the store {text!r} is not a file: give the path of one, or {OFF!r} for none")
+    return path
+
+
+def _prepare(path: Path) -> None:
+    """Create the folder of a store. A folder created here is ignored by git."""
+    made = not path.parent.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if made:
+        (path.parent / ".gitignore").write_text("*\n")
 
 
 class Store:
@@ -172,7 +244,7 @@ class Store:
         if self._given and not self.path.is_file():
             raise InputError(f"there is no store {str(self.path)!r}: give the path of one")
         if not self._given:
-            prepare(self.path)
+            _prepare(self.path)
         db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
         self._connection = db
         db.text_factory = lambda found: found.decode("utf-8", "replace")
@@ -184,7 +256,7 @@ class Store:
             if problems != ["ok"]:
                 raise Damaged(problems[0].splitlines()[0])
         _configure(db)
-        migrate(db)
+        create(db)
 
     def _set_aside(self, error: Exception) -> bool:
         """Rename the damaged file, unless another process has done so, and report it. Return whether that worked."""
@@ -248,11 +320,11 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
+        db.execute("COMMIT")
     except BaseException:
         with contextlib.suppress(sqlite3.Error):
             db.execute("ROLLBACK")
         raise
-    db.execute("COMMIT")
 
 
 def _configure(db: sqlite3.Connection) -> None:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from dpfl_theory.errors import DpflError, EnvironmentFault, format_error
-from dpfl_theory.processes import without_interrupts
+from dpfl_theory.runtime.interrupts import without_interrupts
+from dpfl_theory.runtime.pools import end_with_parent
 
 __all__ = ["TimeoutExceeded", "WorkerDied", "at_most", "limited"]
 
@@ -94,7 +95,7 @@ def limited(work: Callable[[], T], seconds: float, waiting: Callable[[], None] =
 
 
 def _work(work: Callable[[], Any], sender: Any) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     with contextlib.suppress(OSError):
         os.dup2(2, 1)  # output of the work is not data of the command
     sys.stdout = sys.stderr
@@ -110,13 +111,6 @@ def _work(work: Callable[[], Any], sender: Any) -> None:
         sender.send(found)
     except Exception as error:  # a result that cannot be pickled
         sender.send((False, RuntimeError(f"{type(error).__name__}: {error}")))
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 @contextlib.contextmanager

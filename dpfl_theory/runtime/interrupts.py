@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-__all__ = ["interruptible", "on_interrupt"]
+__all__ = ["interruptible", "on_interrupt", "without_interrupts"]
 
 PATIENCE = 3.0
 """Seconds within which Python handles Ctrl-C, unless compiled code runs."""
@@ -100,3 +100,32 @@ def interruptible(otherwise: Callable[[], None], code: int) -> Iterator[None]:
         noticed.set()
         thread.join()
         ear.close()
+
+
+@contextlib.contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C until the end of the block, and start processes in it that never receive the signal.
+
+    A process that has not yet set its handler would end with a traceback.
+
+    The signal may reach another thread of this process, and is then handled in the main one all the same. There it is
+    delayed too, because locks of futures are held inside that would never be released.
+
+    >>> with without_interrupts():
+    ...     print("started")
+    started
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    main, waiting = threading.current_thread() is threading.main_thread(), list[int]()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    handler = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number)) if main else None
+    try:
+        yield
+    finally:
+        if main:
+            signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if waiting:
+            signal.raise_signal(signal.SIGINT)

@@ -11,9 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.checks.sources import sources
-from dpfl_theory.store import Slot, Store, StoredResult, canonical, key
-from dpfl_theory.warned import Warned
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.keys import canonical, key
+from dpfl_theory.runtime.recorded_warnings import Warned
+from dpfl_theory.runtime.slots import Slot, StoredResult
+from dpfl_theory.runtime.sources import sources_of
 
 __all__ = ["Call", "CallResult", "MissingCalls", "RequestedCall", "Reuse"]
 
@@ -115,10 +117,6 @@ class Reuse:
         return _NOTHING if found is None else found
 
     def _requested(self, call: Call, about: str) -> RequestedCall:
-        known = sources()
-        own, file = known.graph.package.parent, Path(sys.modules[call.func.__module__].__file__ or "").resolve()
-        name = file.relative_to(own).as_posix() if file.is_relative_to(own) else str(file)
-        if not file.is_relative_to(own):
-            known = sources(file.parent)
+        known, name = sources_of(Path(sys.modules[call.func.__module__].__file__ or ""))
         parts = canonical({**self.parts, "call": call})
         return RequestedCall(call, known.slot(self.store, self.kind, about, parts, on=(name,)), key(self.kind, parts))

@@ -1,7 +1,7 @@
 """A hash of everything that a result depends on: the sources of its modules and of their imports, the data files that
 they name, and the versions of the libraries that affect the numbers.
 
-The modules are those that `--changed-since` finds (`dpfl_theory.checks.imports`), so a result is reused exactly where
+The modules are those that `--changed-since` finds (`dpfl_theory.runtime.imports`), so a result is reused exactly where
 `--changed-since` would not have selected it.
 """
 
@@ -10,28 +10,25 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
-import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.checks.imports import Imports
-from dpfl_theory.code_digest import folders
-from dpfl_theory.core.evidence import versions
 from dpfl_theory.errors import InputError
-from dpfl_theory.store import Slot, Store
-from dpfl_theory.store.remote import parcels
-from dpfl_theory.store.slot import state_of
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.imports import Imports
+from dpfl_theory.runtime.slots import Slot, parcels, state_of
+from dpfl_theory.runtime.versions import libraries
 
-__all__ = ["MEASURED", "CurrentSources", "Sources", "libraries", "sources"]
+__all__ = ["MEASURED", "CurrentSources", "Sources", "package_changed", "package_digest", "sources", "sources_of"]
+
+_PACKAGE = Path(__file__).parents[1]
 
 MEASURED = ("power.json", "numbers.json", "expected_durations.json")
 """Data files that are written from evidence, so that no evidence depends on them."""
 _LOADERS = ("validation.script",)
 """Modules that load files given by name: their importers do not depend on all files."""
-_BESIDE = ("mpmath", "scikit-learn", "pyarrow", "networkx")
-"""Libraries that affect the numbers, in addition to those whose versions evidence names."""
+_BUILT = (".pyc", ".nbi", ".nbc")
 
 
 class Sources:
@@ -41,12 +38,12 @@ class Sources:
     """
 
     def __init__(self, package: Path | None = None, others: Sequence[Path] = ()) -> None:
-        folder = Path(__file__).parents[1] if package is None else package
+        folder = _PACKAGE if package is None else package
         self.others = tuple(others)
         self.graph = Imports(folder, others)
         self.watched = {place: state_of(place) for place in folders(self.graph.package)}
         self._known = [self.graph.module(f"{self.graph.package.name}.{name}") for name in _LOADERS]
-        self._data = {p.name: p for p in sorted(folder.rglob("*.*")) if p.suffix not in (".py", ".pyc", ".nbi", ".nbc")}
+        self._data = {p.name: p for p in sorted(folder.rglob("*.*")) if p.suffix not in (".py", *_BUILT)}
         self._lines: dict[Path, bytes] = {}
         self._named: dict[Path, tuple[Path, ...]] = {}
         self._digests: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {}
@@ -135,6 +132,15 @@ def sources(*others: Path) -> Sources:
     return found
 
 
+def sources_of(path: Path, folder: Path | None = None) -> tuple[Sources, str]:
+    """The sources among which a file is found, and its name there: those of this package, or of a user's folder, by
+    default the file's."""
+    file, known = path.resolve(), sources()
+    if file.is_relative_to(known.graph.package.parent) and folder is None:
+        return known, file.relative_to(known.graph.package.parent).as_posix()
+    return sources((folder or file.parent).resolve()), str(file)
+
+
 @functools.cache
 def _read(others: tuple[Path, ...]) -> Sources:
     return Sources(others=others)
@@ -159,13 +165,39 @@ class CurrentSources:
             return False
 
 
+def folders(package: Path = _PACKAGE) -> list[Path]:
+    """The folders of source files: the package, and its validation scripts where they are next to it."""
+    beside = package.parent / "validations"
+    return [package, beside] if beside.is_dir() else [package]
+
+
 @functools.cache
-def libraries(packages: tuple[str, ...] = ()) -> dict[str, str]:
-    """The versions of Python and of the libraries that affect the numbers, and the kind of machine."""
-    found = {**versions(), "machine": f"{platform.system()} {platform.machine()}"}
-    for name in (*_BESIDE, *packages):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+def _package() -> tuple[str, list[str]]:
+    """The hash of the package's files, and the states of their folders when it was computed."""
+    states = list(map(state_of, folders()))
+    made = hashlib.sha256()
+    for root in folders():
+        for path in sorted(root.rglob("*")):
+            own = path.relative_to(root.parent)
+            if path.is_file() and path.suffix not in _BUILT and not any(p.startswith(".") for p in own.parts):
+                made.update(f"{own.as_posix()} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return made.hexdigest(), states
+
+
+def package_digest() -> str:
+    """The hash of this installation's files at the first call in this process: two machines with the same hash run the
+    same code, whatever the version's name and location.
+
+    >>> len(package_digest())
+    64
+    """
+    return _package()[0]
+
+
+def package_changed() -> bool:
+    """Whether a source file has changed since that hash was computed.
+
+    >>> package_changed()
+    False
+    """
+    return _package()[1] != list(map(state_of, folders()))

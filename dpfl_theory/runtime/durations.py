@@ -1,6 +1,6 @@
 """Expected durations of checks and validations on one core: for their order, and for the time left.
 
-    python -m dpfl_theory.durations reports/evidence
+    python -m dpfl_theory.runtime.durations reports/evidence
 
 reads the evidence of a whole `dpfl-theory reproduce` and writes `dpfl_theory/expected_durations.json`. Only the order
 and forecasts depend on these numbers, so those of one machine serve all. A check without a number counts as the mean of
@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.atomic_io import write
 from dpfl_theory.console import print_message
 from dpfl_theory.errors import InputError
+from dpfl_theory.runtime.atomic_files import write
 
 __all__ = ["FILE", "LONG_SECONDS", "check_seconds", "collect", "recorded", "validation_seconds"]
 

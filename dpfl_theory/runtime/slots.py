@@ -2,23 +2,68 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from dpfl_theory.store.entries import Entry
-from dpfl_theory.store.file import Store
-from dpfl_theory.store.keys import canonical, key
-from dpfl_theory.store.remote import Parcel, parcels
+from dpfl_theory.runtime.cache import Store
+from dpfl_theory.runtime.entries import Entry
+from dpfl_theory.runtime.keys import canonical, key
 
-__all__ = ["Slot", "StoredResult", "keep_all", "result_of", "state_of", "unpack"]
+__all__ = [
+    "Parcel",
+    "Slot",
+    "StoredResult",
+    "collect_parcels",
+    "keep_all",
+    "parcels",
+    "state_of",
+    "unpack",
+]
 
 T = TypeVar("T")
+
+
+_PARCELS: ContextVar[list[Parcel] | None] = ContextVar("_PARCELS", default=None)
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """An entry for the store in a file, and the source files that must be unchanged for it."""
+
+    store: Path
+    entry: Entry
+    watched: Mapping[Path, str]
+
+
+def parcels() -> list[Parcel] | None:
+    """The parcels that this process sends; None where the store is here."""
+    return _PARCELS.get()
+
+
+@contextlib.contextmanager
+def collect_parcels() -> Iterator[list[Parcel]]:
+    """Inside, all stores are remote: they appear empty, and each result put into a slot is added to this list.
+
+    >>> with collect_parcels() as sent:
+    ...     parcels() is sent
+    True
+    >>> parcels() is None
+    True
+    """
+    sent: list[Parcel] = []
+    token = _PARCELS.set(sent)
+    try:
+        yield sent
+    finally:
+        _PARCELS.reset(token)
 
 
 @dataclass(frozen=True)
@@ -51,18 +96,15 @@ class Slot:
         """The result's key."""
         return key(self.kind, self.parts)
 
-    def within(self, **parts: Any) -> Slot:
-        """The slot with additional parts."""
-        from dataclasses import replace
-
-        return replace(self, parts={**self.parts, **parts})
-
     def take(self) -> Any:
         """The stored result; None without a result or without a store."""
         if self.store is None or parcels() is not None:
             return None
         text = self.store.get(self.key)
-        return None if text is None else result_of(text)
+        try:
+            return None if text is None else json.loads(text)["result"]
+        except (ValueError, KeyError, TypeError):  # stored by another program
+            return None
 
     def keep(self, result: Any) -> str:
         """Store the result, JSON data and arrays; return why it could not be stored, in a sentence, or an empty text.
@@ -87,10 +129,13 @@ def keep_all(results: Sequence[tuple[Slot, Any]]) -> str:
     return unpack([parcel for _, parcel in made], made[0][0]) if made else ""
 
 
-def unpack(parcels: Sequence[Parcel], store: Store) -> str:
-    """Put entries into their store; return why that was not possible, in a sentence, or an empty text."""
+def unpack(parcels: Sequence[Parcel], store: Store, now: Callable[[Path], str] | None = None) -> str:
+    """Put entries into their store; return why that was not possible, in a sentence, or an empty text.
+
+    now: gives the present state of source files, `state_of` by default.
+    """
     watched = {(place, state) for parcel in parcels for place, state in parcel.watched.items()}
-    if any(state_of(place) != state for place, state in watched):
+    if any((now or state_of)(place) != state for place, state in watched):
         return (
             "source files of the results changed while this ran: results since then are not stored, because their "
             "version of the files is unknown"
@@ -104,35 +149,18 @@ def _listed(value: Any) -> Any:
     return value.tolist()
 
 
-def result_of(text: str) -> Any:
-    """The result in the text of an entry that a slot stored; None where it has none."""
-    try:
-        return json.loads(text)["result"]
-    except (ValueError, KeyError, TypeError):
-        return None
-
-
 def state_of(place: Path) -> str:
     """A hash of names, sizes and times, which changes with this source file, or with any in this folder or below."""
-    made = "".join(sorted(_files(str(place))))
-    return hashlib.sha256(made.encode("utf-8", "surrogateescape")).hexdigest()
+    lines = [] if os.path.isdir(place) else [_stamp(str(place))]
+    for folder, inside, files in os.walk(place):
+        inside[:] = [name for name in inside if name != "__pycache__" and not name.startswith(".")]
+        lines += [_stamp(os.path.join(folder, name)) for name in files if name.endswith(".py")]
+    return hashlib.sha256("".join(sorted(lines)).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _files(place: str) -> Iterator[str]:
+def _stamp(path: str) -> str:
     try:
-        if not os.path.isdir(place):
-            yield _stamp(place, os.stat(place))
-            return
-        with os.scandir(place) as found:
-            for entry in found:
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name != "__pycache__" and not entry.name.startswith("."):
-                        yield from _files(entry.path)
-                elif entry.name.endswith(".py"):
-                    yield _stamp(entry.path, entry.stat())
+        now = os.stat(path)
+        return f"{path} {now.st_size} {now.st_mtime_ns}\0"
     except OSError:
-        yield f"{place} cannot be read\0"
-
-
-def _stamp(path: str, now: os.stat_result) -> str:
-    return f"{path} {now.st_size} {now.st_mtime_ns}\0"
+        return f"{path} cannot be read\0"
