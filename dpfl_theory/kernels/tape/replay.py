@@ -7,19 +7,21 @@ not used, and no tape is used where a round cannot be recorded (`Untraceable`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfl_theory.algorithms.base import Algorithm, Context
-from dpfl_theory.algorithms.observables import Observable
 from dpfl_theory.kernels.cpu import CpuEngine
-from dpfl_theory.kernels.tape import MOST_NUMBERS, RoundNumber, Untraceable
-from dpfl_theory.kernels.tape_program import Program
-from dpfl_theory.kernels.tape_recorder import Recorder
-from dpfl_theory.kernels.tape_tracing import Tape, traced
+from dpfl_theory.kernels.tape.operations import MOST_NUMBERS, Untraceable
+from dpfl_theory.kernels.tape.program import Program
+from dpfl_theory.kernels.tape.record import RecordingEngine, RoundNumber
+from dpfl_theory.kernels.tape.tracing import Tape, contiguous, traced
+
+if TYPE_CHECKING:
+    from dpfl_theory.algorithms.base import Algorithm, Context
+    from dpfl_theory.algorithms.observables import Observable
 
 __all__ = ["Player", "worthwhile"]
 
@@ -43,28 +45,28 @@ def worthwhile(context: Context, rounds: int, every: int) -> bool:
     )
 
 
-def _leaves(state: Any) -> list[Any]:
-    """The arrays of a state: itself, or those of its fields or entries."""
+def _map_arrays(function: Callable[[Any], Any], state: Any) -> Any:
+    """The state with ``function`` of each of its arrays: itself, or those of its fields or entries."""
     if isinstance(state, np.ndarray) or traced(state):
-        return [state]
-    if is_dataclass(state):
-        return [leaf for f in fields(state) for leaf in _leaves(getattr(state, f.name))]
+        return function(state)
+    if is_dataclass(state) and not isinstance(state, type):
+        return replace(state, **{f.name: _map_arrays(function, getattr(state, f.name)) for f in fields(state)})
     if isinstance(state, (tuple, list)):
-        return [leaf for part in state for leaf in _leaves(part)]
+        return type(state)(_map_arrays(function, part) for part in state)
     raise Untraceable(f"a state that holds {type(state).__name__}")
 
 
-def _filled(state: Any, leaves: list[Any]) -> Any:
-    """The state with other arrays, taken from the list's front."""
-    if isinstance(state, np.ndarray) or traced(state):
-        return leaves.pop(0)
-    if is_dataclass(state) and not isinstance(state, type):
-        return replace(state, **{f.name: _filled(getattr(state, f.name), leaves) for f in fields(state)})
-    return type(state)(_filled(part, leaves) for part in state)
+def _arrays(state: Any) -> list[Any]:
+    """The arrays of a state."""
+    arrays: list[Any] = []
+    _map_arrays(lambda x: arrays.append(x) or x, state)  # type: ignore[func-returns-value]
+    return arrays
 
 
-def _same(a: Any, b: Any) -> bool:
-    return a.shape == b.shape and bool(((a == b) | ((a != a) & (b != b))).all())
+def _with_arrays(state: Any, arrays: Sequence[Any]) -> Any:
+    """The state with other arrays."""
+    following = iter(arrays)
+    return _map_arrays(lambda _: next(following), state)
 
 
 class Player:
@@ -78,10 +80,10 @@ class Player:
     def __init__(self, algorithm: Algorithm, context: Context, observables: Sequence[Observable], every: int) -> None:
         self._algorithm, self._context, self._observables = algorithm, context, observables
         self._every = every
-        self._checked = max(2, every)
+        self._verified = max(2, every)
         """The number of the round that verifies the tape: it is observed."""
-        self._states: list[Any] = []
-        self._kept: list[Any] = []
+        self._rounds: list[tuple[Any, Any]] = []
+        """States and observables' values after the rounds before the recorded one, and after those until verified."""
         self._program: Program | None = None
         self._newest: Any = None
         self._stops = 0
@@ -93,90 +95,83 @@ class Player:
 
     def watch(self, state: Any, k: int, accumulators: Sequence[Any]) -> None:
         """The state after round k, which was run normally, and the observables' values so far."""
-        if self._checked - 2 <= k <= self._checked:
-            self._states.append(state)
-            self._kept.append([(a.total, a.smallest, a.last, a.series and a.series[-1]) for a in accumulators])
-        if k == self._checked:
+        if self._verified - 2 <= k <= self._verified:
+            values = [(a.total, a.smallest, a.last, a.series and a.series[-1]) for a in accumulators]
+            self._rounds.append((state, values))
+        if k == self._verified:
             try:
-                self._program = self._recorded(self._states[0])
-                if not self._agrees():
-                    self._program = None
+                program = self._recorded(self._rounds[0][0])
+                self._program = program if self._agrees(program) else None
             except Exception:  # a traced array may fail where a plain array does not: the run itself reports the error
                 self._program = None
-            self._states, self._kept = [], []
+            self._rounds = []
 
     def _recorded(self, state: Any) -> Program:
         tape = Tape()
-        engine = Recorder(tape)
+        engine = RecordingEngine(tape)
         context = replace(self._context, engine=engine, kernels=self._context.problem.kernels(engine))
-        begin = [tape.fresh(np.array(x, order="C")) for x in _leaves(state)]
-        if any(x.dtype != np.float64 for x in begin):
+        before = [tape.array(np.array(x, order="C")) for x in _arrays(state)]
+        if any(x.dtype != np.float64 for x in before):
             raise Untraceable("a state that holds other numbers than floats")
-        number: Any = RoundNumber(self._checked - 1)
-        after, round_ = self._algorithm.round(context, _filled(state, list(begin)), number)
-        then = [self._stored_part(x, own, begin) for x, own in zip(_leaves(after), begin, strict=True)]
+        number: Any = RoundNumber(self._verified - 1)
+        after, round_ = self._algorithm.round(context, _with_arrays(state, before), number)
+        next_state = [self._next(x, own, before) for x, own in zip(_arrays(after), before, strict=True)]
         boundary = len(tape.operations)
         values = [self._value(o.evaluate(round_)) for o in self._observables]
-        return Program(tape.operations, boundary, begin, then, values, engine.data)
+        return Program(tape.operations, boundary, before, next_state, values, engine.data)
 
     @staticmethod
-    def _stored_part(x: Any, own: Any, begin: Sequence[Any]) -> Any:
-        """A part of the next state as the player moves it: in C order, and no other part of the state before."""
+    def _next(x: Any, own: Any, before: Sequence[Any]) -> Any:
+        """A part of the next state as the program moves it: in C order, and no other part of the state before."""
         if x.shape != own.shape or x.dtype != np.float64:
             raise Untraceable("a state whose arrays change their shape or type")
-        if not traced(x) or x is own:
-            return x
-        return x.copy() if any(x.register is other.register for other in begin) else x.contiguous()
+        if traced(x) and x is not own and any(x.register is other.register for other in before):
+            return x.copy()
+        return contiguous(x)
 
     def _value(self, value: Any) -> Any:
         if value.shape != (self._context.replicates.count,) or value.dtype != np.float64:
             raise Untraceable("an observable without one number for each replicate")
-        return value.contiguous() if traced(value) else value
+        return contiguous(value)
 
-    def _agrees(self) -> bool:
+    def _agrees(self, program: Program) -> bool:
         """Whether replaying a round gives the result of running it."""
-        assert self._program is not None
-        _, before, after = self._states
-        _, old, new = self._kept
+        _, (before, old), (after, new) = self._rounds
         sums = self._sums(old, 1)
-        self._program.load(_leaves(before))
-        if self._program.play(*sums, self._every, self._checked, self._checked + 1) == self._checked:
+        program.load(_arrays(before))
+        if program.run(*sums, self._every, self._verified, self._verified + 1) == self._verified:
             return False
-        states = zip(self._program.state(), _leaves(after), strict=True)
-        kept = (
-            (part[o], x)
-            for o, own in enumerate(new)
-            for part, x in zip((*sums[:3], sums[3][:, 0]), own)
-            if x is not None
-        )
-        return all(_same(a, b) for a, b in states) and all(_same(a, b) for a, b in kept)
+        pairs = list(zip(program.state(), _arrays(after), strict=True))
+        for o, values in enumerate(new):
+            pairs += [(part[o], x) for part, x in zip((*sums[:3], sums[3][:, 0]), values) if x is not None]
+        return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
-    def _sums(self, retained: Sequence[Any], observed: int) -> tuple[Any, Any, Any, Any]:
+    def _sums(self, values: Sequence[Any], observed: int) -> tuple[Any, Any, Any, Any]:
         """Sums, smallest and newest values so far (observables, replicates), and space for those of some rounds."""
         replicates = self._context.replicates.count
-        started = [np.array([own[part] for own in retained]).reshape(-1, replicates) for part in range(3)]
-        return started[0], started[1], started[2], np.zeros((len(retained), observed, replicates))
+        total, smallest, last = (np.array([own[part] for own in values]).reshape(-1, replicates) for part in range(3))
+        return total, smallest, last, np.zeros((len(values), observed, replicates))
 
     def play(self, state: Any, accumulators: Sequence[Any], first: int, end: int) -> tuple[Any, int]:
         """Rounds first, ..., end - 1: the state after them, and the round before which it is. That is ``first`` if the
         tape cannot decide a round."""
         assert self._program is not None
         series = any(a.series is not None for a in accumulators)
-        kept = [(a.total, a.smallest, a.last) for a in accumulators]
-        sums = self._sums(kept, self._observed(first, end) if series else 0)
+        values = [(a.total, a.smallest, a.last) for a in accumulators]
+        sums = self._sums(values, self._observed(first, end) if series else 0)
         if state is not self._newest:
-            self._program.load(_leaves(state))
-        reached = self._program.play(*sums, self._every, first, end)
+            self._program.load(_arrays(state))
+        reached = self._program.run(*sums, self._every, first, end)
         self._stops = self._stops + 1 if reached == first else 0
         if reached == first:
             if self._stops == _MOST_STOPS:
                 self._program = None
             return state, first
         for o, a in enumerate(accumulators):
-            a.total, a.smallest, a.last = sums[0][o], sums[1][o], sums[2][o]
+            a.total, a.smallest, a.last = (part[o] for part in sums[:3])
             if a.series is not None:
                 a.series.extend(sums[3][o, : self._observed(first, reached)])
-        self._newest = _filled(state, self._program.state())
+        self._newest = _with_arrays(state, self._program.state())
         return self._newest, reached
 
     def _observed(self, first: int, end: int) -> int:
