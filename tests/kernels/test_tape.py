@@ -33,6 +33,8 @@ from dpfl_theory.algorithms.bounding import Clip, Normalise, SmoothedNormalise
 from dpfl_theory.algorithms.observables import Observable, catalogue
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cpu import CpuEngine
+from dpfl_theory.kernels.engine import Replicates
+from dpfl_theory.kernels.streams import COIN, NOISE
 from dpfl_theory.kernels.tape import program, replay
 from dpfl_theory.problems import make
 
@@ -175,6 +177,53 @@ def test_a_decision_that_turns_is_taken_as_it_is_written() -> None:
     assert same(run, written)
     assert 0 < played < ROUNDS - 3
     assert len(set(np.diff(np.log(written["suboptimality"].every_round[:, 0])).round(6))) > 1
+
+
+@dataclass(frozen=True)
+class LocalModels(Algorithm):
+    """Every client has a model: it takes a gradient step, and in replicates where a coin says so the clients get the
+    mean of their clipped and noisy models. All arrays have the clients as their first axis."""
+
+    threshold: float = 1.0
+
+    def initial_state(self, context: Context) -> Any:
+        shape = (context.problem.n, *context.start.shape)
+        return context.engine.xp.array(context.engine.xp.broadcast_to(context.start, shape))
+
+    def server(self, state: Any) -> Any:
+        return state.mean(axis=0)
+
+    def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
+        xp, engine, (n, _, d) = context.engine.xp, context.engine, state.shape
+        coin = engine.uniform(context.replicates, k, 1, COIN, 3) < 0.4
+        models = state - 0.1 * context.kernels.client_gradients(state)
+        length = xp.sqrt((models * models).sum(axis=2, keepdims=True))
+        threshold = context.per_replicate(self.threshold)[:, None]
+        clipped = models * xp.minimum(1.0, threshold / xp.where(length > 0.0, length, 1.0))
+        noisy = clipped + 0.1 * engine.normal(context.replicates, k, n, d, NOISE, 1)
+        return xp.where(coin, noisy.mean(axis=0), models), Round(context, k, self.server(state))
+
+    def describe(self) -> dict[str, Any]:
+        return {"algorithm": "LocalModels"}
+
+
+@pytest.mark.parametrize("every", [1, 4])
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_rounds_over_a_client_axis_are_played_as_they_are_written(problem: str, every: int) -> None:
+    made = problem_of(problem)
+    blocks = [Replicates.concatenate([Replicates(3, 0, 2), Replicates(8, 5, 3)])]
+    for replicates in (REPLICATES, blocks):
+        run, written, played = both(
+            LocalModels(),
+            made,
+            ["suboptimality", "distance-squared"],
+            every=every,
+            replicates=replicates,
+            start=np.ones(made.d),
+        )
+        assert same(run, written)
+        assert played == ROUNDS - max(2, every) - 1
+        assert len(np.unique(run.final)) == run.final.size
 
 
 RNG = np.random.default_rng(0)
