@@ -37,7 +37,7 @@ def replayed_as_numpy(function: Callable[..., Any], *arrays: Any) -> bool:
     program = Program(tape.operations, len(tape.operations), [*inputs, space], [*inputs, result], [], None)
     program.load(arrays)
     nothing = np.zeros((0, 1))
-    assert program.run(nothing, nothing, nothing, np.zeros((0, 0, 1)), 1, 0, 1) == 1
+    assert program.run((nothing, nothing, nothing, np.zeros((0, 0, 1))), 1, 0, 1) == 1
     return np.array_equal(program.state()[-1], expected, equal_nan=True)
 
 

@@ -52,24 +52,25 @@ class Program:
         """Addresses of constants, and the constants: the id of one that is gone might be given again."""
         self._pools: dict[Any, list[Any]] = {np.float64: [], np.int64: [], np.uint64: []}
         self._state = [(self._register(x.register), x.shape) for x in state]
-        live, self._always = self._live(operations, boundary, next_state, values)
+        live, always = self._live(operations, boundary, next_state, values)
         pinned = {x.register for x in (*state, *next_state, *values) if traced(x)}
         instructions = self._allocated(live, pinned)
-        self._code = np.zeros((len(instructions), max(map(len, instructions), default=1)), dtype=np.int64)
-        for row, instruction in zip(self._code, instructions):
+        code = np.zeros((len(instructions), max(map(len, instructions), default=1)), dtype=np.int64)
+        for row, instruction in zip(code, instructions):
             row[: len(instruction)] = instruction
         moves = [(self._address(x), at, own.size) for x, own, (at, _) in zip(next_state, state, self._state)]
-        self._moves = np.array([m for m in moves if m[0] != m[1]], dtype=np.int64).reshape(-1, 3)
-        self._values = np.array([self._address(x) for x in values], dtype=np.int64)
+        moved = np.array([m for m in moves if m[0] != m[1]], dtype=np.int64).reshape(-1, 3)
+        observed = np.array([self._address(x) for x in values], dtype=np.int64)
         self._memory = np.zeros(self._size)
         for at, x in self._pools[np.float64]:
             self._memory[at : at + x.size] = x.ravel()
-        self._indices = np.concatenate([*self._pools[np.int64], np.zeros(1, dtype=np.int64)])
-        self._draws = np.concatenate([*self._pools[np.uint64], np.zeros((1, 4), dtype=np.uint64)])
-        self._data = _NO_DATA
+        indices = np.concatenate([*self._pools[np.int64], np.zeros(1, dtype=np.int64)])
+        draws = np.concatenate([*self._pools[np.uint64], np.zeros((1, 4), dtype=np.uint64)])
+        model: Any = _NO_DATA
         if data is not None:
             parts = (data.x, data.y, data.offsets, data.threshold)
-            self._data = (*parts, LOSSES[data.loss], float(data.ridge), int(data.classes))
+            model = (*parts, LOSSES[data.loss], float(data.ridge), int(data.classes))
+        self._program = (code, always, indices, draws, model, moved, observed)
 
     @staticmethod
     def _live(
@@ -207,8 +208,6 @@ class Program:
         """Copies of the state's arrays."""
         return [self._memory[at : at + int(np.prod(m))].reshape(m).copy() for at, m in self._state]
 
-    def run(self, *arguments: Any) -> int:
-        """Run rounds; the arguments are the last seven of `virtual_machine.run`."""
-        constants = (self._indices, self._draws, self._data)
-        registers = (self._moves, self._values)
-        return int(virtual_machine.run(self._code, self._always, self._memory, *constants, *registers, *arguments))
+    def run(self, sums: tuple[Any, Any, Any, Any], every: int, first: int, end: int) -> int:
+        """Run rounds first, ..., end - 1 as `virtual_machine.run` does."""
+        return int(virtual_machine.run(self._program, self._memory, sums, every, first, end))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -118,53 +117,48 @@ class RecordingEngine(CpuEngine):
         opcode = op.NORMAL_WHERE if mask else op.NORMAL
         return self.tape.record(opcode, value, (addresses, *mask), (len(addresses), d, replicates.count))
 
-    def _record(self, opcode: int, kernel: Any, arrays: Any, indices: Any, numbers: Any) -> Any:
+    def _record(self, name: str, arrays: Any, indices: Any, numbers: Any, *first: Any, **options: Any) -> Any:
         """Record a kernel's result; ``indices`` are constant arrays of whole numbers."""
         if any(traced(x) for x in indices):
             raise Untraceable("indices that change")
         operands = (*(contiguous(x) for x in arrays), *(np.ascontiguousarray(x, dtype=np.int64) for x in indices))
-        return self.tape.record(opcode, kernel(*(concrete(x) for x in operands)), operands, numbers)
+        value = _ORIGINAL[name](self, *first, *(concrete(x) for x in operands), **options)
+        if name == "linear_values":
+            value = np.ascontiguousarray(value.T)  # as the compiled kernel writes them, (n, S)
+        return self.tape.record(KERNELS[name], value, operands, numbers)
 
     def segment_update(self, y: Any, factors: Any, rows: Any, offsets: Any) -> Any:
         numbers = (*y.shape, len(offsets) - 1, len(factors))
-        return self._record(op.SEGMENT_UPDATE, super().segment_update, (y, factors), (rows, offsets), numbers)
+        return self._record("segment_update", (y, factors), (rows, offsets), numbers)
 
     def segment_scale(self, z: Any, factors: Any, offsets: Any) -> Any:
-        numbers = (*z.shape, len(offsets) - 1)
-        return self._record(op.SEGMENT_SCALE, super().segment_scale, (z, factors), (offsets,), numbers)
+        return self._record("segment_scale", (z, factors), (offsets,), (*z.shape, len(offsets) - 1))
 
     def segment_energy(self, y: Any, eigenvalues: Any, offsets: Any) -> Any:
-        numbers = (*y.shape, len(offsets) - 1)
-        return self._record(op.SEGMENT_ENERGY, super().segment_energy, (y, eigenvalues), (offsets,), numbers)
+        return self._record("segment_energy", (y, eigenvalues), (offsets,), (*y.shape, len(offsets) - 1))
 
     def combine(self, updates: Any, weights: Any) -> Any:
-        return self._record(op.COMBINE, super().combine, (updates, weights), (), updates.shape)
+        return self._record("combine", (updates, weights), (), updates.shape)
 
     def bounded_combine(self, updates: Any, weights: Any, threshold: Any, normalise: bool) -> Any:
-        kernel = partial(super().bounded_combine, normalise=normalise)
         numbers = (*updates.shape, int(normalise))
-        return self._record(op.BOUNDED_COMBINE, kernel, (updates, weights, threshold), (), numbers)
+        return self._record("bounded_combine", (updates, weights, threshold), (), numbers, normalise=normalise)
 
-    def _linear(self, opcode: int, kernel: Any, data: Any, arrays: Any, rows: int, steps: int = 0) -> Any:
+    def _linear(self, name: str, data: Any, *arrays: Any, **options: Any) -> Any:
         if self.data is not None and self.data is not data:
             raise Untraceable("records of two problems")
         self.data = data
-        numbers = (data.clients, rows, data.x.shape[1], steps, linear_block(data))
-        return self._record(opcode, kernel, arrays, (), numbers)
+        (replicates, d), features = arrays[0].shape[-2:], data.x.shape[1]
+        numbers = (data.clients, replicates * d // features, features, options.get("steps", 0), linear_block(data))
+        return self._record(name, arrays, (), numbers, data, **options)
 
     def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int, cohort: Any = None) -> Any:
         if cohort is not None:
             raise Untraceable("local phases of some clients")
-        kernel = partial(super().linear_local_phase, data, steps=steps)
-        return self._linear(op.LINEAR_LOCAL_PHASE, kernel, data, (w, step), w.size // data.x.shape[1], steps)
+        return self._linear("linear_local_phase", data, w, step, steps=steps)
 
     def linear_gradients(self, data: Any, w: Any) -> Any:
-        kernel = partial(super().linear_gradients, data)
-        return self._linear(op.LINEAR_GRADIENTS, kernel, data, (w,), w.size // (data.clients * data.x.shape[1]))
+        return self._linear("linear_gradients", data, w)
 
     def linear_values(self, data: Any, w: Any) -> Any:
-        def kernel(x: Any) -> Any:
-            return np.ascontiguousarray(values(data, x).T)  # as the compiled kernel writes them, (n, S)
-
-        values = super().linear_values
-        return self._linear(op.LINEAR_VALUES, kernel, data, (w,), w.size // data.x.shape[1]).T.contiguous()
+        return self._linear("linear_values", data, w).T.contiguous()

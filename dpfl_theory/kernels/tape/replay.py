@@ -139,7 +139,7 @@ class Player:
         _, (before, old), (after, new) = self._rounds
         sums = self._sums(old, 1)
         program.load(_arrays(before))
-        if program.run(*sums, self._every, self._verified, self._verified + 1) == self._verified:
+        if program.run(sums, self._every, self._verified, self._verified + 1) == self._verified:
             return False
         pairs = list(zip(program.state(), _arrays(after), strict=True))
         for o, values in enumerate(new):
@@ -161,7 +161,7 @@ class Player:
         sums = self._sums(values, self._observed(first, end) if series else 0)
         if state is not self._newest:
             self._program.load(_arrays(state))
-        reached = self._program.run(*sums, self._every, first, end)
+        reached = self._program.run(sums, self._every, first, end)
         self._stops = self._stops + 1 if reached == first else 0
         if reached == first:
             if self._stops == _MOST_STOPS:

@@ -34,6 +34,15 @@ def _vector(opcode: int, z: Any, a: Any, b: Any, c: Any) -> None:
     elif opcode == op.SQRT:
         for j in range(n):
             z[j] = math.sqrt(a[j])
+    elif opcode == op.ABSOLUTE:
+        for j in range(n):
+            z[j] = abs(a[j])
+    elif opcode == op.LOGICAL_NOT:
+        for j in range(n):
+            z[j] = 1.0 if a[j] == 0.0 else 0.0
+    elif opcode == op.TRUNCATE:
+        for j in range(n):
+            z[j] = math.trunc(a[j]) + 0.0
     elif opcode == op.ADD:
         for j in range(n):
             z[j] = a[j] + b[j]
@@ -49,6 +58,9 @@ def _vector(opcode: int, z: Any, a: Any, b: Any, c: Any) -> None:
     elif opcode == op.MAXIMUM:
         for j in range(n):
             z[j] = a[j] if a[j] >= b[j] or a[j] != a[j] else b[j]
+    elif opcode == op.MINIMUM:
+        for j in range(n):
+            z[j] = a[j] if a[j] <= b[j] or a[j] != a[j] else b[j]
     elif opcode == op.LESS:
         for j in range(n):
             z[j] = 1.0 if a[j] < b[j] else 0.0
@@ -58,58 +70,32 @@ def _vector(opcode: int, z: Any, a: Any, b: Any, c: Any) -> None:
     elif opcode == op.GREATER:
         for j in range(n):
             z[j] = 1.0 if a[j] > b[j] else 0.0
-    elif opcode == op.WHERE:
+    elif opcode == op.GREATER_EQUAL:
         for j in range(n):
-            z[j] = b[j] if a[j] != 0.0 else c[j]
+            z[j] = 1.0 if a[j] >= b[j] else 0.0
+    elif opcode == op.EQUAL:
+        for j in range(n):
+            z[j] = 1.0 if a[j] == b[j] else 0.0
+    elif opcode == op.NOT_EQUAL:
+        for j in range(n):
+            z[j] = 1.0 if a[j] != b[j] else 0.0
+    elif opcode == op.LOGICAL_AND:
+        for j in range(n):
+            z[j] = 1.0 if a[j] != 0.0 and b[j] != 0.0 else 0.0
+    elif opcode == op.LOGICAL_OR:
+        for j in range(n):
+            z[j] = 1.0 if a[j] != 0.0 or b[j] != 0.0 else 0.0
     else:
         for j in range(n):
-            z[j] = _scalar(opcode, a[j], b[j], c[j])
+            z[j] = b[j] if a[j] != 0.0 else c[j]
 
 
-@kernel(error_model="numpy")
-def _scalar(opcode: int, a: float, b: float, c: float) -> float:
-    """One operation on numbers, truth being 1.0 and falsehood 0.0."""
-    if opcode == op.COPY:
-        return a
-    if opcode == op.NEGATIVE:
-        return -a
-    if opcode == op.SQRT:
-        return math.sqrt(a)
-    if opcode == op.ABSOLUTE:
-        return abs(a)
-    if opcode == op.LOGICAL_NOT:
-        return 1.0 if a == 0.0 else 0.0
-    if opcode == op.TRUNCATE:
-        return math.trunc(a) + 0.0
-    if opcode == op.ADD:
-        return a + b
-    if opcode == op.SUBTRACT:
-        return a - b
-    if opcode == op.MULTIPLY:
-        return a * b
-    if opcode == op.DIVIDE:
-        return a / b
-    if opcode == op.MAXIMUM:
-        return a if a >= b or a != a else b
-    if opcode == op.MINIMUM:
-        return a if a <= b or a != a else b
-    if opcode == op.LESS:
-        return 1.0 if a < b else 0.0
-    if opcode == op.LESS_EQUAL:
-        return 1.0 if a <= b else 0.0
-    if opcode == op.GREATER:
-        return 1.0 if a > b else 0.0
-    if opcode == op.GREATER_EQUAL:
-        return 1.0 if a >= b else 0.0
-    if opcode == op.EQUAL:
-        return 1.0 if a == b else 0.0
-    if opcode == op.NOT_EQUAL:
-        return 1.0 if a != b else 0.0
-    if opcode == op.LOGICAL_AND:
-        return 1.0 if a != 0.0 and b != 0.0 else 0.0
-    if opcode == op.LOGICAL_OR:
-        return 1.0 if a != 0.0 or b != 0.0 else 0.0
-    return b if a != 0.0 else c
+@kernel()
+def _gathered(m: Any, first: int, n: int, stride: int) -> Any:
+    out = np.empty(n)
+    for k in range(n):
+        out[k] = m[first + k * stride]
+    return out
 
 
 @kernel(error_model="numpy")
@@ -137,8 +123,10 @@ def _elementwise(row: Any, m: Any) -> None:
                 for k in range(n):
                     m[z + k * sz] = m[a + k * sa] * m[b + k * sb]
             else:
+                out = np.empty(n)
+                _vector(opcode, out, _gathered(m, a, sa, n), _gathered(m, b, sb, n), _gathered(m, c, sc, n))
                 for k in range(n):
-                    m[z + k * sz] = _scalar(opcode, m[a + k * sa], m[b + k * sb], m[c + k * sc])
+                    m[z + k * sz] = out[k]
 
 
 @kernel()
@@ -294,29 +282,15 @@ def _linear(row: Any, m: Any, data: Any) -> None:
 
 
 @kernel()
-def run(
-    code: Any,
-    always: int,
-    m: Any,
-    indices: Any,
-    draws: Any,
-    data: Any,
-    moves: Any,
-    values: Any,
-    total: Any,
-    smallest: Any,
-    last: Any,
-    series: Any,
-    every: int,
-    first: int,
-    end: int,
-) -> int:
+def run(program: Any, m: Any, sums: Any, every: int, first: int, end: int) -> int:
     """Run rounds first, ..., end - 1; returns the round before which a guard stopped it, or ``end``.
 
     The first ``always`` instructions make the next state, the others the observed values. moves (L, 3): source, target
     and size of each array of the next state;  values (O,): the addresses of the observables' values;  total, smallest,
     last (O, S): accumulated in place;  series (O, observed rounds or 0, S).
     """
+    code, always, indices, draws, data, moves, values = program
+    total, smallest, last, series = sums
     replicates = total.shape[1]
     observed = 0
     for k in range(first, end):
