@@ -11,10 +11,12 @@ from dpfl_theory.kernels.linear import LOSSES
 from dpfl_theory.kernels.tape import operations as op
 from dpfl_theory.kernels.tape import virtual_machine
 from dpfl_theory.kernels.tape.operations import Operation, Untraceable
-from dpfl_theory.kernels.tape.tracing import Register, TracedArray, traced
+from dpfl_theory.kernels.tape.tracing import Register, traced
 
 __all__ = ["Program"]
 
+Operations = Sequence[Operation]
+Arrays = Sequence[Any]
 _NO_DATA = (np.zeros((1, 1)), np.zeros(1), np.zeros(1, dtype=np.int64), np.zeros(1), 0, 0.0, 1)
 
 
@@ -38,13 +40,7 @@ class Program:
     """
 
     def __init__(
-        self,
-        operations: Sequence[Operation],
-        boundary: int,
-        state: Sequence[TracedArray],
-        next_state: Sequence[Any],
-        values: Sequence[Any],
-        data: Any,
+        self, operations: Operations, boundary: int, state: Arrays, next_state: Arrays, values: Arrays, data: Any
     ) -> None:
         self._size = 0
         self._addresses: dict[Register, int] = {}
@@ -73,13 +69,11 @@ class Program:
         self._program = (code, always, indices, draws, model, moved, observed)
 
     @staticmethod
-    def _live(
-        operations: Sequence[Operation], boundary: int, next_state: Sequence[Any], values: Sequence[Any]
-    ) -> tuple[list[Operation], int]:
+    def _live(operations: Operations, boundary: int, next_state: Arrays, values: Arrays) -> tuple[Operations, int]:
         """The operations without dead code: those that the next state needs, then the others that the observables need;
         and the number of the former."""
 
-        def needed(results: Sequence[Any], end: int) -> list[int]:
+        def needed(results: Arrays, end: int) -> list[int]:
             wanted, indices = {x.register for x in results if traced(x)}, []
             for index in range(end - 1, -1, -1):
                 operation = operations[index]
@@ -92,7 +86,6 @@ class Program:
         observe = [i for i in needed(values, len(operations)) if i not in set(update)]
         return [operations[i] for i in (*update, *observe)], len(update)
 
-    # Addresses.
     def _reserve(self, size: int) -> int:
         at = self._size
         self._size += -(-size // 8) * 8
@@ -100,7 +93,7 @@ class Program:
 
     def _register(self, register: Register) -> int:
         if register not in self._addresses:
-            self._addresses[register] = self._reserve(register.size)
+            self._addresses[register] = self._reserve(register.owner.size)
         return self._addresses[register]
 
     def _constant(self, x: Any, key: Any) -> int:
@@ -123,8 +116,7 @@ class Program:
         np.lib.stride_tricks.as_strided(whole, like.shape, tuple(8 * s for s in strides))[...] = x
         return self._constant(whole, whole.tobytes())
 
-    # Instructions.
-    def _allocated(self, operations: Sequence[Operation], pinned: set[Register]) -> list[list[int]]:
+    def _allocated(self, operations: Operations, pinned: set[Register]) -> list[list[int]]:
         """The instructions. Linear scan allocates registers: where the lifetime of one has ended, its memory is given
         to the next one of its size. Pinned registers live from one round to the next."""
         last: dict[Register, int] = {}
@@ -134,12 +126,12 @@ class Program:
         instructions = []
         for index, operation in enumerate(operations):
             for register in (x.register for x in operation.outputs):
-                if register not in self._addresses and free.get(register.size):
-                    self._addresses[register] = free[register.size].pop()
+                if register not in self._addresses and free.get(register.owner.size):
+                    self._addresses[register] = free[register.owner.size].pop()
             instructions.append(self._instruction(operation))
             for register in {x.register for x in (*operation.outputs, *operation.inputs) if traced(x)}:
                 if last[register] == index and register not in pinned:
-                    free.setdefault(register.size, []).append(self._addresses[register])
+                    free.setdefault(register.owner.size, []).append(self._addresses[register])
         return instructions
 
     def _instruction(self, operation: Operation) -> list[int]:
@@ -198,7 +190,6 @@ class Program:
         addresses = (self._address(result), *outs, self._address(source), *ins)
         return [operation.opcode, *lengths, *addresses, outer[0], *outer[1], inner[0], *inner[1]]
 
-    # Running.
     def load(self, state: Sequence[Any]) -> None:
         """Put a state's arrays where the next round reads them."""
         for (at, _), x in zip(self._state, state):

@@ -47,13 +47,8 @@ class _Module:
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
 
-    @staticmethod
-    def ascontiguousarray(x: Any) -> Any:
-        return x.contiguous() if traced(x) else np.ascontiguousarray(x)
-
-    @staticmethod
-    def asarray(x: Any) -> Any:
-        return x if traced(x) else np.asarray(x)
+    asarray = staticmethod(lambda x: x if traced(x) else np.asarray(x))
+    ascontiguousarray = staticmethod(lambda x: x.contiguous() if traced(x) else np.ascontiguousarray(x))
 
 
 def _addresses(replicates: Replicates, clients: int, by_client: bool, step: int, stream: int) -> Any:

@@ -1,8 +1,6 @@
-"""Runs rounds of small problems from a tape: one round is recorded, verified on the next one, and replayed for the
-rest.
+"""Replays the rounds of a run: one round is recorded, verified on the next one, and replayed for the rest.
 
-A run on a tape is the run without it, bit for bit. A tape that does not reproduce the round after the recorded one is
-not used, and no tape is used where a round cannot be recorded (`Untraceable`).
+A run on a tape is the run without it, bit for bit. A tape that fails the verification is not used.
 """
 
 from __future__ import annotations
@@ -36,13 +34,8 @@ def worthwhile(context: Context, rounds: int, every: int) -> bool:
     problem, replicates = context.problem, context.replicates.count
     data = getattr(problem, "data", None)
     records = 0 if data is None else len(data.y) * data.classes
-    numbers = replicates * max(problem.n * problem.d, records)
-    return (
-        type(context.engine) is CpuEngine
-        and not problem.sparse
-        and rounds >= every + _LEAST_ROUNDS
-        and numbers <= MOST_NUMBERS
-    )
+    small = not problem.sparse and replicates * max(problem.n * problem.d, records) <= MOST_NUMBERS
+    return type(context.engine) is CpuEngine and small and rounds >= every + _LEAST_ROUNDS
 
 
 def _map_arrays(function: Callable[[Any], Any], state: Any) -> Any:
@@ -72,9 +65,8 @@ def _with_arrays(state: Any, arrays: Sequence[Any]) -> Any:
 class Player:
     """One block of replicates, some of whose rounds are replayed.
 
-    `watch` sees each round that was run normally. One of the first rounds is recorded. The next observed one shows
-    whether the tape does the same to the state and to the stored values of the observables. From then on `play` takes
-    over, and returns a round where a decision in it differs.
+    `watch` sees each round that was run normally. One of the first is recorded, and the next observed one verifies the
+    tape: its state and the values of its observables. Then `play` takes over, and returns a round where a guard fails.
     """
 
     def __init__(self, algorithm: Algorithm, context: Context, observables: Sequence[Observable], every: int) -> None:

@@ -20,7 +20,6 @@ class Register:
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
-        self.size = int(owner.size)
 
 
 class Tape:
@@ -153,7 +152,6 @@ class TracedArray(NDArrayOperatorsMixin):
         total = self._reduce("sum", axis, keepdims=keepdims, dtype=np.float64)
         return total / float(self.size // total.size)
 
-    # Operators, by the mixin, go through NumPy's own functions.
     __hash__ = object.__hash__
 
     def __pow__(self, power: Any) -> Any:
@@ -195,22 +193,12 @@ def _matmul(tape: Tape, a: Any, b: Any) -> Any:
     return tape.record(op.MATMUL, concrete(a) @ concrete(b), (contiguous(a), contiguous(b)), (*a.shape, b.shape[1]))
 
 
-def _where(tape: Tape, *operands: Any) -> Any:
-    return tape.record(op.WHERE, np.where(*(concrete(x) for x in operands)), operands)
-
-
 def _stack(tape: Tape, arrays: Sequence[Any], axis: int = 0) -> TracedArray:
     out = tape.array(np.stack([concrete(a) for a in arrays], axis=axis))
     for index, array in enumerate(arrays):
         part = out.view(np.moveaxis(out.value, axis, 0)[index])
         tape.operations.append(Operation(op.COPY, (part,), (array,), ()))
     return out
-
-
-def _repeat(tape: Tape, array: TracedArray, repeats: int, axis: int) -> Any:
-    if array.shape[axis] != 1:
-        raise Untraceable("repeating along an axis that is not of length 1")
-    return tape.record(op.COPY, np.repeat(array.value, repeats, axis=axis), (array,))
 
 
 class _Partitioned:
@@ -238,20 +226,16 @@ def _einsum(_: Tape, subscripts: str, a: Any, b: Any) -> Any:
     return (a * b).sum(axis=2).T
 
 
-def _norm(_: Tape, array: TracedArray, *, axis: int, keepdims: bool = False) -> Any:
-    return np.sqrt((array * array).sum(axis=axis, keepdims=keepdims))
-
-
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "where": _where,
+    "where": lambda tape, *xs: tape.record(op.WHERE, np.where(*map(concrete, xs)), xs),
     "stack": _stack,
-    "repeat": _repeat,
+    "repeat": lambda tape, x, m, axis: tape.record(op.COPY, np.repeat(x.value, m, axis=axis), (x,)),
     "partition": _partition,
     "einsum": _einsum,
-    "norm": _norm,
-    "clip": lambda _, array, low, high: np.minimum(np.maximum(array, low), high),
-    "broadcast_to": lambda _, array, shape: array.view(np.broadcast_to(array.value, tuple(shape))),
-    "zeros_like": lambda _, array: np.zeros_like(array.value),
-    "ones_like": lambda _, array: np.ones_like(array.value),
+    "norm": lambda _, x, *, axis, keepdims=False: np.sqrt((x * x).sum(axis=axis, keepdims=keepdims)),
+    "clip": lambda _, x, low, high: np.minimum(np.maximum(x, low), high),
+    "broadcast_to": lambda _, x, shape: x.view(np.broadcast_to(x.value, tuple(shape))),
+    "zeros_like": lambda _, x: np.zeros_like(x.value),
+    "ones_like": lambda _, x: np.ones_like(x.value),
 }
 """NumPy's other functions; each gets the tape and the function's arguments."""

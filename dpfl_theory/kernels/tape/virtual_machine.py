@@ -91,7 +91,7 @@ def _vector(opcode: int, z: Any, a: Any, b: Any, c: Any) -> None:
 
 
 @kernel()
-def _gathered(m: Any, first: int, n: int, stride: int) -> Any:
+def _gathered(m: Any, first: int, stride: int, n: int) -> Any:
     out = np.empty(n)
     for k in range(n):
         out[k] = m[first + k * stride]
@@ -247,11 +247,9 @@ def _combine(row: Any, m: Any) -> None:
     """n, S, d; whether it normalises for BOUNDED_COMBINE; the addresses of outputs and inputs."""
     n, S, d = row[1], row[2], row[3]
     bounded = row[0] == op.BOUNDED_COMBINE
-    out_at, at = (row[5], row[7]) if bounded else (row[4], row[5])
-    weights_at = row[8] if bounded else row[6]
-    out = m[out_at : out_at + S * d].reshape(S, d)
-    updates = m[at : at + n * S * d].reshape(n, S, d)
-    weights = m[weights_at : weights_at + S * n].reshape(S, n)
+    first, x, y = (row[5], row[7], row[8]) if bounded else (row[4], row[5], row[6])
+    out = m[first : first + S * d].reshape(S, d)
+    updates, weights = m[x : x + n * S * d].reshape(n, S, d), m[y : y + S * n].reshape(S, n)
     if bounded:
         norms = m[row[6] : row[6] + S * n].reshape(S, n)
         cpu_kernels.bounded_combine(updates, weights, m[row[9] : row[9] + S], row[4] == 1, out, norms)
