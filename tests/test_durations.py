@@ -108,10 +108,12 @@ def test_the_file_is_made_from_evidence(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 COMPILED = """
-from dpfl_theory.kernels import cpu_kernels, linear, linear_records, philox, tape_vm
+from dpfl_theory.kernels import cpu_kernels, linear, linear_records, philox
+from dpfl_theory.kernels.tape import virtual_machine
 from dpfl_theory.precompile import compile_kernels
-slow = [tape_vm.play, linear.local_phase_into, linear.values_into, linear_records._record_sums, philox.fill_normal,
-        philox.fill_normal_of, philox.fill_subsets, cpu_kernels.bounded_combine, cpu_kernels.segment_update]
+slow = [virtual_machine.run, linear.local_phase_into, linear.values_into, linear_records._record_sums,
+        philox.fill_normal, philox.fill_normal_of, philox.fill_subsets,
+        cpu_kernels.bounded_combine, cpu_kernels.segment_update]
 assert not any(kernel.signatures for kernel in slow)
 compile_kernels("cpu")
 print([kernel.py_func.__name__ for kernel in slow if not kernel.signatures])

@@ -53,17 +53,17 @@ sys.exit(run_app(app, []))
 
 LONG = """
 import sys
-from dpfl_theory.algorithms import tape_run
+from dpfl_theory.kernels.tape import replay
 from dpfl_theory.cli import main
 
-play = tape_run.Player.play
+play = replay.Player.play
 
 def told(self, *arguments):
     found = play(self, *arguments)
     print("begun", flush=True)
     return found
 
-tape_run.Player.play = told
+replay.Player.play = told
 sys.exit(main(sys.argv[1:]))
 """
 """The command, which reports when it has run the first of many rounds."""

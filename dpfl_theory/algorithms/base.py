@@ -103,7 +103,7 @@ class Algorithm(ABC):
 
     The state is the algorithm's own; ``server(state)`` is the server's vector (replicates, d). A round is a function of
     its arguments, and so is an observable's value: on small problems both are recorded in one round and replayed for
-    the others (`dpfl_theory.algorithms.tape_run`).
+    the others (`dpfl_theory.kernels.tape`).
     """
 
     @abstractmethod

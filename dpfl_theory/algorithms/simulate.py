@@ -27,11 +27,11 @@ from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.divergence import NEVER, DivergenceWarning, divergence_text, first_rounds, lost
 from dpfl_theory.algorithms.hyperparameters import require_integer
 from dpfl_theory.algorithms.observables import Observable, get
-from dpfl_theory.algorithms.tape_run import Player, worthwhile
 from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 from dpfl_theory.kernels.engine import Engine, Replicates
+from dpfl_theory.kernels.tape.replay import Player, worthwhile
 from dpfl_theory.notebook import Tabular, figure
 from dpfl_theory.problems.base import Array, Problem
 

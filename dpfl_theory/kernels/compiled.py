@@ -83,8 +83,9 @@ def _digest() -> str:
     """A digest of everything that the machine code of a kernel can depend on, except the processor, which Numba
     checks."""
     found = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        found.update(path.name.encode() + b"\0" + path.read_bytes())
+    folder = Path(__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return found.hexdigest()[:16]
 
 
@@ -106,7 +107,7 @@ class _Place(UserWideCacheLocator):  # type: ignore[misc]  # numba has no types
     def from_function(cls, py_func: Any, py_file: str) -> _Place | None:
         """The place of a function of this package; None for all others, whose source the folder's name does not
         cover."""
-        return super().from_function(py_func, py_file) if Path(py_file).parent == Path(__file__).parent else None
+        return super().from_function(py_func, py_file) if Path(__file__).parent in Path(py_file).parents else None
 
     def ensure_cache_path(self) -> None:
         """Make the folder, and remove old ones when it is new."""

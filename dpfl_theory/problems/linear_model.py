@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LOSSES, LinearData
-from dpfl_theory.kernels.tape import MOST_NUMBERS
+from dpfl_theory.kernels.tape.operations import MOST_NUMBERS
 from dpfl_theory.problems.base import Array, Constants, Kernels, Problem
 from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.rounding import Rounding

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dpfl_theory.kernels.engine import Engine
-from dpfl_theory.kernels.tape_tracing import traced
+from dpfl_theory.kernels.tape.tracing import traced
 from dpfl_theory.problems.base import Array, Constants
 
 __all__ = ["QuadraticKernels", "SpectralClients", "SpectralPhase"]

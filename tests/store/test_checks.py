@@ -140,7 +140,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     [
         ("monte_carlo", "statements/das2022/theorem4.py", False),
         ("monte_carlo", "kernels/philox.py", False),
-        ("monte_carlo", "kernels/tape_vm.py", False),
+        ("monte_carlo", "kernels/tape/virtual_machine.py", False),
         ("monte_carlo", "kernels/cuda_kernels.cu", False),
         ("monte_carlo", "problems/huber.py", False),
         ("monte_carlo", "checks/decision.py", False),

@@ -27,14 +27,15 @@ from dpfl_theory.algorithms import (
     WeightedAverage,
     clip21,
     simulate,
-    tape_run,
 )
 from dpfl_theory.algorithms.base import Algorithm, Context, Memoryless, Round
 from dpfl_theory.algorithms.bounding import Clip, Normalise, SmoothedNormalise
 from dpfl_theory.algorithms.observables import Observable, catalogue
 from dpfl_theory.errors import InputError
-from dpfl_theory.kernels import tape_program
 from dpfl_theory.kernels.cpu import CpuEngine
+from dpfl_theory.kernels.engine import Replicates
+from dpfl_theory.kernels.streams import COIN, NOISE
+from dpfl_theory.kernels.tape import program, replay
 from dpfl_theory.problems import make
 
 LOOP = sys.modules[simulate.__module__]
@@ -76,14 +77,14 @@ PLAYED: list[int] = []
 @pytest.fixture(autouse=True)
 def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """How many rounds were played is counted."""
-    original = tape_run.Player.play
+    original = replay.Player.play
 
-    def play(self: tape_run.Player, state: Any, kept: Any, first: int, end: int) -> Any:
+    def play(self: replay.Player, state: Any, kept: Any, first: int, end: int) -> Any:
         found = original(self, state, kept, first, end)
         PLAYED.append(found[1] - first)
         return found
 
-    monkeypatch.setattr(tape_run.Player, "play", play)
+    monkeypatch.setattr(replay.Player, "play", play)
     yield
     PLAYED.clear()
 
@@ -178,6 +179,53 @@ def test_a_decision_that_turns_is_taken_as_it_is_written() -> None:
     assert len(set(np.diff(np.log(written["suboptimality"].every_round[:, 0])).round(6))) > 1
 
 
+@dataclass(frozen=True)
+class LocalModels(Algorithm):
+    """Every client has a model: it takes a gradient step, and in replicates where a coin says so the clients get the
+    mean of their clipped and noisy models. All arrays have the clients as their first axis."""
+
+    threshold: float = 1.0
+
+    def initial_state(self, context: Context) -> Any:
+        shape = (context.problem.n, *context.start.shape)
+        return context.engine.xp.array(context.engine.xp.broadcast_to(context.start, shape))
+
+    def server(self, state: Any) -> Any:
+        return state.mean(axis=0)
+
+    def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
+        xp, engine, (n, _, d) = context.engine.xp, context.engine, state.shape
+        coin = engine.uniform(context.replicates, k, 1, COIN, 3) < 0.4
+        models = state - 0.1 * context.kernels.client_gradients(state)
+        length = xp.sqrt((models * models).sum(axis=2, keepdims=True))
+        threshold = context.per_replicate(self.threshold)[:, None]
+        clipped = models * xp.minimum(1.0, threshold / xp.where(length > 0.0, length, 1.0))
+        noisy = clipped + 0.1 * engine.normal(context.replicates, k, n, d, NOISE, 1)
+        return xp.where(coin, noisy.mean(axis=0), models), Round(context, k, self.server(state))
+
+    def describe(self) -> dict[str, Any]:
+        return {"algorithm": "LocalModels"}
+
+
+@pytest.mark.parametrize("every", [1, 4])
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_rounds_over_a_client_axis_are_played_as_they_are_written(problem: str, every: int) -> None:
+    made = problem_of(problem)
+    blocks = [Replicates.concatenate([Replicates(3, 0, 2), Replicates(8, 5, 3)])]
+    for replicates in (REPLICATES, blocks):
+        run, written, played = both(
+            LocalModels(),
+            made,
+            ["suboptimality", "distance-squared"],
+            every=every,
+            replicates=replicates,
+            start=np.ones(made.d),
+        )
+        assert same(run, written)
+        assert played == ROUNDS - max(2, every) - 1
+        assert len(np.unique(run.final)) == run.final.size
+
+
 RNG = np.random.default_rng(0)
 NOT_RECORDED = {
     "the round's number": lambda c, w, g, k: w - 0.1 / (k + 1) * g,
@@ -231,31 +279,35 @@ def test_an_observable_that_is_no_function_of_its_round_is_not_played() -> None:
 
 def test_a_player_that_stops_often_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """However often it stops after one round, the number of rounds that it may play stays finite."""
-    play = tape_run.Player.play
-    monkeypatch.setattr(tape_run.Player, "play", lambda self, s, a, k, end: play(self, s, a, k, min(end, k + 1)))
+    play = replay.Player.play
+    monkeypatch.setattr(replay.Player, "play", lambda self, s, a, k, end: play(self, s, a, k, min(end, k + 1)))
     run = simulate(ALGORITHMS["unbounded"], problem_of("quadratic"), 1200, REPLICATES, device="cpu")
     assert np.isfinite(run["suboptimality"].last).all()
 
 
 FAULTS = {
-    "the recorded round's noise again": ("tape_vm", "own, k)", "own, 2)"),
-    "only the first rounds observed": ("tape_vm", "watched = k % every", "watched = k < 9 and k % every"),
-    "guards passed": ("tape_vm", "return k\n", "continue\n"),
-    "the smallest value is the first": ("tape_vm", "if value < smallest[o, s]", "if k < 3 and value < smallest[o, s]"),
-    "places given away too early": ("tape_program", "if last[x] == index and", "if last[x] <= index + 1 and"),
-    "sums in another order": ("tape_vm", "if n < 8:", "if n < 80:"),
-    "differences the other way round": ("tape_vm", "z[j] = a[j] - b[j]", "z[j] = b[j] - a[j]"),
+    "the recorded round's noise again": ("virtual_machine", ", k)", ", 2)"),
+    "only the first rounds observed": ("virtual_machine", "observing = k % every", "observing = k < 9 and k % every"),
+    "guards passed": ("virtual_machine", "return k\n", "continue\n"),
+    "the smallest value is the first": (
+        "virtual_machine",
+        "if value < smallest[o, s]",
+        "if k < 3 and value < smallest[o, s]",
+    ),
+    "registers freed too early": ("program", "if last[register] == index and", "if last[register] <= index + 1 and"),
+    "sums in another order": ("virtual_machine", "if inner < 8:", "if inner < 80:"),
+    "differences the other way round": ("virtual_machine", "z[j] = a[j] - b[j]", "z[j] = b[j] - a[j]"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_in_the_player_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch, record_property: Any) -> None:
     module, old, new = FAULTS[fault]
-    faulty = mutated(f"kernels.{module}", old, new, interpreted=module == "tape_vm")
-    if module == "tape_vm":
-        monkeypatch.setattr(tape_program.tape_vm, "play", faulty.play)
+    faulty = mutated(f"kernels.tape.{module}", old, new, interpreted=module == "virtual_machine")
+    if module == "virtual_machine":
+        monkeypatch.setattr(program.virtual_machine, "run", faulty.run)
     else:
-        monkeypatch.setattr(tape_run, "Program", faulty.Program)
+        monkeypatch.setattr(replay, "Program", faulty.Program)
     problem = problem_of("quadratic")
     runs = [
         both(ALGORITHMS["clip, Poisson"], problem, ["suboptimality", "weighted-excess"], every=2),
