@@ -8,10 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.performance import FunctionClass
-from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.formula import symbols_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
@@ -120,7 +121,7 @@ def local_sum(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     problem = PEP()
     world = FunctionClass(problem, [problem.declare_function(SmoothFunction, L=1.0)])
     x = Vector(problem.set_initial_point())
-    updates = world.square(fedavg(world, x, eta, 1.0, Q).x - x)
+    updates = world.square(run_round(TwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=Q), world, x).x - x)
     one = dict.fromkeys(("N", "L", "alpha"), 1.0)
     values = {
         **one,
