@@ -58,8 +58,13 @@ def test_the_contraction_is_tight_and_smaller_factors_fail() -> None:
 
 def plant(monkeypatch: pytest.MonkeyPatch, fault: Callable[[Any], Any]) -> None:
     """Every round communicates with the faulty gain in place of Algorithm 2's p/eta."""
-    right = scaffnew.ScaffNew.gain
-    monkeypatch.setattr(scaffnew.ScaffNew, "gain", lambda a, o: fault(right(a, o)))
+    right = scaffnew.ScaffNew.control
+
+    def wrong(a: Any, o: Any, h: Any, t: Any, i: Any) -> Any:
+        gain = fault(a.gain(o))
+        return right(a.replaced(gain=lambda a, o: gain), o, h, t, i)
+
+    monkeypatch.setattr(scaffnew.ScaffNew, "control", wrong)
 
 
 def test_the_identity_of_a_communication_needs_the_factor_of_the_shifts(monkeypatch: pytest.MonkeyPatch) -> None:
