@@ -25,7 +25,7 @@ LAYERS = (
     ),
     ("kernels", "console", "methods", "atomic_io", "schemas", "core"),
     ("processes", "cluster", "durations", "forecast", "store", "timeout", "code_digest"),
-    ("problems",),
+    ("problems", "descriptions"),
     ("algorithms",),
     ("privacy", "precompile"),
     ("semantics",),

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from dpfl_theory.core.algorithm import Algorithm
+from dpfl_theory.descriptions.averaging import Averaging
 from dpfl_theory.errors import InputError
 from dpfl_theory.semantics.base import RunIndex, Vector, World
 
@@ -132,8 +133,8 @@ class WorldOperations(BaseOperations):
         """grad f_i(y), or a stochastic gradient."""
         if not self._errors:
             return self.world.gradient(int(i), y)
-        k = self._asked[_run_of(i)] = self._asked.get(_run_of(i), -1) + 1
-        client, run = _run_of(i)
+        client, run = who = _run_of(i)
+        k = self._asked[who] = self._asked.get(who, -1) + 1
         return self.world.stochastic_gradient(client, y, "error", self._t, client, k, run=run)
 
     def records(self, i: int) -> int:
@@ -233,7 +234,7 @@ def run_round(algorithm: Algorithm, world: World, x: Vector, state: Any = None, 
     return RoundResult(*algorithm.round(o, x, state), o.paths, o.cohort)
 
 
-def local_path(algorithm: Any, world: World, x: Vector, i: int = 0, errors: bool = False) -> tuple[Vector, ...]:
+def local_path(algorithm: Averaging, world: World, x: Vector, i: int = 0, errors: bool = False) -> tuple[Vector, ...]:
     """The points of client i's local steps from the server's vector x, in round 0 of an algorithm that averages."""
     o = WorldOperations(world, errors=errors)
     algorithm.local(o, x, i)
