@@ -45,7 +45,7 @@ class LocalPhase:
         self._smoothness = smoothness
         start = Vector(self.problem.set_initial_point())
         world = FunctionClass(self.problem, [self.function])
-        algorithm = FedAvg(eta=step, E=steps).replaced(gradient=lambda a, o, i, y, w: self._slope(y))
+        algorithm = FedAvg(eta=step, E=steps).replaced(gradient=lambda a, o, i, y, *_: self._slope(y))
         self.points = [y.known for y in local_path(algorithm, world, start)]
 
     def _slope(self, y: Vector) -> Vector:
