@@ -124,15 +124,19 @@ class ScaffNew(Algorithm):
         """Where a client goes on after a communication."""
         return w
 
+    def communicated(self, o: Any, w: Any, ends: Any, h: Any) -> tuple[Any, Any]:
+        """The server's vector and the state after a communication of clients that ended there."""
+        t = self.exchange(o, w, ends)
+        after = w + t.mean
+        points = o.each(o.everyone, lambda i: self.restart(o, after, ends[i]))
+        return after, (points, o.each(o.everyone, lambda i: self.control(o, h[i], t, i)))
+
     def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
         x, h = self.initial(o, w) if state is None else state
         ends = o.each(o.everyone, lambda i: self.local(o, x[i], o.gradient(i, x[i]), h[i]))
 
         def communicate() -> Any:
-            t = self.exchange(o, w, ends)
-            after = w + t.mean
-            points = o.each(o.everyone, lambda i: self.restart(o, after, ends[i]))
-            return after, (points, o.each(o.everyone, lambda i: self.control(o, h[i], t, i)))
+            return self.communicated(o, w, ends, h)
 
         def skip() -> Any:
             def exchange() -> Exchange:

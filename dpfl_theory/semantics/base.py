@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from dpfl_theory.errors import WorkLimitError
 
-__all__ = ["EVEN", "SKEWED", "RunIndex", "Vector", "World", "average", "expected", "law", "runs"]
+__all__ = ["EVEN", "SKEWED", "RunIndex", "Vector", "World", "average", "expected", "law"]
 
 EVEN = ((Fraction(1, 2), 1), (Fraction(1, 2), -1))
 """The values that an error can take, with their probabilities: multiples of its size, of mean zero and variance 1."""
@@ -78,15 +78,6 @@ def law(name: Hashable) -> Hashable:
     ('noise', 0, 3)
     """
     return name[:-1] if isinstance(name, tuple) and name and isinstance(name[-1], RunIndex) else name
-
-
-def runs(cohort: Sequence[int]) -> tuple[tuple[int, RunIndex], ...]:
-    """Each draw of a cohort with the number of this client's run, where every draw is a run of its own.
-
-    >>> runs((2, 0, 2))
-    ((2, 0), (0, 0), (2, 1))
-    """
-    return tuple((i, RunIndex(cohort[:place].count(i))) for place, i in enumerate(tuple(cohort)))
 
 
 class World(ABC):

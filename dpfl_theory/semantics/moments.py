@@ -29,13 +29,14 @@ class Moments(Generic[State]):
 
     state: each vector is a name, so that forms of it can be written down and inspected.
 
-    >>> from dpfl_theory.semantics.rounds.fedavg import FedAvg, fedavg
+    >>> from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg
+    >>> from dpfl_theory.semantics.operations import run_round
     >>> world = Quadratics([1], [0], {"noise": 3})
-    >>> def round_(now):
-    ...     after = fedavg(world, now.x, Fraction(1, 2), 1, 1, noise=True)
-    ...     return FedAvg(after.x)
-    >>> found = Moments.from_state(world, FedAvg(Vector(Fraction(4)))).after(round_, 2)
-    >>> found.square(found.state.x)
+    >>> algorithm = DPTwoSidedFedAvg(eta_l=Fraction(1, 2), eta_g=1, Q=1, sigma=1)
+    >>> def round_(x):
+    ...     return run_round(algorithm, world, x).x
+    >>> found = Moments.from_state(world, Vector(Fraction(4))).after(round_, 2)
+    >>> found.square(found.state)
     Fraction(19, 4)
     """
 

@@ -7,13 +7,14 @@ are numbered in the order in which a round requests them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, MutableMapping, Sequence
+from collections.abc import Hashable, MutableMapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.semantics.base import Vector, World, average
+from dpfl_theory.semantics.operations import BaseOperations
 
 __all__ = ["Length", "Oracle"]
 
@@ -40,25 +41,21 @@ class Length:
         return self.__mul__(1.0 / divisor)
 
 
-class Oracle:
+class Oracle(BaseOperations):
     """The operations available to a round. Vectors have unit X, gradients F/X.
 
     k: the number of the round, from 0. clients: their numbers. start: the starting point. zero: the zero vector.
     """
 
     def __init__(self, world: World, start: Vector, dimension: Any, variances: MutableMapping[Hashable, Any]) -> None:
-        self.world, self.start, self.k = world, start, 0
+        super().__init__(world)
+        self.start, self.k = start, 0
         self.clients = range(world.clients)
         self._dimension, self._variances, self._asked = dimension, variances, 0
 
     def start_round(self, k: Any) -> None:
         """Round k begins."""
         self.k, self._asked = k, 0
-
-    @property
-    def zero(self) -> Vector:
-        """The zero vector."""
-        return self.world.zero
 
     def gradient(self, x: Vector, client: int | None = None) -> Vector:
         """grad f(x) of the mean of all clients' functions, or grad f_i(x) of one client."""
@@ -78,32 +75,13 @@ class Oracle:
         self._variances[name] = variance
         return self.world.error(*name)
 
-    def coin(self, p: Any) -> bool:
-        """True with probability p."""
-        return self.world.coin(p)
-
     def cohort(self, size: int, replacement: bool = False) -> tuple[int, ...]:
         """This many clients, drawn uniformly: different ones, or one after another with replacement."""
         return self.world.cohort(size, replacement)
 
-    def clip(self, v: Vector, threshold: Any) -> Vector:
-        """v min(1, threshold/||v||), which is not a linear form: InputError in a worst case over a class of
-        functions."""
-        return self._short(lambda: self.world.bounded(v, threshold))
-
     def normalise(self, v: Vector, alpha: Any = 0) -> Vector:
         """v/(alpha + ||v||), and zero where v is; InputError in a worst case, as for `clip`."""
-        return self._short(lambda: self.world.normalised(v, alpha))
-
-    @staticmethod
-    def _short(compute: Callable[[], Vector]) -> Vector:
-        try:
-            return compute()
-        except TypeError as error:
-            message = (
-                "clipping and normalising are not linear forms, as worst cases need: check by exact and monte-carlo"
-            )
-            raise InputError(message) from error
+        return self._nonlinear(lambda: self.world.normalised(v, alpha))
 
     def proximal(self, x: Vector, step: Any) -> Vector:
         """argmin_y f(y) + ||y - x||^2/(2 step)."""

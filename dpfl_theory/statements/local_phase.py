@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.descriptions.fedavg import FedAvg
 from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.operations import local_path
 from dpfl_theory.semantics.performance import FunctionClass
-from dpfl_theory.semantics.rounds.fedavg import local_steps
 
 __all__ = ["CLASSES", "INTERPOLATION", "LocalPhase", "grid", "number", "step_size"]
 
@@ -44,8 +45,8 @@ class LocalPhase:
         self._smoothness = smoothness
         start = Vector(self.problem.set_initial_point())
         world = FunctionClass(self.problem, [self.function])
-        path = local_steps(world, 0, start, step, [self._slope] * steps)
-        self.points = [y.known for y in path]
+        algorithm = FedAvg(eta=step, E=steps).replaced(gradient=lambda a, o, i, y, *_: self._slope(y))
+        self.points = [y.known for y in local_path(algorithm, world, start)]
 
     def _slope(self, y: Vector) -> Vector:
         g = self.function.gradient(y.known)

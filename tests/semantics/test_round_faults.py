@@ -10,11 +10,14 @@ import pytest
 
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.semantics.base import RunIndex, Vector, World, average
-from dpfl_theory.semantics.rounds import error_feedback, fedavg, scaffold
+from dpfl_theory.descriptions.averaging import Averaging
+from dpfl_theory.semantics import operations
+from dpfl_theory.semantics.base import Vector, World, average
+from dpfl_theory.semantics.operations import Draw
+from dpfl_theory.semantics.rounds import error_feedback, scaffold
 from dpfl_theory.semantics.rounds.error_feedback import normalised_step, updated
-from dpfl_theory.semantics.rounds.fedavg import local_steps
-from dpfl_theory.statements import get, local_phase
+from dpfl_theory.semantics.rounds.scaffold import local_steps
+from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022 import _moments
 from dpfl_theory.statements.noble2022.privacy import claim4_1_server
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration
@@ -26,14 +29,25 @@ def verdict(statement: str, method: str, name: str) -> str:
     return run_one(get(statement), check, Settings(device="cpu")).verdict
 
 
+def scaled(factor: str, v: Vector) -> Vector:
+    return (Fraction(factor) if isinstance(v.known, Fraction) else float(Fraction(factor))) * v
+
+
 def times(factor: str) -> Callable[[Sequence[Vector]], Vector]:
     """A mean that is a multiple of what it should be."""
+    return lambda vectors: scaled(factor, average(vectors))
 
-    def wrong(vectors: Sequence[Vector]) -> Vector:
-        exact = isinstance(vectors[0].known, Fraction)
-        return (Fraction(factor) if exact else float(Fraction(factor))) * average(vectors)
 
-    return wrong
+def mean_times(factor: str) -> tuple[Any, str, Any]:
+    """The same in the descriptions of algorithms that average."""
+    return Averaging, "after", lambda a, o, mean: scaled(factor, mean)
+
+
+LOCAL = Averaging.local
+LONG = Averaging, "local", lambda a, o, w, i: LOCAL(a.with_values(local_step=2 * a.local_step), o, w, i)
+"""Local steps of twice the length."""
+UNFINISHED = Averaging, "local", lambda a, o, w, i: LOCAL(a.with_values(local_steps=a.local_steps - 1), o, w, i)
+"""Local steps of which the last one is not taken."""
 
 
 def uncorrected(world: Any, client: int, x: Vector, eta: Any, gradients: Sequence[Any]) -> list[Vector]:
@@ -82,9 +96,9 @@ def different(world: World, size: int, replacement: bool = False) -> tuple[int, 
     return COHORT(world, size)
 
 
-def one_run(cohort: Sequence[int]) -> tuple[tuple[int, RunIndex], ...]:
+def one_run(cohort: Sequence[int]) -> tuple[Draw, ...]:
     """A client that is drawn twice runs once."""
-    return tuple((i, RunIndex(0)) for i in cohort)
+    return tuple(map(Draw, cohort))
 
 
 ZHANG = ("zhang2021.eq21.repaired", "worst-case")
@@ -95,25 +109,25 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
 @pytest.mark.parametrize(
     ("module", "name", "fault", "statement", "method", "check"),
     [
-        (fedavg, "average", times("1/4"), *ZHANG, "one round, convex, 2 of 2 clients, Q = 1, small local step"),
+        (*mean_times("1/4"), *ZHANG, "one round, convex, 2 of 2 clients, Q = 1, small local step"),
         (
-            *(fedavg, "local_steps", long_steps, "zhang2021.eq15.sharpened", "worst-case"),
+            *(*LONG, "zhang2021.eq15.sharpened", "worst-case"),
             "the middle line, 1 client, Q = 3, eta_l Q L = 129/1000, noise",
         ),
         (
-            *(fedavg, "local_steps", long_steps, "zhang2021.eq19.repaired", "worst-case"),
+            *(*LONG, "zhang2021.eq19.repaired", "worst-case"),
             "without noise, Q = 2, eta_l Q L = 1/20",
         ),
-        (fedavg, "local_steps", long_steps, "zhang2021.eq14.repaired", "exact", "f = x^2/2, x_t = 1, Q = 1"),
+        (*LONG, "zhang2021.eq14.repaired", "exact", "f = x^2/2, x_t = 1, Q = 1"),
         (
-            *(fedavg, "local_steps", long_steps, "zhang2021.eq14.repaired", "worst-case"),
+            *(*LONG, "zhang2021.eq14.repaired", "worst-case"),
             "two of three clients, Q = 2, without, <=",
         ),
         (_round, "SKEWED", LOPSIDED, "zhang2021.eq14.repaired", "exact", "clipped, skew noise"),
         (World, "cohort", different, "zhang2021.eq18", "exact", "different curvatures, one negative"),
         (World, "cohort", different, "zhang2021.eq18", "worst-case", "two of three clients, Q = 2, shared, >="),
-        (fedavg, "average", times("1/2"), FEDAVG, "worst-case", "one round, M = 2, lM = 1, K = 1, B = 1, step 1"),
-        (fedavg, "average", times("0"), FEDAVG, "exact", "all rounds, four of six users"),
+        (*mean_times("1/2"), FEDAVG, "worst-case", "one round, M = 2, lM = 1, K = 1, B = 1, step 1"),
+        (*mean_times("0"), FEDAVG, "exact", "all rounds, four of six users"),
         (
             *(scaffold, "average", times("2"), "noble2022.lemmaC.4", "worst-case"),
             "one round, convex, M = 2, lM = 1, K = 2, eta~ nu = 1/240",
@@ -149,7 +163,7 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
             "third display given the cohort, every outcome, two Huber users",
         ),
         (
-            *(fedavg, "local_steps", long_steps, "noble2022.corollaryC.1", "worst-case"),
+            *(*LONG, "noble2022.corollaryC.1", "worst-case"),
             "a gradient step, eta_l nu = 2",
         ),
         (
@@ -172,7 +186,7 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
         ),
         (scaffold, "average", times("0"), "noble2022.theoremC.1.explicit", "exact", "one user, hundreds of rounds"),
         (scaffold, "local_steps", unfinished, "noble2022.claim4.1.server", "privacy", "affine gradients, exactly"),
-        (fedavg, "local_steps", unfinished, "noble2022.claim4.1.server", "privacy", "affine gradients, exactly"),
+        (*UNFINISHED, "noble2022.claim4.1.server", "privacy", "affine gradients, exactly"),
         (
             scaffold,
             "local_steps",
@@ -195,12 +209,12 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
             "the warm round counted, exactly",
         ),
         (
-            *(fedavg, "average", times("2"), "das2022.eq36", "worst-case"),
+            *(*mean_times("2"), "das2022.eq36", "worst-case"),
             "one round, fixed, r = 1, C/||u|| = (short, short), E = 2, eta L = 1/5",
         ),
-        (fedavg, "average", times("2"), "das2022.eq35.fixed-size", "exact", "200 equal clients"),
-        (local_phase, "local_steps", long_steps, "das2022.lemma8", "worst-case", "E = 1, eta L = 1/2"),
-        (local_phase, "local_steps", long_steps, "das2022.eq57", "worst-case", "convex, t = 1, eta L = 1"),
+        (*mean_times("2"), "das2022.eq35.fixed-size", "exact", "200 equal clients"),
+        (*LONG, "das2022.lemma8", "worst-case", "E = 1, eta L = 1/2"),
+        (*LONG, "das2022.eq57", "worst-case", "convex, t = 1, eta L = 1"),
         (error_feedback, "normalised_step", backwards, "shulgin2025.theorem1", "exact", "long runs on the line"),
         (
             *(error_feedback, "normalised_step", backwards, "shulgin2025.theorem1", "worst-case"),
@@ -247,7 +261,7 @@ def test_a_fault_in_a_round_is_noticed(
 def test_a_draw_that_is_no_run_of_its_own_is_noticed(method: str, check: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """(18) is an equality, and no counterexample, where the second draw of a client repeats its first run."""
     assert verdict("zhang2021.eq18.algorithm3", method, check) == "violated"
-    monkeypatch.setattr(fedavg, "runs", one_run)
+    monkeypatch.setattr(operations, "runs", one_run)
     assert verdict("zhang2021.eq18.algorithm3", method, check) == "holds"
 
 

@@ -14,20 +14,22 @@ from dpfl_theory.algorithms import FedAvg as AlgorithmFedAvg
 from dpfl_theory.algorithms import ScaffNew as AlgorithmScaffNew
 from dpfl_theory.algorithms import ef21, simulate
 from dpfl_theory.algorithms.bounding import Clip, Normalise
-from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
+from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg as AlgorithmTwoSidedFedAvg
 from dpfl_theory.algorithms.scaffold import Scaffold as AlgorithmScaffold
 from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.core import Performance
+from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
+from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.semantics.base import SKEWED, RunIndex, Vector, World, average, expected, law
 from dpfl_theory.semantics.drawn import SampledWorld
 from dpfl_theory.semantics.moments import Moments
+from dpfl_theory.semantics.operations import SAMPLINGS, RoundResult, draws, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.semantics.rounds import error_feedback
 from dpfl_theory.semantics.rounds.error_feedback import ErrorFeedback
-from dpfl_theory.semantics.rounds.fedavg import SAMPLINGS, FedAvg, draws, fedavg
-from dpfl_theory.semantics.rounds.scaffnew import ScaffNew, scaffnew
 from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold
 
 F = Fraction
@@ -42,13 +44,20 @@ def vectors(*values: Any) -> tuple[Vector, ...]:
 CURVATURES, OFFSETS = (F(1), F(1, 2), F(1, 4)), (F(1), F(-2), F(1, 3))
 
 
-def iterations(world: World, state: ScaffNew, eta: Any, p: Any, T: int, star: Vector) -> Mapping[str, Any]:
+def from_zero(x: Vector, zero: Vector, clients: int = 3) -> Any:
+    """ScaffNew's start: the server's vector, and the clients' vectors and control variates."""
+    return x, ((x,) * clients, (zero,) * clients)
+
+
+def iterations(world: World, start: Any, eta: Any, p: Any, T: int, star: Vector, sigma: int = 1) -> Mapping[str, Any]:
+    now, algorithm = start, DPScaffNew(eta=eta, p=p, sigma=sigma)
     for t in range(T):
-        state = scaffnew(world, state, eta, p, t=t)
+        now = run_round(algorithm, world, *now, t=t).following
+    x, (points, controls) = now
     shifts = [world.gradient(i, star) for i in range(world.clients)]
-    distance = sum((world.square(x - star) for x in state.x_i[1:]), world.square(state.x_i[0] - star))
-    control = sum(world.square(h - g) for h, g in zip(state.h_i, shifts))
-    return {"distance": distance, "control": control, "server": world.square(state.x - star)}
+    distance = sum((world.square(x - star) for x in points[1:]), world.square(points[0] - star))
+    control = sum(world.square(h - g) for h, g in zip(controls, shifts))
+    return {"distance": distance, "control": control, "server": world.square(x - star)}
 
 
 @pytest.mark.parametrize("T", [1, 2, 3])
@@ -57,7 +66,7 @@ def test_scaffnew_has_the_moments_of_its_linear_recursion(T: int) -> None:
     that are never drawn."""
     world = Quadratics(CURVATURES, OFFSETS, {"noise": F(1, 5)})
     eta, p, star = F(1, 2), F(1, 3), world.minimiser
-    start = ScaffNew(Vector(F(2)), vectors(2, 2, 2), vectors(0, 0, 0))
+    start = from_zero(Vector(F(2)), world.zero)
     found = expected(world, lambda: iterations(world, start, eta, p, T, star))
 
     n = 3
@@ -88,15 +97,13 @@ def test_scaffnew_has_the_moments_of_its_linear_recursion(T: int) -> None:
 def test_a_fault_in_the_round_changes_the_moments() -> None:
     """Noise that the control variates do not see."""
     world = Quadratics(CURVATURES, OFFSETS, {"noise": F(1, 5)})
-    start = ScaffNew(Vector(F(2)), vectors(2, 2, 2), vectors(0, 0, 0))
+    start = from_zero(Vector(F(2)), world.zero)
 
     def right() -> Mapping[str, Any]:
         return iterations(world, start, F(1, 2), F(1), 1, world.minimiser)
 
     def wrong() -> Mapping[str, Any]:
-        state = scaffnew(world, start, F(1, 2), F(1), noise=False)
-        shifts = [world.gradient(i, world.minimiser) for i in range(3)]
-        return {"control": sum(world.square(h - g) for h, g in zip(state.h_i, shifts))}
+        return iterations(world, start, F(1, 2), F(1), 1, world.minimiser, sigma=0)
 
     assert expected(world, right)["control"] - expected(world, wrong)["control"] == 4 * F(1, 5) * 2
 
@@ -106,14 +113,14 @@ def test_draws_have_the_exact_moments() -> None:
     """Of 4000 samples every mean is within five standard errors: a false alarm once in 600 000."""
     world = Quadratics(CURVATURES, OFFSETS, {"noise": F(1, 5)})
     star, eta, p, T = world.minimiser, F(1, 2), F(1, 3), 3
-    start = ScaffNew(Vector(F(2)), vectors(2, 2, 2), vectors(0, 0, 0))
+    start = from_zero(Vector(F(2)), world.zero)
     exact = expected(world, lambda: iterations(world, start, eta, p, T, star))
 
     def number(v: Vector) -> Vector:
         return Vector(np.array([float(v.known)]))
 
     gradients = [lambda x, a=float(a), b=float(b): a * x - b for a, b in zip(CURVATURES, OFFSETS)]
-    begin = ScaffNew(number(start.x), tuple(map(number, start.x_i)), tuple(map(number, start.h_i)))
+    begin = from_zero(number(start[0]), number(world.zero))
     drawn = SampledWorld(gradients, 1, {"noise": 0.2}, seed=5)
     found = [expected(drawn, lambda: iterations(drawn, begin, 0.5, 1 / 3, T, number(star))) for _ in range(4000)]
     for name, value in exact.items():
@@ -136,14 +143,15 @@ def contraction(mu: float, p: float, n: int, eta: float) -> Performance:
         rest, last = rest - world.gradient(i, star), last - shifts[-1]
     functions[-1].add_point((star.known, rest.known, Expression()))
     points = tuple(Vector(problem.set_initial_point()) for _ in range(n))
-    state = ScaffNew(star, points, (*shifts, last))
+    state, algorithm = (points, (*shifts, last)), ScaffNew(eta=eta, p=p)
 
-    def psi(state: ScaffNew) -> Any:
-        squares = [world.square(x - star) for x in state.x_i]
-        squares += [(eta / p) ** 2 * world.square(h - world.gradient(i, star)) for i, h in enumerate(state.h_i)]
+    def psi(state: Any) -> Any:
+        points, controls = state
+        squares = [world.square(x - star) for x in points]
+        squares += [(eta / p) ** 2 * world.square(h - world.gradient(i, star)) for i, h in enumerate(controls)]
         return sum(squares[1:], squares[0])
 
-    after = expected(world, lambda: {"psi": psi(scaffnew(world, state, eta, p, noise=False))})["psi"]
+    after = expected(world, lambda: {"psi": psi(run_round(algorithm, world, star, state).state)})["psi"]
     return Performance(problem, after, max(1 - mu * eta, 1 - p**2) * psi(state), "psi")
 
 
@@ -160,7 +168,7 @@ def test_scaffnew_contracts_over_all_functions(mu: float, p: float, n: int, eta:
 
 
 def moments(
-    world: World, state: Scaffold | FedAvg, star: Vector, count: int, K: int, size: int, eta: Any, eta_g: Any
+    world: World, state: Scaffold | RoundResult, star: Vector, count: int, K: int, size: int, eta: Any, eta_g: Any
 ) -> Any:
     x = state.x
     for t in range(count):
@@ -168,7 +176,8 @@ def moments(
         if isinstance(state, Scaffold):
             state = scaffold(world, state, eta, eta_g, K, size, t=t, unseen=True)
         else:
-            state = fedavg(world, x, eta, eta_g, K, size, t=t, errors=True, unseen=True)
+            algorithm = TwoSidedFedAvg(eta_l=eta, eta_g=eta_g, Q=K)
+            state = run_round(algorithm, world, x, t=t, size=size, errors=True, unseen=True)
     drift = [world.square(y - x) for path in state.paths for y in path[1:]]
     return {
         "move": world.square(state.x - x),
@@ -195,7 +204,7 @@ def test_scaffold_has_the_moments_of_affine_forms(control: bool, count: int) -> 
 
     def run() -> Mapping[str, Any]:
         own = warm(world, start, K)
-        state = Scaffold(start, average(own), own) if control else FedAvg(start)
+        state = Scaffold(start, average(own), own) if control else RoundResult(start)
         return moments(world, state, world.minimiser, count, K, size, eta, eta_g)  # type: ignore[no-any-return]
 
     assert expected(world, run) == by_rows(a, b, control, count, K, size, eta, eta_g, start.known)
@@ -286,21 +295,20 @@ def simulated(algorithm: Any, problem: Any, rounds: int) -> Any:
 @pytest.mark.parametrize("threshold", [None, 0.7])
 def test_fedavg_is_the_algorithm_that_runs(threshold: float | None) -> None:
     problem, world = plain()
-    x = Vector(np.array([5.0, -3.0]))
+    x, fedavg = Vector(np.array([5.0, -3.0])), DPTwoSidedFedAvg(eta_l=0.3, eta_g=1.5, Q=3, c=threshold, sigma=0)
     for _ in range(4):
-        x = fedavg(world, x, 0.3, 1.5, 3, threshold=threshold).x
-    algorithm = TwoSidedFedAvg(0.3, global_step=1.5, local_steps=3, threshold=threshold)
+        x = run_round(fedavg, world, x).x
+    algorithm = AlgorithmTwoSidedFedAvg(0.3, global_step=1.5, local_steps=3, threshold=threshold)
     assert x.known == pytest.approx(simulated(algorithm, problem, 4), rel=1e-12)
 
 
 @pytest.mark.parametrize("threshold", [None, 0.7])
 def test_scaffnew_is_the_algorithm_that_runs(threshold: float | None) -> None:
     problem, world = plain()
-    start, zero = Vector(np.array([5.0, -3.0])), world.zero
-    state = ScaffNew(start, (start,) * 3, (zero,) * 3)
+    now, scaffnew = (Vector(np.array([5.0, -3.0])), None), DPScaffNew(eta=0.3, p=1, C=threshold, sigma=0)
     for _ in range(4):
-        state = scaffnew(world, state, 0.3, 1, noise=False, threshold=threshold)
-    assert state.x.known == pytest.approx(simulated(AlgorithmScaffNew(0.3, 1.0, threshold), problem, 4), rel=1e-12)
+        now = run_round(scaffnew, world, *now).following
+    assert now[0].known == pytest.approx(simulated(AlgorithmScaffNew(0.3, 1.0, threshold), problem, 4), rel=1e-12)
 
 
 def test_scaffold_is_the_algorithm_that_runs() -> None:
@@ -314,18 +322,12 @@ def test_scaffold_is_the_algorithm_that_runs() -> None:
 
 @pytest.mark.parametrize("bounding", [Clip(0.7), Normalise(0.7)], ids=["clipped", "normalised"])
 def test_das2022_fedavg_is_the_algorithm_that_runs(bounding: Any) -> None:
-    """Its messages are sums of gradients: moves over -eta, which the server multiplies with its own step."""
     problem, world = plain()
-    x, eta, server = Vector(np.array([5.0, -3.0])), 0.3, 0.2
-
-    def message(move: Vector) -> Vector:
-        if isinstance(bounding, Clip):
-            return world.bounded(move, 0.7 * eta)
-        return world.normalised(move) * (0.7 * eta)
-
+    kind = DPFedAvg if isinstance(bounding, Clip) else DPNormFedAvg
+    x, fedavg = Vector(np.array([5.0, -3.0])), kind(eta=0.3, beta=0.2, E=3, C=0.7, sigma=0)
     for _ in range(4):
-        x = fedavg(world, x, eta, server / eta, 3, message=message).x
-    algorithm = AlgorithmFedAvg(eta, global_step=server, local_steps=3, bounding=bounding)
+        x = run_round(fedavg, world, x).x
+    algorithm = AlgorithmFedAvg(0.3, global_step=0.2, local_steps=3, bounding=bounding)
     assert x.known == pytest.approx(simulated(algorithm, problem, 4), rel=1e-12)
 
 
@@ -443,7 +445,7 @@ def test_draws_of_a_client_are_runs_of_their_own_or_the_same_run() -> None:
     for sampling, due in (("anew", F(1, 2)), ("shared", F(1))):
 
         def run(sampling: str = sampling) -> Mapping[str, Any]:
-            mean = average([world.error("error", i, run=r) for i, r in draws(world, 2, sampling)])
+            mean = average([world.error("error", i, run=i.run) for i in draws(world, 2, sampling)])
             return {"square": world.square(mean)}
 
         assert expected(world, run)["square"] == due
@@ -463,8 +465,10 @@ def test_a_round_with_replacement_has_the_moments_of_its_enumeration(sampling: s
     a, b, x, eta, eta_g = (F(2), F(-1, 2)), (F(1), F(3)), F(1), F(1, 10), F(3, 2)
     world = Quadratics(a, b, {"error": 4}, SKEWED)
 
+    algorithm = DPTwoSidedFedAvg(eta_l=eta, eta_g=eta_g, Q=2, c=threshold, sigma=0)
+
     def run() -> Mapping[str, Any]:
-        after = fedavg(world, Vector(x), eta, eta_g, 2, 2, errors=True, threshold=threshold, sampling=sampling)
+        after = run_round(algorithm, world, Vector(x), size=2, errors=True, sampling=sampling)
         return {"first": world.substitute_known(after.x).known, "second": world.square(after.x)}
 
     def message(i: int, noise: tuple[Fraction, ...]) -> Fraction:
@@ -541,7 +545,8 @@ def test_local_steps_without_errors_look_at_a_new_gradient_each() -> None:
     f = problem.declare_function(SmoothConvexFunction, L=1.0)
     world = FunctionClass(problem, [f])
     x = Vector(problem.set_initial_point())
-    expected(world, lambda: {"move": world.square(fedavg(world, x, 0.1, 1.0, 3).x - x)})
+    fedavg = TwoSidedFedAvg(eta_l=0.1, eta_g=1.0, Q=3)
+    expected(world, lambda: {"move": world.square(run_round(fedavg, world, x).x - x)})
     assert len(f.list_of_points) == 3
 
 

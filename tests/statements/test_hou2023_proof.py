@@ -19,9 +19,9 @@ from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Case, Check, Sides, Statement
 from dpfl_theory.core.formula import sides_of
+from dpfl_theory.descriptions import scaffnew
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
-from dpfl_theory.semantics.rounds import scaffnew
 from dpfl_theory.statements import all_statements
 from dpfl_theory.statements.hou2023 import (
     _observation_runs,
@@ -57,12 +57,13 @@ def test_the_contraction_is_tight_and_smaller_factors_fail() -> None:
 
 def plant(monkeypatch: pytest.MonkeyPatch, fault: Callable[[Any], Any]) -> None:
     """Every round communicates with the faulty gain in place of Algorithm 2's p/eta."""
-    right = scaffnew.communication
+    right = scaffnew.ScaffNew.control
 
-    def wrong(world: Any, state: Any, gain: Any, **others: Any) -> Any:
-        return right(world, state, fault(gain), **others)
+    def wrong(a: Any, o: Any, h: Any, t: Any, i: Any) -> Any:
+        gain = fault(a.gain(o))
+        return right(a.replaced(gain=lambda a, o: gain), o, h, t, i)
 
-    monkeypatch.setattr(scaffnew, "communication", wrong)
+    monkeypatch.setattr(scaffnew.ScaffNew, "control", wrong)
 
 
 def test_the_identity_of_a_communication_needs_the_factor_of_the_shifts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,13 +105,11 @@ def test_control_variates_that_move_too_far_in_the_round_turn_verdicts(
 
 
 def test_a_mean_that_the_control_variates_lose_breaks_equation_3(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lost(world: Any, state: Any, gain: Any, **others: Any) -> Any:
-        after = right(world, state, gain, **others)
-        return replace(after, h_i=tuple(h - gain * (after.x - state.x) for h in after.h_i))
+    def lost(a: Any, o: Any, h: Any, t: Any, i: Any) -> Any:
+        return h - a.gain(o) * t.sent[i]
 
-    right = scaffnew.communication
     assert verdicts(eq3_nonexpansive.EQ3, "exact", "") == {"holds"}
-    monkeypatch.setattr(scaffnew, "communication", lost)
+    monkeypatch.setattr(scaffnew.ScaffNew, "control", lost)
     assert verdicts(eq3_nonexpansive.EQ3, "exact", "") == {"violated"}
 
 

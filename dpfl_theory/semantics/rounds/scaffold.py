@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dpfl_theory.semantics.base import Vector, World, average
-from dpfl_theory.semantics.rounds.fedavg import local_steps
 
-__all__ = ["Scaffold", "scaffold", "warm_start"]
+__all__ = ["Scaffold", "local_steps", "scaffold", "warm_start"]
+
+
+def local_steps(
+    world: World, client: int, x: Vector, eta: Any, gradients: Sequence[Callable[[Vector], Vector]]
+) -> list[Vector]:
+    """The points y^0 = x, ..., y^K of a client's local steps y^k = y^{k-1} - eta g_k(y^{k-1})."""
+    path = [x]
+    for g in gradients:
+        path.append(path[-1] - eta * g(path[-1]))
+    return path
 
 
 @dataclass(frozen=True)

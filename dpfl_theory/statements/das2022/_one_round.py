@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 from dpfl_theory.core import Check, Statement, WorstCase
 from dpfl_theory.core import checks as made_of
 from dpfl_theory.core.formula import symbols_of
+from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, expected
+from dpfl_theory.semantics.operations import WorldOperations, run_round
 from dpfl_theory.semantics.performance import FunctionClass
-from dpfl_theory.semantics.rounds.fedavg import fedavg, local_steps
 from dpfl_theory.statements.das2022._step_performance import left_coefficient
 from dpfl_theory.statements.local_phase import step_size
 
@@ -44,6 +44,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     clients = n * int(instance.get("copies", 1))
     apart = instance["sampling"] == "independent"
     weighted = "weighted_" if "E_unclipped_weighted_gap" in symbols_of(statement) else ""
+    algorithm = (DPNormFedAvg if weighted else DPFedAvg)(eta=eta, beta=eta, E=E, C=1.0, sigma=int(apart))
     problem = PEP()
     functions = [problem.declare_function(SmoothConvexFunction, L=L) for _ in range(n)]
     sent: dict[int, Vector] = {}
@@ -54,7 +55,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
         functions,
         lambda name: (1 - 1 / clients) * n * world.square(sent[name[2]]),  # type: ignore[index]
     )
-    w = Vector(problem.set_initial_point())
+    w, o = Vector(problem.set_initial_point()), WorldOperations(world)
     C2: Any = None  # C^2, once it is known
     rest = world.zero
     for i in range(n - 1):
@@ -68,8 +69,8 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
         # A single function's w* is its own minimiser.
         low = functions[i](functions[i].stationary_point()) if n > 1 else world.value(i, world.zero)
         excess, delta = world.value(i, w) - low, world.value(i, world.zero) - low
-        path = local_steps(world, i, w, eta, [partial(world.gradient, i)] * E)
-        gradients = [world.gradient(i, y) for y in path[:E]]
+        update = algorithm.message(o, w, i)
+        gradients = [world.gradient(i, y) for y in o.paths[i][:E]]
         square = world.square(sum(gradients[1:], gradients[0]))  # of the update
         kappa = 1.0 if reported == "short" else float(Fraction(reported))
         if C2 is None:
@@ -80,8 +81,8 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
         every += delta / n
         if reported == "short":
             problem.add_constraint(square <= C2)
-        world.set_length(path[E] - w, 1 / kappa)  # in units of eta C; a short one stays as it is
-        sent[i] = world.normalised(path[E] - w) if weighted else world.bounded(path[E] - w, 1)
+        world.set_length(update, 1 / kappa)  # in units of C; a short one stays as it is
+        sent[i] = algorithm.bound(o, update, None)
         if reported != "short" and kappa <= 1:
             length += 1 / (n * Fraction(kappa))
             continue
@@ -90,9 +91,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
         share += Fraction(1, n)
 
     def moved() -> dict[str, Any]:
-        message = world.normalised if weighted else partial(world.bounded, threshold=1)
-        found = fedavg(world, w, eta, 1, E, None if apart else 1, noise=apart, message=message)
-        return {"after": world.square(found.x)}
+        return {"after": world.square(run_round(algorithm, world, w, size=None if apart else 1).x)}
 
     after = expected(world, moved)["after"]
 

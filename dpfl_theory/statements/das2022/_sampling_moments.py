@@ -11,10 +11,11 @@ from typing import Any
 
 from dpfl_theory.core import Case, Statement, Values
 from dpfl_theory.core.formula import evaluate_side
+from dpfl_theory.descriptions.fedavg import DPFedAvg, FedAvg
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector as WorldVector
+from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds.fedavg import fedavg
 
 __all__ = [
     *("EQUAL", "agreement", "attained", "closed_form", "equal_clients", "full", "moments", "second_moment"),
@@ -167,10 +168,10 @@ def equal_clients(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     noise = {"K": K, "n": n, "d": 1, "epsilon": 1, "delta": Fraction(1, 2), "q": sp.Rational(rho * n) ** 2 / sp.log(2)}
     start = WorldVector(Fraction(1))
     for E in instance["E"]:
-        u = (start - fedavg(Quadratics([1], [0]), start, eta, 1, E).x).known / eta
+        u = (start - run_round(FedAvg(eta=eta, beta=1, E=E), Quadratics([1], [0]), start).x).known
         C = Fraction(instance["C/||u||"]) * u
-        world = Quadratics([1], [0], {"noise": (eta * C) ** 2 * (spread + K * rho**2)})
-        after = world.square(fedavg(world, start, eta, 1, E, noise=True, threshold=eta * C).x)
+        world = Quadratics([1], [0], {"noise": C**2 * (spread + K * rho**2)})
+        after = world.square(run_round(DPFedAvg(eta=eta, beta=eta, E=E, C=C, sigma=1), world, start).x)
         values = {**noise, "eta": eta, "E": E, "L": 1, "C_hat": C / E, "kappa": spread, "r": r, "distance": 1}
         values |= {"next_distance": sp.sqrt(sp.Rational(after)), "E_clipped_length": u}
         values |= {"E_unclipped_gap": 0, "E_unclipped_Delta": 0}

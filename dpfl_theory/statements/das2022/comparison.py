@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import Check, Effect, Erratum, Hypothesis, Sides, Source, Statement, Symbol, Symbols, checks
 from dpfl_theory.core.check_inputs import Experiment, Outcome, Values
 from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.operations import WorldOperations, run_round
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds.fedavg import fedavg, local_steps
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import eq4_and_5, theorem4
@@ -51,26 +51,18 @@ def _same_run(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     curvature, centres, noise = ([Fraction(v) for v in instance[name]] for name in ("curvature", "centres", "noise"))
     eta, C_low, E = Fraction(instance["eta"]), Fraction(instance["C_low"]), int(instance["E"])
     C = C_low * Fraction(instance["C/C_low"])
+    methods = [kind(eta=eta, beta=eta, E=E, C=C, sigma=0) for kind in (DPFedAvg, DPNormFedAvg)]
     world = Quadratics(curvature, [h * c for h, c in zip(curvature, centres)])
-    # A move is -eta times an update.
-    methods: tuple[Callable[[Vector], Vector], ...] = (
-        lambda move: world.bounded(move, eta * C),
-        lambda move: eta * C * world.normalised(move),
-    )
     points, cases = [Vector(Fraction(instance["w_0"]))] * 2, list[Values]()
     for k, zeta in enumerate(noise):
-        messages = []
+        o, messages = WorldOperations(world), []
         for w, method in zip(points, methods):
-            moves = [
-                local_steps(world, i, w, eta, [partial(world.gradient, i)] * E)[-1] - w for i in range(world.clients)
-            ]
-            if min(map(world.length, moves)) < eta * C_low:
+            updates = method.updates(o, w, o.cohort)
+            if min(map(world.length, updates)) < C_low:
                 return cases
-            messages.append([method(move) for move in moves])
-        points = [
-            fedavg(world, w, eta, 1, E, message=method).x - Vector(eta * zeta) for w, method in zip(points, methods)
-        ]
-        apart = sum((world.length(a - b) for a, b in zip(*messages)), Fraction(0)) / eta / world.clients
+            messages.append(method.messages(o, updates))
+        points = [run_round(method, world, w).x - Vector(eta * zeta) for w, method in zip(points, methods)]
+        apart = sum((world.length(a - b) for a, b in zip(*messages)), Fraction(0)) / world.clients
         cases.append(Values({"C": C, "C_low": C_low, "E_difference": apart}, {"round": k, "w": points[0].known}))
     return cases
 

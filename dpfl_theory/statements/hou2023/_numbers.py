@@ -46,7 +46,7 @@ def _server() -> float:
     one, zero = [Fraction(1)] * 2, [Fraction(0)] * 2
     run = partial(iterated, one, zero, [Fraction(1), Fraction(1, 4)], Fraction(1), Fraction(1, 5), 40, Fraction(8))
     ours, fedavg = (run(gain=gain) for gain in (None, Fraction(0)))
-    return float(ours.square(ours.state.x) / fedavg.square(fedavg.state.x))
+    return float(ours.square(ours.state[0]) / fedavg.square(fedavg.state[0]))
 
 
 COMPUTED: Mapping[Key, Callable[[], float]] = {

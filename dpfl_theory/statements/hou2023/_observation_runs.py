@@ -20,11 +20,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import Check, Expected, Experiment, Sides, Statement, Symbols
+from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.moments import Moments
+from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds.fedavg import FedAvg, fedavg
 from dpfl_theory.statements.hou2023._runs import expected_parts, server_moment
 
 if TYPE_CHECKING:
@@ -83,9 +84,9 @@ def gap(algorithm: str, problem: tuple[Numbers, Numbers, Fraction], tau: int, T:
         return curvature / 2 * distance / n
     rounds = T // tau
     world = Quadratics(q, [a * b for a, b in zip(q, c)], {"noise": rounds * unit})
-    start = Moments.from_state(world, FedAvg(Vector(x_0)))
-    end = start.after(lambda now: FedAvg(fedavg(world, now.x, eta, 1, tau, noise=True).x), rounds)
-    return curvature / 2 * end.square(end.state.x - world.minimiser)
+    fedavg = DPTwoSidedFedAvg(eta_l=eta, eta_g=1, Q=tau, sigma=1)  # messages without a threshold
+    end = Moments.from_state(world, Vector(x_0)).after(lambda x: run_round(fedavg, world, x).x, rounds)
+    return curvature / 2 * end.square(end.state - world.minimiser)
 
 
 def best(values: Mapping[int, Fraction], keys: Sequence[int]) -> tuple[int, Fraction]:

@@ -18,17 +18,31 @@ from typing import Any
 from dpfl_theory.core import Check, Experiment, Statement, checks
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of
+from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.moments import Moments
+from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds.scaffnew import ScaffNew, scaffnew
 from dpfl_theory.statements.hou2023.lemma1 import LEMMA1
 
 __all__ = [
-    *("INSTANCES", "expected_parts", "expected_psi", "experiment", "iterated", "parts", "psi_start", "quadratics"),
+    *(
+        "INSTANCES",
+        "Iterate",
+        "expected_parts",
+        "expected_psi",
+        "experiment",
+        "iterated",
+        "parts",
+        "psi_start",
+        "quadratics",
+    ),
     *("run_of", "runs", "server_moment"),
 ]
+
+Iterate = tuple[Vector, tuple[tuple[Vector, ...], tuple[Vector, ...]]]
+"""After an iteration: the server's vector, and the clients' vectors and control variates."""
 
 
 def psi_start(start: Sequence[Fraction], shifts: Sequence[Sequence[Fraction]], eta: Fraction, p: Fraction) -> Fraction:
@@ -52,30 +66,32 @@ def iterated(
     *,
     shifts: Sequence[Fraction] | None = None,
     gain: Fraction | None = None,
-) -> Moments[ScaffNew]:
+) -> Moments[Iterate]:
     """The second moments after T iterations along one axis, from the clients' vectors x and control variates h.
 
-    The server's vector starts where the first client's is. shifts: h*, zero where it is None. gain: see `scaffnew`.
+    The server's vector starts where the first client's is. shifts: h*, zero where it is None. gain: in place of p/eta;
+    with 0 the control variates do not change, which from zero is DP-FedAvg with a random number of local steps.
 
     >>> half, zero = [Fraction(1, 2)], [Fraction(0)]
     >>> parts(iterated([Fraction(4)], zero, half, Fraction(1), Fraction(1), 1, Fraction(0)))
     (Fraction(4, 1), Fraction(0, 1))
     """
     world = Quadratics(q, [-s for s in shifts] if shifts else [0] * len(q), {"noise": variance})
+    algorithm = DPScaffNew(eta=eta, p=p, sigma=1)  # messages without a threshold
+    if gain is not None:
+        algorithm = algorithm.replaced(gain=lambda a, o: gain)
     points = tuple(map(Vector, x))
-
-    def iteration(state: ScaffNew) -> ScaffNew:
-        return scaffnew(world, state, eta, p, gain=gain)
-
-    return Moments.from_state(world, ScaffNew(points[0], points, tuple(map(Vector, h)))).after(iteration, T)
+    start: Iterate = points[0], (points, tuple(map(Vector, h)))
+    return Moments.from_state(world, start).after(lambda now: run_round(algorithm, world, *now).following, T)
 
 
-def parts(found: Moments[ScaffNew]) -> tuple[Fraction, Fraction]:
+def parts(found: Moments[Iterate]) -> tuple[Fraction, Fraction]:
     """E||x_t - x*||^2 and E||h_t - h*||^2 of the stacked vectors."""
     star: Any = found.world.minimiser
-    control = (h - found.world.gradient(i, star) for i, h in enumerate(found.state.h_i))
+    _, (points, controls) = found.state
+    control = (h - found.world.gradient(i, star) for i, h in enumerate(controls))
     return (
-        sum((found.square(x - star) for x in found.state.x_i), Fraction(0)),
+        sum((found.square(x - star) for x in points), Fraction(0)),
         sum((found.square(deviation) for deviation in control), Fraction(0)),
     )
 
@@ -134,7 +150,7 @@ def server_moment(
     """
     n = len(q)
     found = iterated([start] * n, [Fraction(0)] * n, q, eta, p, T, variance, shifts=h, gain=gain)
-    return found.square(found.state.x)
+    return found.square(found.state[0])
 
 
 # By simulation.

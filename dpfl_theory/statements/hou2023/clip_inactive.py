@@ -13,12 +13,11 @@ from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_UPDATES
-from dpfl_theory.statements.hou2023._runs import experiment, iterated, parts, quadratics, run_of
+from dpfl_theory.statements.hou2023._runs import Iterate, experiment, iterated, parts, quadratics, run_of
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
     from dpfl_theory.semantics.moments import Moments
-    from dpfl_theory.semantics.rounds.scaffnew import ScaffNew
 
 
 def _sides(s: Symbols) -> Sides:
@@ -29,11 +28,10 @@ def _repaired_sides(s: Symbols) -> Sides:
     return Sides(lhs={"messages": s.E_messages}, rhs={"psi": 2 / s.N * s.E_mean_psi})
 
 
-def _message(found: Moments[ScaffNew], eta: Fraction) -> Fraction:
+def _message(found: Moments[Iterate], eta: Fraction) -> Fraction:
     """Mean over the clients of E(xhat_i - x_i)^2 along one axis: the messages just after communicating."""
-    state = found.state
-    sent = (eta * (h - found.world.gradient(i, x)) for i, (x, h) in enumerate(zip(state.x_i, state.h_i)))
-    return sum(map(found.square, sent), Fraction(0)) / len(state.x_i)
+    sent = [eta * (h - found.world.gradient(i, x)) for i, (x, h) in enumerate(zip(*found.state[1]))]
+    return sum(map(found.square, sent), Fraction(0)) / len(sent)
 
 
 def _second_messages(_: Statement, instance: Mapping[str, Any]) -> list[Values]:

@@ -40,9 +40,10 @@ def contraction(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothStronglyConvexFunction
 
+    from dpfl_theory.descriptions.scaffnew import ScaffNew
     from dpfl_theory.semantics.base import Vector, expected
+    from dpfl_theory.semantics.operations import run_round
     from dpfl_theory.semantics.performance import FunctionClass
-    from dpfl_theory.semantics.rounds.scaffnew import ScaffNew, scaffnew
 
     mu, p, n = float(Fraction(instance["mu"])), float(Fraction(instance["p"])), int(instance["N"])
     eta = float(Fraction(instance["eta L"]))  # L = 1
@@ -54,13 +55,15 @@ def contraction(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
         shifts.append(Vector(Point()))
         rest, last = rest - world.gradient(i, star), last - shifts[-1]
     functions[-1].add_point((star.known, rest.known, Expression()))
-    start = ScaffNew(star, tuple(Vector(problem.set_initial_point()) for _ in range(n)), (*shifts, last))
+    start = tuple(Vector(problem.set_initial_point()) for _ in range(n)), (*shifts, last)
 
-    def psi(state: ScaffNew) -> Any:
-        control = [eta / p * (h - world.gradient(i, star)) for i, h in enumerate(state.h_i)]
-        return sum(world.square(v) for v in (*state.x_i, *control))
+    def psi(state: Any) -> Any:
+        points, controls = state
+        control = [eta / p * (h - world.gradient(i, star)) for i, h in enumerate(controls)]
+        return sum(world.square(v) for v in (*points, *control))
 
-    after = expected(world, lambda: {"psi": psi(scaffnew(world, start, eta, p, noise=False))})["psi"]
+    algorithm = ScaffNew(eta=eta, p=p)
+    after = expected(world, lambda: {"psi": psi(run_round(algorithm, world, star, start).state)})["psi"]
     values = {"psi_next": after, "psi_t": psi(start), "mu": mu, "L": 1, "eta": eta, "p": p, "N": n}
     return WorstCase(problem, {**values, "d": 1, "noise_variance": 0}, "E psi_(t+1) against theta psi_t")
 

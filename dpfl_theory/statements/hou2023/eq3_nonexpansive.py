@@ -8,14 +8,14 @@ from typing import Any
 
 from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbol, Symbols, Values, WorstCase, checks
 from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
+from dpfl_theory.semantics.operations import WorldOperations, run_round
 from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds import scaffnew
-from dpfl_theory.semantics.rounds.scaffnew import ScaffNew
 from dpfl_theory.statements.hou2023 import _symbols as hou
-from dpfl_theory.statements.hou2023._runs import iterated, parts
+from dpfl_theory.statements.hou2023._runs import Iterate, iterated, parts
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["ALONE", "CLIENTS", "QUADRATICS", "STATEMENTS", "VARIANCE", "WHERE"]
@@ -51,13 +51,15 @@ def _eq3_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         raise ValueError(f"the first shifts add up to {sum(h)}, not to 0 as Algorithm 2 asks for")
     world = Quadratics(q, [a * b for a, b in zip(q, c)])
     world.restart([0 if coin else 1 for coin, _ in instance["rounds"]])
-    state, found = ScaffNew(server, (server,) * len(q), tuple(map(Vector, h))), []
+    algorithm, found = DPScaffNew(eta=eta, p=p, C=C, sigma=1), []
+    now: Iterate = server, ((server,) * len(q), tuple(map(Vector, h)))
     for t, (_coin, noise) in enumerate(instance["rounds"]):
         for i, e in enumerate(noise):
             world.fix(("noise", t, i), Fraction(e))
-        state = scaffnew.scaffnew(world, state, eta, p, t=t, threshold=C)
-        mean_shift = abs(world.substitute_known(average(state.h_i)).known)
-        shifts = tuple(world.substitute_known(shift).known for shift in state.h_i)
+        now = run_round(algorithm, world, *now, t=t).following
+        controls = now[1][1]
+        mean_shift = abs(world.substitute_known(average(controls)).known)
+        shifts = tuple(world.substitute_known(shift).known for shift in controls)
         found.append(Values({"mean_shift": mean_shift}, instance={"t": t + 1, "h": shifts}))
     return found
 
@@ -107,10 +109,11 @@ def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     a = tuple(Vector(problem.set_initial_point()) for _ in range(n))
     b = tuple(Vector(Point()) for _ in range(n - 1))
     b = (*b, sum((-1 * bi for bi in b), world.zero))
-    after = scaffnew.communication(world, ScaffNew(world.zero, a, b), 1 / ratio, noise=False)
+    algorithm = ScaffNew(eta=ratio, p=1)
+    _, (points, controls) = algorithm.communicated(WorldOperations(world), world.zero, a, b)
     values = {
-        "T_1": sum(world.square(x) for x in after.x_i),
-        "T_2": ratio**2 * sum(world.square(h) for h in after.h_i),
+        "T_1": sum(world.square(x) for x in points),
+        "T_2": ratio**2 * sum(world.square(h) for h in controls),
         "y_t^2": sum(world.square(ai - ratio * bi) for ai, bi in zip(a, b)),
     }
     values |= {"N": n, "d": 1, "noise_variance": 0}

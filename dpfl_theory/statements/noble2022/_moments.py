@@ -14,10 +14,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.semantics.base import Vector, expected
 from dpfl_theory.semantics.moments import Moments
+from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds.fedavg import FedAvg, fedavg
 from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold, warm_start
 
 __all__ = ["RoundMoments", "Users", "below", "rounds", "single_user", "squares", "users_of", "weighted"]
@@ -82,7 +83,7 @@ class RoundMoments:
     distance_after: Fraction = field(default_factory=Fraction)
 
 
-_Run = Scaffold | FedAvg
+_Run = Scaffold | RoundResult
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]
 def _initial_run(users: Users, world: Quadratics, control: bool) -> _Run:
     """The state before the first round."""
     x = Vector(users.start)
-    return warm_start(world, x, users.local_steps) if control else FedAvg(x)
+    return warm_start(world, x, users.local_steps) if control else RoundResult(x)
 
 
 def _played(users: Users, world: Quadratics, now: _Run, unseen: bool = False) -> _Run:
@@ -160,7 +161,8 @@ def _played(users: Users, world: Quadratics, now: _Run, unseen: bool = False) ->
     K, size = users.local_steps, users.size
     if isinstance(now, Scaffold):
         return scaffold(world, now, users.eta_l, users.eta_g, K, size, unseen=unseen)
-    return fedavg(world, now.x, users.eta_l, users.eta_g, K, size, errors=True, unseen=unseen)
+    fedavg = TwoSidedFedAvg(eta_l=users.eta_l, eta_g=users.eta_g, Q=K)
+    return run_round(fedavg, world, now.x, size=size, errors=True, unseen=unseen)
 
 
 def _bare(now: _Run) -> _Run:

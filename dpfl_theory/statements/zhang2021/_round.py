@@ -15,9 +15,10 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.core import Statement, Values
+from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 from dpfl_theory.semantics.base import EVEN, SKEWED, Vector, World, average, expected
+from dpfl_theory.semantics.operations import draws, local_path, run_round
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds.fedavg import draws, fedavg, local_phase
 
 __all__ = ["Phases", "ScalarRound", "rounds"]
 
@@ -48,6 +49,7 @@ class Phases:
     ) -> None:
         self.world, self.x, self.eta, self.Q, self.noisy = world, x, eta, Q, noisy
         self.known, self.thresholds = known, thresholds
+        self.algorithm = TwoSidedFedAvg(eta_l=eta, Q=Q)
         self.alpha = sum(known[1:], known[0]) / len(known)
         self.slope = average([world.gradient(i, x) for i in range(world.clients)])
         self._sent = {kind: [] for kind in KINDS}  # type: dict[str, list[Vector]]
@@ -61,7 +63,7 @@ class Phases:
     def _observed(self, i: int) -> dict[str, Any]:
         """The messages of client i's phase, and their squares."""
         world, alpha = self.world, self.alpha
-        path = local_phase(world, i, self.x, self.eta, self.Q, errors=self.noisy)
+        path = self.path(i)
         moved = path[-1] - self.x
         clipped = moved if self.thresholds is None else world.bounded(moved, self.thresholds[i])
         total = self.Q * average([world.gradient(i, y) for y in path[:-1]])
@@ -77,6 +79,10 @@ class Phases:
         sent = {kind: world.substitute_known(v) for kind, v in sent.items()}
         return {k: v.known for k, v in sent.items()} | {f"{k}, squared": world.square(v) for k, v in sent.items()}
 
+    def path(self, i: int) -> tuple[Vector, ...]:
+        """The points of client i's phase."""
+        return local_path(self.algorithm, self.world, self.x, i, self.noisy)
+
     def message(self, kind: str, i: int, run: int = 0) -> Vector:
         """The message of client i in one of its runs, by its mean and its variance."""
         return self._sent[kind][i] + self.world.error(kind, i, run=run)
@@ -90,7 +96,7 @@ class Phases:
         world = self.world
 
         def heard() -> dict[str, Any]:
-            mean = average([self.message(kind, i, run) for i, run in draws(world, P, sampling)])
+            mean = average([self.message(kind, i, i.run) for i in draws(world, P, sampling)])
             return {"product": world.product(self.slope, mean), "square": world.square(mean)}
 
         return expected(world, heard)
@@ -144,7 +150,8 @@ class ScalarRound:
         self.s, self.sigma = abs(F(instance.get("noise", 0))), F(instance.get("sigma", 0))
         shape = {"even": EVEN, "skew": SKEWED}[str(instance.get("law", "even"))]
         self.world = Quadratics(q, [h * at for h, at in zip(q, m, strict=True)], {"error": self.s**2}, shape)
-        ends = [local_phase(self.world, i, Vector(self.x), self.eta, self.Q)[-1].known for i in range(self.N)]
+        algorithm = TwoSidedFedAvg(eta_l=self.eta, Q=self.Q)
+        ends = [local_path(algorithm, self.world, Vector(self.x), i)[-1].known for i in range(self.N)]
         # Without clipping no message depends on the errors' paths, and none is enumerated.
         self.phases = Phases(
             self.world,
@@ -167,7 +174,7 @@ class ScalarRound:
         """The middle line of (15): the mean over the clients of E sum_q (f_i'(x_q) - f_i'(x))^2."""
         world, found = self.world, F(0)
         for i in range(self.N):
-            path = local_phase(world, i, Vector(self.x), self.eta, self.Q, errors=bool(self.s))
+            path = self.phases.path(i)
             found += sum(world.square(world.gradient(i, y) - world.gradient(i, path[0])) for y in path[:-1])
         return found / self.N
 
@@ -177,7 +184,7 @@ class ScalarRound:
         for i, own in enumerate(self.phases.known):
 
             def observed(i: int = i, own: Fraction = own) -> dict[str, Fraction]:
-                path = local_phase(world, i, Vector(self.x), self.eta, self.Q, errors=bool(self.s))
+                path = self.phases.path(i)
                 length = abs(world.resolved(path[-1] - path[0]).known)
                 apart = abs((F(1) if self.c is None else self.c / max(self.c, length)) - own)
                 return {"E_deviation": apart, "E_square_deviation": apart**2}
@@ -190,13 +197,11 @@ class ScalarRound:
         """x_{t+1} -> its probability, without privacy noise, and the length of the longest stochastic gradient that may
         occur."""
         world, ends, lengths = self.world, dict[Fraction, Fraction](), [F(0)]
+        algorithm = DPTwoSidedFedAvg(eta_l=self.eta, eta_g=self.eta_g, Q=self.Q, c=self.c, sigma=0)
 
         def run() -> dict[str, Fraction]:
-            after = fedavg(
-                *(world, Vector(self.x), self.eta, self.eta_g, self.Q, self.P),
-                errors=bool(self.s),
-                threshold=self.c,
-                sampling=self.sampling,
+            after = run_round(
+                *(algorithm, world, Vector(self.x)), size=self.P, errors=bool(self.s), sampling=self.sampling
             )
             x = world.resolved(after.x).known
             ends[x] = ends.get(x, F(0)) + world.weight

@@ -15,9 +15,10 @@ from typing import Any
 
 from dpfl_theory.core import Check, Statement, WorstCase, checks
 from dpfl_theory.core.formula import total
+from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.semantics.base import Vector, average, expected
+from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.performance import FunctionClass
-from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.zhang2021._round import Phases
 from dpfl_theory.statements.zhang2021._symbols import StepLimits
 
@@ -131,8 +132,8 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
             problem.add_constraint(world.square(average([world.gradient(i, y) for i in range(2)])) / 2 <= above)
         return above
 
-    x = Vector(problem.set_initial_point())
-    following = expected(world, lambda: {"next": excess(fedavg(world, x, eta, eta_g, Q, P, unseen=True).x)})["next"]
+    x, algorithm = Vector(problem.set_initial_point()), TwoSidedFedAvg(eta_l=eta, eta_g=eta_g, Q=Q)
+    following = expected(world, lambda: {"next": excess(run_round(algorithm, world, x, size=P, unseen=True).x)})["next"]
     first = [world.gradient(i, x) for i in range(2)]
     mean, apart = average(first).known, world.square((first[0] - first[1]) / 2)
     now = excess(x)

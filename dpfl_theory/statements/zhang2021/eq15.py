@@ -14,10 +14,11 @@ from typing import Any
 
 from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, WorstCase, checks
 from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import average, expected
+from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.performance import FunctionClass
-from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.symbolic import all_equal
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
@@ -47,10 +48,10 @@ def drift(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     variance: Any = Expression() if noisy else 0.0  # sigma_l^2, at least every noise's square
     world = FunctionClass(problem, functions, variance)
     first = [world.gradient(i, world.zero) for i in range(n)]
-    mean = average(first)
+    mean, algorithm = average(first), TwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=Q)
 
     def observed() -> Mapping[str, Any]:
-        paths = fedavg(world, world.zero, eta, 1.0, Q, errors=noisy).paths
+        paths = run_round(algorithm, world, world.zero, errors=noisy).paths
         seen = [[world.gradient(i, y) for y in path[:Q]] for i, path in enumerate(paths)]
         if instance.get("middle"):
             return {"left": sum(world.square(g - at) for own, at in zip(seen, first) for g in own) / n}

@@ -10,10 +10,11 @@ from typing import Any
 from dpfl_theory.core import Check, Effect, Erratum, Sides, Source, Statement, Symbols, checks
 from dpfl_theory.core.check_inputs import Outcome, Values, WorstCase
 from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.performance import FunctionClass
-from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
@@ -119,7 +120,7 @@ def local_sum(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     problem = PEP()
     world = FunctionClass(problem, [problem.declare_function(SmoothFunction, L=1.0)])
     x = Vector(problem.set_initial_point())
-    updates = world.square(fedavg(world, x, eta, 1.0, Q).x - x)
+    updates = world.square(run_round(TwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=Q), world, x).x - x)
     one = dict.fromkeys(("N", "L", "alpha"), 1.0)
     values = {
         **one,

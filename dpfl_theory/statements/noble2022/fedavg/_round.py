@@ -33,10 +33,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core import Check, Outcome, Performance, Statement
+from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average, expected
+from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
-from dpfl_theory.semantics.rounds.fedavg import fedavg
 from dpfl_theory.statements.noble2022._utility import ROUND_PART
 from dpfl_theory.statements.noble2022.fedavg._step_size import RoundConstants, round_constants
 from dpfl_theory.statements.symbolic import decided, errors
@@ -169,8 +170,10 @@ def performance(statement: Statement, instance: Mapping[str, Any], claim: RoundC
     right = step**2 * (float(stated.noise) * V / (K * size) + float(stated.users) * (1 - share) / size * G2)
     right = right + float(stated.drift) * step**3 / size * G2
 
+    algorithm = TwoSidedFedAvg(eta_l=step / (K * eta_g), eta_g=eta_g, Q=K)
+
     def following() -> Vector:
-        return fedavg(world, x, step / (K * eta_g), eta_g, K, size, errors=True).x
+        return run_round(algorithm, world, x, size=size, errors=True).x
 
     before, after, progress = _SIDES[kind](world, x, following)
     left = after + float(stated.gain) * step * progress

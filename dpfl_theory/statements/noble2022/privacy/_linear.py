@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 
+from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds.fedavg import FedAvg, fedavg
 from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold
 
 __all__ = ["LinearRun", "LinearWorld", "cohort_sequences", "forms_of", "squared_distance"]
@@ -62,7 +63,8 @@ class LinearRun:
         """The views of the server (all messages), of third parties in all rounds, and of third parties in the last one:
         of DP-SCAFFOLD, or of DP-FedAvg without ``control``."""
         K, zero, size = self.local_steps, Vector(Fraction(0)), len(self.cohorts[0])
-        now: Scaffold | FedAvg = Scaffold(zero, zero, (zero,) * self.users) if control else FedAvg(zero)
+        now: Scaffold | RoundResult = Scaffold(zero, zero, (zero,) * self.users) if control else RoundResult(zero)
+        fedavg = TwoSidedFedAvg(eta_l=self.local_step, eta_g=self.global_step, Q=K)
         messages: list[Vector] = []
         models: list[list[Vector]] = []
         for t, cohort in enumerate(self.cohorts):
@@ -76,8 +78,8 @@ class LinearRun:
                 messages += [m for i in cohort for m in (now.paths[i][K] - x, now.c_i[i] - own[i])]
                 models.append([now.x, now.c])
             else:
-                now = fedavg(world, x, self.local_step, self.global_step, K, size, t=t, errors=True)
-                messages += [now.paths[i][K] - x for i in cohort]
+                now = run_round(fedavg, world, x, t=t, size=size, errors=True)
+                messages += [now.paths[i][-1] - x for i in cohort]
                 models.append([now.x])
         forms = forms_of([*messages, *(v for seen in models for v in seen)])
         return forms[: len(messages)], forms[len(messages) :], forms[-len(models[-1]) :]

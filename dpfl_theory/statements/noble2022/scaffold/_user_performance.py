@@ -12,9 +12,10 @@ from itertools import combinations
 from typing import Any
 
 from dpfl_theory.core import Performance, Statement, WorstCase
+from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.operations import local_path
 from dpfl_theory.semantics.performance import FunctionClass, declared
-from dpfl_theory.semantics.rounds.fedavg import local_phase
 
 __all__ = ["AnyGradients", "error_of_a_sample", "gradient_step"]
 
@@ -43,7 +44,7 @@ def gradient_step(_: Statement, instance: Mapping[str, Any]) -> Performance:
     eta, problem = float(Fraction(str(instance["eta_l nu"]))), PEP()
     world = FunctionClass(problem, declared(problem, "convex", 1))
     x, y = (Vector(problem.set_initial_point()) for _ in range(2))
-    ends = [local_phase(world, 0, v, eta, 1)[-1] for v in (x, y)]
+    ends = [local_path(TwoSidedFedAvg(eta_l=eta, Q=1), world, v)[-1] for v in (x, y)]
     what = "the distance of two points after a gradient step"
     return Performance(problem, world.square(ends[0] - ends[1]), world.square(x - y), what)
 
