@@ -23,6 +23,7 @@ from dpfl_theory.algorithms.hyperparameters import (
     step_at,
     to_json,
 )
+from dpfl_theory.algorithms.local_updates import LocalUpdates, dense
 from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.core.algorithm import PlainGradient
 from dpfl_theory.core.parameter import Parameter
@@ -60,8 +61,8 @@ class BatchOperations:
         self._drawn = {COIN: 0, NOISE: 0, SERVER_NOISE: 0}
         self._inside = 0
         self._where: Any = None
-        self.phase: Any = None
-        """The plain local steps, all of which start at the same vector."""
+        self._members = self.everyone
+        """The clients whose values `each` makes."""
 
     @property
     def expected(self) -> float:
@@ -112,8 +113,12 @@ class BatchOperations:
             self._inside -= 1
 
     def each(self, members: Members, of: Callable[[Any], Any]) -> Any:
-        """One value for each client."""
-        return self._for_all(of, Ellipsis)
+        """One value for each client; those of others than the members have no meaning."""
+        outer, self._members = self._members, members
+        try:
+            return self._for_all(of, Ellipsis)
+        finally:
+            self._members = outer
 
     def apply(self, values: Any, of: Callable[[Any], Any]) -> Any:
         """A function of each client's value."""
@@ -127,6 +132,8 @@ class BatchOperations:
         """The sum of these clients' vectors."""
         factor = None if weight is None else weight(Ellipsis)
         values = self._for_each(values if factor is None else factor * values)
+        if isinstance(values, LocalUpdates):
+            return values.total(self._xp.ones((self.S, self.n)) if members.counts is None else members.counts)
         if members.counts is None:
             return values.sum(axis=0)
         return self._context.engine.combine(self._xp.ascontiguousarray(values), members.counts)
@@ -148,7 +155,7 @@ class BatchOperations:
             return kernels.gradients_of(y[None], xp.full((1, self.S), i))[0]
         if len(y.shape) == 2:
             return kernels.local_phase(y, xp.zeros(self.S), 1).updates()
-        return kernels.client_gradients(xp.ascontiguousarray(y))
+        return kernels.client_gradients(xp.ascontiguousarray(dense(y)))
 
     def _row(self, value: Any) -> Any:
         """A number, or one for each replicate (S, 1), as an array (S,)."""
@@ -158,8 +165,10 @@ class BatchOperations:
     def descend(self, y: Any, i: Any, step: Any, steps: Any, direction: Callable[[Any], Any]) -> Any:
         """The end of local steps from y."""
         if isinstance(direction, PlainGradient) and i is Ellipsis and len(y.shape) == 2 and steps >= 1:
-            self.phase = self._context.kernels.local_phase(y, self._row(step), int(steps))
-            return y - step * self.phase.updates()
+            phase = self._context.kernels.local_phase(y, self._row(step), int(steps))
+            if self._members.counts is not None:
+                phase = phase.only(self._members.counts)
+            return LocalUpdates(self._xp, (self.n, self.S, self.d), phase, y, -step)
         for _ in range(int(steps)):
             y = y - step * direction(y)
         return y
@@ -167,6 +176,9 @@ class BatchOperations:
     # Lengths.
     def length(self, u: Any) -> Any:
         """||u||."""
+        if isinstance(u, LocalUpdates) and u.base is None:
+            return u.length
+        u = dense(u)
         return self._xp.sqrt((u * u).sum(axis=-1, keepdims=True))
 
     def clip(self, u: Any, threshold: Any) -> Any:
@@ -220,14 +232,14 @@ class BatchOperations:
                 self._where = mask if outer is None else outer & mask
             found.append(branch())
             self._where = outer
-        return _joined(lambda yes, no: self._xp.where(condition, yes, no), *found)
+        return _joined(lambda yes, no: self._xp.where(condition, dense(yes), dense(no)), *found)
 
     # States.
     def state(self, found: Any) -> Any:
         """A state as arrays: numbers become arrays (S, 1), and None becomes ()."""
 
         def array(leaf: Any) -> Any:
-            return leaf if hasattr(leaf, "shape") else self._xp.full((self.S, 1), float(leaf))
+            return dense(leaf) if hasattr(leaf, "shape") else self._xp.full((self.S, 1), float(leaf))
 
         return () if found is None else _joined(array, found)
 
@@ -299,8 +311,7 @@ class Batched(Algorithm):
         round_ = Round(context, k, state.w, cohort=o.counts, state=state, after=after, algorithm=self)
         return after, round_
 
-    @staticmethod
-    def _vector(o: BatchOperations, w: Any) -> Any:
+    def _vector(self, o: BatchOperations, w: Any) -> Any:
         if getattr(w, "shape", ()) != (o.S, o.d):
             raise InputError(
                 "the round's vector does not have one row for each replicate: return a vector of the server"
@@ -314,7 +325,7 @@ class Batched(Algorithm):
 
 def single(value: Any) -> bool:
     """Whether a value is one number for all rounds and replicates."""
-    return not (changes(value) or isinstance(value, (list, tuple)) or getattr(value, "shape", ()))
+    return not (changes(value) or isinstance(value, (list, tuple)) or getattr(value, "shape", ()) != ())
 
 
 def named(p: Parameter) -> str:

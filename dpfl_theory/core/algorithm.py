@@ -154,7 +154,7 @@ class Algorithm:
                     del found[name]
         cls.parameters = found
         if "fused" not in vars(cls):  # a subclass may have other parts
-            cls.fused = Algorithm.fused
+            cls.fused = Algorithm.fused  # type: ignore[method-assign]
 
     def __init__(self, **values: Any) -> None:
         named = self.attributes()
@@ -182,7 +182,8 @@ class Algorithm:
     def fused_without(self, cohort: Any, *names: str) -> Any:
         """The fused form of the algorithm before these parts were replaced; None where other parts were, too."""
         replaced = {name for name, part in vars(type(self)).items() if callable(part)}
-        return type(self).__mro__[1].fused(self, cohort) if replaced == {*names, "fused"} else None
+        before: Any = type(self).__mro__[1]
+        return before.fused(self, cohort) if replaced == {*names, "fused"} else None
 
     def with_values(self, **values: Any) -> Self:
         """The same algorithm with other values, by attribute."""

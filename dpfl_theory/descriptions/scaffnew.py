@@ -32,14 +32,14 @@ class Exchange:
     mean: Any
 
 
-def simulated(a: Any, cohort: Any, *bound_and_noise: Any) -> Any:
+def simulated(a: Any, cohort: Any, threshold: Any = None, sigma: Any = 0.0) -> Any:
     """The hand-written simulation; it has no values that change from round to round."""
     from dpfl_theory.algorithms import ScaffNew as Simulated
     from dpfl_theory.algorithms.hyperparameters import changes
 
-    if cohort.scheme != "full" or any(map(changes, (a.step, *bound_and_noise))):
+    if cohort.scheme != "full" or changes(a.step) or changes(threshold):
         return None
-    return Simulated(a.step, a.probability, *bound_and_noise)
+    return Simulated(a.step, a.probability, threshold, sigma)
 
 
 class ScaffNew(Algorithm):

@@ -36,14 +36,14 @@ CLIPPED_PARAMETERS = fault(
 )
 
 
-def simulated(a: Any, cohort: Any, *bound_and_noise: Any) -> Any:
+def simulated(a: Any, cohort: Any, threshold: Any = None, sigma: Any = 0.0) -> Any:
     """The hand-written simulation; it has no thresholds that change from round to round."""
     from dpfl_theory.algorithms import TwoSidedFedAvg as Simulated
     from dpfl_theory.algorithms.hyperparameters import changes
 
-    if any(map(changes, bound_and_noise)):
+    if changes(threshold):
         return None
-    return Simulated(a.local_step, a.global_step, a.local_steps, *bound_and_noise, cohort=cohort)
+    return Simulated(a.local_step, a.global_step, a.local_steps, threshold, sigma, cohort)
 
 
 class TwoSidedFedAvg(Averaging):

@@ -253,7 +253,7 @@ class LinearPhase:
         if self._norms is None:
             xp = self._engine.xp
             updates = self.updates()
-            self._norms = xp.sqrt(xp.einsum("isk,isk->si", updates, updates))
+            self._norms = xp.sqrt((updates * updates).sum(axis=2).T)  # in the order in which a tape sums
         return self._norms
 
     def combine(self, weights: Any) -> Any:
@@ -273,3 +273,8 @@ class LinearPhase:
         if self._updates is None:
             self._updates = self._phase()
         return self._updates
+
+    def only(self, weights: Any) -> LinearPhase:
+        """The phase of the clients that have a weight (S, n), where these are few."""
+        self._updates = self._of(weights)
+        return self
