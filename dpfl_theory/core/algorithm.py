@@ -139,6 +139,8 @@ class Algorithm:
     """Whether messages below the threshold stay as they are."""
     rounds: ClassVar[str] = "rounds"
     """The name of the number of rounds."""
+    level: ClassVar[str] = "threshold"
+    """The parameter, if it has one, at whose length the bound on a message begins."""
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
     parameters: ClassVar[Mapping[str, Parameter]] = {}
     """The parameters by attribute, in the order of declaration."""
@@ -200,6 +202,11 @@ class Algorithm:
     noise_multiplier: Any = None
 
     @classmethod
+    def sampling(cls) -> str:
+        """How the paper draws the clients of a round."""
+        return (*cls.samplings, "full")[0]
+
+    @classmethod
     def mechanism(cls) -> Any:
         """The class of its releases (`dpfl_theory.privacy.mechanisms`); None without an accountant."""
         return None
@@ -236,6 +243,10 @@ class Algorithm:
         """What client i would send from w without a bound."""
         raise NotImplementedError(f"{self.name} has no message")
 
+    def length(self, o: Any, w: Any, i: Any) -> float:
+        """The length of what client i bounds at w."""
+        return float(o.length(self.message(o, w, i)))
+
     @classmethod
     def faults(cls) -> Sequence[Fault]:
         """Known mistakes in code."""
@@ -245,6 +256,7 @@ class Algorithm:
         """The noise parameter of noise multiplier 1, where one client changes a message by at most its bound."""
         raise NotImplementedError(f"{self.name} adds no noise")
 
-    def sensitivity(self, o: Any) -> float:
-        """How far one client moves the server's vector in a round, where it changes its message by the bound."""
+    def sensitivity(self, o: Any) -> float | None:
+        """How far one client moves the server's vector in a round, where it changes its message by the bound; None
+        where this is not known."""
         raise NotImplementedError(f"{self.name} adds no noise")

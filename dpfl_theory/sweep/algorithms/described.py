@@ -46,7 +46,7 @@ class Described(Hyper):
     def build(self, problem: Problem, rounds: int, privacy: Privacy, replicates: Mapping[str, Any]) -> Simulation:
         from dpfl_theory.algorithms.batched import simulation
 
-        cohort = getattr(self, "drawn", lambda scheme: None)((*self.kind.samplings, "full")[0])
+        cohort = getattr(self, "drawn", lambda scheme: None)(self.kind.sampling())
         counts = {p.symbol for p in self.kind.parameters.values() if p.kind == "count"}
         return simulation(self.kind(**{n: int(v) if n in counts else v for n, v in replicates.items()}), cohort)
 
