@@ -47,8 +47,9 @@ def build(size: str, jax: bool) -> list[Case]:
         x, h = [Fraction(8)] * N, [Fraction(0)] * N
         for row, shift in zip(q, shifts):
             found = iterated(x, h, row, ETA, P, rounds, variance, shifts=shift)
-            control = [v - found.world.gradient(i, Vector(Fraction(0))) for i, v in enumerate(found.state.h_i)]
-            forms = [*found.state.x_i, *control]
+            _, (points, variates) = found.state
+            control = [v - found.world.gradient(i, Vector(Fraction(0))) for i, v in enumerate(variates)]
+            forms = [*points, *control]
             axes.append([float(found.product(u, v)) for u in forms for v in forms])
         result: Array = np.array(axes)
         return result

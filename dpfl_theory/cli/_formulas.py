@@ -10,7 +10,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import optimize
 from dpfl_theory.privacy import noble2022
 from dpfl_theory.privacy.mechanisms import Mechanism
-from dpfl_theory.privacy.mechanisms.record_level import DPFedAvgRecord
+from dpfl_theory.privacy.mechanisms.record_level import NoisyLocalSteps
 
 __all__ = ["ACCOUNTANTS", "NOTE", "TIGHT", "Formula", "accountant"]
 
@@ -24,7 +24,7 @@ def accountant(name: str, mechanism: Mechanism) -> Formula | None:
     """The formula of this name; None for tight accounting. InputError where the formula lacks the mechanism."""
     if choice("accountant", name, ACCOUNTANTS) == TIGHT:
         return None
-    if not isinstance(mechanism, DPFedAvgRecord):
+    if not isinstance(mechanism, NoisyLocalSteps):
         raise InputError(
             f"the accountant {name} does not cover {mechanism.name}: it is for dp-scaffold, dp-fedavg-record and "
             f"dp-fedsgd, so use --accountant {TIGHT}"

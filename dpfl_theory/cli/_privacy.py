@@ -311,7 +311,8 @@ def _described(kind: type[Mechanism]) -> dict[str, Any]:
 def _kind(command: str, algorithm: str, options: Mapping[str, str | None]) -> type[Mechanism]:
     """The mechanism of this name; an old name is explained on stderr, with the command that may have been meant."""
     if algorithm not in RENAMED:
-        return get(algorithm)
+        kind: type[Mechanism] = get(algorithm)
+        return kind
     shown = {"sampling_rate": "256/60000", **{n: v for n, v in options.items() if v is not None}}
     if "rounds" in shown:
         shown["steps"] = shown.pop("rounds")
@@ -322,7 +323,8 @@ def _kind(command: str, algorithm: str, options: Mapping[str, str | None]) -> ty
         "dpfl-theory: for DP-SGD, with your batch over your number of records as the sampling rate: "
         f"dpfl-theory privacy {command} --algorithm poisson-gaussian {' '.join(words)}"
     )
-    return get(RENAMED[algorithm])
+    new: type[Mechanism] = get(RENAMED[algorithm])
+    return new
 
 
 def _old(algorithm: str, document: Mapping[str, Any]) -> dict[str, Any]:

@@ -132,4 +132,4 @@ def references() -> dict[str, Reference]:
     >>> "dp-fedavg" in references(), "scaffold" in references()
     (True, True)
     """
-    return {name: Reference(algorithm) for name, algorithm in algorithms().items()}
+    return {name: Reference(algorithm) for name, algorithm in algorithms().items() if algorithm.is_reference}

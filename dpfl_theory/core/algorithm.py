@@ -133,12 +133,14 @@ class Algorithm:
     """The neighbouring relations of its accounting, the default first."""
     sigma_of: ClassVar[str] = "average"
     """The noise that the parameter sigma belongs to: that of the "average" or of one "message"."""
-    noise_each: ClassVar[bool] = False
-    """Whether each client's noise is used by itself, not only in the average."""
     clips: ClassVar[bool] = True
     """Whether messages below the threshold stay as they are."""
     rounds: ClassVar[str] = "rounds"
     """The name of the number of rounds."""
+    vectors: ClassVar[int] = 1
+    """The number of vectors that a client sends in a communication."""
+    is_reference: ClassVar[bool] = True
+    """Whether users' code is compared with it."""
     level: ClassVar[str] = "threshold"
     """The parameter, if it has one, at whose length the bound on a message begins."""
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
@@ -152,7 +154,7 @@ class Algorithm:
             for name, value in vars(kind).items():
                 if isinstance(value, Parameter):
                     found[name] = value
-                elif name in found and value is None:
+                elif name in found:  # the value is fixed
                     del found[name]
         cls.parameters = found
         if "fused" not in vars(cls):  # a subclass may have other parts
@@ -202,6 +204,11 @@ class Algorithm:
     noise_multiplier: Any = None
 
     @classmethod
+    def noise_parameter(cls) -> str:
+        """The attribute of its noise: the standard deviation, or where it has none the multiplier."""
+        return "sigma" if "sigma" in cls.parameters else "noise_multiplier"
+
+    @classmethod
     def sampling(cls) -> str:
         """How the paper draws the clients of a round."""
         return (*cls.samplings, "full")[0]
@@ -218,6 +225,10 @@ class Algorithm:
     def under(self, setting: Setting) -> Self:
         """The reading of the algorithm that a setting asks for."""
         return self
+
+    def normals(self, clients: int) -> float:
+        """The expected number of vectors of noise that a simulated round draws."""
+        return 1.0
 
     def communications(self) -> float:
         """The expected number of communications in a round."""

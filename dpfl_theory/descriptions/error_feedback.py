@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dpfl_theory.core.algorithm import Algorithm, Fault
+from dpfl_theory.core.algorithm import Algorithm, Fault, Setting
 from dpfl_theory.core.parameter import Parameter, Range, Scale
 from dpfl_theory.descriptions.faults.error_feedback import CLIPPING, FAULTS, NORMALISING
 
@@ -21,10 +21,25 @@ class ErrorFeedback(Algorithm):
     """The round of both algorithms; the state is the server's estimate v and the clients' memories v_i."""
 
     protects = "client"
+    sigma_of = "message"
 
     step: Any
     memory_step: Any = 1.0
     sigma: Any
+
+    @classmethod
+    def mechanism(cls) -> Any:
+        from dpfl_theory.privacy.mechanisms.error_feedback import BoundedMessages
+
+        return BoundedMessages
+
+    def releases(self, setting: Setting) -> dict[str, Any]:
+        return {
+            "clients": setting.clients,
+            "relation": setting.relation,
+            "view": setting.view,
+            "rounds": setting.rounds,
+        }
 
     def initial(self, o: Any, w: Any) -> tuple[Any, Any]:
         """The server's estimate, and the clients' memories."""
@@ -100,6 +115,11 @@ class Clip21(ErrorFeedback):
     def bound(self, o: Any, u: Any) -> Any:
         return o.clip(u, self.threshold)
 
+    def fused(self, cohort: Any) -> Any:
+        from dpfl_theory.algorithms import EF21, Clip
+
+        return EF21(self.step, Clip(self.threshold), sigma=self.sigma)
+
     def noise_unit(self, o: Any) -> float:
         return float(self.threshold / o.n**0.5)  # the n noises of a round are averaged
 
@@ -150,6 +170,11 @@ class NormEC(ErrorFeedback):
 
     def direction(self, o: Any, estimate: Any) -> Any:
         return o.stretch(estimate, 1.0)
+
+    def fused(self, cohort: Any) -> Any:
+        from dpfl_theory.algorithms import EF21, SmoothedNormalise
+
+        return EF21(self.step, SmoothedNormalise(self.smoothing), self.memory_step, True, self.sigma)
 
     def noise_unit(self, o: Any) -> float:
         return float(1.0 / o.n**0.5)

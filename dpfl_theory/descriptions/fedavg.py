@@ -187,6 +187,26 @@ def difference(a: Any, o: Any, w: Any, y: Any) -> Any:
     return w - y
 
 
+LIBRARIES: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    (
+        "the difference in place of the update",
+        "",
+        "; compare it with fedavg-two-sided if you mean differences",
+        {},
+    ),
+    (
+        "the difference in place of the update",
+        ", and divides by r where your function divides by the number of clients that take part",
+        " where all cohorts have r members; compare it with fedavg-two-sided if you mean differences",
+        {"divisor": over_cohort},
+    ),
+    (
+        "FedAvg of McMahan et al. 2017, weighted by numbers of records",
+        ", and gives all clients the same weight where your function weights them by their shares of the records",
+        " and other weights",
+        {"weight": by_records, "divisor": lambda a, o, members: 1.0},
+    ),
+)
 AS_LIBRARIES = tuple(
     Fault(
         name,
@@ -194,26 +214,7 @@ AS_LIBRARIES = tuple(
         "local",
         {"update": difference, **weights, **parts},
     )
-    for name, words, others, weights in (
-        (
-            "the difference in place of the update",
-            "",
-            "; compare it with fedavg-two-sided if you mean differences",
-            {},
-        ),
-        (
-            "the difference in place of the update",
-            ", and divides by r where your function divides by the number of clients that take part",
-            " where all cohorts have r members; compare it with fedavg-two-sided if you mean differences",
-            {"divisor": over_cohort},
-        ),
-        (
-            "FedAvg of McMahan et al. 2017, weighted by numbers of records",
-            ", and gives all clients the same weight where your function weights them by their shares of the records",
-            " and other weights",
-            {"weight": by_records, "divisor": lambda a, o, members: 1.0},
-        ),
-    )
+    for name, words, others, weights in LIBRARIES
     for step, parts in STEPS
 )
 CLIPPED_DIFFERENCES = tuple(

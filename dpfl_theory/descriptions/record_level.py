@@ -8,6 +8,7 @@ in place of grad f_i(y), g_j being the gradient of one of R records. Replacing a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,7 +29,7 @@ class RecordLevel(Averaging):
 
     protects = "record"
     relations = ("replace",)
-    samplings = ("fixed",)
+    samplings: ClassVar[tuple[str, ...]] = ("fixed",)
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
     relation_factor = 2.0
     """How far a record moves a sum, in C: 2 where it is replaced, 1 where it is added or left out."""
@@ -51,6 +52,24 @@ class RecordLevel(Averaging):
         default=None,
         trials=(1.3, 0.6),
     )
+
+    warm_start = 0
+    """The number of first rounds that only set control variates."""
+
+    @classmethod
+    def mechanism(cls) -> Any:
+        from dpfl_theory.privacy.mechanisms.record_level import NoisyLocalSteps
+
+        return NoisyLocalSteps
+
+    def normals(self, clients: int) -> float:
+        return float(clients * self.local_steps)
+
+    def noisy_gradient(self) -> Any:
+        """The gradient of a local step, for hand-written simulations."""
+        from dpfl_theory.algorithms import RecordGradient
+
+        return RecordGradient(float(self.share), self.threshold, self.noise_multiplier)
 
     def total(self, o: Any, i: Any, y: Any) -> Any:
         """The sum of the clipped gradients of the next batch, and the number of its records."""
@@ -93,6 +112,20 @@ class DPScaffold(RecordLevel, Scaffold):
     title = "DP-SCAFFOLD"
     source = "noble2022 Algorithm 1"
 
+    vectors = 2
+
+    @classmethod
+    def mechanism(cls) -> Any:
+        from dpfl_theory.privacy.mechanisms.record_level import NoisyControlVariates
+
+        return NoisyControlVariates
+
+    def fused(self, cohort: Any) -> Any:
+        from dpfl_theory.algorithms import Scaffold as Simulated
+
+        steps = (self.local_step, self.global_step, int(self.local_steps))
+        return Simulated(*steps, cohort, self.noisy_gradient(), int(self.warm_start))
+
     @classmethod
     def faults(cls) -> Sequence[Fault]:
         return (*RECORDS, *UNPROTECTED, *FAULTS)
@@ -105,9 +138,43 @@ class DPFedAvgRecord(RecordLevel):
     title = "DP-FedAvg with noise at every local step"
     source = "noble2022 Algorithm 2"
 
+    def fused(self, cohort: Any) -> Any:
+        from dpfl_theory.algorithms import TwoSidedFedAvg
+
+        steps = (self.local_step, self.global_step, int(self.local_steps))
+        return TwoSidedFedAvg(*steps, cohort=cohort, gradient=self.noisy_gradient())
+
     @classmethod
     def faults(cls) -> Sequence[Fault]:
         return (*RECORDS, *(one for one in FAULTS if one.role not in ("control", "cohort")))
 
 
-ALGORITHMS = (DPScaffold, DPFedAvgRecord)
+class DPSGDRecord(DPFedAvgRecord):
+    """DP-SGD over all clients' records, with record-level privacy."""
+
+    name = "dp-sgd-record"
+    title = "DP-SGD over all clients' records"
+    source = "noble2022 Algorithm 2, K = 1 and l = 1"
+    samplings = ()
+    is_reference = False  # conform has dp-fedavg-record, of which it is a special case
+
+    local_steps = 1
+    global_step = 1.0
+    local_step = replace(
+        RecordLevel.local_step,
+        symbol="eta",
+        meaning="step",
+        aliases=("step", "lr", "learning_rate"),
+        search=Range((1e-3, 20.0)),
+    )
+    share = replace(
+        RecordLevel.share, meaning="share of the records in a step", search=Range((1 / 4, 1 / 2, 1.0), between=False)
+    )
+
+    def fused(self, cohort: Any) -> Any:
+        from dpfl_theory.algorithms import TwoSidedFedAvg
+
+        return TwoSidedFedAvg(self.local_step, gradient=self.noisy_gradient())
+
+
+ALGORITHMS = (DPScaffold, DPFedAvgRecord, DPSGDRecord)

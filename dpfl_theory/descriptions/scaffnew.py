@@ -164,7 +164,6 @@ class DPScaffNew(ScaffNew):
     protects = "client"
     sigma_of = "message"
     rounds = "iterations"
-    noise_each = True
 
     threshold = Parameter(
         *("C", "threshold of a difference", "X"),
@@ -190,6 +189,9 @@ class DPScaffNew(ScaffNew):
             "relation": setting.relation,
             "rounds": setting.rounds,
         }
+
+    def normals(self, clients: int) -> float:
+        return clients * self.communications()
 
     def noises(self, o: Any) -> Any:
         return o.each(o.everyone, lambda i: o.gaussian(self.sigma, i))

@@ -37,7 +37,7 @@ class Scaffold(Averaging):
     name = "scaffold"
     title = "SCAFFOLD"
     source = "noble2022 Algorithm 1 with full gradients"
-    samplings = ("fixed", "poisson", "with-replacement")
+    samplings: ClassVar[tuple[str, ...]] = ("fixed", "poisson", "with-replacement")
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("control variates are means of the local gradients"),
         Reading(
@@ -67,6 +67,11 @@ class Scaffold(Averaging):
         trials=(3, 1),
         shared=True,
     )
+
+    def fused(self, cohort: Any) -> Any:
+        from dpfl_theory.algorithms import Scaffold as Simulated
+
+        return Simulated(self.local_step, self.global_step, self.local_steps, cohort)
 
     def initial(self, o: Any, w: Any) -> tuple[Any, Any]:
         """c, and the clients' c_i."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 
 __all__ = ["Scales", "slope_at_start"]
@@ -37,3 +39,24 @@ class Scales:
     def slope(self) -> float:
         """The clients' mean gradient length [F/X]; 1 where it is 0."""
         return slope_at_start(self.problem) or 1.0
+
+    @cached_property
+    def distance(self) -> float:
+        """The distance that the parameters may have to cover [X]: ||w*|| if known, at least ten times slope over L."""
+        w = self.problem.constants.w_star
+        far = 10.0 * self.slope / self.L
+        return far if w is None else max(far, float((w @ w) ** 0.5))
+
+    @cached_property
+    def record_slope(self) -> float:
+        """The mean length of a record's gradient [F/X], of a linear model; 1 where it is 0."""
+        from dpfl_theory.problems.losses import LOSS
+        from dpfl_theory.problems.sparse import lengths
+
+        data: Any = getattr(self.problem, "data", None)
+        if data is None:
+            raise InputError(f"problem {self.problem.name!r} has no records: give a linear model")
+        loss = LOSS[data.loss]
+        logits = np.zeros((len(data.y), data.classes) if loss.classwise else len(data.y))
+        steep = np.linalg.norm(loss.slope(logits, data.y, data.threshold).reshape(len(data.y), -1), axis=1)
+        return float(np.mean(steep * lengths(data.x))) or 1.0

@@ -39,7 +39,6 @@ _BASE_BYTES = 350e6
 """Memory of a process before its first cell [bytes]."""
 _ARRAYS = 8
 """Maximum number of arrays (clients, replicates, d) that a round holds at the same time."""
-_NOISY_STEPS = ("dp-fedavg-record", "dp-sgd-record", "dp-scaffold")
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,7 @@ def _round(problem: Problem, cell: Cell) -> float:
         entries = data.x.nnz if data.sparse else data.x.shape[0] * data.x.shape[1]
         phase, value = (4.0 * entries + 20.0 * len(data.y)) * data.classes, 2.0 * entries * data.classes
         steps = float(max((getattr(cell.algorithm, parameter, 1) for parameter in ("E", "Q", "K")), default=1))
-    draws = n * d * steps if cell.algorithm.name in _NOISY_STEPS else cell.algorithm.draws(n, d)
-    noise = 0.0 if cell.algorithm.silent(cell.common.privacy) else _NORMAL * draws
+    noise = 0.0 if cell.algorithm.silent(cell.common.privacy) else _NORMAL * cell.algorithm.draws(n, d)
     return steps * phase + value + noise + 10.0 * n * d
 
 

@@ -8,13 +8,10 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.privacy.mechanisms.base import Mechanism
-
-if TYPE_CHECKING:
-    from dpfl_theory.core.algorithm import Algorithm
 
 __all__ = ["RENAMED", "Mechanism", "get", "mechanisms", "renamed"]
 
@@ -35,7 +32,8 @@ def mechanisms() -> dict[str, type[Mechanism]]:
     """
     from dpfl_theory.descriptions import algorithms
 
-    named = {one.name: _named(one) for one in algorithms().values() if one.mechanism() is not None}
+    known: list[Any] = [one for one in algorithms().values() if one.is_reference and one.mechanism() is not None]
+    named = {one.name: _named(one) for one in known}
     return dict(sorted({**_own(), **named}.items()))
 
 
@@ -49,15 +47,16 @@ def _own() -> dict[str, type[Mechanism]]:
 
 
 @cache
-def _named(algorithm: type[Algorithm]) -> type[Mechanism]:
+def _named(algorithm: Any) -> type[Mechanism]:
     """The mechanism of an algorithm, under its name."""
     own: dict[str, Any] = {name: getattr(algorithm, name) for name in ("name", "title", "source", "sigma_of")}
-    kind = algorithm.mechanism()
+    kind, level = algorithm.mechanism(), algorithm.parameters.get("threshold")
+    own["bound"] = "1" if level is None else level.symbol
     own |= {"__doc__": kind.__doc__, "__reduce__": lambda self: (_restored, (algorithm, vars(self)))}
     return dataclass(frozen=True, kw_only=True)(type(algorithm.__name__, (kind,), own))
 
 
-def _restored(algorithm: type[Algorithm], values: Mapping[str, Any]) -> Mechanism:
+def _restored(algorithm: Any, values: Mapping[str, Any]) -> Mechanism:
     """A mechanism that was sent to another process."""
     return _named(algorithm)(**values)
 

@@ -88,6 +88,8 @@ class Mechanism(ABC):
     """Other names of parameters on the command line."""
     sigma_of: ClassVar[str] = "average"
     """The noise that the paper's sigma belongs to: that of the "average" or of one "message"."""
+    bound: ClassVar[str] = "1"
+    """The bound of a message's norm, without the noise."""
     fixed: ClassVar[Mapping[str, str]] = {}
     """Properties that the algorithm fixes, where they differ from those of most algorithms: "noise", "sampling",
     "view"."""

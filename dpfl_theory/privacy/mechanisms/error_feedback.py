@@ -5,34 +5,28 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from dpfl_theory.privacy.events import Event, Repeated, gaussian
 from dpfl_theory.privacy.mechanisms.base import Mechanism, multiplies, parameter
 
-__all__ = ["MECHANISMS", "DPClip21", "DPDistributedGD", "DPNormEC"]
+__all__ = ["MECHANISMS", "BoundedMessages", "DPDistributedGD"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPNormEC(Mechanism):
-    r"""DP-alpha-NormEC: client i sends :math:`\mathrm{Norm}_\alpha(\nabla f_i(x^k) - v_i^k) + z_i^k`, of norm below 1
-    without the noise.
+class BoundedMessages(Mechanism):
+    r"""Client i sends :math:`\Psi(\nabla f_i(x^k) - v_i^k) + z_i^k`, whose norm is bounded without the noise.
 
     ``noise_multiplier`` is that of one message: sigma for zero-out, sigma/2 for replace. The memory v_i uses the
     message without noise and never leaves the client. So it depends only on the client's data and on earlier releases,
     and the noise of all n clients hides a client from an observer of sums.
 
-    >>> DPNormEC(rounds=300, noise_multiplier=40.0, view="server").event().times
+    >>> BoundedMessages(rounds=300, noise_multiplier=40.0, view="server").event().times
     300
     """
 
-    name = "dp-norm-ec"
-    title = "DP-alpha-NormEC"
-    source = "shulgin2025 Algorithm 1, private form"
     protects = "client"
     noise_added_by = "client"
-    bound: ClassVar[str] = "1"
-    """The bound of a message's norm, without the noise."""
 
     clients: int | None = parameter("number of clients n (for `view=third-party`)")
     relation: str = parameter(
@@ -90,19 +84,7 @@ class DPNormEC(Mechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPClip21(DPNormEC):
-    r"""DP-Clip21: client i sends :math:`\mathrm{Clip}_\tau(\nabla f_i(x^k) - v_i^k)` plus noise; sensitivity tau, or 2
-    tau.
-    """
-
-    name = "dp-clip21"
-    title = "DP-Clip21"
-    source = "shulgin2025 Section 6"
-    bound = "tau"
-
-
-@dataclass(frozen=True, kw_only=True)
-class DPDistributedGD(DPNormEC):
+class DPDistributedGD(BoundedMessages):
     r"""Distributed DP gradient descent: client i sends :math:`\Psi(\nabla f_i(x^k))` plus noise, Psi clipping or
     smoothed normalisation. Every client takes part in every round, with its whole gradient.
 
@@ -115,7 +97,7 @@ class DPDistributedGD(DPNormEC):
     bound = "C"
 
 
-MECHANISMS = (DPNormEC, DPClip21, DPDistributedGD)
+MECHANISMS = (DPDistributedGD,)
 
 
 def __getattr__(name: str) -> Any:

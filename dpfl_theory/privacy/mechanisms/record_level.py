@@ -16,12 +16,12 @@ from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability
 from dpfl_theory.privacy.mechanisms.base import Alternative, Mechanism, parameter
 from dpfl_theory.privacy.tails import GaussianMixturePair
 
-__all__ = ["MECHANISMS", "DPFedAvgRecord", "DPFedSGD", "DPScaffold"]
+__all__ = ["MECHANISMS", "DPFedSGD", "NoisyControlVariates", "NoisyLocalSteps"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPFedAvgRecord(Mechanism):
-    r"""Record-level DP-FedAvg: at each of K local steps a user clips the gradients of floor(sR) of its R records,
+class NoisyLocalSteps(Mechanism):
+    r"""At each of K local steps a user clips the gradients of floor(sR) of its R records,
     averages them and adds noise of standard deviation :math:`\sigma_g \cdot 2C/(sR)`.
 
     ``noise_multiplier`` is sigma_g. Neighbouring data sets differ in one record of one user, so that one record's step
@@ -36,15 +36,12 @@ class DPFedAvgRecord(Mechanism):
     * **The other users' noise counts at K = 1 only.** With more local steps a user's later gradients depend on its
       earlier noise, which the sum does not hide: for K > 1 the local steps are composed as if the observer saw them.
 
-    >>> m = DPFedAvgRecord(users=100, records=4000, user_rate=0.05, record_rate=0.2, local_steps=1,
+    >>> m = NoisyLocalSteps(users=100, records=4000, user_rate=0.05, record_rate=0.2, local_steps=1,
     ...                    noise_multiplier=10.0, rounds=100)
     >>> m.cohort, m.batch
     (5, 800)
     """
 
-    name = "dp-fedavg-record"
-    title = "DP-FedAvg with noise at every local step"
-    source = "noble2022 Algorithm 2"
     protects = "record"
     noise_added_by = "client"
 
@@ -237,7 +234,7 @@ class DPFedAvgRecord(Mechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPFedSGD(DPFedAvgRecord):
+class DPFedSGD(NoisyLocalSteps):
     """Record-level DP-FedSGD: DP-FedAvg with one local step on all records (Ks = 1)."""
 
     name = "dp-fedsgd"
@@ -254,18 +251,14 @@ class DPFedSGD(DPFedAvgRecord):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPScaffold(DPFedAvgRecord):
-    """DP-SCAFFOLD and DP-SCAFFOLD-warm: as DP-FedAvg, but users' control variates remember their noise.
+class NoisyControlVariates(NoisyLocalSteps):
+    """As in `NoisyLocalSteps`, but users' control variates remember their noise.
 
     A user sends its control variate's change, and so its earlier noise a second time, in another cohort's sum: a
     contribution that the other users' noise hid once is seen twice. Therefore the messages are composed as if each were
     seen, also for third parties. (The rounds that warm up the control variates release as much as any other: count them
     among ``rounds``.)
     """
-
-    name = "dp-scaffold"
-    title = "DP-SCAFFOLD"
-    source = "noble2022 Algorithm 1"
 
     def _noise_of_others_counts(self) -> bool:
         return False
@@ -281,4 +274,4 @@ class DPScaffold(DPFedAvgRecord):
         return (*(n for n in super().notes() if "other users' noise does not hide" not in n), said)
 
 
-MECHANISMS = (DPFedAvgRecord, DPFedSGD, DPScaffold)
+MECHANISMS = (DPFedSGD,)

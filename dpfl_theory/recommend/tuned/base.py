@@ -20,7 +20,7 @@ from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import CertifiedInterval, Mechanism, calibrate, epsilon_spent
 from dpfl_theory.problems.base import Array, Problem
-from dpfl_theory.problems.scales import slope_at_start
+from dpfl_theory.problems.scales import Scales
 
 __all__ = ["Axis", "Budget", "Tuned", "least_multiplier", "rounds_up_to", "spread"]
 
@@ -127,6 +127,7 @@ class Tuned(ABC):
             raise InputError(f"`rounds` is {budget.rounds}: {self.name} sends {self.vectors} vectors in a round")
         self.problem = problem
         self.budget = budget
+        self.scales = Scales(problem)
 
     def content(self) -> dict[str, Any]:
         """Its content, for the keys of a store."""
@@ -137,15 +138,15 @@ class Tuned(ABC):
         """The relation if none is requested."""
         return self.relations[0]
 
-    @cached_property
+    @property
     def slope(self) -> float:
-        """The clients' mean gradient length at the start, 0 [F/X]."""
-        return slope_at_start(self.problem) or 1.0
+        """The mean length of the protected units' gradients at the start, 0 [F/X]."""
+        return self.scales.record_slope if self.protects == "record" else self.scales.slope
 
-    @cached_property
+    @property
     def smoothness(self) -> float:
         """L, the largest of the clients' smoothness constants [F/X^2]."""
-        return self.problem.constants.L_max
+        return self.scales.L
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:

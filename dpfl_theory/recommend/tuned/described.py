@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.base import Algorithm as Simulation
+from dpfl_theory.algorithms.batched import simulation
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.core.algorithm import Algorithm, Setting
 from dpfl_theory.core.parameter import Parameter
@@ -37,11 +38,6 @@ class Described(Tuned):
         return _restored, (self.kind, self.problem, self.budget)
 
     @property
-    def L(self) -> float:
-        """The largest of the clients' smoothness constants [F/X^2]."""
-        return self.smoothness
-
-    @property
     def searched(self) -> dict[str, Parameter]:
         """The parameters that have axes, by attribute; those that others are relative to come first."""
         found = {name: p for name, p in self.kind.parameters.items() if p.search is not None}
@@ -58,7 +54,7 @@ class Described(Tuned):
         run = self.kind()
         for name, parameter in self.searched.items():
             if name in values:
-                setattr(run, name, scaled(run, parameter, self, values[name]))
+                setattr(run, name, scaled(run, parameter, self.scales, values[name]))
         return run
 
     @property
@@ -94,40 +90,36 @@ class Described(Tuned):
         for name, parameter in self.searched.items():
             value = hyperparameters[parameter.symbol]
             setattr(run, name, value)
-            found[name] = value if parameter.scale is None else value / parameter.scale.of(run, self)
+            found[name] = value if parameter.scale is None else value / parameter.scale.of(run, self.scales)
         return {**found, "rounds": hyperparameters[self.kind.rounds] * run.communications()}
 
-    def algorithm(self, replicates: Mapping[str, Any]) -> Simulation:
-        from dpfl_theory.algorithms.batched import simulation
+    def configured(self, replicates: Mapping[str, Any]) -> Algorithm:
+        """The algorithm with these hyper-parameters; those that replicates share are numbers."""
+        own = {p.symbol: a for a, p in self.kind.parameters.items()}
+        values = {own[n]: v for n, v in replicates.items() if n in own}
+        run = self.kind()
+        for name, value in values.items():
+            setattr(run, name, int(value) if self.kind.parameters[name].kind == "count" else value)
+        return run
 
-        symbols = {p.symbol: p for p in self.kind.parameters.values()}
-        run = self.kind(
-            **{n: int(v) if symbols[n].kind == "count" else v for n, v in replicates.items() if n in symbols}
-        )
-        return simulation(run.under(self.setting(1)), self.cohort)
+    def algorithm(self, replicates: Mapping[str, Any]) -> Simulation:
+        return simulation(self.configured(replicates).under(self.setting(1)), self.cohort)
 
 
 def _restored(kind: type[Algorithm], problem: Problem, budget: Budget) -> Described:
     """A search space that was sent to another process."""
-    return space(kind)(problem, budget)
+    return space(kind)(problem, budget)  # type: ignore[arg-type]
 
 
 @cache
-def space(kind: type[Algorithm]) -> type[Described]:
+def space(kind: Any) -> type[Described]:
     """The search space of an algorithm."""
+    from dpfl_theory.recommend.tuned.record_level import RecordLevel
+
     threshold = kind.parameters.get("threshold")
-    return type(
-        kind.__name__,
-        (Described,),
-        {
-            "__doc__": kind.__doc__,
-            "kind": kind,
-            "name": kind.name,
-            "title": kind.title,
-            "source": kind.source,
-            "protects": kind.protects,
-            "relations": kind.relations,
-            "samplings": kind.samplings,
-            "threshold": threshold.symbol if threshold is not None and kind.clips else None,
-        },
-    )
+    described = {
+        n: getattr(kind, n) for n in ("name", "title", "source", "protects", "relations", "samplings", "vectors")
+    }
+    described |= {"__doc__": kind.__doc__, "kind": kind, "noise": kind.parameters[kind.noise_parameter()].symbol}
+    described["threshold"] = threshold.symbol if threshold is not None and kind.clips else None
+    return type(kind.__name__, (RecordLevel if kind.protects == "record" else Described,), described)

@@ -98,11 +98,6 @@ class Among(Hyper):
         return Cohort() if self.cohort is None else Cohort(self.sampling or scheme, self.cohort)
 
 
-def given(model: Hyper, parameters: tuple[str, ...]) -> dict[str, float]:
-    """The hyper-parameters that have a value."""
-    return {name: value for name in parameters if (value := getattr(model, name)) is not None}
-
-
 def as_plain(parameters: Symbols) -> dict[str, float]:
     """Convert values to plain Python numbers."""
     return {n: int(v) if isinstance(v, (int, np.integer)) else float(v) for n, v in parameters.items()}

@@ -33,7 +33,7 @@ class Described(Hyper):
 
     def hyperparameters(self, scales: Any) -> dict[str, float]:
         """All hyper-parameters but the noise."""
-        run, own = self.kind(), {n: p for n, p in self.kind.parameters.items() if n != "sigma"}
+        run, own = self.kind(), {n: p for n, p in self.kind.parameters.items() if n != self.kind.noise_parameter()}
         for name, parameter in sorted(own.items(), key=lambda item: not item[1].shared):
             given = getattr(self, parameter.symbol)
             assert parameter.default is not None
@@ -52,8 +52,8 @@ class Described(Hyper):
 
     def draws(self, clients: int, dimension: int) -> float:
         """The expected number of normal variates in a round."""
-        p = 1.0 if self.kind.communications is Algorithm.communications else float(getattr(self, "p", 1.0))
-        return p * dimension * (clients if self.kind.noise_each else 1)
+        run = self.kind(**{p.symbol: getattr(self, p.symbol) for p in self.kind.parameters.values()})
+        return run.normals(clients) * dimension
 
 
 class DescribedPrivate(Described, Private):
@@ -74,7 +74,7 @@ class DescribedPrivate(Described, Private):
 
 def _field(name: str, parameter: Parameter) -> tuple[Any, Any]:
     """The key of a parameter."""
-    if name == "sigma":
+    if parameter.default is None:
         return NonNegative | None, described_field(f"{parameter.text}; from privacy.epsilon, else none", None)
     if parameter.scale is None:
         return TYPES[parameter.kind], described_field(parameter.text, _whole(parameter.default))
@@ -89,11 +89,11 @@ def _whole(value: float | None) -> float | None:
 
 def _restored(kind: type[Algorithm], values: Mapping[str, Any]) -> Hyper:
     """A table that was sent to another process."""
-    return model(kind)(**values)
+    return model(kind)(**values)  # type: ignore[arg-type]
 
 
 @cache
-def model(kind: type[Algorithm]) -> type[Hyper]:
+def model(kind: Any) -> type[Hyper]:
     """The table of an algorithm in a configuration."""
     bases = (DescribedPrivate if kind.protects else Described, *((Among,) if kind.samplings else ()))
     fields: dict[str, Any] = {"name": (Literal[kind.name], ...)}
@@ -101,5 +101,5 @@ def model(kind: type[Algorithm]) -> type[Hyper]:
     made: Any = create_model(kind.__name__, __base__=bases, __doc__=kind.__doc__, **fields)
     made.kind, made.source = kind, kind.source
     made.shared = tuple(p.symbol for p in kind.parameters.values() if p.shared)
-    made.noise = "sigma" if kind.protects else None
+    made.noise = kind.parameters[kind.noise_parameter()].symbol if kind.protects else None
     return made  # type: ignore[no-any-return]
