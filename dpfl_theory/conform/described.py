@@ -42,7 +42,8 @@ class Described(Reference):
         self, w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, v: Values
     ) -> tuple[Array, Any]:
         o = Operations(clients, cohort, rng, v["r"], len(w), v.get("moved", True))
-        found: tuple[Array, Any] = self._run(v).round(o, w, state)
+        run = self._run(v)
+        found: tuple[Array, Any] = run.round(o, w, run.initial(o, w) if state is None else state)
         return found
 
     def length(self, client: Client, world: World, v: Values) -> float:

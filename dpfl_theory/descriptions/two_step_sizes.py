@@ -102,7 +102,7 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
         Reading("each client adds noise"),
         Reading(
             "the server adds noise to the average",
-            {"noise": server_noise, "fused": lambda a, cohort: a.fused_without(cohort, "noise")},
+            {"noise": server_noise, "fused": lambda a, cohort: a.fused_without(cohort, noise=server_noise)},
         ),
     )
 
