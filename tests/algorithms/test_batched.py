@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpfl_theory import descriptions
-from dpfl_theory.algorithms import Cohort, Run, Schedule, Tabulated, simulate, tape_run
+from dpfl_theory.algorithms import Cohort, Run, Schedule, Tabulated, simulate
 from dpfl_theory.algorithms.base import Context
 from dpfl_theory.algorithms.batched import Batched, BatchOperations, simulation
 from dpfl_theory.conform.operations import Operations
@@ -24,6 +24,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Replicates
+from dpfl_theory.kernels.tape.replay import Player
 from dpfl_theory.problems import make
 
 LOOP = sys.modules[simulate.__module__]
@@ -150,14 +151,14 @@ def test_a_difference_in_a_fused_form_is_seen(planted: str, monkeypatch: pytest.
 @pytest.mark.parametrize("name", RUNS)
 def test_rounds_on_a_tape_are_those_without(name: str, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit for bit, and all rounds after the first three are played, except those of changing steps."""
-    played, original = [0], tape_run.Player.play
+    played, original = [0], Player.play
 
-    def play(self: tape_run.Player, state: Any, kept: Any, first: int, end: int) -> Any:
+    def play(self: Player, state: Any, kept: Any, first: int, end: int) -> Any:
         found = original(self, state, kept, first, end)
         played[0] += found[1] - first
         return found
 
-    monkeypatch.setattr(tape_run.Player, "play", play)
+    monkeypatch.setattr(Player, "play", play)
     for cohort in COHORTS if "scaffnew" not in name else COHORTS[:1]:
         played[0] = 0
         one = run_of(Batched(RUNS[name], cohort), PROBLEMS[problem])
