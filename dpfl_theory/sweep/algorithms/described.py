@@ -61,7 +61,7 @@ class DescribedPrivate(Described, Private):
 
     def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
         one = self.tuned(problem, rounds, privacy)
-        found = self.hyperparameters(one)
+        found = self.hyperparameters(one.scales)
         values = one.placed({**found, self.kind.rounds: rounds})
         unit, level = one.hyperparameters(values, 1.0)[one.noise], getattr(self, one.noise)
         if level is None:
@@ -77,14 +77,11 @@ def _field(name: str, parameter: Parameter) -> tuple[Any, Any]:
     if parameter.default is None:
         return NonNegative | None, described_field(f"{parameter.text}; from privacy.epsilon, else none", None)
     if parameter.scale is None:
-        return TYPES[parameter.kind], described_field(parameter.text, _whole(parameter.default))
+        default = int(parameter.default) if parameter.kind == "count" else float(parameter.default)
+        return TYPES[parameter.kind], described_field(parameter.text, default)
     times = "" if parameter.default == 1.0 else f"{parameter.default:g} times "
     text = f"{parameter.text}; {times}{parameter.scale.text} without it"
     return TYPES[parameter.kind] | None, described_field(text, None)
-
-
-def _whole(value: float | None) -> float | None:
-    return int(value) if value is not None and float(value).is_integer() else value
 
 
 def _restored(kind: type[Algorithm], values: Mapping[str, Any]) -> Hyper:
