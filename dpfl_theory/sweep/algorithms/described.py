@@ -11,6 +11,7 @@ from pydantic import create_model
 from dpfl_theory.algorithms.base import Algorithm as Simulation
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.core.parameter import Parameter
+from dpfl_theory.descriptions import from_handle, handle
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.scales import Scales
 from dpfl_theory.recommend.tuned.described import scaled
@@ -29,7 +30,7 @@ class Described(Hyper):
     kind: ClassVar[type[Algorithm]]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.kind, self.model_dump())
+        return _restored, (handle(self.kind), self.model_dump())
 
     def hyperparameters(self, scales: Any) -> dict[str, float]:
         """All hyper-parameters but the noise."""
@@ -84,9 +85,9 @@ def _field(name: str, parameter: Parameter) -> tuple[Any, Any]:
     return TYPES[parameter.kind] | None, described_field(text, None)
 
 
-def _restored(kind: type[Algorithm], values: Mapping[str, Any]) -> Hyper:
+def _restored(algorithm: str, values: Mapping[str, Any]) -> Hyper:
     """A table that was sent to another process."""
-    return model(kind)(**values)  # type: ignore[arg-type]
+    return model(from_handle(algorithm))(**values)  # type: ignore[arg-type]
 
 
 @cache
