@@ -21,6 +21,7 @@ from dpfl_theory.core import Performance
 from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
 from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
+from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.semantics.base import SKEWED, RunIndex, Vector, World, average, expected, law
 from dpfl_theory.semantics.drawn import SampledWorld
@@ -376,6 +377,28 @@ def test_a_length_that_was_told_bounds_a_message() -> None:
         w.known.decomposition_dict[v.known] for w in (world.bounded(v, 1), world.bounded(v, 5), world.normalised(v, 4))
     ]
     assert found == [1 / 4, 1, 1 / 8]
+
+
+@pytest.mark.parametrize("kind", [DPFedAvg, DPNormFedAvg])
+def test_a_description_that_bounds_messages_of_unknown_length_is_refused_in_words(kind: Any) -> None:
+    from PEPit import PEP
+
+    problem = PEP()
+    world = FunctionClass(problem, declared(problem, "convex", 1))
+    with pytest.raises(InputError, match="not linear forms, as worst cases need"):
+        run_round(kind(eta=0.5, beta=0.5, E=1, C=1.0, sigma=0), world, Vector(problem.set_initial_point()))
+
+
+def test_clients_outside_the_cohort_take_steps_only_where_asked_and_each_run_only_once() -> None:
+    world, algorithm = Quadratics([1, 2], [0, 0], {"error": 1}), TwoSidedFedAvg(eta_l=F(1, 2), eta_g=1, Q=2)
+    for unseen, sampling, taken in ((False, "without", [3, 0]), (True, "without", [3, 3]), (False, "shared", [3, 0])):
+        world.restart([0])
+        size = 2 if sampling == "shared" else 1
+        found = run_round(algorithm, world, Vector(F(4)), size=size, errors=True, unseen=unseen, sampling=sampling)
+        assert [len(path) for path in found.paths] == taken
+        assert found.cohort == (0,) * size
+        assert found.x == found.paths[0][-1]
+        assert set(found.x.errors) == {("error", 0, 0, 0), ("error", 0, 0, 1)}
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
