@@ -104,7 +104,7 @@ def test_an_unknown_insert_fails() -> None:
 
 def test_all_mistakes_are_listed_with_their_sentences() -> None:
     text = faults.insert()
-    mistakes = {(f.name, f.description) for kind in references().values() for f in kind.faults()}
+    mistakes = {(f.name, f.description) for one in references().values() for f in one.faults()}
     assert len(mistakes) > 50
     for name, sentence in mistakes:
         assert inserts.plain(name) in text

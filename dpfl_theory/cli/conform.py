@@ -160,7 +160,7 @@ def _list(format_: str) -> None:
     from dpfl_theory.conform.references import references
     from dpfl_theory.conform.run import described
 
-    found = [described(kind) for kind in references().values()]
+    found = [described(one) for one in references().values()]
     if format_ == "json":
         emit(json.dumps(found, indent=1, ensure_ascii=False))
         return

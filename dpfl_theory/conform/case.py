@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform import source_location
-from dpfl_theory.conform.base import Player, Reading, Reference
 from dpfl_theory.conform.comparisons.fault_search import ObservedDifference
 from dpfl_theory.conform.comparisons.probes import (
     LONG_STEP,
@@ -23,8 +22,10 @@ from dpfl_theory.conform.comparisons.probes import (
     responses,
 )
 from dpfl_theory.conform.randomness import RecordingGenerator
+from dpfl_theory.conform.references import Player, Reference
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
+from dpfl_theory.core.algorithm import Reading
 from dpfl_theory.problems.base import Array
 
 __all__ = ["Case", "failure", "player_of"]
@@ -59,11 +60,6 @@ class Case:
     failed: Finding | None = None
     ran: list[source_location.Line] | None = None
     drew: list[source_location.Line] = field(default_factory=list)
-
-    @property
-    def kind(self) -> type[Reference]:
-        """The algorithm."""
-        return type(self.reference)
 
     def see(self, probe: Path | Spread) -> ObservedDifference:
         """The function's result on a probe, and its random choices there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,24 @@ __all__ = ["Operations"]
 class Operations:
     """What a round may ask for. n: clients, d: parameters, expected: of a cohort, cohort: the members' numbers.
 
-    moved: whether the round communicates, where a coin decides; None to toss it.
+    moved: whether the round communicates, where a coin decides; None to toss it. batches: the records that each client
+    draws in each of its local steps; None, or no batch of a client, for all records in every step.
     """
 
     def __init__(
-        self, clients: Sequence[Client], cohort: Sequence[int], rng: Any, expected: float, d: int, moved: Any = None
+        self,
+        clients: Sequence[Client],
+        cohort: Sequence[int] | Array,
+        rng: Any,
+        expected: float,
+        d: int,
+        moved: Any = None,
+        batches: Mapping[int, Sequence[Sequence[int]]] | None = None,
     ) -> None:
         self.clients, self.rng, self.expected, self.d = clients, rng, expected, d
         self.n, self.cohort = len(clients), [int(i) for i in cohort]
         self.everyone = range(self.n)
-        self._moved = moved
+        self._moved, self._batches, self._taken = moved, batches, dict[int, int]()
 
     @property
     def zero(self) -> Array:
@@ -40,6 +48,26 @@ class Operations:
         """The number of client i's records."""
         return len(self.clients[int(i)])
 
+    def record_gradients(self, i: int, y: Array, share: float, lots: bool = False) -> Array:
+        """The gradients (b, d) of the records of client i's next batch, a share of its records.
+
+        lots: whether batches may be empty. The function may skip these, so missing batches are empty ones; an empty
+        batch moves nothing, so its place does not matter.
+        """
+        own = (self._batches or {}).get(int(i), ())
+        k = self._taken[i] = self._taken.get(i, -1) + 1
+        if lots and self._batches is not None and share < 1.0 and k >= len(own):
+            return self.clients[int(i)].record_gradients(y, [])
+        return self.clients[int(i)].record_gradients(y, list(own[k % len(own)]) if own else None)
+
+    def clipped_records(
+        self, i: int, y: Array, share: float, threshold: float, lots: bool = False
+    ) -> tuple[Array, int]:
+        """The sum of client i's next batch of record gradients, each clipped, and their number."""
+        g = self.record_gradients(i, y, share, lots)
+        lengths = np.sqrt((g * g).sum(axis=1, keepdims=True))
+        return (g * np.minimum(1.0, threshold / np.maximum(lengths, 1e-300))).sum(axis=0), len(g)
+
     def descend(self, y: Array, i: int, step: float, steps: int, direction: Callable[[Array], Array]) -> Array:
         """The end of local steps from y."""
         for _ in range(int(steps)):
@@ -53,6 +81,13 @@ class Operations:
     def apply(self, values: Sequence[Any], of: Callable[[Any], Any]) -> list[Any]:
         """A function of each client's value."""
         return [of(value) for value in values]
+
+    def put(self, values: Sequence[Any], members: Sequence[int], new: Sequence[Any]) -> list[Any]:
+        """The clients' values, with those of these members replaced."""
+        found = list(values)
+        for i, value in zip(members, new):
+            found[i] = value
+        return found
 
     def count(self, members: Sequence[int]) -> int:
         """Their number."""
@@ -79,6 +114,10 @@ class Operations:
         """u scaled to this length; 0 stays."""
         own = self.length(u)
         return u * (length / own) if own > 0.0 else u
+
+    def smooth(self, u: Array, alpha: float) -> Array:
+        """u/(alpha + ||u||)."""
+        return u / (alpha + self.length(u))
 
     def gaussian(self, deviation: float, i: int | None = None) -> Array:
         """N(0, deviation^2 I); i is the client whose message gets it."""

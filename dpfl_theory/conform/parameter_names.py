@@ -39,8 +39,8 @@ def names() -> list[NameRow]:
     [('local_step', 'lr', 'learning_rate', 'eta_l')]
     """
     found: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
-    for name, kind in references().items():
-        for parameter in kind.parameters:
-            found.setdefault((parameter.name, parameter.also, parameter.meaning), []).append(name)
+    for name, reference in references().items():
+        for p in reference.parameters:
+            found.setdefault((p.symbol, p.aliases, p.text), []).append(name)
     rows = [NameRow(*key, tuple(algorithms)) for key, algorithms in found.items()]
     return [*ALL, *sorted(rows, key=lambda row: (row.name.lower(), row.algorithms))]

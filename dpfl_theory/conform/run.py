@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.base import Reference
 from dpfl_theory.conform.case import Case, failure, player_of
 from dpfl_theory.conform.comparisons import sampled
 from dpfl_theory.conform.comparisons.cohort import sampled as sampled_cohorts
@@ -21,7 +20,7 @@ from dpfl_theory.conform.comparisons.noise_linearity import FIXED, bent, missing
 from dpfl_theory.conform.comparisons.probes import SPREAD, Plan
 from dpfl_theory.conform.comparisons.sampling_fallback import by_samples
 from dpfl_theory.conform.comparisons.sensitivity import claim, private
-from dpfl_theory.conform.references import references
+from dpfl_theory.conform.references import Reference, references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
 from dpfl_theory.conform.settings import settings
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
@@ -29,7 +28,7 @@ from dpfl_theory.errors import InputError, unknown_name
 
 __all__ = ["conform", "described"]
 
-INNER = ("level", "deviation", "local_step", "global_step", "local_steps", "memory", "relation_factor", "d")
+INNER = ("local_step", "local_steps", "relation_factor", "d")
 """Values that are not shown, since they follow from others."""
 
 
@@ -91,9 +90,8 @@ def conform(
         raise unknown_name("algorithm", as_, known)
     if not isinstance(clients, int) or not 3 <= clients <= 100:
         raise InputError(f"the number of clients is {clients!r}: give a whole number from 3 to 100")
-    kind = known[as_]
-    reference = kind()
-    subject = Subject(function, kind)
+    reference = known[as_]
+    subject = Subject(function, reference)
     asked = set(subject.taken.values())
     values = settings(reference, parameters, asked, clients=clients, cohort=cohort, scheme=sampling, relation=relation)
     test = Case(reference, subject, Plan(reference, values, seed), runs, alpha, seed)
@@ -102,7 +100,7 @@ def conform(
         found = _findings(test)
     if sampler is not None:
         drawn = sampled_cohorts(sampler, values[0], seed, alpha / 4)
-        found += [replace(x, about="cohorts", private=x.private and bool(kind.unit)) for x in drawn.findings]
+        found += [replace(x, about="cohorts", private=x.private and bool(reference.unit)) for x in drawn.findings]
         if drawn.open:
             test.undecided = True
             test.notes.append(drawn.open)
@@ -111,7 +109,7 @@ def conform(
     verdict = DIFFERS if found else UNDECIDED if test.undecided else CONFORMS
     return Conformance(
         algorithm=as_,
-        source=kind.source,
+        source=reference.algorithm.source,
         function=getattr(function, "__name__", type(function).__name__),
         verdict=verdict,
         reading=test.reading.name if test.reading is not None and verdict != DIFFERS else "",
@@ -124,34 +122,32 @@ def conform(
         seed=seed,
         alpha=alpha,
         versions={"numpy": np.__version__},
-        assumed=_assumed(kind, values[0], asked, parameters),
+        assumed=_assumed(reference, values[0], asked, parameters),
     )
 
 
-def _assumed(
-    kind: type[Reference], v: Mapping[str, Any], asked: set[str], given: Mapping[str, float]
-) -> dict[str, Any]:
+def _assumed(reference: Reference, v: Mapping[str, Any], asked: set[str], given: Mapping[str, float]) -> dict[str, Any]:
     """The hyper-parameters that are neither arguments of the function nor given, with their assumed values."""
     noise = {"sigma", "noise_multiplier"}
     known = noise if noise & (asked | set(given)) else set[str]()
-    known |= asked | {x.name for x in kind.parameters if {x.name, *x.also} & set(given)}
-    return {x.name: v[x.name] for x in kind.parameters if x.name not in known}
+    known |= asked | {p.symbol for p in reference.parameters if {*p.names} & set(given)}
+    return {p.symbol: v[p.symbol] for p in reference.parameters if p.symbol not in known}
 
 
 def _others(function: Callable[..., Any], as_: str, parameters: Mapping[str, float], clients: int) -> list[str]:
     """The other algorithms that the function conforms to, as far as it takes their hyper-parameters or has them built
     in."""
     found = []
-    for name, kind in references().items():
+    for name, reference in references().items():
         if name == as_:
             continue
         try:
-            subject = Subject(function, kind)
+            subject = Subject(function, reference)
             asked = set(subject.taken.values())
-            values = settings(kind(), parameters, asked, clients=clients, cohort=None, scheme=None, relation=None)
+            values = settings(reference, parameters, asked, clients=clients, cohort=None, scheme=None, relation=None)
         except InputError:
             continue
-        if _same(Case(kind(), subject, Plan(kind(), values), 0, 1e-6, 0)):
+        if _same(Case(reference, subject, Plan(reference, values), 0, 1e-6, 0)):
             found.append(name)
     return found
 
@@ -160,7 +156,7 @@ def _same(case: Case) -> bool:
     """Whether the function agrees with some reading, noise included."""
     seen = case.everything()
     return case.failed is None and any(
-        explains(player_of(case.reference, reading), seen) for reading in case.kind.readings
+        explains(player_of(case.reference, reading), seen) for reading in case.reference.readings
     )
 
 
@@ -188,7 +184,7 @@ def _findings(case: Case) -> list[Finding]:
         found += [*watched, *_of_the_noise(case, named)]
         found += common(case, seen, named)
         case.notes += filter(None, [] if named else [exact(case, finite)])
-        if case.kind.unit:
+        if case.reference.unit:
             found += [*private(case, found), *claim(case)]
             mu, claimed = (case.privacy.get(key) or 0.0 for key in ("mu", "mu_claimed"))
             less = mu > claimed * (1.0 + SPREAD)  # the pairs that were compared refute the claim
@@ -231,7 +227,7 @@ def _without(
 def _of_the_noise(case: Case, named: list[Finding]) -> list[Finding]:
     """The named findings, or more specific ones where those say little about the noise; and findings that need special
     rounds."""
-    if not case.kind.unit:
+    if not case.reference.unit:
         return named
     vague = {fault.name for fault in named} & set(VAGUE)
     if (not named or vague) and (shape := bent(case)) is not None:
@@ -240,16 +236,16 @@ def _of_the_noise(case: Case, named: list[Finding]) -> list[Finding]:
         return [same]
     if "no noise" in vague:
         return named
-    return [*named, *missing_noise(case, player_of(case.reference, case.reading or case.kind.readings[0]))]
+    return [*named, *missing_noise(case, player_of(case.reference, case.reading or case.reference.readings[0]))]
 
 
-def described(reference: type[Reference]) -> Mapping[str, Any]:
+def described(reference: Reference) -> Mapping[str, Any]:
     """A reference as plain data, for JSON."""
-    parameters = [{"name": x.name, "meaning": x.meaning, "also": list(x.also)} for x in reference.parameters]
+    parameters = [{"name": p.symbol, "meaning": p.text, "also": list(p.aliases)} for p in reference.parameters]
     return {
         "name": reference.name,
-        "source": reference.source,
-        "sampling": reference.scheme,
+        "source": reference.algorithm.source,
+        "sampling": reference.algorithm.sampling,
         "parameters": parameters,
         "letters": parameters,  # as the key was called before
         "faults": sorted({fault.name for fault in reference.faults()}),

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.base import Hyperparameter, Reference, Values
+from dpfl_theory.conform.references import Reference, Values
 from dpfl_theory.conform.world import Records, World
+from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError, unknown_name
 
 __all__ = ["REST", "SHARES", "cohorts", "settings", "world"]
 
-SIGMA = Hyperparameter("sigma", "standard deviation of the noise", (1.0, 1.0))
+SIGMA = Parameter("sigma", "standard deviation of the noise")
 DIMENSION = 2
 """Number of model parameters. This number, the numbers of clients (7) and of a cohort (3), and their roots are all
 different."""
@@ -46,8 +47,8 @@ def settings(
 
     Raises InputError for unknown hyper-parameters, values outside their range, and contradictions.
     """
-    known = {parameter.name: parameter for parameter in reference.parameters}
-    names = {other: parameter.name for parameter in reference.parameters for other in (parameter.name, *parameter.also)}
+    known = {p.symbol: p for p in reference.parameters}
+    names = {other: p.symbol for p in reference.parameters for other in p.names}
     if reference.unit:
         names["sigma"] = "sigma"
     values: dict[str, Any] = {}
@@ -57,10 +58,10 @@ def settings(
         values[names[name]] = _checked(known.get(names[name], SIGMA), value)
     if "sigma" in values and "noise_multiplier" in values:
         raise InputError("both sigma and noise_multiplier are given, but one follows from the other: leave one out")
-    relation = reference.relation if relation is None else relation
+    relation = reference.algorithm.relation if relation is None else relation
     if relation not in RELATIONS:
         raise unknown_name("relation", relation, RELATIONS)
-    scheme = reference.scheme if scheme is None else scheme
+    scheme = reference.algorithm.sampling if scheme is None else scheme
     if scheme not in SCHEMES:
         raise unknown_name("sampling", scheme, SCHEMES)
     size = clients if scheme == "full" else (max(2, clients // 2) if cohort is None else cohort)
@@ -72,26 +73,20 @@ def settings(
     for k in (0, 1):
         v: dict[str, Any] = {"n": clients, "d": DIMENSION, "r": float(size), "scheme": scheme, "relation": relation}
         v["relation_factor"] = RELATIONS[relation]
-        for parameter in reference.parameters:
-            usual = parameter.usual[k if parameter.name in taken else 0]
-            v[parameter.name] = (
-                values[parameter.name] if parameter.name in values else usual(v) if callable(usual) else usual
-            )
+        for p in reference.parameters:
+            trial = p.trials[k if p.symbol in taken else 0]
+            given_ = values.get(p.symbol)
+            v[p.symbol] = given_ if given_ is not None else trial(reference.run(v)) if callable(trial) else trial
         v["sigma"] = values.get("sigma")
         found.append(reference.with_defaults(v))
     return found if found[0] != found[1] else found[:1]
 
 
-def _checked(parameter: Hyperparameter, value: Any) -> float | int:
-    fits: Any = {
-        "positive": lambda x: x > 0,
-        "nonnegative": lambda x: x >= 0,
-        "share": lambda x: 0 < x <= 1,
-        "count": lambda x: x >= 1 and float(x).is_integer(),
-    }[parameter.kind]
+def _checked(parameter: Parameter, value: Any) -> float | int:
     need = {"positive": "above 0", "nonnegative": "at least 0", "share": "in (0, 1]", "count": "a whole number above 0"}
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or not fits(value):
-        raise InputError(f"{parameter.name} is {value!r}: give a number that is {need[parameter.kind]}")
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not number or not parameter.fits(value):
+        raise InputError(f"{parameter.symbol} is {value!r}: give a number that is {need[parameter.kind]}")
     return int(value) if parameter.kind == "count" else float(value)
 
 
@@ -102,14 +97,13 @@ def world(reference: Reference, v: Values, name: str, seed: int = 0, first: int 
     rng = np.random.default_rng([seed, len(name)])
     n, d = int(v["n"]), int(v["d"])
     start = rng.standard_normal(d)
-    step = v.get("local_step", v.get("gamma", 0.1))
     level = float(v[reference.level]) if reference.level else 1.0
     fewest = max(2, math.ceil(1.0 / float(v.get("s", 1.0)) - 1e-9))  # so that no batch is empty
     sizes = [fewest + (3 * i + 1) % 5 for i in range(n)]
     records = []
     for i, size in enumerate(sizes):
         x = rng.standard_normal((size, d))
-        x *= math.sqrt(rng.uniform(0.1, 0.4) / (step * max(np.linalg.eigvalsh(x.T @ x / size))))
+        x *= math.sqrt(rng.uniform(0.1, 0.4) / (v["local_step"] * max(np.linalg.eigvalsh(x.T @ x / size))))
         residual = rng.standard_normal(size)
         one = World(name, [Records(x.copy(), x @ start - residual)], start)
         unit = reference.length(one.clients()[0], one, {**v, "records": size})

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.base import Reference, Values
+from dpfl_theory.conform.references import Reference, Values
 from dpfl_theory.conform.world import Client
 from dpfl_theory.errors import InputError, format_error
 from dpfl_theory.problems.base import Array
@@ -41,7 +41,7 @@ class Subject:
     the reference does not have.
     """
 
-    def __init__(self, function: Callable[..., Any], reference: type[Reference]) -> None:
+    def __init__(self, function: Callable[..., Any], reference: Reference) -> None:
         if not callable(function):
             raise InputError(f"a round is {function!r}: give a function round(w, state, clients, cohort, rng)")
         self.function = function
@@ -50,11 +50,8 @@ class Subject:
         known = {"sigma": "sigma", "r": "r", "cohort_size": "r", "n": "n"}
         if not reference.unit:
             known.pop("sigma")
-        for reference_name in reference.parameters:
-            known |= {
-                reference_name.name: reference_name.name,
-                **dict.fromkeys(reference_name.also, reference_name.name),
-            }
+        for parameter in reference.parameters:
+            known |= dict.fromkeys(parameter.names, parameter.symbol)
         self.taken = _taken(function, known, reference.name)
 
     def __call__(

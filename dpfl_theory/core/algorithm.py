@@ -103,6 +103,10 @@ class Algorithm:
     source: ClassVar[str] = ""
     protects: ClassVar[str] = ""
     """The unit of privacy, "client" or "record"; empty without noise."""
+    relation: ClassVar[str] = "zero-out"
+    """The neighbouring relation of its noise."""
+    level: ClassVar[str] = "threshold"
+    """The parameter, if it has one, at whose length the bound on a message begins."""
     sampling: ClassVar[str] = "full"
     """How the paper draws the clients of a round: "poisson", "fixed", or "full" for all clients."""
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
@@ -165,6 +169,10 @@ class Algorithm:
         """What client i would send from w without a bound."""
         raise NotImplementedError(f"{self.name} has no message")
 
+    def length(self, o: Any, w: Any, i: Any) -> float:
+        """The length of what client i bounds at w."""
+        return float(o.length(self.message(o, w, i)))
+
     @classmethod
     def faults(cls) -> Sequence[Fault]:
         """Known mistakes in code."""
@@ -174,6 +182,7 @@ class Algorithm:
         """The noise parameter of noise multiplier 1, where one client changes a message by at most its bound."""
         raise NotImplementedError(f"{self.name} adds no noise")
 
-    def sensitivity(self, o: Any) -> float:
-        """How far one client moves the server's vector in a round, where it changes its message by the bound."""
+    def sensitivity(self, o: Any) -> float | None:
+        """How far one client moves the server's vector in a round, where it changes its message by the bound; None
+        where this is not known."""
         raise NotImplementedError(f"{self.name} adds no noise")

@@ -14,9 +14,10 @@ _REGISTERED: dict[str, type[Algorithm]] = {}
 
 @cache
 def _own() -> dict[str, type[Algorithm]]:
-    from dpfl_theory.descriptions import fedavg, scaffnew, two_step_sizes
+    from dpfl_theory.descriptions import error_feedback, fedavg, record_level, scaffnew, scaffold, two_step_sizes
 
-    return {one.name: one for module in (fedavg, two_step_sizes, scaffnew) for one in module.ALGORITHMS}
+    modules = (fedavg, two_step_sizes, scaffnew, scaffold, record_level, error_feedback)
+    return {one.name: one for module in modules for one in module.ALGORITHMS}
 
 
 def algorithms() -> dict[str, type[Algorithm]]:

@@ -36,13 +36,17 @@ class Averaging(Algorithm):
         """The number of local steps."""
         return self.local_steps
 
-    def gradient(self, o: Any, i: Any, y: Any, w: Any) -> Any:
-        """The direction of a local step of client i at y, in a round that starts at w."""
+    def gradient(self, o: Any, i: Any, y: Any) -> Any:
+        """The gradient of client i at y, as far as it is known."""
         return o.gradient(i, y)
+
+    def direction(self, o: Any, i: Any, y: Any, w: Any) -> Any:
+        """The direction of a local step of client i at y, in a round that starts at w."""
+        return self.gradient(o, i, y)
 
     def local(self, o: Any, w: Any, i: Any) -> Any:
         """Where client i ends."""
-        return o.descend(w, i, self.local_step, self.steps(o), lambda y: self.gradient(o, i, y, w))
+        return o.descend(w, i, self.local_step, self.steps(o), lambda y: self.direction(o, i, y, w))
 
     def update(self, o: Any, w: Any, y: Any) -> Any:
         """What a client that ends at y sends, before the bound."""

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from benchmarks.conform.planted import BUILT_IN, CORRECT, Plant, function_of
-from dpfl_theory.conform.base import Fault, sized
 from dpfl_theory.conform.comparisons import fault_search
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.run import conform
+from dpfl_theory.core.algorithm import Fault, with_number
 
 AT_HOME = "    return w - beta * average, state"
 MOMENTUM = "    state = average if state is None else {} * state + average\n    return w - beta * state, state"
@@ -34,7 +34,7 @@ def test_the_number_is_found_and_told(of: str, old: str, new: str, number: float
 
 
 def test_every_family_has_usual_numbers_and_one_sentence_without() -> None:
-    families = [f for kind in references().values() for f in kind.faults() if f.sized is not None]
+    families = [f for one in references().values() for f in one.faults() if f.sized is not None]
     assert {f.name for f in families} >= {"weight decay in the local steps", "server momentum"}
     for family in families:
         variants = family.variants()
@@ -49,7 +49,7 @@ def test_a_number_that_explains_nothing_is_none() -> None:
     def of(number: float) -> Fault:
         return Fault("x", f"{number}", "step", {"number": number})
 
-    family = sized("any", (1.0, 2.0), of)
+    family = with_number("any", (1.0, 2.0), of)
     assert family.variants() == (of(1.0), of(2.0))
 
     class Line:

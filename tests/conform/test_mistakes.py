@@ -80,20 +80,20 @@ def test_a_clipped_difference_is_named_and_told_where_it_conforms(global_step: b
 def test_a_clipped_difference_is_the_algorithm_with_other_letters(fault: Any) -> None:
     """Threshold C/eta, and eta times the global step (1 without a global step), at the same noise multiplier: the same
     paths, and the same covariance of the noise."""
-    asked = {parameter.name for parameter in DPFedAvg.parameters}
+    asked = {parameter.symbol for parameter in DPFedAvg.parameters}
     given: dict[str, Any] = {"clients": 6, "cohort": None, "scheme": None, "relation": None}
-    for v in settings(DPFedAvg(), {}, asked, **given):
+    for v in settings(DPFedAvg, {}, asked, **given):
         step = v["beta"] if "move" not in fault.parts else 1.0
         parameters = {"eta": v["eta"], "E": v["E"], "noise_multiplier": v["noise_multiplier"]}
         parameters |= {"C": v["C"] / v["eta"], "beta": v["eta"] * step}
-        (other,) = settings(DPFedAvg(), parameters, (), **given)
-        for probe in Plan(DPFedAvg(), [v]).paths:
-            one = DPFedAvg().with_parts(fault.parts).round
-            expected = probe_without_noise(DPFedAvg().round, probe.world, other, probe.who).w
+        (other,) = settings(DPFedAvg, parameters, (), **given)
+        for probe in Plan(DPFedAvg, [v]).paths:
+            one = DPFedAvg.with_parts(fault.parts).round
+            expected = probe_without_noise(DPFedAvg.round, probe.world, other, probe.who).w
             assert np.allclose(probe_without_noise(one, probe.world, v, probe.who).w, expected, rtol=1e-12, atol=0.0)
         found, there = (
             Spread(Path(letters_, probe.world, probe.who)).outcome(player)
-            for player, letters_ in ((one, v), (DPFedAvg().round, other))
+            for player, letters_ in ((one, v), (DPFedAvg.round, other))
         )
         assert np.allclose(found, there, rtol=1e-6, atol=1e-9 * there.max())
 
@@ -110,8 +110,8 @@ def test_a_division_by_those_that_take_part_conforms_where_their_number_is_fixed
 
 def test_two_sided_cohorts_of_one_size_are_averaged_over_their_members() -> None:
     """1/r is 1/|S| there, as zhang2021 prints it."""
-    asked = {parameter.name for parameter in DPTwoSided.parameters}
+    asked = {parameter.symbol for parameter in DPTwoSided.parameters}
     for scheme in ("fixed", "full"):
-        for v in settings(DPTwoSided(), {}, asked, clients=6, cohort=None, scheme=scheme, relation=None):
-            for probe in Plan(DPTwoSided(), [v]).paths:
+        for v in settings(DPTwoSided, {}, asked, clients=6, cohort=None, scheme=scheme, relation=None):
+            for probe in Plan(DPTwoSided, [v]).paths:
                 assert {len(cohort) for cohort in probe.who} == {int(v["r"])}

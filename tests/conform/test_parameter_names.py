@@ -29,10 +29,9 @@ def test_the_command_lists_every_name(capsys: pytest.CaptureFixture[str]) -> Non
 
 @pytest.mark.parametrize("algorithm", references())
 def test_a_round_may_ask_by_any_of_the_names(algorithm: str) -> None:
-    kind = references()[algorithm]
     for row in names():
         if algorithm in row.algorithms or row.algorithms == ("every algorithm",):
             for other in (row.name, *row.also):
                 space: dict[str, Any] = {}
                 exec(f"def round(w, state, clients, cohort, rng, *, {other}): return w, state", space)  # a test's own
-                assert Subject(space["round"], kind).taken == {other: row.name}
+                assert Subject(space["round"], references()[algorithm]).taken == {other: row.name}

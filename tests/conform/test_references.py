@@ -50,14 +50,14 @@ ALGORITHMS: dict[str, Any] = {
 
 
 def cases(name: str) -> list[dict[str, Any]]:
-    kind = references()[name]
-    asked = {parameter.name for parameter in kind.parameters}
-    return settings(kind(), {}, asked, clients=6, cohort=None, scheme=None, relation=None)
+    reference = references()[name]
+    asked = {parameter.symbol for parameter in reference.parameters}
+    return settings(reference, {}, asked, clients=6, cohort=None, scheme=None, relation=None)
 
 
 def run(name: str, v: dict[str, Any], rounds: int, replicates: int, noise: float) -> tuple[Any, list[Any], Any]:
     """w after each round (rounds, replicates, d), the first replicate's cohorts, and the world."""
-    on = world(references()[name](), v, "on both sides of the threshold", 4)
+    on = world(references()[name], v, "on both sides of the threshold", 4)
     sizes = np.cumsum([0, *(len(own.y) for own in on.records)])
     members = [np.arange(a, b) for a, b in itertools.pairwise(sizes)]
     x, y = (np.concatenate([getattr(own, part) for own in on.records]) for part in ("x", "y"))
@@ -77,7 +77,7 @@ def run(name: str, v: dict[str, Any], rounds: int, replicates: int, noise: float
 
 
 def test_every_reference_has_an_algorithm() -> None:
-    assert set(ALGORITHMS) == {name for name, kind in references().items() if kind.unit != "record"}
+    assert set(ALGORITHMS) == {name for name, reference in references().items() if reference.unit != "record"}
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -87,7 +87,7 @@ def test_paths_are_those_of_the_packages_algorithms(name: str) -> None:
         w = path[:, 0]
         before = np.vstack([on.start[None], w[:-1]])
         moved = [{"moved": bool(np.any(a != b))} for a, b in zip(before, w)]
-        reference = references()[name]()
+        reference = references()[name]
         found = probe_without_noise(reference.round, on, {**v, "noise_multiplier": 0.0}, who, moved).w
         assert np.abs(found - w).max() <= 1e-10 * np.abs(w - on.start).max()
 
@@ -104,7 +104,7 @@ def test_noise_has_the_covariance_of_the_packages_algorithms(name: str) -> None:
     w = one[0]
     if v["scheme"] == "fixed":  # every replicate has its own cohort, whose signal a run without noise has
         w = w - run(name, v, 1, len(w), noise=0.0)[0][0]
-    _agree(np.cov(w.T), Spread(Path(size, on, (who[0],))).outcome(references()[name]().round), len(w))
+    _agree(np.cov(w.T), Spread(Path(size, on, (who[0],))).outcome(references()[name].round), len(w))
 
 
 def _compare_noise_of_all(name: str, v: dict[str, Any], w: Any, on: Any) -> None:
@@ -116,7 +116,7 @@ def _compare_noise_of_all(name: str, v: dict[str, Any], w: Any, on: Any) -> None
     excess = 3.0 * (1.0 + r * (1 - r / n) / r**2) - 1.0  # the fourth moment of a Gaussian of random variance
     error = 6.0 * np.sqrt(excess / len(w))
     assert np.abs(np.cov(difference.T) / expected[0, 0] - np.eye(w.shape[1])).max() <= error
-    whole = Spread(Path(v, on, (np.arange(n),))).outcome(references()[name]().round)
+    whole = Spread(Path(v, on, (np.arange(n),))).outcome(references()[name].round)
     assert np.allclose(whole, expected * n / r, rtol=1e-3, atol=1e-9)
 
 

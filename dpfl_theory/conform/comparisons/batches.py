@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dpfl_theory.conform.base import Values
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons.fault_search import ObservedDifference
 from dpfl_theory.conform.comparisons.probes import Path, Spread, chosen
-from dpfl_theory.conform.references.record_level import LOTS, batch_size
+from dpfl_theory.conform.references import Values
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.settings import SHARES, cohorts, world
 from dpfl_theory.conform.world import World
+from dpfl_theory.descriptions.faults.record_level import LOTS
 
 __all__ = ["batches"]
 
@@ -67,7 +67,7 @@ def _sizes(case: Case, seen: Sequence[ObservedDifference], lots: bool) -> Findin
                 key = float(path.v["s"]), len(path.world.records[client].y)
                 sizes.setdefault(key, set()).update(map(len, drawn))
     for (s, records), own in sizes.items():
-        size = batch_size({"s": s}, records)
+        size = int(s * records * (1.0 + 1e-12))
         if own == {size} or (lots and len(own) > 1):
             continue
         if len(own) > 1:

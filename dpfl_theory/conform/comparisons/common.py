@@ -40,7 +40,7 @@ def _kinds(case: Case) -> list[Finding]:
     a part of the claimed mechanism."""
     path = case.plan.spreads[0].path.first
     draws = probe_without_noise(case.subject, path.world, path.v, path.who).draws
-    if not case.kind.unit or all(draw.kind == "normal" for draw in draws):
+    if not case.reference.unit or all(draw.kind == "normal" for draw in draws):
         return []
     moves = [bool(np.any(response)) for response in responses(case.subject, path, LONG_STEP)]
     other, first = [], 0

@@ -8,15 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpfl_theory.conform.base import Fault, Player
 from dpfl_theory.conform.case import Case, player_of
 from dpfl_theory.conform.comparisons.fault_search import Candidate, ObservedDifference, SearchResult, explains, find
 from dpfl_theory.conform.comparisons.noise_linearity import ADAPTS, CHANGES, FIXED, SCALED, noise_is_kept
 from dpfl_theory.conform.comparisons.probes import EXACT, STEP, Path, Spread, agree, probe_without_noise
-from dpfl_theory.conform.references.record_level import LOTS
+from dpfl_theory.conform.references import Player
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.settings import cohorts, world
+from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.descriptions.faults.carried import LEARNS
+from dpfl_theory.descriptions.faults.record_level import LOTS
 from dpfl_theory.problems.base import Array
 
 __all__ = ["ANOTHER", "UNKNOWN", "VAGUE", "exact", "explained", "fault_text"]
@@ -37,7 +38,7 @@ VAGUE = ("no noise", ANOTHER, SCALED, CHANGES)
 
 def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
     """No finding where a reading agrees with the function; else the faults that agree with it, or the difference."""
-    for reading in case.kind.readings:
+    for reading in case.reference.readings:
         if explains(player_of(case.reference, reading), seen):
             case.reading = reading
             return []
@@ -73,7 +74,7 @@ def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDi
         f"{len(rest)} deviations explain all rounds equally well, and no observation separates them. {listed}",
         _difference(case, _first(seen, role)),
         case.lines(role),
-        private=bool(case.kind.unit) and all(any(fault.private for fault in few) for few in rest),
+        private=bool(case.reference.unit) and all(any(fault.private for fault in few) for few in rest),
     )
     return [*named, finding]
 
@@ -108,19 +109,19 @@ def exact(case: Case, seen: Sequence[ObservedDifference]) -> str:
 def _named(case: Case, fault: Fault, seen: Sequence[ObservedDifference]) -> Finding:
     return Finding(
         *(fault.name, fault_text(case, fault), _difference(case, _first(seen, fault.role)), case.lines(fault.role)),
-        *(fault.seen, fault.private and bool(case.kind.unit)),
+        *(fault.seen, fault.private and bool(case.reference.unit)),
     )
 
 
 def fault_text(case: Case, fault: Fault) -> str:
     """The text of a fault, without clipping, noise or accounting where the algorithm has none."""
-    return fault.description if case.kind.unit or not fault.plain else fault.plain
+    return fault.description if case.reference.unit or not fault.plain else fault.plain
 
 
 def _difference(case: Case, seen: Sequence[ObservedDifference]) -> str:
     """The first probe in which the function differs from the nearest reading, with numbers."""
     for one in seen:
-        player = player_of(case.reference, case.reading or case.kind.readings[0])
+        player = player_of(case.reference, case.reading or case.reference.readings[0])
         expected = one.probe.outcome(player, one.choices)
         if agree(one.probe, one.value, expected):
             continue
@@ -175,7 +176,8 @@ def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: SearchResult
     fixed = _fixed_noise(case, [one for one in seen if isinstance(one.probe, Path)])
     if fixed is not None:
         return [fixed]
-    said = f"w differs from that of {case.kind.source}, and no named deviation explains all rounds{_partly(found)}"
+    source = case.reference.algorithm.source
+    said = f"w differs from that of {source}, and no named deviation explains all rounds{_partly(found)}"
     return [Finding(UNKNOWN, said, _difference(case, seen), case.lines("step"))]
 
 
@@ -215,12 +217,12 @@ def _first_rounds(spreads: Sequence[ObservedDifference]) -> list[ObservedDiffere
 
 def _fixed_noise(case: Case, paths: Sequence[ObservedDifference]) -> Finding | None:
     """Noise that no generator's seed changes: the same vector remains in every world."""
-    if not case.kind.unit:
+    if not case.reference.unit:
         return None
     left = []
     for one in paths:
         if one.probe.v is paths[0].probe.v:
-            left.append(one.value[0] - one.probe.outcome(player_of(case.reference, case.kind.readings[0]))[0])
+            left.append(one.value[0] - one.probe.outcome(player_of(case.reference, case.reference.readings[0]))[0])
     sizes = float(np.max(np.abs(left[0])))
     if sizes > 0.0 and all(np.allclose(x, left[0], rtol=1e-6, atol=1e-9 * sizes) for x in left[1:]):
         return Finding(

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.base import Fault, Player, Reading, Reference, Values, faulty
 from dpfl_theory.conform.comparisons.probes import Path, Spread, agree
+from dpfl_theory.conform.references import Player, Reference, Values
+from dpfl_theory.core.algorithm import Fault, Reading
 from dpfl_theory.problems.base import Array
 
 __all__ = ["Candidate", "ObservedDifference", "SearchResult", "explains", "find", "leading", "repeating"]
@@ -82,11 +83,12 @@ def repeating(player: Player) -> Player:
     return play
 
 
-AGAIN = faulty(
+AGAIN = Fault(
     "noise re-used",
     "the noise of the first round is re-used in the others, so that differences of rounds cancel it: draw fresh "
     "noise in every round",
     "noise",
+    {},
     private=True,
 )
 
@@ -103,7 +105,7 @@ def _fitted(
     reference: Reference, families: Sequence[Fault], paths: Sequence[ObservedDifference]
 ) -> Iterator[Candidate]:
     """The suspects with one mistake that has a free number, which least squares on a path gives."""
-    for reading, family in itertools.product(type(reference).readings, families):
+    for reading, family in itertools.product(reference.readings, families):
 
         def of(number: float, reading: Reading = reading, family: Fault = family) -> Candidate:
             fault = family.sized(number)  # type: ignore[misc]
@@ -175,13 +177,12 @@ def leading(player: Player, paths: Sequence[ObservedDifference]) -> int:
 def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: float) -> SearchResult:
     """All suspects with one or two faults that agree with the function. The search for pairs that differ in paths ends
     after this processor time in seconds. Pairs of which one part explains first rounds come first."""
-    kind = type(reference)
     paths = [one for one in seen if isinstance(one.probe, Path)]
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
-    families = kind.faults()
-    faults = [*(variant for fault in families for variant in fault.variants()), *([AGAIN] if kind.unit else [])]
+    families = reference.faults()
+    faults = [*(variant for fault in families for variant in fault.variants()), *([AGAIN] if reference.unit else [])]
     silent, started = list[Candidate](), list[tuple[int, Candidate]]()
-    for reading in kind.readings:
+    for reading in reference.readings:
         for found in ((), *((fault,) for fault in faults)):
             suspect = Candidate(reading, found, _player(reference, reading, found))
             far = leading(suspect.player, paths)
@@ -242,4 +243,4 @@ def _pairs(
         if key in done or not _together([one], other):
             continue
         done.add(key)
-        yield _both(reference, type(reference).readings[0], [one], other)
+        yield _both(reference, reference.readings[0], [one], other)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpfl_theory.conform.base import Player
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons.probes import LONG_STEP, STEP, Path, play, probe_without_noise, responses
 from dpfl_theory.conform.randomness import RecordingGenerator
+from dpfl_theory.conform.references import Player
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.user_function import UserFunctionError, generators_kept, seeded
 from dpfl_theory.problems.base import Array
@@ -105,7 +105,7 @@ def _apart(found: Sequence[Array], expected: Sequence[Array]) -> int | None:
 def the_same(case: Case) -> Finding | None:
     """Noise that is the same in every run: a first round gives the same result with other seeds of all
     generators."""
-    if not case.kind.unit:
+    if not case.reference.unit:
         return None
     for path in case.plan.paths:
         if not path.v.get("noise_multiplier"):
@@ -138,7 +138,7 @@ def _live(player: Player, path: Path) -> list[Array]:
 
 def missing_noise(case: Case, player: Player) -> list[Finding]:
     """Noise that is added elsewhere, but not where no client takes part, or where clients have nothing to send."""
-    if not case.kind.unit or not case.plan.values[0].get("noise_multiplier"):
+    if not case.reference.unit or not case.plan.values[0].get("noise_multiplier"):
         return []
     found = []
     quiet = (

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.base import Player, Reference, Values
 from dpfl_theory.conform.randomness import Draw, RecordingGenerator
+from dpfl_theory.conform.references import Player, Reference, Values
 from dpfl_theory.conform.settings import REST, SHARES, cohorts, world
 from dpfl_theory.conform.world import Call, World, constant
 from dpfl_theory.errors import InputError

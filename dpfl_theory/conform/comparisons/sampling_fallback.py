@@ -8,14 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpfl_theory.conform.base import Fault, Player
 from dpfl_theory.conform.case import Case, failure, player_of
 from dpfl_theory.conform.comparisons import sampled
 from dpfl_theory.conform.comparisons.diagnose import UNKNOWN, fault_text
 from dpfl_theory.conform.comparisons.noise_linearity import NOT_GAUSSIAN
 from dpfl_theory.conform.randomness import RecordingGenerator
+from dpfl_theory.conform.references import Player
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.user_function import UserFunctionError
+from dpfl_theory.core.algorithm import Fault
 
 __all__ = ["by_samples"]
 
@@ -54,19 +55,19 @@ def by_samples(case: Case, why: str) -> list[Finding]:
                 return said
         return None
 
-    if case.kind.unit and not sampled.gaussian(np.concatenate([sampled.standard(w) for w in samples])):
+    if case.reference.unit and not sampled.gaussian(np.concatenate([sampled.standard(w) for w in samples])):
         said = "the noise is not Gaussian, and the accounting of the Gaussian mechanism does not cover it"
         return [Finding(NOT_GAUSSIAN, said, lines=case.lines("noise"), private=True)]
     first = ""
-    for reading in case.kind.readings:
+    for reading in case.reference.readings:
         wrong = fits(player_of(case.reference, reading))
         if wrong is None:
             case.reading, case.undecided = reading, _keeps_state(case)
             return []
         first = first or wrong
-    known = [variant for fault in case.kind.faults() for variant in fault.variants()]
+    known = [variant for fault in case.reference.faults() for variant in fault.variants()]
     fitting: dict[str, Fault] = {}
-    for reading, fault in itertools.product(case.kind.readings, known):
+    for reading, fault in itertools.product(case.reference.readings, known):
         if fault.name in fitting:
             continue
         if fits(case.reference.with_parts({**reading.parts, **fault.parts}).round) is None:
@@ -79,7 +80,7 @@ def by_samples(case: Case, why: str) -> list[Finding]:
 
 def _listed(case: Case, faults: Sequence[Fault], seen: str) -> Finding:
     """The fault that explains the samples, or all faults that do."""
-    one, private = faults[0], bool(case.kind.unit)
+    one, private = faults[0], bool(case.reference.unit)
     if len(faults) == 1:
         return Finding(one.name, fault_text(case, one), seen, case.lines(one.role), one.seen, one.private and private)
     said = (

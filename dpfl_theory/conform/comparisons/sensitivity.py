@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpfl_theory.conform.base import Values
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons import neighbours, sampled
 from dpfl_theory.conform.comparisons.diagnose import UNKNOWN
@@ -23,6 +22,7 @@ from dpfl_theory.conform.comparisons.noise_linearity import (
     bent,
 )
 from dpfl_theory.conform.comparisons.probes import Path
+from dpfl_theory.conform.references import Values
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.user_function import UserFunctionError
 
@@ -47,14 +47,14 @@ def claim(case: Case) -> list[Finding]:
     largest, at = 0.0, None
     for v in case.plan.values:
         z = float(v.get("noise_multiplier") or 0.0)
-        if z > 0.0 and (epsilon := _claimed(v, z, case.kind.unit)) > largest:
+        if z > 0.0 and (epsilon := _claimed(v, z, case.reference.unit)) > largest:
             largest, at = epsilon, v
     if at is None or largest <= MOST:
         return []
     said = (
         f"the noise multiplier {at['noise_multiplier']:.4g} claims epsilon = {largest:.4g} at delta = {DELTA:g} for "
-        f"one round and a {case.kind.unit} that takes part: an epsilon above {MOST:g} is no protection in practice; "
-        "more noise is needed"
+        f"one round and a {case.reference.unit} that takes part: an epsilon above {MOST:g} is no protection in "
+        "practice; more noise is needed"
     )
     return [Finding(CLAIM, said, lines=case.lines("noise"), about="claim")]
 
@@ -169,7 +169,7 @@ def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
     if differs is not None and not known:
         said = f"with live noise, the function differs from itself with silent noise: {differs}"
         return [Finding("randomness that was not recorded", said, lines=case.lines("noise"))]
-    if case.kind.unit == "client" and not known and not sampled.gaussian(one):
+    if case.reference.unit == "client" and not known and not sampled.gaussian(one):
         said = (
             "with live noise, the noise is not Gaussian, but the accounting of the Gaussian mechanism needs Gaussian "
             "noise"

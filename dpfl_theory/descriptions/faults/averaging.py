@@ -207,7 +207,7 @@ def added() -> tuple[Fault, ...]:
             "weight decay in the local steps",
             f"a local step adds {strength:.4g} times the client's parameters to the gradient: {decays}",
             "local",
-            {"gradient": lambda a, o, i, y, w: o.gradient(i, y) + strength * y},
+            {"direction": lambda a, o, i, y, w: a.gradient(o, i, y) + strength * y},
         )
 
     def proximal(strength: float) -> Fault:
@@ -215,7 +215,7 @@ def added() -> tuple[Fault, ...]:
             "a proximal term in the local steps",
             f"a local step adds {strength:.4g} (y - w) to the gradient, which is FedProx: leave it out",
             "local",
-            {"gradient": lambda a, o, i, y, w: o.gradient(i, y) + strength * (y - w)},
+            {"direction": lambda a, o, i, y, w: a.gradient(o, i, y) + strength * (y - w)},
         )
 
     decays = "the algorithm has no weight decay; set it to 0, or put the term into the loss, which changes the loss"
@@ -257,7 +257,7 @@ LOCAL = (
         "local gradients at the server's parameters",
         "all local gradients are taken at the round's start, not at the client's current point",
         "local",
-        gradient=lambda a, o, i, y, w: o.gradient(i, w),
+        direction=lambda a, o, i, y, w: a.gradient(o, i, w),
     ),
 )
 """Mistakes in the local steps."""
@@ -365,7 +365,7 @@ CLIPPING = (
         "each local gradient is clipped, not the client's message, which can then be E C long",
         "clip",
         private=True,
-        gradient=lambda a, o, i, y, w: o.clip(o.gradient(i, y), a.threshold),
+        direction=lambda a, o, i, y, w: o.clip(a.gradient(o, i, y), a.threshold),
         bound=lambda a, o, u, updates: u,
     ),
     fault(

@@ -1,1 +1,0 @@
-"""The known mistakes, by subject; each is a round with some parts replaced."""

@@ -1,0 +1,135 @@
+"""References for implementations: algorithms as they are described, with the values and the noise that a test needs.
+
+A *fault* is the same round with some parts replaced. A *reading* is another round that the same words allow. Reference,
+reading, fault and the user's function are all called in the same way. So a comparison finds the one that explains what
+the user's function does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from dpfl_theory.conform.operations import Operations
+from dpfl_theory.conform.world import Client, World
+from dpfl_theory.core.algorithm import NOISE_MULTIPLIER, Algorithm, Fault, Reading
+from dpfl_theory.core.parameter import Parameter
+from dpfl_theory.descriptions import algorithms
+from dpfl_theory.problems.base import Array
+
+__all__ = ["Player", "Reference", "Values", "references"]
+
+Values = Mapping[str, Any]
+"""Hyper-parameters by name, with n (clients) and d (parameters)."""
+
+Player = Callable[..., tuple[Array, Any]]
+"""(w, state, clients, cohort, rng, values) -> (w, state)."""
+
+NOISE = frozenset({"noise", "noises"})
+"""The parts of a round that are its noise."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An algorithm with some parts of its round replaced."""
+
+    algorithm: type[Algorithm]
+    parts: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The algorithm's name."""
+        return self.algorithm.name
+
+    @property
+    def unit(self) -> str:
+        """The unit of privacy, ``client`` or ``record``; empty without noise."""
+        return self.algorithm.protects
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """The rounds that conform."""
+        return self.algorithm.readings
+
+    @property
+    def level(self) -> str:
+        """The symbol of the parameter at whose length the bound on a message begins; empty without a bound."""
+        found = self.algorithm.parameters.get(self.algorithm.level)
+        return "" if found is None else found.symbol
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters; the noise is given by its multiplier."""
+        known = {a: p for a, p in self.algorithm.parameters.items() if a != "sigma"}
+        if own := known.pop("noise_multiplier", None):
+            said, names = f"{own.symbol}, {own.meaning}", (*own.aliases, own.symbol)
+            return (*known.values(), replace(own, symbol="noise_multiplier", meaning=said, aliases=names))
+        return (*known.values(), *([NOISE_MULTIPLIER] if self.unit else []))
+
+    def faults(self) -> Sequence[Fault]:
+        """The known mistakes; without noise, those that do not concern it."""
+        return [one for one in self.algorithm.faults() if self.unit or not NOISE & one.parts.keys()]
+
+    def with_parts(self, parts: Mapping[str, Callable[..., Any]]) -> Reference:
+        """The reference with these parts of its round replaced."""
+        return Reference(self.algorithm, parts)
+
+    @cached_property
+    def _kind(self) -> type[Algorithm]:
+        return self.algorithm.with_parts(self.parts)
+
+    def run(self, v: Values) -> Any:
+        """The algorithm with these values."""
+        run: Any = object.__new__(self._kind)
+        run.__dict__ |= {a: v[p.symbol] for a, p in self.algorithm.parameters.items() if p.symbol in v}
+        run.noise_multiplier, run.moved = v.get("noise_multiplier"), v["relation_factor"]
+        return run
+
+    def round(
+        self, w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, v: Values
+    ) -> tuple[Array, Any]:
+        """The server's parameters after a round, and the state for the next one."""
+        o = Operations(clients, cohort, rng, v["r"], len(w), v.get("moved", True), v.get("batches"))
+        found: tuple[Array, Any] = self.run(v).round(o, w, state)
+        return found
+
+    def length(self, client: Client, world: World, v: Values) -> float:
+        """The length of the client's message from the start without a bound."""
+        return float(self.run(v).length(Operations([client], [0], None, v["r"], world.d), world.start, 0))
+
+    def with_defaults(self, v: dict[str, Any]) -> dict[str, Any]:
+        """The values with sigma from the noise multiplier, or the multiplier from a given sigma; and steps under names
+        that are the same for all algorithms."""
+        run = self.run(v)
+        if self.unit:
+            multiplier = "noise_multiplier" in self.algorithm.parameters
+            unit = run.noise_unit(_numbers(v)) * (1.0 if multiplier else v["relation_factor"])
+            if v.get("sigma") is not None:
+                v = {**v, "noise_multiplier": v["sigma"] / unit}
+            elif not multiplier:
+                v = {**v, "sigma": v["noise_multiplier"] * unit}
+        step = getattr(run, "local_step", None) or getattr(run, "step", 0.1)
+        return {**v, "local_step": step, "local_steps": getattr(run, "local_steps", 1)}
+
+    def sensitivity(self, v: Values) -> float | None:
+        """The allowed distance of a round's w from that of a neighbouring data set, by the hyper-parameters; None
+        where this is not known."""
+        found = self.run(v).sensitivity(_numbers(v)) if self.unit else None
+        return None if found is None else float(found * v["relation_factor"])
+
+
+def _numbers(v: Values) -> Operations:
+    """The operations that ask only for numbers."""
+    clients: Any = [range(int(v.get("records", 0)))] * int(v["n"])
+    return Operations(clients, (), None, v["r"], int(v["d"]))
+
+
+def references() -> dict[str, Reference]:
+    """All references by name.
+
+    >>> "dp-fedavg" in references(), "scaffold" in references()
+    (True, True)
+    """
+    return {name: Reference(algorithm) for name, algorithm in algorithms().items()}

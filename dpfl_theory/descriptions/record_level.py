@@ -1,0 +1,113 @@
+"""DP-SCAFFOLD and DP-FedAvg that protect single records: noble2022 Algorithms 1 and 2.
+
+    H_i(y) = (1/b) sum_{j in B} g_j min(1, C/||g_j||) + (2C/b) N(0, sigma_g^2 I),   B of b = floor(s R) distinct records
+
+in place of grad f_i(y), g_j being the gradient of one of R records. Replacing a record moves the sum by up to 2C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpfl_theory.core.algorithm import Fault, Reading
+from dpfl_theory.core.parameter import Parameter, Range, Scale
+from dpfl_theory.descriptions.averaging import Averaging
+from dpfl_theory.descriptions.faults.averaging import over_cohort
+from dpfl_theory.descriptions.faults.control_variates import FAULTS
+from dpfl_theory.descriptions.faults.record_level import RECORDS, UNPROTECTED
+from dpfl_theory.descriptions.scaffold import Scaffold
+
+__all__ = ["ALGORITHMS", "DPFedAvgRecord", "DPScaffold", "RecordLevel"]
+
+
+class RecordLevel(Averaging):
+    """A round whose gradients are private; a record's place in it is that of a client elsewhere."""
+
+    protects = "record"
+    relation = "replace"
+    sampling = "fixed"
+    readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
+    moved = 2.0
+    """The distance, in C, by which one record moves a sum: 1 where it is added or left out."""
+
+    local_step, global_step, local_steps = Scaffold.local_step, Scaffold.global_step, Scaffold.local_steps
+    threshold = Parameter(
+        *("C", "threshold of a record's gradient", "F/X"),
+        aliases=("threshold", "clip", "clip_norm", "max_norm"),
+        scale=Scale("the records' mean gradient norm at the start", lambda a, problem: problem.record_slope),
+        search=Range((3e-3, 3.0)),
+        trials=(0.8, 1.7),
+    )
+    share = Parameter(
+        *("s", "share of the records in a local step"), kind="share", aliases=("share",), trials=(1.0, 0.5), shared=True
+    )
+    noise_multiplier = Parameter(
+        *("sigma_g", "noise multiplier of a local step"),
+        kind="nonnegative",
+        aliases=("z",),
+        default=None,
+        trials=(1.3, 0.6),
+    )
+
+    def total(self, o: Any, i: Any, y: Any) -> Any:
+        """The sum of the clipped gradients of the next batch, and the number of its records."""
+        return o.clipped_records(i, y, self.share, self.threshold)
+
+    def size(self, o: Any, i: Any, b: Any) -> Any:
+        """What the sum over a batch of b records is divided by."""
+        return b
+
+    def step_noise(self, o: Any, i: Any, b: Any) -> Any:
+        """The standard deviation of the noise of a local step with b records."""
+        return self.moved * self.threshold / b * self.noise_multiplier
+
+    def gradient(self, o: Any, i: Any, y: Any) -> Any:
+        total, b = self.total(o, i, y)
+        return total / self.size(o, i, b) + o.gaussian(self.step_noise(o, i, b), i)
+
+    def divisor(self, o: Any, members: Any) -> Any:
+        return over_cohort(self, o, members)
+
+    def length(self, o: Any, w: Any, i: Any) -> float:
+        """The median length of the records' gradients."""
+        return float(np.median(np.linalg.norm(o.record_gradients(i, w, 1.0), axis=1)))
+
+    def noise_unit(self, o: Any) -> float:
+        return 1.0  # the parameter is the multiplier itself
+
+    def sensitivity(self, o: Any) -> float | None:
+        """That of a client with R records, all of which take part: K steps, each moved by C/R."""
+        if self.share < 1.0:
+            return None  # the record may not be in any batch
+        path = self.global_step * self.local_step * self.local_steps
+        return float(path * self.threshold / o.records(0) / o.expected)
+
+
+class DPScaffold(RecordLevel, Scaffold):
+    """DP-SCAFFOLD, with record-level privacy."""
+
+    name = "dp-scaffold"
+    title = "DP-SCAFFOLD"
+    source = "noble2022 Algorithm 1"
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        return (*RECORDS, *UNPROTECTED, *FAULTS)
+
+
+class DPFedAvgRecord(RecordLevel):
+    """DP-FedAvg with noise at every local step, with record-level privacy."""
+
+    name = "dp-fedavg-record"
+    title = "DP-FedAvg with noise at every local step"
+    source = "noble2022 Algorithm 2"
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        return (*RECORDS, *(one for one in FAULTS if one.role not in ("control", "cohort")))
+
+
+ALGORITHMS = (DPScaffold, DPFedAvgRecord)

@@ -1,0 +1,135 @@
+"""SCAFFOLD, as noble2022 Algorithm 1 prints it, with full gradients and control variates that start at zero.
+
+y = w;  K times  y = y - eta_l (grad f_i(y) - c_i + c);   c_i^+ = c_i - c + (w - y)/(K eta_l)
+w = w + eta_g mean_S (y_i - w);   c = c + (|S|/n) mean_S (c_i^+ - c_i);   c_i = c_i^+ for i in S
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from dpfl_theory.core.algorithm import Fault, Reading
+from dpfl_theory.core.parameter import Parameter, Range, Scale
+from dpfl_theory.descriptions.averaging import Averaging
+from dpfl_theory.descriptions.faults.averaging import over_cohort
+from dpfl_theory.descriptions.faults.control_variates import FAULTS
+
+__all__ = ["ALGORITHMS", "Scaffold", "Trained"]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Client i after its local steps: c_i and c as it read them, its start w and its end y, and c_i^+."""
+
+    i: Any
+    own: Any
+    c: Any
+    w: Any
+    y: Any
+    new: Any = None
+
+
+class Scaffold(Averaging):
+    """SCAFFOLD with full gradients; the state is c and the clients' c_i."""
+
+    name = "scaffold"
+    title = "SCAFFOLD"
+    source = "noble2022 Algorithm 1 with full gradients"
+    sampling = "fixed"
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("control variates are means of the local gradients"),
+        Reading(
+            "control variates are gradients at the server's parameters (option I of Karimireddy et al. 2020)",
+            {"control": lambda a, o, t: a.gradient(o, t.i, t.w)},
+        ),
+    )
+
+    local_step = Parameter(
+        *("eta_l", "local step", "X^2/F"),
+        aliases=("local_step", "lr", "learning_rate", "eta"),
+        scale=Scale("1/L", lambda a, problem: 1.0 / problem.L),
+        search=Range((1e-3, 2.0)),
+        trials=(0.1, 0.25),
+    )
+    global_step = Parameter(
+        *("eta_g", "global step"),
+        aliases=("global_step", "server_lr", "beta"),
+        search=Range((0.1, 10.0)),
+        trials=(1.0, 1.5),
+    )
+    local_steps = Parameter(
+        *("K", "local steps"),
+        kind="count",
+        aliases=("local_steps", "epochs", "E", "Q"),
+        search=Range((1, 4, 16), between=False),
+        trials=(3, 1),
+        shared=True,
+    )
+
+    def initial(self, o: Any, w: Any) -> tuple[Any, Any]:
+        """c, and the clients' c_i."""
+        return o.zero, o.each(o.everyone, lambda i: o.zero)
+
+    def message(self, o: Any, w: Any, i: Any) -> Any:
+        return o.gradient(i, w)  # of which the first control variate is a mean
+
+    def correction(self, o: Any, own: Any, c: Any) -> Any:
+        """What a local step adds to the gradient."""
+        return c - own
+
+    def mean_gradient(self, t: Trained) -> Any:
+        """(w - y)/(K eta_l)."""
+        return (t.w - t.y) / (self.local_steps * self.local_step)
+
+    def control(self, o: Any, t: Trained) -> Any:
+        """c_i^+."""
+        return t.own - t.c + self.mean_gradient(t)
+
+    def train(self, o: Any, w: Any, i: Any, own: Any, c: Any) -> Trained:
+        """The local steps of client i, which reads c_i and c."""
+        correction = self.correction(o, own, c)
+        y = o.descend(w, i, self.local_step, self.steps(o), lambda y: self.direction(o, i, y, w) + correction)
+        t = Trained(i, own, c, w, y)
+        return replace(t, new=self.control(o, t))
+
+    def trained(self, o: Any, w: Any, c: Any, own: Any) -> Any:
+        """The cohort after its local steps."""
+        return o.each(o.cohort, lambda i: self.train(o, w, i, own[i], c))
+
+    def divisor(self, o: Any, members: Any) -> Any:
+        return over_cohort(self, o, members)
+
+    def told(self, o: Any, t: Trained) -> Any:
+        """What a client sends for c."""
+        return t.new - t.own
+
+    def control_weight(self, o: Any) -> Any:
+        """The weight of each of these in c."""
+        return 1.0 / o.n
+
+    def keep(self, o: Any, own: Any, trained: Any) -> Any:
+        """The clients' control variates after the round."""
+        return o.put(own, o.cohort, o.apply(trained, lambda t: t.new))
+
+    def controls(self, o: Any, w: Any, c: Any, own: Any, trained: Any) -> tuple[Any, Any]:
+        """c and the clients' c_i after the round."""
+        told = o.sum(o.cohort, o.apply(trained, lambda t: self.told(o, t)))
+        return c + self.control_weight(o) * told, self.keep(o, own, trained)
+
+    def exchange(self, o: Any, w: Any, c: Any, own: Any) -> tuple[Any, Any]:
+        """The round, given the control variates before it."""
+        trained = self.trained(o, w, c, own)
+        step = self.step(o, o.cohort, o.apply(trained, lambda t: self.update(o, w, t.y)))
+        return self.move(o, w, step), self.controls(o, w, c, own, trained)
+
+    def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+        return self.exchange(o, w, *(self.initial(o, w) if state is None else state))
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        return FAULTS
+
+
+ALGORITHMS = (Scaffold,)
