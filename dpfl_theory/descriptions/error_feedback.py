@@ -23,7 +23,7 @@ class ErrorFeedback(Algorithm):
     protects = "client"
 
     step: Any
-    memory_step: Any = 1.0
+    memory_step: Any = 1
     sigma: Any
 
     def initial(self, o: Any) -> tuple[Any, Any]:
@@ -44,6 +44,10 @@ class ErrorFeedback(Algorithm):
     def remember(self, o: Any, memory: Any, sent: Any, g: Any) -> Any:
         """The memory of a client after its message."""
         return memory + self.memory_step * sent
+
+    def updated(self, o: Any, g: Any, memory: Any) -> Any:
+        """The memory of a client with gradient g after a round."""
+        return self.remember(o, memory, self.bound(o, self.missing(o, g, memory)), g)
 
     def divisor(self, o: Any) -> Any:
         """What the sum of the messages is divided by."""
@@ -149,7 +153,7 @@ class NormEC(ErrorFeedback):
         return o.smooth(u, self.smoothing)
 
     def direction(self, o: Any, estimate: Any) -> Any:
-        return o.stretch(estimate, 1.0)
+        return o.stretch(estimate, 1)
 
     def noise_unit(self, o: Any) -> float:
         return float(1.0 / o.n**0.5)

@@ -10,10 +10,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core.expressions import Symbols, evaluate
+from dpfl_theory.descriptions.error_feedback import NormEC
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.semantics.base import Vector, average
+from dpfl_theory.semantics.base import average
+from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds.error_feedback import ErrorFeedback, error_feedback
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
 from dpfl_theory.statements.formula import sides_of, symbols_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement
@@ -44,14 +45,14 @@ def second_moment(K: int, n: int, d: int, sigma: Fraction, beta: Fraction, messa
     Fraction(9, 1)
     """
     world, names = Quadratics([1] * n, [0] * n, {"noise": sigma**2, "message": message}), itertools.count()
-    state = ErrorFeedback(world.zero, (world.zero,) * n, world.zero)
-
-    def message_of(_: Vector) -> Vector:
-        return world.error("message", next(names))
-
+    algorithm = NormEC(gamma=0, beta=beta, sigma=1).replaced(
+        bound=lambda a, o, u: world.error("message", next(names)), direction=lambda a, o, estimate: o.zero
+    )
+    now: Any = world.zero, None
     for t in range(K + 1):
-        state = error_feedback(world, state, beta, message_of, lambda _: world.zero, t=t, noise=True)
-    found: Fraction = d * world.square(state.v - average(state.v_i))
+        now = run_round(algorithm, world, *now, t=t).following
+    _, (estimate, memories) = now
+    found: Fraction = d * world.square(estimate - average(memories))
     return found
 
 
