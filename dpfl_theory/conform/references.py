@@ -84,7 +84,7 @@ class Reference:
         """The algorithm with these values."""
         run: Any = object.__new__(self._kind)
         run.__dict__ |= {a: v[p.symbol] for a, p in self.algorithm.parameters.items() if p.symbol in v}
-        run.noise_multiplier, run.moved = v.get("noise_multiplier"), v["relation_factor"]
+        run.noise_multiplier, run.relation_factor = v.get("noise_multiplier"), v["relation_factor"]
         return run
 
     def round(

@@ -74,9 +74,8 @@ def settings(
         v: dict[str, Any] = {"n": clients, "d": DIMENSION, "r": float(size), "scheme": scheme, "relation": relation}
         v["relation_factor"] = RELATIONS[relation]
         for p in reference.parameters:
-            trial = p.trials[k if p.symbol in taken else 0]
-            given_ = values.get(p.symbol)
-            v[p.symbol] = given_ if given_ is not None else trial(reference.run(v)) if callable(trial) else trial
+            value = values.get(p.symbol, p.trials[k if p.symbol in taken else 0])
+            v[p.symbol] = value(reference.run(v)) if callable(value) else value
         v["sigma"] = values.get("sigma")
         found.append(reference.with_defaults(v))
     return found if found[0] != found[1] else found[:1]

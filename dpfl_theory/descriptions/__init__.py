@@ -24,7 +24,7 @@ def algorithms() -> dict[str, type[Algorithm]]:
     """All algorithms by name.
 
     >>> sorted(algorithms())[:2]
-    ['dp-fedavg', 'dp-fedavg-two-sided']
+    ['dp-clip21', 'dp-fedavg']
     """
     return dict(sorted({**_own(), **_REGISTERED}.items()))
 

@@ -23,14 +23,14 @@ __all__ = ["ALGORITHMS", "DPFedAvgRecord", "DPScaffold", "RecordLevel"]
 
 
 class RecordLevel(Averaging):
-    """A round whose gradients are private; a record's place in it is that of a client elsewhere."""
+    """Rounds whose local steps clip each record's gradient and add noise."""
 
     protects = "record"
     relation = "replace"
     sampling = "fixed"
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
-    moved = 2.0
-    """The distance, in C, by which one record moves a sum: 1 where it is added or left out."""
+    relation_factor = 2.0
+    """How far a record moves a sum, in C: 2 where it is replaced, 1 where it is added or left out."""
 
     local_step, global_step, local_steps = Scaffold.local_step, Scaffold.global_step, Scaffold.local_steps
     threshold = Parameter(
@@ -61,7 +61,7 @@ class RecordLevel(Averaging):
 
     def step_noise(self, o: Any, i: Any, b: Any) -> Any:
         """The standard deviation of the noise of a local step with b records."""
-        return self.moved * self.threshold / b * self.noise_multiplier
+        return self.relation_factor * self.threshold / b * self.noise_multiplier
 
     def gradient(self, o: Any, i: Any, y: Any) -> Any:
         total, b = self.total(o, i, y)

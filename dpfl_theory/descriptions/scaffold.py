@@ -101,7 +101,7 @@ class Scaffold(Averaging):
     def divisor(self, o: Any, members: Any) -> Any:
         return over_cohort(self, o, members)
 
-    def told(self, o: Any, t: Trained) -> Any:
+    def sent(self, o: Any, t: Trained) -> Any:
         """What a client sends for c."""
         return t.new - t.own
 
@@ -115,8 +115,8 @@ class Scaffold(Averaging):
 
     def controls(self, o: Any, w: Any, c: Any, own: Any, trained: Any) -> tuple[Any, Any]:
         """c and the clients' c_i after the round."""
-        told = o.sum(o.cohort, o.apply(trained, lambda t: self.told(o, t)))
-        return c + self.control_weight(o) * told, self.keep(o, own, trained)
+        total = o.sum(o.cohort, o.apply(trained, lambda t: self.sent(o, t)))
+        return c + self.control_weight(o) * total, self.keep(o, own, trained)
 
     def exchange(self, o: Any, w: Any, c: Any, own: Any) -> tuple[Any, Any]:
         """The round, given the control variates before it."""

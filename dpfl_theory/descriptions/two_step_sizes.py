@@ -108,7 +108,7 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
         return o.expected
 
     def noise(self, o: Any, members: Any) -> Any:
-        return o.sum_of_noises(members, self.sigma) / self.divisor(o, members)
+        return o.sum_of_noises(members, self.sigma) / o.expected
 
     def deviation(self, o: Any) -> Any:
         return self.sigma / o.expected**0.5

@@ -37,7 +37,7 @@ def c_moves(a: Any, o: Any, w: Any, c: Any, own: Any) -> Any:
     found: list[Any] = []
     for i in o.cohort:
         found.append(a.train(o, w, i, own[i], c))
-        c = c + a.control_weight(o) * a.told(o, found[-1])
+        c = c + a.control_weight(o) * a.sent(o, found[-1])
     return found
 
 
@@ -73,12 +73,12 @@ def all_move(change: Callable[..., Any], hears: bool) -> Part:
     """Also the control variates of clients that take no part change. hears: whether these changes enter c."""
 
     def controls(a: Any, o: Any, w: Any, c: Any, own: Any, trained: Any) -> tuple[Any, Any]:
-        told = o.sum(o.cohort, [a.told(o, t) for t in trained])
+        total = o.sum(o.cohort, [a.sent(o, t) for t in trained])
         kept = a.keep(o, own, trained)
         for i in sorted({*o.everyone} - {*o.cohort}):
             kept[i] = change(a, o, w, i, own[i], c)
-            told = told + (kept[i] - own[i] if hears else 0.0)
-        return c + a.control_weight(o) * told, kept
+            total = total + (kept[i] - own[i] if hears else 0.0)
+        return c + a.control_weight(o) * total, kept
 
     return controls
 
@@ -188,7 +188,7 @@ FAULTS = (
         "a client sends its new control variate c_i^+ and the server adds it to c: send the difference c_i^+ - c_i",
         "control",
         seen="Plato, issue 382",
-        told=lambda a, o, t: t.new,
+        sent=lambda a, o, t: t.new,
     ),
     fault(
         "control variate scaled by epochs",
@@ -239,7 +239,7 @@ FAULTS = (
         "c_i is overwritten before the difference c_i^+ - c_i is taken, which then is zero",
         "control",
         seen="KarhouTam/SCAFFOLD-PyTorch, issue 1",
-        told=lambda a, o, t: o.zero,
+        sent=lambda a, o, t: o.zero,
     ),
     fault(
         "the correction has the wrong sign",

@@ -46,12 +46,12 @@ def noisy(
         description,
         "noise",
         private=private,
-        step_noise=lambda a, o, i, b: deviation(a, o, i, b) * a.moved * a.threshold / b * a.noise_multiplier,
+        step_noise=lambda a, o, i, b: deviation(a, o, i, b) * a.relation_factor * a.threshold / b * a.noise_multiplier,
     )
 
 
 RECORDS = (
-    lots("the sensitivity that was declared", lambda a: float(a.moved * a.threshold)),
+    lots("the sensitivity that was declared", lambda a: float(a.relation_factor * a.threshold)),
     lots("the sensitivity of adding or leaving out a record, C", lambda a: float(a.threshold)),
     fault(
         "clip of the batch's mean",
