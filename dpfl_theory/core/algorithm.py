@@ -241,7 +241,7 @@ class Algorithm:
     def fused(self, cohort: Any) -> Any:
         """A hand-written simulation (`dpfl_theory.algorithms.base.Algorithm`) of this algorithm with these cohorts.
 
-        It is an optimisation: None where there is none. A class does not inherit it.
+        It is an optimisation, None without one. A class does not inherit it.
         """
         return None
 

@@ -47,6 +47,7 @@ from dpfl_theory.algorithms import (
     WeightedAverage,
     simulate,
 )
+from dpfl_theory.algorithms.batched import Batched
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.quadratic import random_quadratic
@@ -304,14 +305,18 @@ CASES = {f"{cls.__name__}-{kind}": (cls, example) for cls, kinds in EXAMPLES.ite
 
 
 def algorithms() -> set[type]:
-    """All concrete algorithms of the package, found by scanning it."""
+    """All hand-written algorithms of the package, found by scanning it. Rounds of descriptions are compared with them."""
     for info in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{info.name}")
     found, todo = set(), [Algorithm]
     while todo:
         cls = todo.pop()
         todo += cls.__subclasses__()
-        if cls.__module__.startswith(package.__name__ + ".") and not getattr(cls, "__abstractmethods__", None):
+        if (
+            cls.__module__.startswith(package.__name__ + ".")
+            and cls is not Batched
+            and not getattr(cls, "__abstractmethods__", None)
+        ):
             found.add(cls)
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.base import Algorithm as Simulation
@@ -11,13 +10,12 @@ from dpfl_theory.algorithms.batched import simulation
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.core.algorithm import Algorithm, Setting
 from dpfl_theory.core.parameter import Parameter
-from dpfl_theory.descriptions import from_handle, handle
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import Mechanism, get
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.tuned.base import Axis, Budget, Tuned, Values, rounds_up_to
 
-__all__ = ["Described", "scaled", "space"]
+__all__ = ["Described", "scaled"]
 
 
 def scaled(run: Algorithm, parameter: Parameter, problem: Any, multiple: float) -> float:
@@ -34,9 +32,6 @@ class Described(Tuned):
     def __init__(self, problem: Problem, budget: Budget) -> None:
         super().__init__(problem, budget)
         self.certifiable()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (handle(self.kind), self.problem, self.budget)
 
     @property
     def searched(self) -> dict[str, Parameter]:
@@ -105,22 +100,3 @@ class Described(Tuned):
 
     def algorithm(self, replicates: Mapping[str, Any]) -> Simulation:
         return simulation(self.configured(replicates).under(self.setting(1)), self.cohort)
-
-
-def _restored(algorithm: str, problem: Problem, budget: Budget) -> Described:
-    """A search space that was sent to another process."""
-    return space(from_handle(algorithm))(problem, budget)  # type: ignore[arg-type]
-
-
-@cache
-def space(kind: Any) -> type[Described]:
-    """The search space of an algorithm."""
-    from dpfl_theory.recommend.tuned.record_level import RecordLevel
-
-    threshold = kind.parameters.get("threshold")
-    described = {
-        n: getattr(kind, n) for n in ("name", "title", "source", "protects", "relations", "samplings", "vectors")
-    }
-    described |= {"__doc__": kind.__doc__, "kind": kind, "noise": kind.parameters[kind.noise_parameter()].symbol}
-    described["threshold"] = threshold.symbol if threshold is not None and kind.clips else None
-    return type(kind.__name__, (RecordLevel if kind.protects == "record" else Described,), described)
