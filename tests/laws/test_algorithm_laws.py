@@ -305,7 +305,7 @@ CASES = {f"{cls.__name__}-{kind}": (cls, example) for cls, kinds in EXAMPLES.ite
 
 
 def algorithms() -> set[type]:
-    """All hand-written algorithms of the package, found by scanning it. Rounds of descriptions are compared with them."""
+    """All hand-written algorithms of the package, found by scanning it. Batched rounds are compared with them."""
     for info in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{info.name}")
     found, todo = set(), [Algorithm]
@@ -318,7 +318,7 @@ def algorithms() -> set[type]:
             and not getattr(cls, "__abstractmethods__", None)
         ):
             found.add(cls)
-    return found
+    return found - {Batched}
 
 
 def test_every_algorithm_has_examples() -> None:
