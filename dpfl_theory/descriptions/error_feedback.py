@@ -26,7 +26,7 @@ class ErrorFeedback(Algorithm):
     memory_step: Any = 1.0
     sigma: Any
 
-    def initial(self, o: Any) -> tuple[Any, Any]:
+    def initial(self, o: Any, w: Any) -> tuple[Any, Any]:
         """The server's estimate, and the clients' memories."""
         return o.zero, o.each(o.everyone, lambda i: o.zero)
 
@@ -66,7 +66,7 @@ class ErrorFeedback(Algorithm):
         return w - self.step * direction
 
     def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
-        estimate, memories = self.initial(o) if state is None else state
+        estimate, memories = self.initial(o, w) if state is None else state
         gradients = o.each(o.everyone, lambda i: o.gradient(i, w))
         sent = o.each(o.everyone, lambda i: self.bound(o, self.missing(o, gradients[i], memories[i])))
         memories = o.each(o.everyone, lambda i: self.remember(o, memories[i], sent[i], gradients[i]))
