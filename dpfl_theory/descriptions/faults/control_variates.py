@@ -132,16 +132,12 @@ def begun(c: bool, own: bool) -> Part:
     return lambda a, o, w: (w if c else o.zero, o.each(o.everyone, lambda i: w if own else o.zero))
 
 
-def when_first_met(initial: Part) -> Part:
-    """A control variate that starts at the server's vector when its client first takes part."""
-
-    def round_(a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
-        (c, own), met = (initial(a, o, w), frozenset()) if state is None else state
-        own = [w if i in o.cohort and i not in met else own[i] for i in o.everyone]
-        w, inner = a.exchange(o, w, c, own)
-        return w, (inner, met | {*o.cohort})
-
-    return round_
+def when_first_met(a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+    """A round in which a client's control variate starts at the server's vector when the client first takes part."""
+    (c, own), met = a.initial(o, w) if state is None else state
+    own = [w if i in o.cohort and i not in met else own[i] for i in o.everyone]
+    w, inner = a.exchange(o, w, c, own)
+    return w, (inner, met | {*o.cohort})
 
 
 def last_gradients(a: Any, o: Any, w: Any, c: Any, own: Any) -> Any:
@@ -227,9 +223,10 @@ FAULTS = (
             f"a client's control variate starts at the model's parameters when it first takes part{words}: start it at "
             "zero, or with warm rounds",
             "control",
-            round=when_first_met(initial),
+            initial=lambda a, o, w, begin=begin: (begin(a, o, w), frozenset()),
+            round=when_first_met,
         )
-        for words, initial in (
+        for words, begin in (
             ("", begun(c=False, own=False)),
             (", and the server's at those of the first round", begun(c=True, own=False)),
         )
