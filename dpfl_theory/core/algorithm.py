@@ -183,7 +183,7 @@ class Algorithm:
     def fused(self, cohort: Any) -> Any:
         """A hand-written simulation (`dpfl_theory.algorithms.base.Algorithm`) of this algorithm with these cohorts.
 
-        It is an optimisation: None where there is none. A class does not inherit it.
+        It is an optimisation, and None in other cases. A class does not inherit it.
         """
         return None
 

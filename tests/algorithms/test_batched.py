@@ -124,8 +124,17 @@ def test_simulate_runs_the_fused_form_where_there_is_one() -> None:
         assert found.configuration["algorithm"]["algorithm"] == run.name
 
 
+@pytest.mark.parametrize("cohort", COHORTS, ids=lambda cohort: cohort.scheme)
+def test_observables_of_the_cohort_are_there(cohort: Cohort) -> None:
+    run, problem, names = RUNS["dp-fedavg, clipped"], PROBLEMS["quadratic"], ("cohort-size", "empty-cohort")
+    written, batched = (run_of(one, problem, observe=names) for one in (run.fused(cohort), Batched(run, cohort)))
+    assert all(np.array_equal(written[name].every_round, batched[name].every_round) for name in names)
+    with pytest.raises(InputError, match="cohort"):
+        run_of(Batched(RUNS["scaffnew"]), problem, observe=names)
+
+
 PLANTED = {
-    "another divisor": ("dp-fedavg, clipped", lambda fused: replace(fused, global_step=0.2 * 1.001)),
+    "another global step": ("dp-fedavg, clipped", lambda fused: replace(fused, global_step=0.2 * 1.001)),
     "noise for any cohort": ("dp-fedavg, clipped", lambda fused: replace(fused, noise="average")),
     "another threshold": ("dp-fedavg-two-sided, clipped", lambda fused: replace(fused, threshold=0.0501)),
     "one step more": ("fedavg", lambda fused: replace(fused, local_steps=4)),
