@@ -20,6 +20,7 @@ from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.descriptions import get
 from dpfl_theory.descriptions.averaging import Averaging
 from dpfl_theory.descriptions.faults.averaging import over_cohort
+from dpfl_theory.descriptions.two_step_sizes import simulated
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.kernels.cpu import CpuEngine
@@ -389,11 +390,14 @@ def test_thresholds_may_change_from_round_to_round() -> None:
     )
 
 
-def test_division_by_the_number_that_took_part() -> None:
-    """The sum of no messages is divided by 1."""
-    problem = PROBLEMS["quadratic"]
-    run = RUNS["dp-fedavg, clipped"].replaced(divisor=over_cohort)
-    assert np.isfinite(run_of(run, problem, cohort=Cohort("poisson", 1.5)).final).all()
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_division_by_the_number_that_took_part(problem: str) -> None:
+    """With it DP-FedAvg with two step sizes and Poisson sampling is the hand-written form, also in empty rounds."""
+    run, cohort = RUNS["dp-fedavg-two-sided, clipped"], Cohort("poisson", 1.5)
+    written = simulated(run, cohort, run.threshold, run.sigma)
+    found = run_of(run.replaced(divisor=over_cohort), PROBLEMS[problem], cohort=cohort)
+    assert close(found.final, run_of(written, PROBLEMS[problem]).final)
+    assert not close(found.final, run_of(run, PROBLEMS[problem], cohort=cohort).final)
 
 
 # An algorithm of a user.
