@@ -23,7 +23,7 @@ from dpfl_theory.algorithms.hyperparameters import (
     step_at,
     to_json,
 )
-from dpfl_theory.algorithms.local_updates import LocalUpdates, dense
+from dpfl_theory.algorithms.local_updates import LocalUpdates, dense, shrunk
 from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.core.algorithm import PlainGradient
 from dpfl_theory.core.parameter import Parameter
@@ -183,15 +183,16 @@ class BatchOperations:
 
     def clip(self, u: Any, threshold: Any) -> Any:
         """u min(1, threshold/||u||)."""
-        length = self.length(u)
-        over = length > threshold
-        return u * self._xp.where(over, threshold / self._xp.where(over, length, 1.0), 1.0)
+        return self._bounded(u, threshold, False)
 
     def stretch(self, u: Any, length: Any) -> Any:
         """u scaled to this length; 0 stays."""
-        own = self.length(u)
-        there = own > 0.0
-        return u * self._xp.where(there, length / self._xp.where(there, own, 1.0), 0.0)
+        return self._bounded(u, length, True)
+
+    def _bounded(self, u: Any, threshold: Any, normalise: bool) -> Any:
+        if isinstance(u, LocalUpdates) and u.base is None:
+            return u.bounded(threshold, normalise)
+        return u * shrunk(self._xp, self.length(u), threshold, normalise)
 
     # Random numbers and choices.
     def _next(self, stream: int) -> int:

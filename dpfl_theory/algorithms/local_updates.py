@@ -11,7 +11,7 @@ from typing import Any
 
 from dpfl_theory.problems.base import LocalPhase
 
-__all__ = ["LocalUpdates", "dense"]
+__all__ = ["LocalUpdates", "dense", "shrunk"]
 
 
 class LocalUpdates:
@@ -23,8 +23,27 @@ class LocalUpdates:
 
     __array_ufunc__ = None  # arrays leave operations with this class to it
 
-    def __init__(self, xp: Any, shape: tuple[int, int, int], phase: LocalPhase, base: Any, factor: Any) -> None:
-        self._xp, self.shape, self._phase, self.base, self._factor = xp, shape, phase, base, factor
+    def __init__(
+        self, xp: Any, shape: tuple[int, int, int], phase: LocalPhase, base: Any, factor: Any, bound: Any = None
+    ) -> None:
+        self._xp, self.shape, self._phase, self.base, self._before, self._bound = xp, shape, phase, base, factor, bound
+
+    def bounded(self, threshold: Any, normalise: bool) -> LocalUpdates:
+        """Each value clipped to a threshold, or normalised to it. There is no base.
+
+        The phase does this in one pass with a sum. So the factors are formed only where something else is asked for.
+        """
+        if len(getattr(self._factor, "shape", ())) > 2 or self._bound is not None:
+            found: LocalUpdates = self * shrunk(self._xp, self.length, threshold, normalise)
+            return found
+        bound = (threshold / self._xp.abs(self._factor), normalise)
+        return LocalUpdates(self._xp, self.shape, self._phase, None, self._factor, bound)
+
+    @cached_property
+    def _factor(self) -> Any:
+        if self._bound is None:
+            return self._before
+        return self._before * shrunk(self._xp, self._phase.norms.T[:, :, None], *self._bound)
 
     def _with(self, base: Any, factor: Any) -> LocalUpdates:
         return LocalUpdates(self._xp, self.shape, self._phase, base, factor)
@@ -86,6 +105,12 @@ class LocalUpdates:
 
     def total(self, counts: Any) -> Any:
         """The sum over the clients, each of which takes part counts (S, n) times."""
+        if self._bound is not None:
+            threshold, normalise = self._bound
+            rows = self._xp.ascontiguousarray((threshold + self._xp.zeros((self.shape[1], 1)))[:, 0])
+            weights = self._xp.ascontiguousarray(counts * self._before)
+            total: Any = self._phase.bounded_combine(weights, rows, normalise)
+            return total
         factor = self._factor
         weights = counts * (factor[:, :, 0].T if len(getattr(factor, "shape", ())) == 3 else factor)
         total = self._phase.combine(self._xp.ascontiguousarray(weights))
@@ -95,3 +120,9 @@ class LocalUpdates:
 def dense(value: Any) -> Any:
     """A value as an array or a number."""
     return value.dense if isinstance(value, LocalUpdates) else value
+
+
+def shrunk(xp: Any, length: Any, threshold: Any, normalise: bool) -> Any:
+    """The factors that clip vectors of these lengths to a threshold, or normalise them to it; 0 stays."""
+    over = length > (0.0 if normalise else threshold)
+    return xp.where(over, threshold / xp.where(over, length, 1.0), 0.0 if normalise else 1.0)

@@ -128,7 +128,7 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
         return o.sum_of_noises(members, self.sigma) / o.expected
 
     def fused(self, cohort: Any) -> Any:
-        # The hand-written average is over the clients that take part, whose number is r in all other schemes.
+        # The hand-written average is over the clients that take part, as printed. Their number is r in other schemes.
         return None if cohort.scheme == "poisson" else simulated(self, cohort, self.threshold, self.sigma)
 
     def deviation(self, o: Any) -> Any:

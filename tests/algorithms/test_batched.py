@@ -20,6 +20,7 @@ from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.descriptions import get
 from dpfl_theory.descriptions.averaging import Averaging
 from dpfl_theory.descriptions.faults.averaging import over_cohort
+from dpfl_theory.descriptions.two_step_sizes import simulated
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.kernels.cpu import CpuEngine
@@ -125,8 +126,17 @@ def test_simulate_runs_the_fused_form_where_there_is_one() -> None:
         assert found.configuration["algorithm"]["algorithm"] == run.name
 
 
+@pytest.mark.parametrize("cohort", COHORTS, ids=lambda cohort: cohort.scheme)
+def test_observables_of_the_cohort_are_there(cohort: Cohort) -> None:
+    run, problem, names = RUNS["dp-fedavg, clipped"], PROBLEMS["quadratic"], ("cohort-size", "empty-cohort")
+    written, batched = (run_of(one, problem, observe=names) for one in (run.fused(cohort), Batched(run, cohort)))
+    assert all(np.array_equal(written[name].every_round, batched[name].every_round) for name in names)
+    with pytest.raises(InputError, match="cohort"):
+        run_of(Batched(RUNS["scaffnew"]), problem, observe=names)
+
+
 PLANTED = {
-    "another divisor": ("dp-fedavg, clipped", lambda fused: replace(fused, global_step=0.2 * 1.001)),
+    "another global step": ("dp-fedavg, clipped", lambda fused: replace(fused, global_step=0.2 * 1.001)),
     "noise for any cohort": ("dp-fedavg, clipped", lambda fused: replace(fused, noise="average")),
     "another threshold": ("dp-fedavg-two-sided, clipped", lambda fused: replace(fused, threshold=0.0501)),
     "one step more": ("fedavg", lambda fused: replace(fused, local_steps=4)),
@@ -381,11 +391,14 @@ def test_thresholds_may_change_from_round_to_round() -> None:
     )
 
 
-def test_division_by_the_number_that_took_part() -> None:
-    """The sum of no messages is divided by 1."""
-    problem = PROBLEMS["quadratic"]
-    run = RUNS["dp-fedavg, clipped"].replaced(divisor=over_cohort)
-    assert np.isfinite(run_of(run, problem, cohort=Cohort("poisson", 1.5)).final).all()
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_division_by_the_number_that_took_part(problem: str) -> None:
+    """With it DP-FedAvg with two step sizes and Poisson sampling is the hand-written form, also in empty rounds."""
+    run, cohort = RUNS["dp-fedavg-two-sided, clipped"], Cohort("poisson", 1.5)
+    written = simulated(run, cohort, run.threshold, run.sigma)
+    found = run_of(run.replaced(divisor=over_cohort), PROBLEMS[problem], cohort=cohort)
+    assert close(found.final, run_of(written, PROBLEMS[problem]).final)
+    assert not close(found.final, run_of(run, PROBLEMS[problem], cohort=cohort).final)
 
 
 # An algorithm of a user.
