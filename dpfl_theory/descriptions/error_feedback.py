@@ -161,6 +161,7 @@ class NormEC(ErrorFeedback):
     )
     smoothing = Parameter(
         *("alpha", "smoothing", "F/X"),
+        kind="nonnegative",  # at 0 messages are normalised
         aliases=("smoothing",),
         scale=Scale("the mean gradient norm at the start", lambda a, problem: problem.slope),
         default=0.1,

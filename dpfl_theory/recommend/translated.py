@@ -127,7 +127,7 @@ def _asks_two_sided(one: Tuned, before: Mapping[str, float] | None) -> Document:
 
     cohort, delta = _cohort(one), one.budget.delta
     values = {"rounds": one.most_rounds if before is None else before["rounds"], "local_steps": 1}
-    sigma = one.mechanism(values).with_(noise_multiplier=one.multiplier(values)).sigma(1.0)["sigma_of_one_message"]
+    sigma = one.mechanism(values).with_(noise_multiplier=one.multiplier(values)).sigma(1.0)["sigma"]
     symbols = {"c": 1.0, "P": cohort, "T": values["rounds"], "N": one.problem.n, "epsilon": 1.0, "delta": delta}
     at_1 = prescribed(statement("zhang2021.theorem3.2.repaired"), symbols)["noise_variance"]
     most = math.log(1 / delta) / 2

@@ -75,7 +75,7 @@ class Described(Tuned):
         return found
 
     def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
-        run = self.run(values)
+        run = self.run({name: values[name] for name in self.searched})
         own = {p.symbol: getattr(run, name) for name, p in self.searched.items()}
         bound = getattr(run, "threshold", None)
         noise = self.mechanism(values).with_(noise_multiplier=noise_multiplier).sigma(1.0 if bound is None else bound)
