@@ -8,93 +8,96 @@ the constant grows like epsilon/(2 log(1/delta)).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.formula import prescription_of
+from dpfl_theory.core.inverse import upper_limit, value
 from dpfl_theory.errors import unknown_name
 from dpfl_theory.privacy.accounting import calibrate, checked_delta, checked_epsilon
 from dpfl_theory.privacy.mechanisms import Mechanism, get
+from dpfl_theory.statements import get as statement_of
+from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols
+from dpfl_theory.statements.runs import noise_formulas
+
+if TYPE_CHECKING:
+    from dpfl_theory.core import Statement
 
 __all__ = ["PRESCRIPTIONS", "Constant", "Prescription", "constant"]
 
 
 @dataclass(frozen=True)
 class Prescription:
-    r"""A printed noise prescription: :math:`\sigma^2 = c\, f(\text{parameters})`.
+    r"""A printed noise prescription, :math:`\sigma^2 = c\, f(\text{parameters})`, as its paper declares it.
 
     Args:
-        statement: id in the catalogue.
-        ``symbol``: the paper's symbol for the constant.
-        formula: the prescription, in LaTeX.
-        algorithm: the mechanism it is for.
-        unit: sigma^2 (or sigma, for shulgin2025) that the constant 1 prescribes, for clipping threshold 1.
-        sigma: the paper's sigma of a mechanism, for clipping threshold 1.
-        power: 2 when the constant multiplies sigma^2, 1 when it multiplies sigma.
-        hypothesis: the printed range, and the value that epsilon is compared with in it.
+        noise: the prescription and its constant.
+        symbols: the paper's symbols in a run.
     """
 
-    statement: str
-    symbol: str
-    formula: str
-    algorithm: str
-    unit: Callable[[Any, float, float], float]
-    sigma: str
-    power: int
-    hypothesis: str
-    range_unit: Callable[[Any], float]
+    noise: NoiseFormula
+    symbols: RunSymbols
+
+    @property
+    def statement(self) -> str:
+        """The id in the catalogue."""
+        return self.noise.statement
+
+    @property
+    def symbol(self) -> str:
+        """The paper's symbol for the constant."""
+        return self.noise.symbol
+
+    @property
+    def formula(self) -> str:
+        """The prescription, in LaTeX."""
+        return self.noise.formula
+
+    @property
+    def algorithm(self) -> str:
+        """The mechanism it is for."""
+        return self.noise.algorithm
+
+    @property
+    def sigma(self) -> str:
+        """The paper's sigma of a mechanism, for clipping threshold 1."""
+        return self.noise.sigma
+
+    @property
+    def hypothesis(self) -> str:
+        """The printed range of epsilon."""
+        return self.noise.hypothesis
+
+    @property
+    def power(self) -> int:
+        """2 when the constant multiplies sigma^2, 1 when it multiplies sigma."""
+        return 1 if "sigma" in prescription_of(self._formula) else 2
+
+    def unit(self, mechanism: Any, epsilon: float, delta: float) -> float:
+        """sigma^2 (or sigma, for shulgin2025) that the constant 1 prescribes, for clipping threshold 1."""
+        (expression,) = (e for name, e in prescription_of(self._formula).items() if name in ("sigma", "noise_variance"))
+        known = {**self._at(mechanism), "epsilon": epsilon, "delta": delta, self.symbol: 1.0}
+        return value(self._formula, expression, known)
+
+    def range_unit(self, mechanism: Any) -> float:
+        """The value that the printed range compares epsilon with, for u = 1."""
+        ranged = statement_of(self.noise.ranged_by or self.statement)
+        return value(ranged, upper_limit(ranged, "epsilon"), {**self._at(mechanism), "u": 1.0})
+
+    @property
+    def _formula(self) -> Statement:
+        """The statement with the formula."""
+        return statement_of(self.noise.prescribed_by or self.statement)
+
+    def _at(self, mechanism: Any) -> dict[str, float]:
+        """The paper's symbols in a mechanism's run, for clipping threshold 1."""
+        clients, p = (getattr(mechanism, name, None) for name in ("clients", "communication_probability"))
+        run = {"C": 1.0, "c": 1.0, **({} if p is None else {"p": p})}
+        cohort = getattr(mechanism, "cohort", None) or clients
+        return self.symbols.given(Run(run, mechanism.rounds, clients, cohort))
 
 
-PRESCRIPTIONS = {
-    p.statement: p
-    for p in (
-        Prescription(
-            "das2022.theorem3",
-            "q",
-            r"\sigma^2 = q K C^2 \log(1/\delta) / (n^2 \varepsilon^2)",
-            "dp-fedavg",
-            lambda m, e, d: m.rounds * math.log(1 / d) / (m.clients * e) ** 2,
-            "sigma",
-            2,
-            "epsilon < O(r^2 K/n^2)",
-            lambda m: m.rounds * ((m.cohort or m.clients) / m.clients) ** 2,
-        ),
-        Prescription(
-            "zhang2021.theorem3.2",
-            "v",
-            r"\sigma^2 \ge v c^2 P T \ln(1/\delta) / (N^2 \varepsilon^2)",
-            "dp-fedavg",
-            lambda m, e, d: (m.cohort or m.clients) * m.rounds * math.log(1 / d) / (m.clients * e) ** 2,
-            "sigma_of_one_message",
-            2,
-            "epsilon <= u (P/N)^2 T",
-            lambda m: m.rounds * ((m.cohort or m.clients) / m.clients) ** 2,
-        ),
-        Prescription(
-            "hou2023.lemma1",
-            "v",
-            r"\sigma^2 \ge v C^2 p T \ln(1/\delta) / \epsilon^2",
-            "dp-scaffnew",
-            lambda m, e, d: m.communication_probability * m.rounds * math.log(1 / d) / e**2,
-            "sigma",
-            2,
-            "epsilon <= u p T",
-            lambda m: m.communication_probability * m.rounds,
-        ),
-        Prescription(
-            "shulgin2025.noise",
-            "c",
-            r"\sigma = c \sqrt{(K+1) \log(1/\delta)} / \epsilon",
-            "dp-norm-ec",
-            lambda m, e, d: math.sqrt(m.rounds * math.log(1 / d)) / e,
-            "sigma",
-            1,
-            "epsilon <= u (K+1)",
-            lambda m: float(m.rounds),
-        ),
-    )
-}
+PRESCRIPTIONS = {id_: Prescription(*found) for id_, found in noise_formulas().items()}
 """The prescriptions by statement."""
 
 
