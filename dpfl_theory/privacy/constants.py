@@ -9,95 +9,49 @@ the constant grows like epsilon/(2 log(1/delta)).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dpfl_theory.core.formula import prescription_of
-from dpfl_theory.core.inverse import upper_limit, value
+from dpfl_theory.core import inverse
 from dpfl_theory.errors import unknown_name
 from dpfl_theory.privacy.accounting import calibrate, checked_delta, checked_epsilon
 from dpfl_theory.privacy.mechanisms import Mechanism, get
 from dpfl_theory.statements import get as statement_of
 from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols
-from dpfl_theory.statements.runs import noise_formulas
-
-if TYPE_CHECKING:
-    from dpfl_theory.core import Statement
+from dpfl_theory.statements.runs import run_symbols
 
 __all__ = ["PRESCRIPTIONS", "Constant", "Prescription", "constant"]
 
 
-@dataclass(frozen=True)
-class Prescription:
-    r"""A printed noise prescription, :math:`\sigma^2 = c\, f(\text{parameters})`, as its paper declares it.
+@dataclass(frozen=True, kw_only=True)
+class Prescription(NoiseFormula):
+    r"""A printed noise prescription: :math:`\sigma^2 = c\, f(\text{parameters})`; symbols: the paper's, in a run."""
 
-    Args:
-        noise: the prescription and its constant.
-        symbols: the paper's symbols in a run.
-    """
-
-    noise: NoiseFormula
     symbols: RunSymbols
 
-    @property
-    def statement(self) -> str:
-        """The id in the catalogue."""
-        return self.noise.statement
-
-    @property
-    def symbol(self) -> str:
-        """The paper's symbol for the constant."""
-        return self.noise.symbol
-
-    @property
-    def formula(self) -> str:
-        """The prescription, in LaTeX."""
-        return self.noise.formula
-
-    @property
-    def algorithm(self) -> str:
-        """The mechanism it is for."""
-        return self.noise.algorithm
-
-    @property
-    def sigma(self) -> str:
-        """The paper's sigma of a mechanism, for clipping threshold 1."""
-        return self.noise.sigma
-
-    @property
-    def hypothesis(self) -> str:
-        """The printed range of epsilon."""
-        return self.noise.hypothesis
-
-    @property
-    def power(self) -> int:
-        """2 when the constant multiplies sigma^2, 1 when it multiplies sigma."""
-        return 1 if "sigma" in prescription_of(self._formula) else 2
-
-    def unit(self, mechanism: Any, epsilon: float, delta: float) -> float:
-        """sigma^2 (or sigma, for shulgin2025) that the constant 1 prescribes, for clipping threshold 1."""
-        (expression,) = (e for name, e in prescription_of(self._formula).items() if name in ("sigma", "noise_variance"))
-        known = {**self._at(mechanism), "epsilon": epsilon, "delta": delta, self.symbol: 1.0}
-        return value(self._formula, expression, known)
+    def constant_of(self, noisy: Mechanism, epsilon: float, delta: float) -> float:
+        """The constant that prescribes a mechanism's noise at (epsilon, delta)."""
+        sigma = noisy.sigma(1.0)[self.sigma]
+        known = {"epsilon": epsilon, "delta": delta, "sigma": sigma, "noise_variance": sigma**2}
+        formulas = (self.statement, *self.symbols.prescribing)
+        return inverse.completed(tuple(map(statement_of, formulas)), self._at(noisy) | known)[self.symbol]
 
     def range_unit(self, mechanism: Any) -> float:
         """The value that the printed range compares epsilon with, for u = 1."""
-        ranged = statement_of(self.noise.ranged_by or self.statement)
-        return value(ranged, upper_limit(ranged, "epsilon"), {**self._at(mechanism), "u": 1.0})
-
-    @property
-    def _formula(self) -> Statement:
-        """The statement with the formula."""
-        return statement_of(self.noise.prescribed_by or self.statement)
+        ranged = statement_of(self.ranged_by or self.statement)
+        return inverse.value(ranged, inverse.upper_limit(ranged, "epsilon"), {**self._at(mechanism), "u": 1.0})
 
     def _at(self, mechanism: Any) -> dict[str, float]:
         """The paper's symbols in a mechanism's run, for clipping threshold 1."""
-        clients, p = (getattr(mechanism, name, None) for name in ("clients", "communication_probability"))
-        run = {"C": 1.0, "c": 1.0, **({} if p is None else {"p": p})}
-        cohort = getattr(mechanism, "cohort", None) or clients
+        known = vars(mechanism)
+        run = {"C": 1.0, "c": 1.0, "p": known.get("communication_probability")}
+        clients: Any = known.get("clients")
+        cohort = known.get("cohort") or clients
         return self.symbols.given(Run(run, mechanism.rounds, clients, cohort))
 
 
-PRESCRIPTIONS = {id_: Prescription(*found) for id_, found in noise_formulas().items()}
+PRESCRIPTIONS = {
+    noise.statement: Prescription(**vars(noise), symbols=one) for one in run_symbols().values() for noise in one.noise
+}
 """The prescriptions by statement."""
 
 
@@ -161,10 +115,6 @@ def constant(statement: str, *, epsilon: float, delta: float, **parameters: Any)
     mechanism = get(prescription.algorithm)(**parameters)
     z = calibrate(mechanism, epsilon=epsilon, delta=delta)
     z_low = min(z, calibrate(mechanism, epsilon=epsilon, delta=delta, limit="low", start=z))
-    value, low = (
-        (mechanism.with_(noise_multiplier=x).sigma(1.0)[prescription.sigma]) ** prescription.power
-        / prescription.unit(mechanism, epsilon, delta)
-        for x in (z, z_low)
-    )
+    value, low = (prescription.constant_of(mechanism.with_(noise_multiplier=x), epsilon, delta) for x in (z, z_low))
     ratio = epsilon / prescription.range_unit(mechanism)
     return Constant(statement, prescription.symbol, value, low, z, ratio, prescription, mechanism)

@@ -62,8 +62,7 @@ class NoiseFormula:
         formula: the prescription, in LaTeX.
         hypothesis: the printed range of epsilon.
         algorithm: the mechanism that it is for; sigma: the paper's sigma, as this mechanism names it.
-        prescribed_by: the statement with the formula in this symbol; ranged_by: the one with the range, which has a
-            constant u. The same statement by default.
+        ranged_by: the statement with the range, which has a constant u; the same statement by default.
     """
 
     statement: str
@@ -72,7 +71,6 @@ class NoiseFormula:
     hypothesis: str
     algorithm: str
     sigma: str = "sigma"
-    prescribed_by: str = ""
     ranged_by: str = ""
 
 

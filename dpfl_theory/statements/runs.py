@@ -7,11 +7,11 @@ from functools import cache
 from dpfl_theory.statements.das2022 import run_symbols as das2022
 from dpfl_theory.statements.hou2023 import run_symbols as hou2023
 from dpfl_theory.statements.noble2022 import run_symbols as noble2022
-from dpfl_theory.statements.run_symbols import NoiseFormula, RunSymbols
+from dpfl_theory.statements.run_symbols import RunSymbols
 from dpfl_theory.statements.shulgin2025 import run_symbols as shulgin2025
 from dpfl_theory.statements.zhang2021 import run_symbols as zhang2021
 
-__all__ = ["noise_formulas", "run_symbols"]
+__all__ = ["run_symbols"]
 
 PAPERS = (das2022, zhang2021, hou2023, shulgin2025, noble2022)
 
@@ -24,9 +24,3 @@ def run_symbols() -> dict[str, RunSymbols]:
     ('shulgin2025.theorem1', 'shulgin2025.theorem2')
     """
     return {one.algorithm: one for paper in PAPERS for one in paper.RUNS}
-
-
-@cache
-def noise_formulas() -> dict[str, tuple[NoiseFormula, RunSymbols]]:
-    """The prescriptions of noise by statement, each with the declaration of its symbols."""
-    return {noise.statement: (noise, one) for one in run_symbols().values() for noise in one.noise}

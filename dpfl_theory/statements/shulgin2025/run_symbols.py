@@ -36,7 +36,6 @@ NORM_EC = RunSymbols(
             r"\sigma = c \sqrt{(K+1) \log(1/\delta)} / \epsilon",
             "epsilon <= u (K+1)",
             "dp-norm-ec",
-            prescribed_by="shulgin2025.corollary2",
             ranged_by="shulgin2025.noise.any-epsilon",
         ),
     ),
