@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ Of = Callable[[Run], float | None]
 
 def named(*names: str) -> dict[str, Of]:
     """Symbols that are hyper-parameters of the same name."""
-    return {name: (lambda run, name=name: run[name]) for name in names}
+    return {name: itemgetter(name) for name in names}
 
 
 COMMON: Mapping[str, Of] = {"epsilon": lambda run: run.epsilon, "delta": lambda run: run.delta}
@@ -135,8 +136,7 @@ class RunSymbols:
 
     def values(self, run: Run) -> dict[str, float]:
         """The given symbols, those that follow from the prescriptions, and the problem's constants."""
-        known = self.given(run) | self.constants(run)
-        return self.completed(known)
+        return self.completed(self.given(run) | self.constants(run))
 
     def completed(self, known: Mapping[str, float]) -> dict[str, float]:
         """These symbols, and those that follow from the prescriptions."""

@@ -61,7 +61,7 @@ class DescribedPrivate(Described, Private):
 
     def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
         one = self.tuned(problem, rounds, privacy)
-        found = self.hyperparameters(one)
+        found = self.hyperparameters(one.scales)
         values = one.placed({**found, self.kind.rounds: rounds})
         unit, level = one.hyperparameters(values, 1.0)[one.noise], getattr(self, one.noise)
         if level is None:
