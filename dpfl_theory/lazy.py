@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["interpolate", "mpmath", "optimize", "stats", "sympy"]
+__all__ = ["interpolate", "mpmath", "numpy", "optimize", "stats", "sympy"]
 
 
 class _Lazy:
@@ -31,6 +31,7 @@ class _Lazy:
 # a computed name may mean any module.
 sympy: Any = _Lazy(lambda: importlib.import_module("sympy"))
 mpmath: Any = _Lazy(lambda: importlib.import_module("mpmath"))
+numpy: Any = _Lazy(lambda: importlib.import_module("numpy"))
 interpolate: Any = _Lazy(lambda: importlib.import_module("scipy.interpolate"))
 optimize: Any = _Lazy(lambda: importlib.import_module("scipy.optimize"))
 stats: Any = _Lazy(lambda: importlib.import_module("scipy.stats"))

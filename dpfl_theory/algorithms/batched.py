@@ -160,7 +160,7 @@ class BatchOperations:
     def _row(self, value: Any) -> Any:
         """A number, or one for each replicate (S, 1), as an array (S,)."""
         xp = self._xp
-        return xp.ascontiguousarray(value[:, 0]) if hasattr(value, "shape") else xp.full(self.S, float(value))
+        return xp.ascontiguousarray(value[:, 0]) if _many(value) else xp.full(self.S, float(value))
 
     def descend(self, y: Any, i: Any, step: Any, steps: Any, direction: Callable[[Any], Any]) -> Any:
         """The end of local steps from y."""
@@ -199,11 +199,18 @@ class BatchOperations:
         self._drawn[stream] += 1
         return self._drawn[stream] - 1
 
+    def _own(self, i: Any = None) -> bool:
+        """Whether each client draws its own."""
+        found = i is not None or self._inside > 0
+        if found and self._cohort.scheme == "with-replacement":
+            raise InputError("a client that is drawn twice draws twice: a batched simulation cannot do this, only sums")
+        return found
+
     def gaussian(self, deviation: Any, i: Any = None) -> Any:
         """N(0, deviation^2 I), for each client inside `each` and `apply`."""
-        if not hasattr(deviation, "shape") and deviation == 0.0:
+        if not _many(deviation) and deviation == 0.0:
             return self.zero
-        for_each = i is not None or self._inside > 0
+        for_each = self._own(i)
         stream, clients = (NOISE, self.n) if for_each else (SERVER_NOISE, 1)
         where = None if self._where is None else self._where[:, 0]
         engine, step = self._context.engine, self._next(stream)
@@ -213,17 +220,17 @@ class BatchOperations:
     def sum_of_noises(self, members: Members, deviation: Any) -> Any:
         """The sum of one independent N(0, deviation^2 I) for each member."""
         number = members.number
-        return self.gaussian(deviation * (self._xp.sqrt(number) if hasattr(number, "shape") else number**0.5))
+        return self.gaussian(deviation * (self._xp.sqrt(number) if _many(number) else number**0.5))
 
     def coin(self, p: Any) -> Any:
         """True with probability p, for each replicate, and for each client inside `each` and `apply`."""
-        engine, step = self._context.engine, self._next(COIN)
-        drawn = engine.uniform(self._context.replicates, self._k, self.n if self._inside else 1, COIN, step)
-        return (drawn.T[:, :, None] if self._inside else drawn) < p
+        engine, step, for_each = self._context.engine, self._next(COIN), self._own()
+        drawn = engine.uniform(self._context.replicates, self._k, self.n if for_each else 1, COIN, step)
+        return (drawn.T[:, :, None] if for_each else drawn) < p
 
     def when(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """One of two results, in each replicate."""
-        if not hasattr(condition, "shape"):
+        if not _many(condition):
             return then() if condition else otherwise()
         outer = self._where
         found = []
@@ -239,9 +246,14 @@ class BatchOperations:
         """A state as arrays: numbers become arrays (S, 1), and None becomes ()."""
 
         def array(leaf: Any) -> Any:
-            return dense(leaf) if hasattr(leaf, "shape") else self._xp.full((self.S, 1), float(leaf))
+            return dense(leaf) if _many(leaf) else self._xp.full((self.S, 1), float(leaf))
 
         return () if found is None else _joined(array, found)
+
+
+def _many(value: Any) -> bool:
+    """Whether a value is an array."""
+    return getattr(value, "shape", ()) != ()
 
 
 def _joined(of: Callable[..., Any], *trees: Any) -> Any:
@@ -304,7 +316,8 @@ class Batched(Algorithm):
     def round(self, context: Context, state: BatchState, k: Any) -> tuple[BatchState, Round]:
         o = BatchOperations(context, self.cohort, k)
         run = self._now(context, k)
-        w, inner = run.round(o, state.w, None if state.inner == () else state.inner)
+        empty = isinstance(state.inner, tuple) and not state.inner
+        w, inner = run.round(o, state.w, None if empty else state.inner)
         if not o.asked:
             raise InputError(f"all clients take part in every round of {run.name}: leave out the cohort")
         after = BatchState(self._vector(o, w), o.state(inner))
@@ -325,7 +338,7 @@ class Batched(Algorithm):
 
 def single(value: Any) -> bool:
     """Whether a value is one number for all rounds and replicates."""
-    return not (changes(value) or isinstance(value, (list, tuple)) or getattr(value, "shape", ()) != ())
+    return not (changes(value) or isinstance(value, (list, tuple)) or _many(value))
 
 
 def named(p: Parameter) -> str:

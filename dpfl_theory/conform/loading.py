@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from dpfl_theory.encoding import as_utf8
 from dpfl_theory.errors import InputError, format_error
+from dpfl_theory.runtime.python_files import module_from_file
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
 __all__ = ["function_named"]
@@ -32,7 +32,7 @@ def function_named(name: str) -> Callable[..., Any]:
         raise InputError(f"{name!r} does not name a function: write my_module:function, or my_file.py:function")
     try:
         with at_most(IMPORT_SECONDS):
-            module = _from_file(Path(module_name)) if module_name.endswith(".py") else _from_path(module_name)
+            module = module_from_file(Path(module_name)) if module_name.endswith(".py") else _from_path(module_name)
     except InputError:
         raise
     except TimeoutExceeded as error:
@@ -50,22 +50,6 @@ def function_named(name: str) -> Callable[..., Any]:
         raise InputError(f"{name!r} is {type(found).__name__}: name a function")
     function: Callable[..., Any] = found
     return function
-
-
-def _from_file(file: Path) -> Any:
-    if not file.is_file():
-        raise InputError(f"the file {str(file)!r} does not exist: give the path of a Python file")
-    spec = importlib.util.spec_from_file_location(f"dpfl_theory_user_{file.stem}", file)
-    if spec is None or spec.loader is None:
-        raise InputError(f"the file {str(file)!r} is not a Python file: its name must end in .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # for code that looks up its own module, as dataclasses do
-    sys.path.insert(0, str(file.resolve().parent))
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(file.resolve().parent))
-    return module
 
 
 def _from_path(name: str) -> Any:

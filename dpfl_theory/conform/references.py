@@ -92,7 +92,8 @@ class Reference:
     ) -> tuple[Array, Any]:
         """The server's parameters after a round, and the state for the next one."""
         o = Operations(clients, cohort, rng, v["r"], len(w), v.get("moved", True), v.get("batches"))
-        found: tuple[Array, Any] = self.run(v).round(o, w, state)
+        run = self.run(v)
+        found: tuple[Array, Any] = run.round(o, w, run.initial(o, w) if state is None else state)
         return found
 
     def length(self, client: Client, world: World, v: Values) -> float:

@@ -25,6 +25,7 @@ from dpfl_theory.conform.references import Reference, references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
 from dpfl_theory.conform.settings import settings
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
+from dpfl_theory.descriptions import resolved
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
@@ -92,6 +93,7 @@ def conform(
     if limit is not None and not 0.0 < limit < float("inf"):
         raise InputError(f"`limit` is {limit!r}: give a positive number of seconds, or leave it out")
     started = time.perf_counter()
+    as_ = resolved(as_)
     known = references()
     if as_ not in known:
         raise unknown_name("algorithm", as_, known)

@@ -183,11 +183,11 @@ class Algorithm:
         """
         return type(cls.__name__, (cls,), dict(parts)) if parts else cls
 
-    def fused_without(self, cohort: Any, *names: str) -> Any:
-        """The fused form of the algorithm before these parts were replaced; None where other parts were, too."""
-        replaced = {name for name, part in vars(type(self)).items() if callable(part)}
+    def fused_without(self, cohort: Any, **parts: Callable[..., Any]) -> Any:
+        """The fused form of the algorithm whose parts were replaced by these; None where others were replaced, too."""
         before: Any = type(self).__mro__[1]
-        return before.fused(self, cohort) if replaced == {*names, "fused"} else None
+        own = {name: part for name, part in vars(type(self)).items() if callable(part) and name != "fused"}
+        return before.fused(self, cohort) if own == parts else None
 
     def with_values(self, **values: Any) -> Self:
         """The same algorithm with other values, by attribute."""

@@ -24,7 +24,7 @@ class ErrorFeedback(Algorithm):
     sigma_of = "message"
 
     step: Any
-    memory_step: Any = 1.0
+    memory_step: Any = 1
     sigma: Any
 
     @classmethod
@@ -59,6 +59,10 @@ class ErrorFeedback(Algorithm):
     def remember(self, o: Any, memory: Any, sent: Any, g: Any) -> Any:
         """The memory of a client after its message."""
         return memory + self.memory_step * sent
+
+    def updated(self, o: Any, g: Any, memory: Any) -> Any:
+        """The memory of a client with gradient g after a round."""
+        return self.remember(o, memory, self.bound(o, self.missing(o, g, memory)), g)
 
     def divisor(self, o: Any) -> Any:
         """What the sum of the messages is divided by."""
@@ -169,7 +173,7 @@ class NormEC(ErrorFeedback):
         return o.smooth(u, self.smoothing)
 
     def direction(self, o: Any, estimate: Any) -> Any:
-        return o.stretch(estimate, 1.0)
+        return o.stretch(estimate, 1)
 
     def fused(self, cohort: Any) -> Any:
         from dpfl_theory.algorithms import EF21, SmoothedNormalise

@@ -83,7 +83,7 @@ def server_noise(a: Any, o: Any, members: Any) -> Any:
 
 def on_average(a: Any, cohort: Any) -> Any:
     """The hand-written simulation with the noise on the average."""
-    found = a.fused_without(cohort, "noise")
+    found = a.fused_without(cohort, noise=server_noise)
     return found and replace(found, noise="average")
 
 

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
-
 from dpfl_theory.core.algorithm import Fault, Reading
 from dpfl_theory.core.parameter import Parameter, Range, Scale
 from dpfl_theory.descriptions.averaging import Averaging
@@ -20,6 +18,7 @@ from dpfl_theory.descriptions.faults.averaging import over_cohort
 from dpfl_theory.descriptions.faults.control_variates import FAULTS
 from dpfl_theory.descriptions.faults.record_level import RECORDS, UNPROTECTED
 from dpfl_theory.descriptions.scaffold import Scaffold
+from dpfl_theory.lazy import numpy as np
 
 __all__ = ["ALGORITHMS", "DPScaffold", "RecordLevel", "RecordLevelFedAvg"]
 

@@ -112,7 +112,7 @@ class Scaffold(Averaging):
 
     def control_weight(self, o: Any) -> Any:
         """The weight of each of these in c."""
-        return 1.0 / o.n
+        return 1 / o.n
 
     def keep(self, o: Any, own: Any, trained: Any) -> Any:
         """The clients' control variates after the round."""

@@ -101,7 +101,10 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
     sigma_of = "message"
     readings = (
         Reading("each client adds noise"),
-        Reading(SERVER_NOISE, {"noise": server_noise, "fused": lambda a, cohort: a.fused_without(cohort, "noise")}),
+        Reading(
+            SERVER_NOISE,
+            {"noise": server_noise, "fused": lambda a, cohort: a.fused_without(cohort, noise=server_noise)},
+        ),
     )
 
     threshold = Parameter(

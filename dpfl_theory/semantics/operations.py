@@ -86,7 +86,7 @@ class BaseOperations:
 
 
 class WorldOperations(BaseOperations):
-    """The operations of a description's round number t, in a world.
+    """The operations of a description's round number t, in a world. n: clients; expected: the size of a cohort.
 
     Args:
         size: of the cohort; None for all clients.
@@ -108,9 +108,9 @@ class WorldOperations(BaseOperations):
         unseen: bool = False,
     ) -> None:
         super().__init__(world)
-        self.n, self.everyone = world.clients, range(world.clients)
+        self.n, self.everyone = world.one * world.clients, range(world.clients)
         self._t, self._sampling, self._errors, self._unseen = t, sampling, errors, unseen
-        self._size = self.n if size is None else size
+        self._size = world.clients if size is None else size
         self._asked: dict[tuple[int, int], int] = {}
         self._paths: dict[tuple[int, int], tuple[Vector, ...]] = {}
 
@@ -121,7 +121,7 @@ class WorldOperations(BaseOperations):
 
     @property
     def expected(self) -> Any:
-        """The cohort's size, in the world's arithmetic."""
+        """The cohort's size: in the world's arithmetic, as n is."""
         return self.world.one * self._size
 
     @property
@@ -162,6 +162,11 @@ class WorldOperations(BaseOperations):
         """A function of each client's value."""
         return tuple(map(of, values))
 
+    def put(self, values: Sequence[Any], members: Sequence[int], new: Sequence[Any]) -> tuple[Any, ...]:
+        """The clients' values, with those of these members replaced."""
+        own = dict(zip(map(int, members), new, strict=True))
+        return tuple(own.get(i, value) for i, value in enumerate(values))
+
     def count(self, members: Sequence[int]) -> int:
         """Their number."""
         return len(members)
@@ -185,6 +190,10 @@ class WorldOperations(BaseOperations):
     def stretch(self, u: Vector, length: Any) -> Vector:
         """u scaled to this length; 0 stays."""
         return self._nonlinear(lambda: length * self.world.normalised(u))
+
+    def smooth(self, u: Vector, alpha: Any) -> Vector:
+        """u/(alpha + ||u||)."""
+        return self._nonlinear(lambda: self.world.normalised(u, alpha))
 
     def gaussian(self, deviation: Any, i: int | None = None) -> Vector:
         """The noise of client i's message, or the server's."""
@@ -231,7 +240,7 @@ def run_round(algorithm: Algorithm, world: World, x: Vector, state: Any = None, 
     settings: those of `WorldOperations`.
     """
     o = WorldOperations(world, **settings)
-    return RoundResult(*algorithm.round(o, x, state), o.paths, o.cohort)
+    return RoundResult(*algorithm.round(o, x, state), o.paths, tuple(map(int, o.cohort)))
 
 
 def local_path(algorithm: Averaging, world: World, x: Vector, i: int = 0, errors: bool = False) -> tuple[Vector, ...]:

@@ -7,9 +7,11 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory.descriptions import resolved
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.data import BUNDLED
 from dpfl_theory.schemas.faults import Faults, near, shorten, unknown, validated
@@ -199,12 +201,14 @@ class _Maker:
         self.known: dict[str, Any] = {}
         self.taken: set[str] = set()
         self.refused: dict[str, Any] = {}
+        self.resolved = cache(resolved)
 
     def cell(self, problem: Table, algorithm: Table, run: Table, values: Mapping[str, Any]) -> Cell | None:
         """The cell with these values; None where it has faults."""
         tables: dict[str, Table] = {"problem": dict(problem), "algorithm": dict(algorithm), "": dict(run)}
         named: dict[str, dict[str, str]] = {"problem": {}, "algorithm": {}, "": {}}
         varied: Table = {}
+        tables["algorithm"] = self._resolved(tables["algorithm"])
         if isinstance(run.get("privacy"), Mapping):
             tables[""]["privacy"] = dict(run["privacy"])
         ordered = sorted(
@@ -218,6 +222,8 @@ class _Maker:
                 if kind is not None and key not in kind.model_fields:
                     self.refused.setdefault(key, value)
                     continue
+            if key == "algorithm.name":
+                value = self._resolved({"name": value})["name"]
             self.taken.add(key)
             varied[key] = value
             if where == "privacy":
@@ -233,6 +239,16 @@ class _Maker:
         if None in made:
             return None
         return Cell(document(made[0]), made[1], made[2], {key: varied[key] for key in values if key in varied})
+
+    def _resolved(self, algorithm: Table) -> Table:
+        """The table with the algorithm's own name, where a file and a name are given."""
+        if not isinstance(algorithm.get("name"), str):
+            return algorithm
+        try:
+            return {**algorithm, "name": self.resolved(algorithm["name"])}
+        except InputError as error:
+            self.faults.add(f"algorithm.name is {shorten(algorithm['name'])}: {error}")
+            return algorithm
 
     def used(self, name: str) -> None:
         """Add a fault for a varied key that no algorithm takes."""

@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 
 from dpfl_theory import __version__
 from dpfl_theory.console import Progress, as_options, print_message, time_left
+from dpfl_theory.descriptions import file_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.cache import Store, reused
 from dpfl_theory.runtime.executor import run_pieces
@@ -64,7 +65,9 @@ def parts_of(cell: Cell) -> dict[str, Any]:
     """The dependencies of a cell's row, besides the package and its libraries."""
     parts = cell.document()
     varied = {name: value for name, value in cell.varied.items() if not name.endswith(".name")}
-    return {**parts, "problem": fingerprint(parts["problem"]), "varied": varied}
+    file = file_of(cell.algorithm.kind)
+    own = {} if file is None else {"file": file.read_text(encoding="utf-8")}
+    return {**parts, "problem": fingerprint(parts["problem"]), "varied": varied, **own}
 
 
 def _slot(store: Store, cell: Cell, parts: Mapping[str, Any]) -> Slot:

@@ -19,8 +19,11 @@ from dpfl_theory.problems import make
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.recommend.compare import compare
 from dpfl_theory.recommend.search import Plan
-from dpfl_theory.recommend.tuned import Budget, record_level, tuned
-from dpfl_theory.recommend.tuned.record_level import DPScaffold, DPSGDRecord, RecordLevelFedAvg
+from dpfl_theory.recommend.tuned import Budget, tuned
+
+DPFedAvgRecord, DPScaffold, DPSGDRecord = (
+    tuned()[f"dp-{name}"] for name in ("fedavg-record", "scaffold", "sgd-record")
+)
 
 ALIKE = make("logistic-synthetic", clients=8, dimension=3, records=40, seed=2)
 TINY = Plan(points=16, replicates=2, generations=2, finalists=3, second=6, last=16)
@@ -98,7 +101,7 @@ CASES = [(16, 1, 0), (16, 1, 2), (8, 4, 0), (3, 16, 0), (1, 1, 1)]
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("kind", [RecordLevelFedAvg, DPSGDRecord, DPScaffold], ids=lambda k: k.name)
+@pytest.mark.parametrize("kind", [DPFedAvgRecord, DPSGDRecord, DPScaffold], ids=lambda k: k.name)
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("view", ["third-party", "server"])
 def test_another_accountant_finds_the_epsilon_that_was_asked_for(kind: Any, problem: str, view: str) -> None:
@@ -119,11 +122,11 @@ def client_level(one: Any, values: dict[str, float]) -> float:
 
 
 FAULTS = {
-    "a client's noise for a record": (RecordLevelFedAvg, "alike", (8, 4, 0), {"multiplier": client_level}),
+    "a client's noise for a record": (DPFedAvgRecord, "alike", (8, 4, 0), {"multiplier": client_level}),
     "a client's noise for a record of DP-SCAFFOLD": (DPScaffold, "alike", (8, 4, 0), {"multiplier": client_level}),
     "a client's noise for a record, one step": (DPSGDRecord, "alike", (16, 1, 2), {"multiplier": client_level}),
     "all clients taken for the smallest": (DPSGDRecord, "unlike", (16, 1, 2), {"_alike": lambda *_: 1.0}),
-    "others' noise counted in later steps": (RecordLevelFedAvg, "alike", (8, 4, 0), {"_hidden": lambda *_: True}),
+    "others' noise counted in later steps": (DPFedAvgRecord, "alike", (8, 4, 0), {"_hidden": lambda *_: True}),
     "others' noise counted in SCAFFOLD": (DPScaffold, "alike", (8, 1, 0), {"noise_of_others": True}),
     "local steps forgotten": (DPScaffold, "alike", (8, 4, 0), {"local_steps": lambda *_: 1}),
 }
@@ -145,7 +148,7 @@ def test_noise_for_something_else_is_noticed(fault: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("kind", [RecordLevelFedAvg, DPSGDRecord, DPScaffold], ids=lambda k: k.name)
+@pytest.mark.parametrize("kind", [DPFedAvgRecord, DPSGDRecord, DPScaffold], ids=lambda k: k.name)
 def test_the_noise_of_a_round_is_what_was_accounted_for(kind: Any, problem: str) -> None:
     """The mean of n clients' steps has noise of variance eta^2 sum_j (2C sigma_g/(s R_j))^2/n^2. The estimate has a
     standard error of sqrt(2/N) of it; six of them make one false alarm in 10^8."""
@@ -173,7 +176,7 @@ def test_shares_are_records_of_the_smallest_client() -> None:
 @pytest.mark.parametrize("cohort", [1.0, 2.0])
 def test_a_cohort_of_clients_that_differ_is_certified_from_above_alone(cohort: float) -> None:
     """At worst a record's round has the largest of the other clients in addition to its own."""
-    one = RecordLevelFedAvg(PROBLEMS["unlike"], Budget(EPSILON, DELTA, rounds=32, cohort=cohort))
+    one = DPFedAvgRecord(PROBLEMS["unlike"], Budget(EPSILON, DELTA, rounds=32, cohort=cohort))
     values = chosen(one, 16, 1, 0)
     limits = one.spent(values, one.multiplier(values))
     assert limits.low == 0.0 < limits.high <= EPSILON
@@ -236,7 +239,9 @@ def test_nothing_is_recommended_for_records_that_ends_no_better_than_the_start()
 def test_what_cannot_be_run_is_left_out_and_said() -> None:
     quadratic = make("quadratic", clients=4, dimension=3, seed=1)
     found = compare(quadratic, Budget(EPSILON, DELTA, rounds=1), plan=TINY)
-    assert {left["name"] for left in found["left_out"]} == {kind.name for kind in record_level.TUNED}
+    assert {left["name"] for left in found["left_out"]} == {
+        kind.name for kind in (DPFedAvgRecord, DPScaffold, DPSGDRecord)
+    }
     assert len(found["algorithms"]) == len(tuned()) - 3
     with pytest.raises(InputError, match="has no records: dp-sgd-record needs a linear model"):
         compare(quadratic, Budget(EPSILON, DELTA), algorithms=("dp-sgd-record",))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,12 +11,12 @@ import pytest
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.descriptions.averaging import Averaging
+from dpfl_theory.descriptions.error_feedback import ErrorFeedback
+from dpfl_theory.descriptions.scaffold import Scaffold
+from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.semantics import operations
-from dpfl_theory.semantics.base import Vector, World, average
-from dpfl_theory.semantics.operations import Draw
-from dpfl_theory.semantics.rounds import error_feedback, scaffold
-from dpfl_theory.semantics.rounds.error_feedback import normalised_step, updated
-from dpfl_theory.semantics.rounds.scaffold import local_steps
+from dpfl_theory.semantics.base import Vector, World
+from dpfl_theory.semantics.operations import Draw, RoundResult, WorldOperations
 from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022 import _moments
 from dpfl_theory.statements.noble2022.privacy import claim4_1_server
@@ -33,57 +33,36 @@ def scaled(factor: str, v: Vector) -> Vector:
     return (Fraction(factor) if isinstance(v.known, Fraction) else float(Fraction(factor))) * v
 
 
-def times(factor: str) -> Callable[[Sequence[Vector]], Vector]:
-    """A mean that is a multiple of what it should be."""
-    return lambda vectors: scaled(factor, average(vectors))
-
-
 def mean_times(factor: str) -> tuple[Any, str, Any]:
-    """The same in the descriptions of algorithms that average."""
+    """A mean that is a multiple of what it should be."""
     return Averaging, "after", lambda a, o, mean: scaled(factor, mean)
 
 
-LOCAL = Averaging.local
-LONG = Averaging, "local", lambda a, o, w, i: LOCAL(a.with_values(local_step=2 * a.local_step), o, w, i)
+DESCEND = WorldOperations.descend
+LONG = WorldOperations, "descend", lambda o, y, i, step, steps, of: DESCEND(o, y, i, 2 * step, steps, of)
 """Local steps of twice the length."""
-UNFINISHED = Averaging, "local", lambda a, o, w, i: LOCAL(a.with_values(local_steps=a.local_steps - 1), o, w, i)
+UNFINISHED = tuple((kind, "steps", lambda a, o: a.local_steps - 1) for kind in (Scaffold, TwoSidedFedAvg))
 """Local steps of which the last one is not taken."""
+UNCORRECTED = Scaffold, "correction", lambda a, o, own, c: o.zero
+"""Local steps that forget the control variates."""
+CONTROL_DOUBLED = Scaffold, "control_weight", lambda a, o: 2 / o.n
+"""A server's control variate that takes over twice of what the users send."""
 
 
-def uncorrected(world: Any, client: int, x: Vector, eta: Any, gradients: Sequence[Any]) -> list[Vector]:
-    """Local steps that forget the control variates."""
-    return local_steps(world, client, x, eta, [lambda y: world.gradient(client, y)] * len(gradients))
-
-
-def long_steps(world: Any, client: int, x: Vector, eta: Any, gradients: Sequence[Any]) -> list[Vector]:
-    """Local steps of twice the length."""
-    return local_steps(world, client, x, 2 * eta, gradients)
-
-
-def unfinished(world: Any, client: int, x: Vector, eta: Any, gradients: Sequence[Any]) -> list[Vector]:
-    """Local steps of which the last one is not taken."""
-    path = local_steps(world, client, x, eta, gradients[:-1])
-    return [*path, path[-1]]
-
-
-def cold(world: World, x: Vector, K: int) -> scaffold.Scaffold:
+def cold(world: World, x: Vector, K: int) -> RoundResult:
     """Control variates that start from zero, where a warm start is asked for."""
-    return scaffold.Scaffold(x, world.zero, (world.zero,) * world.clients)
+    return RoundResult(x, (world.zero, (world.zero,) * world.clients))
 
 
-def backwards(world: Any, gamma: Any, v: Vector) -> Vector:
-    """Server steps away from the estimate."""
-    return normalised_step(world, -gamma, v)
-
-
-def forgetful(g: Vector, memory: Vector, beta: Any, message: Any) -> tuple[Vector, Vector]:
-    """Memories that never change."""
-    return message(g - memory), memory
-
-
-def hasty(g: Vector, memory: Vector, beta: Any, message: Any) -> tuple[Vector, Vector]:
-    """Memories that take over twice of what was sent."""
-    return updated(g, memory, 2 * beta, message)
+MOVE, REMEMBER, ESTIMATE = ErrorFeedback.move, ErrorFeedback.remember, ErrorFeedback.estimate
+BACKWARDS = ErrorFeedback, "move", lambda a, o, x, direction: MOVE(a, o, x, -direction)
+"""Server steps away from the estimate."""
+FORGETFUL = ErrorFeedback, "remember", lambda a, o, memory, sent, g: memory
+"""Memories that never change."""
+HASTY = ErrorFeedback, "remember", lambda a, o, memory, sent, g: REMEMBER(a, o, memory, 2 * sent, g)
+"""Memories that take over twice of what was sent."""
+DOUBLED = ErrorFeedback, "estimate", lambda a, o, before, mean: ESTIMATE(a, o, before, 2 * mean)
+"""An estimate that takes over twice of the mean message."""
 
 
 LOPSIDED = ((Fraction(1, 2), Fraction(-1, 2)), (Fraction(1, 2), 2))
@@ -129,37 +108,37 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
         (*mean_times("1/2"), FEDAVG, "worst-case", "one round, M = 2, lM = 1, K = 1, B = 1, step 1"),
         (*mean_times("0"), FEDAVG, "exact", "all rounds, four of six users"),
         (
-            *(scaffold, "average", times("2"), "noble2022.lemmaC.4", "worst-case"),
+            *(*mean_times("2"), "noble2022.lemmaC.4", "worst-case"),
             "one round, convex, M = 2, lM = 1, K = 2, eta~ nu = 1/240",
         ),
-        (scaffold, "average", times("2"), "noble2022.lemmaC.9.repaired", "worst-case", "descent, M = 2, lM = 1, K = 1"),
+        (*mean_times("2"), "noble2022.lemmaC.9.repaired", "worst-case", "descent, M = 2, lM = 1, K = 1"),
         (
-            *(scaffold, "average", times("1/2"), "noble2022.lemmaC.9.repaired", "exact"),
+            *(*mean_times("2"), "noble2022.lemmaC.9.repaired", "exact"),
             "one round, two equal users, one at a time, eta~ nu = 6299/240000",
         ),
         (
-            *(scaffold, "local_steps", uncorrected, "noble2022.lemmaC.7", "exact"),
+            *(*UNCORRECTED, "noble2022.lemmaC.7", "exact"),
             "four users, one at a time, eta~ nu = 31/1875",
         ),
         (
-            *(scaffold, "local_steps", uncorrected, "noble2022.lemmaC.6", "exact"),
+            *(*UNCORRECTED, "noble2022.lemmaC.6", "exact"),
             "eight users, one at a time, eta~ nu = 1/24",
         ),
         (
-            *(scaffold, "local_steps", long_steps, "noble2022.corollaryC.1", "worst-case"),
+            *(*LONG, "noble2022.corollaryC.1", "worst-case"),
             "convex, K = 2, eta_l nu = 1/24",
         ),
         (
-            *(scaffold, "local_steps", uncorrected, "noble2022.corollaryC.1", "worst-case"),
+            *(*UNCORRECTED, "noble2022.corollaryC.1", "worst-case"),
             "first display, martingale errors, K = 2",
         ),
-        (scaffold, "local_steps", uncorrected, "noble2022.corollaryC.1", "exact", "first display, convex"),
+        (*UNCORRECTED, "noble2022.corollaryC.1", "exact", "first display, convex"),
         (
-            *(scaffold, "local_steps", long_steps, "noble2022.corollaryC.1", "exact"),
+            *(*LONG, "noble2022.corollaryC.1", "exact"),
             "second display, every outcome, two Huber users, equal variance",
         ),
         (
-            *(scaffold, "average", times("2"), "noble2022.corollaryC.1", "exact"),
+            *(*CONTROL_DOUBLED, "noble2022.corollaryC.1", "exact"),
             "third display given the cohort, every outcome, two Huber users",
         ),
         (
@@ -167,30 +146,28 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
             "a gradient step, eta_l nu = 2",
         ),
         (
-            *(scaffold, "local_steps", uncorrected, "noble2022.lemmaC.4.sharpened", "exact"),
+            *(*UNCORRECTED, "noble2022.lemmaC.4.sharpened", "exact"),
             "every draw, one of two users, two steps, eta~ nu = 1/24",
         ),
         (
-            *(scaffold, "local_steps", long_steps, "noble2022.lemmaC.6.sharpened", "exact"),
+            *(*LONG, "noble2022.lemmaC.6.sharpened", "exact"),
             "every draw, one of two users, two steps, eta~ nu = 1/24",
         ),
         (
-            *(scaffold, "average", times("1/2"), "noble2022.lemmaC.7.sharpened", "exact"),
+            *(*mean_times("-1"), "noble2022.lemmaC.7.sharpened", "exact"),
             "every draw, one of two users, two steps, eta~ nu = 6299/240000",
         ),
-        (scaffold, "average", times("0"), "noble2022.lemmaC.8.repaired", "exact", "all rounds, one user"),
-        (scaffold, "average", times("0"), "noble2022.lemmaC.9.repaired", "exact", "all rounds, one user"),
+        (*mean_times("0"), "noble2022.lemmaC.8.repaired", "exact", "all rounds, one user"),
+        (*mean_times("0"), "noble2022.lemmaC.9.repaired", "exact", "all rounds, one user"),
         (
-            *(scaffold, "average", times("0"), "noble2022.theoremC.1.strongly-convex.repaired", "exact"),
+            *(*mean_times("0"), "noble2022.theoremC.1.strongly-convex.repaired", "exact"),
             "one user, one local step",
         ),
-        (scaffold, "average", times("0"), "noble2022.theoremC.1.explicit", "exact", "one user, hundreds of rounds"),
-        (scaffold, "local_steps", unfinished, "noble2022.claim4.1.server", "privacy", "affine gradients, exactly"),
-        (*UNFINISHED, "noble2022.claim4.1.server", "privacy", "affine gradients, exactly"),
+        (*mean_times("0"), "noble2022.theoremC.1.explicit", "exact", "one user, hundreds of rounds"),
+        (*UNFINISHED[0], "noble2022.claim4.1.server", "privacy", "affine gradients, exactly"),
+        (*UNFINISHED[1], "noble2022.claim4.1.server", "privacy", "affine gradients, exactly"),
         (
-            scaffold,
-            "local_steps",
-            unfinished,
+            *UNFINISHED[0],
             "noble2022.claim4.1.server",
             "privacy",
             "the warm round counted, exactly",
@@ -215,30 +192,30 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
         (*mean_times("2"), "das2022.eq35.fixed-size", "exact", "200 equal clients"),
         (*LONG, "das2022.lemma8", "worst-case", "E = 1, eta L = 1/2"),
         (*LONG, "das2022.eq57", "worst-case", "convex, t = 1, eta L = 1"),
-        (error_feedback, "normalised_step", backwards, "shulgin2025.theorem1", "exact", "long runs on the line"),
+        (*BACKWARDS, "shulgin2025.theorem1", "exact", "long runs on the line"),
         (
-            *(error_feedback, "normalised_step", backwards, "shulgin2025.theorem1", "worst-case"),
+            *(*BACKWARDS, "shulgin2025.theorem1", "worst-case"),
             "non-convex, gradient = 5, error = 9/8, estimates = (4, 5, 6, 5, 4, 5)",
         ),
         (
-            *(error_feedback, "normalised_step", backwards, "shulgin2025.corollary1", "worst-case"),
+            *(*BACKWARDS, "shulgin2025.corollary1", "worst-case"),
             "convex, gradient = 5, error = 33/32, estimates = (5, 6, 5, 4, 5, 6)",
         ),
         (
-            *(error_feedback, "updated", forgetful, "shulgin2025.clip21.residual", "worst-case"),
+            *(*FORGETFUL, "shulgin2025.clip21.residual", "worst-case"),
             "non-convex, tau = 1/2, moved = 1/4",
         ),
         (
-            *(error_feedback, "updated", forgetful, "shulgin2025.clip21.residual", "exact"),
+            *(*FORGETFUL, "shulgin2025.clip21.residual", "exact"),
             "clients on the line, all rounds",
         ),
         (
-            *(error_feedback, "updated", hasty, "shulgin2025.theorem1", "exact"),
+            *(*HASTY, "shulgin2025.theorem1", "exact"),
             "residuals after the update of runs on the line",
         ),
-        (error_feedback, "updated", hasty, "shulgin2025.lemma2", "exact", "no overshoot beyond the radius"),
+        (*HASTY, "shulgin2025.lemma2", "exact", "no overshoot beyond the radius"),
         (
-            *(error_feedback, "average", times("2"), "shulgin2025.clip21.inactive", "exact"),
+            *(*DOUBLED, "shulgin2025.clip21.inactive", "exact"),
             "clients on the line against gradient descent",
         ),
     ],
@@ -279,5 +256,7 @@ def test_a_server_that_never_moves_is_no_counterexample(
 ) -> None:
     """Lemma C.9 as printed fails because noise moves the server, Claim 4.1 because the server's variates do."""
     assert verdict(f"noble2022.{statement}", method, check) == "violated"
-    monkeypatch.setattr(scaffold, "average", times("0"))
+    monkeypatch.setattr(*mean_times("0"))
+    monkeypatch.setattr(Scaffold, "control_weight", lambda a, o: 0)
+    monkeypatch.setattr(claim4_1_server, "warm_start", cold)
     assert verdict(f"noble2022.{statement}", method, check) == after

@@ -18,9 +18,12 @@ from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg as Algori
 from dpfl_theory.algorithms.scaffold import Scaffold as AlgorithmScaffold
 from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.core import Performance
+from dpfl_theory.descriptions.error_feedback import Clip21, NormEC
 from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
+from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
+from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.semantics.base import SKEWED, RunIndex, Vector, World, average, expected, law
 from dpfl_theory.semantics.drawn import SampledWorld
@@ -28,15 +31,8 @@ from dpfl_theory.semantics.moments import Moments
 from dpfl_theory.semantics.operations import SAMPLINGS, RoundResult, draws, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds import error_feedback
-from dpfl_theory.semantics.rounds.error_feedback import ErrorFeedback
-from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold
 
 F = Fraction
-
-
-def vectors(*values: Any) -> tuple[Vector, ...]:
-    return tuple(Vector(F(v)) for v in values)
 
 
 # DP-ScaffNew
@@ -167,17 +163,13 @@ def test_scaffnew_contracts_over_all_functions(mu: float, p: float, n: int, eta:
 # DP-SCAFFOLD and DP-FedAvg
 
 
-def moments(
-    world: World, state: Scaffold | RoundResult, star: Vector, count: int, K: int, size: int, eta: Any, eta_g: Any
-) -> Any:
+def moments(world: World, state: RoundResult, star: Vector, count: int, K: int, size: int, eta: Any, eta_g: Any) -> Any:
     x = state.x
     for t in range(count):
         x = state.x
-        if isinstance(state, Scaffold):
-            state = scaffold(world, state, eta, eta_g, K, size, t=t, unseen=True)
-        else:
-            algorithm = TwoSidedFedAvg(eta_l=eta, eta_g=eta_g, Q=K)
-            state = run_round(algorithm, world, x, t=t, size=size, errors=True, unseen=True)
+        kind = TwoSidedFedAvg if state.state is None else Scaffold
+        algorithm = kind(local_step=eta, global_step=eta_g, local_steps=K)
+        state = run_round(algorithm, world, *state.following, t=t, size=size, errors=True, unseen=True)
     drift = [world.square(y - x) for path in state.paths for y in path[1:]]
     return {
         "move": world.square(state.x - x),
@@ -204,7 +196,7 @@ def test_scaffold_has_the_moments_of_affine_forms(control: bool, count: int) -> 
 
     def run() -> Mapping[str, Any]:
         own = warm(world, start, K)
-        state = Scaffold(start, average(own), own) if control else RoundResult(start)
+        state = RoundResult(start, (average(own), own) if control else None)
         return moments(world, state, world.minimiser, count, K, size, eta, eta_g)  # type: ignore[no-any-return]
 
     assert expected(world, run) == by_rows(a, b, control, count, K, size, eta, eta_g, start.known)
@@ -258,12 +250,13 @@ def test_repeated_rounds_have_the_moments_of_their_enumeration() -> None:
     world = Quadratics((F(2), F(-1, 2), F(1)), (F(1), F(3), F(0)), {"error": F(1, 3)})
     K, size, eta, eta_g, start = 2, 2, F(1, 10), F(3, 2), Vector(F(2))
     own = warm(world, start, K)
-    first = Scaffold(start, average(own), own)
+    first = RoundResult(start, (average(own), own))
     enumerated = expected(world, lambda: moments(world, first, world.minimiser, 2, K, size, eta, eta_g))
 
-    def round_(state: Scaffold) -> Scaffold:
-        after = scaffold(world, state, eta, eta_g, K, size)
-        return Scaffold(after.x, after.c, after.c_i)
+    algorithm = Scaffold(eta_l=eta, eta_g=eta_g, K=K)
+
+    def round_(state: RoundResult) -> RoundResult:
+        return RoundResult(*run_round(algorithm, world, *state.following, size=size, errors=True).following)
 
     found = Moments.from_state(world, first).after(round_, 2)
     assert found.square(found.state.x - world.minimiser) == enumerated["distance"]
@@ -313,11 +306,11 @@ def test_scaffnew_is_the_algorithm_that_runs(threshold: float | None) -> None:
 
 def test_scaffold_is_the_algorithm_that_runs() -> None:
     problem, world = plain()
-    state = Scaffold(Vector(np.array([5.0, -3.0])), world.zero, (world.zero,) * 3)
+    now, scaffold = (Vector(np.array([5.0, -3.0])), None), Scaffold(eta_l=0.3, eta_g=1.5, K=3)
     for _ in range(4):
-        state = scaffold(world, state, 0.3, 1.5, 3, 3, errors=False)
+        now = run_round(scaffold, world, *now).following
     algorithm = AlgorithmScaffold(0.3, global_step=1.5, local_steps=3)
-    assert state.x.known == pytest.approx(simulated(algorithm, problem, 4), rel=1e-12)
+    assert now[0].known == pytest.approx(simulated(algorithm, problem, 4), rel=1e-12)
 
 
 @pytest.mark.parametrize("bounding", [Clip(0.7), Normalise(0.7)], ids=["clipped", "normalised"])
@@ -337,22 +330,24 @@ def test_error_feedback_is_the_algorithm_that_runs(name: str, memory: float) -> 
     problem, world = plain()
     x = Vector(np.array([5.0, -3.0]))
     v_i = tuple(memory * world.gradient(i, x) for i in range(3))
-    state = ErrorFeedback(x, v_i, average(v_i))
+    now: Any = x, (average(v_i), v_i)
     numbers = {"clip21": (0.3, 0.4), "alpha_norm_ec": (0.3, 0.2, 0.5)}[name]
+    kind, symbols = {"clip21": (Clip21, ("gamma", "tau")), "alpha_norm_ec": (NormEC, ("gamma", "alpha", "beta"))}[name]
+    described = kind(**dict(zip(symbols, numbers, strict=True)), sigma=0)
     for _ in range(6):
-        state = getattr(error_feedback, name)(world, state, *numbers)
+        now = run_round(described, world, *now).following
     algorithm = getattr(ef21, name)(*numbers, memory=memory)
-    assert state.x.known == pytest.approx(simulated(algorithm, problem, 6), rel=1e-12)
+    assert now[0].known == pytest.approx(simulated(algorithm, problem, 6), rel=1e-12)
 
 
 def test_the_noise_of_messages_stays_in_the_estimate_alone() -> None:
     """After one round of Clip21 x moves by gamma v: of its variance V/n, gamma^2 V/n is in x, and none in v_i."""
     world = Quadratics(CURVATURES, OFFSETS, {"noise": F(1, 5)})
-    start = ErrorFeedback(Vector(F(2)), vectors(0, 0, 0), Vector(F(0)))
 
     def run(noise: bool) -> Mapping[str, Any]:
-        after = error_feedback.clip21(world, start, F(1, 2), F(1), noise=noise)
-        return {"x": world.square(after.x), "v": world.square(after.v), "v_i": world.square(after.v_i[0])}
+        after = run_round(Clip21(gamma=F(1, 2), tau=F(1), sigma=int(noise)), world, Vector(F(2)))
+        estimate, memories = after.state
+        return {"x": world.square(after.x), "v": world.square(estimate), "v_i": world.square(memories[0])}
 
     loud, quiet = (expected(world, lambda noise=noise: run(noise)) for noise in (True, False))
     assert [loud[k] - quiet[k] for k in ("x", "v", "v_i")] == [F(1, 60), F(1, 15), 0]
@@ -376,6 +371,28 @@ def test_a_length_that_was_told_bounds_a_message() -> None:
         w.known.decomposition_dict[v.known] for w in (world.bounded(v, 1), world.bounded(v, 5), world.normalised(v, 4))
     ]
     assert found == [1 / 4, 1, 1 / 8]
+
+
+@pytest.mark.parametrize("kind", [DPFedAvg, DPNormFedAvg])
+def test_a_description_that_bounds_messages_of_unknown_length_is_refused_in_words(kind: Any) -> None:
+    from PEPit import PEP
+
+    problem = PEP()
+    world = FunctionClass(problem, declared(problem, "convex", 1))
+    with pytest.raises(InputError, match="not linear forms, as worst cases need"):
+        run_round(kind(eta=0.5, beta=0.5, E=1, C=1.0, sigma=0), world, Vector(problem.set_initial_point()))
+
+
+def test_clients_outside_the_cohort_take_steps_only_where_asked_and_each_run_only_once() -> None:
+    world, algorithm = Quadratics([1, 2], [0, 0], {"error": 1}), TwoSidedFedAvg(eta_l=F(1, 2), eta_g=1, Q=2)
+    for unseen, sampling, taken in ((False, "without", [3, 0]), (True, "without", [3, 3]), (False, "shared", [3, 0])):
+        world.restart([0])
+        size = 2 if sampling == "shared" else 1
+        found = run_round(algorithm, world, Vector(F(4)), size=size, errors=True, unseen=unseen, sampling=sampling)
+        assert [len(path) for path in found.paths] == taken
+        assert found.cohort == (0,) * size
+        assert found.x == found.paths[0][-1]
+        assert set(found.x.errors) == {("error", 0, 0, 0), ("error", 0, 0, 1)}
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

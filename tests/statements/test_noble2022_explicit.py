@@ -19,7 +19,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment, Statement
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.kernels.streams import NOISE
-from dpfl_theory.semantics.rounds import scaffold
+from dpfl_theory.semantics.operations import WorldOperations
 from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022 import _explicit_runs
 from dpfl_theory.statements.noble2022.fedavg import _step_size, theoremC_2_repaired
@@ -358,13 +358,13 @@ def test_a_constant_that_is_a_hundredth_off_is_outside_the_hypotheses(id_: str) 
 @pytest.mark.parametrize("theorem", theoremC_1_explicit.STATEMENTS, ids=lambda s: s.id)
 def test_standing_still_fails_in_fractions(theorem: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds whose local steps are shorter by this factor than prescribed."""
-    instance, honest = {"T": 240, "V": ["0", "1/1000"]}, scaffold.local_steps
+    instance, honest = {"T": 240, "V": ["0", "1/1000"]}, WorldOperations.descend
     for pace, fine in ((Fraction(1), True), (Fraction(0), False), (Fraction(1, 20), False)):
 
-        def slow(world: Any, i: int, x: Any, eta: Any, gradients: Any, pace: Fraction = pace) -> Any:
-            return honest(world, i, x, pace * eta, gradients)
+        def slow(o: Any, y: Any, i: int, step: Any, steps: int, direction: Any, pace: Fraction = pace) -> Any:
+            return honest(o, y, i, pace * step, steps, direction)
 
-        monkeypatch.setattr(scaffold, "local_steps", slow)
+        monkeypatch.setattr(WorldOperations, "descend", slow)
         found = theoremC_1_explicit.long_means(theorem, instance)
         assert all(exact.compared(theorem, values).excess <= 0 for values in found) is fine
 

@@ -18,8 +18,8 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.worst_case import inequality, solve
 from dpfl_theory.core import Sides, Statement, Values, WorstCase
 from dpfl_theory.core.formula import sides_of, symbols_of
+from dpfl_theory.semantics.operations import RoundResult
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds.scaffold import Scaffold
 from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022._moments import Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import (
@@ -145,8 +145,7 @@ def test_a_control_variate_of_a_concave_user_spreads_more_than_stated() -> None:
     c = (first + (-y + second)) / 2
     assert c.var() == pytest.approx((1 + 1.5**2) / 4, rel=0.02)
     world = Quadratics([-1], [0], {"error": 1})
-    before = Scaffold(world.zero, world.zero, (world.zero,))
-    assert spreads(world, before, Fraction(1, 2), 2, 1) == {(0,): Fraction(13, 16)}
+    assert spreads(world, RoundResult(world.zero), Fraction(1, 2), 2, 1) == {(0,): Fraction(13, 16)}
 
 
 def test_lemma_c8_fails_for_a_short_step() -> None:

@@ -23,8 +23,8 @@ from dpfl_theory.core import Check, Experiment, Statement
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
+from dpfl_theory.semantics.operations import RoundResult
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds import scaffold
 from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold import (
     _lemma_runs,
@@ -69,8 +69,7 @@ def test_observables_of_gradients_have_the_exact_moments() -> None:
     problem = from_matrices([[[1.0]]], [[0.0]])
     V = deviation**2
     world = Quadratics([a], [0], {"error": V})
-    before = scaffold.Scaffold(world.zero, world.zero, (world.zero,))
-    spread = spreads(world, before, eta, K, 1)[0,]
+    spread = spreads(world, RoundResult(world.zero), eta, K, 1)[0,]
     users = Users((a,), (Fraction(0),), K, eta, Fraction(1), 1, start, V)
     seen = {
         "scaffold-gradient-error": V,

@@ -16,7 +16,7 @@ from dpfl_theory.checks import algebra, exact
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Sides, Statement
 from dpfl_theory.core.formula import prescription_of, sides_of, terms_at
-from dpfl_theory.semantics.rounds import error_feedback
+from dpfl_theory.descriptions.error_feedback import ErrorFeedback
 from dpfl_theory.statements import all_statements, get
 from dpfl_theory.statements.shulgin2025 import _line as line
 from dpfl_theory.statements.shulgin2025 import lemma3, theorem1
@@ -26,8 +26,8 @@ SETTINGS = Settings(device="cpu")
 
 def steps(factor: int) -> Callable[..., Any]:
     """Server steps that are a multiple of what they should be."""
-    right = error_feedback.normalised_step
-    return lambda world, gamma, v: factor * right(world, gamma, v)
+    right = ErrorFeedback.move
+    return lambda a, o, x, direction: right(a, o, x, factor * direction)
 
 
 WHOLE = [("theorem1", "long runs on the line")]
@@ -96,7 +96,7 @@ def test_the_limits_with_noise_enclose_a_simulation() -> None:
 def test_whole_runs_need_the_step(id_: str, name: str, factor: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """An algorithm that never moves, or moves away from the minimiser, breaks the bounds."""
     assert run(id_, name).verdict == "holds"
-    monkeypatch.setattr(error_feedback, "normalised_step", steps(factor))
+    monkeypatch.setattr(ErrorFeedback, "move", steps(factor))
     assert run(id_, name).verdict == "violated"
 
 
@@ -115,7 +115,7 @@ def test_no_whole_run_is_left_out() -> None:
 def test_residuals_need_the_limit_of_the_step(id_: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps twice as long as the symbols say: the memories do not keep up."""
     assert run(id_, name).verdict == "holds"
-    monkeypatch.setattr(error_feedback, "normalised_step", steps(2))
+    monkeypatch.setattr(ErrorFeedback, "move", steps(2))
     assert run(id_, name).verdict == "violated"
 
 
@@ -151,15 +151,17 @@ def test_noise_plays_a_part_in_the_whole_runs() -> None:
 def test_noise_terms_need_clean_memories(id_: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients that take up their own noise leave the server no error at all: another algorithm."""
 
-    def leaky(world: Any, state: Any, beta: Any, message: Any, step: Any, *, t: int, noise: bool) -> Any:
-        def noisy(e: Any) -> Any:
-            return message(e) + world.error("noise", t, next(clients))
-
+    def leaky(a: Any, o: Any, x: Any, state: Any) -> Any:
         clients = itertools.count()
-        return error_feedback.error_feedback(world, state, beta, noisy, step)
+        noisy = a.replaced(
+            bound=lambda _, o, u: a.bound(o, u) + o.gaussian(1, next(clients)), noise=lambda _, o: o.zero
+        )
+        return right(noisy, o, x, state)
+
+    right = ErrorFeedback.round
 
     assert run(id_, name).verdict == "holds"
-    monkeypatch.setattr(lemma3, "error_feedback", leaky)
+    monkeypatch.setattr(ErrorFeedback, "round", leaky)
     assert run(id_, name).verdict == "violated"
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from dpfl_theory.core.algorithm import Fault, fault, with_number
+from dpfl_theory.lazy import numpy as np
 
 __all__ = [
     "AVERAGING",

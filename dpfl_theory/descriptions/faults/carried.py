@@ -7,10 +7,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from dpfl_theory.core.algorithm import Fault, fault, with_number
 from dpfl_theory.descriptions.faults.averaging import Part, over_cohort, scaled
+from dpfl_theory.lazy import numpy as np
 
 __all__ = ["CARRIED", "LEARNED", "LEARNS"]
 

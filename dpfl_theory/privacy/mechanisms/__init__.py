@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from dpfl_theory.descriptions import algorithms, from_handle, handle, resolved
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.privacy.mechanisms.base import Mechanism
 
@@ -30,8 +31,6 @@ def mechanisms() -> dict[str, type[Mechanism]]:
     >>> sorted(mechanisms())[:3]
     ['dp-clip21', 'dp-distributed-gd', 'dp-fedavg']
     """
-    from dpfl_theory.descriptions import algorithms
-
     known: list[Any] = [one for one in algorithms().values() if one.is_reference and one.mechanism() is not None]
     named = {one.name: _named(one) for one in known}
     return dict(sorted({**_own(), **named}.items()))
@@ -52,13 +51,14 @@ def _named(algorithm: Any) -> type[Mechanism]:
     own: dict[str, Any] = {name: getattr(algorithm, name) for name in ("name", "title", "source", "sigma_of")}
     kind, level = algorithm.mechanism(), algorithm.parameters.get("threshold")
     own["bound"] = "1" if level is None else level.symbol
-    own |= {"__doc__": kind.__doc__, "__reduce__": lambda self: (_restored, (algorithm, vars(self)))}
+    own |= {"__doc__": kind.__doc__, "__reduce__": lambda self: (_restored, (handle(algorithm), vars(self)))}
     return dataclass(frozen=True, kw_only=True)(type(algorithm.__name__, (kind,), own))
 
 
-def _restored(algorithm: Any, values: Mapping[str, Any]) -> Mechanism:
+def _restored(algorithm: str, values: Mapping[str, Any]) -> Mechanism:
     """A mechanism that was sent to another process."""
-    return _named(algorithm)(**values)
+    found: Any = from_handle(algorithm)
+    return _named(found)(**values)
 
 
 def get(name: str) -> Any:  # parameters differ from class to class
@@ -67,6 +67,7 @@ def get(name: str) -> Any:  # parameters differ from class to class
     >>> get("dp-fedavg").protects
     'client'
     """
+    name = resolved(name)
     known = mechanisms()
     if name in RENAMED:
         warnings.warn(renamed(name), FutureWarning, stacklevel=2)

@@ -11,6 +11,7 @@ from dpfl_theory.algorithms.batched import simulation
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.core.algorithm import Algorithm, Setting
 from dpfl_theory.core.parameter import Parameter
+from dpfl_theory.descriptions import from_handle, handle
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import Mechanism, get
 from dpfl_theory.problems.base import Problem
@@ -35,7 +36,7 @@ class Described(Tuned):
         self.certifiable()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.kind, self.problem, self.budget)
+        return _restored, (handle(self.kind), self.problem, self.budget)
 
     @property
     def searched(self) -> dict[str, Parameter]:
@@ -106,9 +107,9 @@ class Described(Tuned):
         return simulation(self.configured(replicates).under(self.setting(1)), self.cohort)
 
 
-def _restored(kind: type[Algorithm], problem: Problem, budget: Budget) -> Described:
+def _restored(algorithm: str, problem: Problem, budget: Budget) -> Described:
     """A search space that was sent to another process."""
-    return space(kind)(problem, budget)  # type: ignore[arg-type]
+    return space(from_handle(algorithm))(problem, budget)  # type: ignore[arg-type]
 
 
 @cache

@@ -11,9 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core import Check, Experiment, Statement, Values, WorstCase
+from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.semantics.base import expected
+from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
-from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022._moments import rounds, single_user
 
@@ -31,10 +32,10 @@ def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     functions, V, least = declared(problem, instance["class"], 1), Expression(), Expression()
     world = FunctionClass(problem, functions, V)
     functions[0].add_point((world.zero.known, world.zero.known, least))
-    before = Scaffold(world.zero, world.zero, (world.zero,))
+    algorithm = Scaffold(eta_l=float(exact), eta_g=1.0, K=1)
 
     def observed() -> Mapping[str, Any]:
-        x = world.resolved(scaffold(world, before, float(exact), 1.0, 1, 1).x)
+        x = world.resolved(run_round(algorithm, world, world.zero, errors=True).x)
         square, excess = world.square(world.gradient(0, x)), world.value(0, x) - least
         problem.add_constraint(square / 2 <= excess)
         return {"excess": excess, "gradient": square}

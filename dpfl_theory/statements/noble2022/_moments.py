@@ -14,14 +14,15 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.descriptions.averaging import Averaging
+from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
-from dpfl_theory.semantics.base import Vector, expected
+from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.moments import Moments
-from dpfl_theory.semantics.operations import RoundResult, run_round
+from dpfl_theory.semantics.operations import RoundResult, WorldOperations, run_round
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold, warm_start
 
-__all__ = ["RoundMoments", "Users", "below", "rounds", "single_user", "squares", "users_of", "weighted"]
+__all__ = ["RoundMoments", "Users", "below", "rounds", "single_user", "squares", "users_of", "warm_start", "weighted"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ class Users:
         """F''."""
         return sum(self.curvatures, Fraction(0)) / len(self.curvatures)
 
+    def algorithm(self, control: bool) -> Averaging:
+        """DP-SCAFFOLD or, without ``control``, DP-FedAvg."""
+        kind: type[Averaging] = Scaffold if control else TwoSidedFedAvg
+        return kind(local_step=self.eta_l, global_step=self.eta_g, local_steps=self.local_steps)
+
     @property
     def world(self) -> Quadratics:
         return Quadratics(self.curvatures, self.offsets, {"error": self.variance})
@@ -83,15 +89,20 @@ class RoundMoments:
     distance_after: Fraction = field(default_factory=Fraction)
 
 
-_Run = Scaffold | RoundResult
-
-
 @dataclass(frozen=True)
 class _Lagged:
     """The state after a round, and the points of each user's local steps when it last took part."""
 
-    run: _Run
+    run: RoundResult
     points: tuple[tuple[Vector, ...], ...]
+
+
+def warm_start(world: World, x: Vector, K: int) -> RoundResult:
+    """Before the first round: each user's control variate is the mean of K stochastic gradients at x, whose errors are
+    called ("error", "warm", i, k)."""
+    o = WorldOperations(world, t="warm", errors=True)
+    own = o.each(o.everyone, lambda i: average([o.gradient(i, x) for _ in range(K)]))
+    return RoundResult(x, (average(own), own))
 
 
 def users_of(instance: Mapping[str, Any]) -> Users:
@@ -121,7 +132,7 @@ def squares(users: Users, count: int, control: bool = True) -> list[Fraction]:
     """
     world = users.world
     laws = Moments.from_state(world, _initial_run(users, world, control)).along(
-        lambda now: _bare(_played(users, world, now)), count
+        lambda now: _bare(_played(users, world, now, control)), count
     )
     return [law.square(law.state.x - world.minimiser) for law in laws]
 
@@ -139,9 +150,9 @@ def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]
     """
     world, K, start = users.world, users.local_steps, Vector(users.start)
 
-    def played(state: _Lagged) -> tuple[_Run, _Lagged]:
+    def played(state: _Lagged) -> tuple[RoundResult, _Lagged]:
         """The round, and the state after it."""
-        now = _played(users, world, state.run, unseen=True)
+        now = _played(users, world, state.run, control, unseen=True)
         points = tuple(now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(state.points))
         return now, _Lagged(_bare(now), points)
 
@@ -150,22 +161,19 @@ def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]
     return [_moments(users, before, after, played) for before, after in pairwise(laws)]
 
 
-def _initial_run(users: Users, world: Quadratics, control: bool) -> _Run:
+def _initial_run(users: Users, world: Quadratics, control: bool) -> RoundResult:
     """The state before the first round."""
     x = Vector(users.start)
     return warm_start(world, x, users.local_steps) if control else RoundResult(x)
 
 
-def _played(users: Users, world: Quadratics, now: _Run, unseen: bool = False) -> _Run:
+def _played(users: Users, world: Quadratics, now: RoundResult, control: bool, unseen: bool = False) -> RoundResult:
     """One round."""
-    K, size = users.local_steps, users.size
-    if isinstance(now, Scaffold):
-        return scaffold(world, now, users.eta_l, users.eta_g, K, size, unseen=unseen)
-    fedavg = TwoSidedFedAvg(eta_l=users.eta_l, eta_g=users.eta_g, Q=K)
-    return run_round(fedavg, world, now.x, size=size, errors=True, unseen=unseen)
+    algorithm = users.algorithm(control)
+    return run_round(algorithm, world, *now.following, size=users.size, errors=True, unseen=unseen)
 
 
-def _bare(now: _Run) -> _Run:
+def _bare(now: RoundResult) -> RoundResult:
     """The part of it that the next round needs."""
     return replace(now, paths=(), cohort=())
 
@@ -174,7 +182,7 @@ def _moments(
     users: Users,
     previous: Moments[_Lagged],
     after: Moments[_Lagged],
-    played: Callable[[_Lagged], tuple[_Run, _Lagged]],
+    played: Callable[[_Lagged], tuple[RoundResult, _Lagged]],
 ) -> RoundMoments:
     """The expectations of one round, from the moments before and after it."""
     world, x = users.world, previous.state.run.x

@@ -11,11 +11,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core import Experiment, Statement
+from dpfl_theory.descriptions.error_feedback import Clip21
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector, average
+from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds import error_feedback
-from dpfl_theory.semantics.rounds.error_feedback import ErrorFeedback
 from dpfl_theory.statements.shulgin2025._experiments import start_of
 from dpfl_theory.statements.shulgin2025._instances import quadratics
 
@@ -42,12 +42,13 @@ def path(
     """
     world = Quadratics(curvatures, [a * c for a, c in zip(curvatures, centres)])
     v_i = tuple(map(Vector, memories))
-    found, state = [], ErrorFeedback(Vector(x), v_i, average(v_i))
+    algorithm, found = Clip21(gamma=gamma, tau=tau, sigma=0), list[Step]()
+    now: Any = Vector(x), (average(v_i), v_i)
     for _ in range(count + 1):
-        missing = tuple((world.gradient(i, state.x) - v).known for i, v in enumerate(state.v_i))
-        after = error_feedback.clip21(world, state, gamma, tau)
-        found.append((state.x.known, missing, after.v.known))
-        state = after
+        point, (_, v_i) = now
+        missing = tuple((world.gradient(i, point) - v).known for i, v in enumerate(v_i))
+        now = run_round(algorithm, world, *now).following
+        found.append((point.known, missing, now[1][0].known))
     return found
 
 

@@ -13,11 +13,12 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core import Check, Statement, Values, checks
+from dpfl_theory.descriptions.error_feedback import NormEC
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
+from dpfl_theory.semantics.operations import WorldOperations, run_round
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds import error_feedback
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,15 @@ def alpha_norm_ec(
     """
     world = Quadratics(curvatures, [a * c for a, c in zip(curvatures, centres)])
     v_i = tuple(map(Vector, memories))
-    found, state = [], error_feedback.ErrorFeedback(Vector(x), v_i, average(v_i))
+    algorithm = NormEC(gamma=gamma, alpha=alpha, beta=beta, sigma=0)
+    found, point, estimate = list[LineRound](), Vector(x), average(v_i)
     for _ in range(count):
-        gradients = [world.gradient(i, state.x) for i in range(world.clients)]
-        after = error_feedback.alpha_norm_ec(world, state, gamma, alpha, beta)
-        before, left = (max(world.length(g - v) for g, v in zip(gradients, s.v_i)) for s in (state, after))
-        found.append(LineRound(world.length(average(gradients)), before, left, after.v.known))
-        state = after
+        gradients = [world.gradient(i, point) for i in range(world.clients)]
+        after = run_round(algorithm, world, point, (estimate, v_i))
+        estimate, kept = after.state
+        before, left = (max(world.length(g - v) for g, v in zip(gradients, own)) for own in (v_i, kept))
+        found.append(LineRound(world.length(average(gradients)), before, left, estimate.known))
+        point, v_i = after.x, kept
     return found
 
 
@@ -146,7 +149,7 @@ def residual_after_update(r: Fraction, alpha: Fraction, beta: Fraction) -> Fract
     Fraction(4, 5)
     """
     world, g = Quadratics([1], [0]), Vector(r)
-    _, memory = error_feedback.updated(g, world.zero, beta, lambda e: world.normalised(e, alpha))
+    memory = NormEC(alpha=alpha, beta=beta).updated(WorldOperations(world), g, world.zero)
     return world.length(g - memory)
 
 
@@ -177,11 +180,12 @@ def one_step(r: Fraction, R: Fraction, alpha: Fraction, beta: Fraction) -> Fract
     """
     world, x = Quadratics([1], [0]), Vector(50 * R)
     memory = x - Vector(r)
-    state = error_feedback.ErrorFeedback(x, (memory,), memory)
-    after = error_feedback.alpha_norm_ec(world, state, beta * R / (alpha + R), alpha, beta)
-    if after.v.known <= 0:
-        raise ValueError(f"the memory {after.v.known} does not point along the step: the residual {r} is too large")
-    return world.length(world.gradient(0, after.x) - after.v)
+    algorithm = NormEC(gamma=beta * R / (alpha + R), alpha=alpha, beta=beta, sigma=0)
+    after = run_round(algorithm, world, x, (memory, (memory,)))
+    estimate, _ = after.state
+    if estimate.known <= 0:
+        raise ValueError(f"the memory {estimate.known} does not point along the step: the residual {r} is too large")
+    return world.length(world.gradient(0, after.x) - estimate)
 
 
 def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:

@@ -5,7 +5,7 @@ squares may differ by a hundredth, and each round has its own gamma in the sums.
 direction, or away from the estimate, would break the inequality: K + 1 rounds must gain more than a gradient implies
 for f(x^0) - f_inf.
 
-Only the server's step of the round (`semantics.rounds.error_feedback`) is run. The memories' update bounds the distance
+Only the server's step of the round (`descriptions.error_feedback`) is run. The memories' update bounds the distance
 of the estimate from the gradient (Lemma 2), and a message of unknown length is not a linear form. The world is given
 the estimates' lengths.
 """
@@ -21,9 +21,8 @@ from dpfl_theory.core import Statement, WorstCase
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.performance import FunctionClass
-from dpfl_theory.semantics.rounds import error_feedback
 from dpfl_theory.statements.local_phase import number
-from dpfl_theory.statements.shulgin2025._worst_cases import GAMMA, Objective
+from dpfl_theory.statements.shulgin2025._worst_cases import GAMMA, Objective, stepped
 
 __all__ = ["Tie", "by_angles", "near_estimate", "rounds", "smallest_gradient"]
 
@@ -62,7 +61,7 @@ def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> t
         tied = tie(g, estimate.known, error**2 * f.L**2 * square)
         if tied is not None:
             f.problem.add_constraint(tied)
-        x, total = x - error_feedback.normalised_step(world, 1, estimate).known, total + square
+        x, total = stepped(world, x, estimate), total + square
     f.gradient_and_value(x)
     return f, before, total
 

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dpfl_theory.core import Check, Performance, Statement, WorstCase
+from dpfl_theory.descriptions.error_feedback import Clip21, NormEC
 from dpfl_theory.semantics.base import Vector, average
+from dpfl_theory.semantics.operations import WorldOperations, run_round
 from dpfl_theory.semantics.performance import FunctionClass
-from dpfl_theory.semantics.rounds import error_feedback
-from dpfl_theory.semantics.rounds.error_feedback import ErrorFeedback
 from dpfl_theory.statements.local_phase import number
 
 GAMMA = 0.5
@@ -48,6 +48,12 @@ class Objective:
         return gradient, value
 
 
+def stepped(world: FunctionClass, x: Any, estimate: Vector) -> Any:
+    """The point after a step of length 1 along the estimate, PEPit's points."""
+    o, algorithm = WorldOperations(world), NormEC(gamma=1)
+    return algorithm.move(o, Vector(x), algorithm.direction(o, estimate)).known
+
+
 def descent(
     _: Statement, instance: Mapping[str, Any], shift: Callable[[float, float], float] | None = None
 ) -> WorstCase:
@@ -66,7 +72,7 @@ def descent(
     v = Vector(estimate * L * s)
     world.set_length(v, estimate * L)  # in units of gamma = ||s||
     g, before = f.gradient_and_value(x)
-    _after, after = f.gradient_and_value(x - error_feedback.normalised_step(world, 1, v).known)
+    _after, after = f.gradient_and_value(stepped(world, x, v))
     f.problem.add_constraint(slope**2 * L**2 * s**2 <= g**2)
     f.problem.add_constraint((g - v.known) ** 2 <= error**2 * L**2 * s**2)
     values = {"L": L, "gamma": GAMMA, "slope": slope * L * GAMMA, "error": error * L * GAMMA}
@@ -102,10 +108,11 @@ def track(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     x, e = Vector(f.problem.set_initial_point()), Vector(Point())
     world.set_length(e, r)
     memory = world.gradient(0, x) - e
-    kept = error_feedback.updated(world.gradient(0, x), memory, b, lambda e: world.normalised(e, a))[1]
+    algorithm = NormEC(gamma=1, alpha=a, beta=b, sigma=0)
+    kept = algorithm.updated(WorldOperations(world), world.gradient(0, x), memory)
     if instance.get("clients") == 1:
         world.set_length(kept, number(instance, "estimate") * L)  # in units of gamma
-        after = error_feedback.alpha_norm_ec(world, ErrorFeedback(x, (memory,), memory), 1, a, b).x
+        after = run_round(algorithm, world, x, (memory, (memory,))).x
     else:
         after = x - Vector(Point())
     f.problem.add_constraint(L**2 * world.square(x - after) <= (most / r) ** 2 * world.square(e))
@@ -141,7 +148,7 @@ def clip21_residual(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     x, s, e = Vector(f.problem.set_initial_point()), Vector(Point()), Vector(Point())
     world.set_length(e, 1.0)
     memory = world.gradient(0, x) - e
-    kept = error_feedback.updated(world.gradient(0, x), memory, world.one, lambda e: world.bounded(e, tau))[1]
+    kept = Clip21(tau=tau).updated(WorldOperations(world), world.gradient(0, x), memory)
     f.problem.add_constraint(L**2 * world.square(s) <= moved**2 * world.square(e))
     values = {"residual^2": world.square(world.gradient(0, x - s) - kept), "R": 1, "residual_0": 1, "tau": tau}
     values |= {"L_max": L, "gamma": GAMMA, "estimate": moved / (GAMMA * L)}
@@ -166,9 +173,10 @@ def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     x = Vector(problem.set_initial_point())
     g = tuple(world.gradient(i, x) for i in range(n))
     world.set_length(world.zero, 0)  # the residuals
-    after = error_feedback.clip21(world, ErrorFeedback(x, g, average(g)), gamma, 0)
+    after = run_round(Clip21(gamma=gamma, tau=0, sigma=0), world, x, (average(g), g))
+    _, memories = after.state
     value = sum((world.value(i, x) for i in range(1, n)), world.value(0, x)) / n
-    values = {"residual^2": world.square(world.gradient(0, after.x) - after.v_i[0]), "R": 0, "residual_0": 0}
+    values = {"residual^2": world.square(world.gradient(0, after.x) - memories[0]), "R": 0, "residual_0": 0}
     lowest = [f.gradient_and_value((x - average(g) / L).known)[1] for f in clients]
     floor = Expression(is_leaf=False, decomposition_dict={})
     problem.add_constraint(floor <= sum(lowest[1:], lowest[0]) / n)

@@ -12,10 +12,11 @@ from typing import Any
 from dpfl_theory.core import Case, Check, Expected, Experiment, Outcome, Sides, Source, Statement, Symbols
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import sides_of, symbols_of, total
+from dpfl_theory.descriptions.error_feedback import NormEC
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.semantics.base import Vector, average
+from dpfl_theory.semantics.base import average
+from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds.error_feedback import ErrorFeedback, error_feedback
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025._experiments import experiment, runs
 from dpfl_theory.statements.shulgin2025._instances import NOISY, ONE_CLIENT
@@ -43,14 +44,14 @@ def second_moment(K: int, n: int, d: int, sigma: Fraction, beta: Fraction, messa
     Fraction(9, 1)
     """
     world, names = Quadratics([1] * n, [0] * n, {"noise": sigma**2, "message": message}), itertools.count()
-    state = ErrorFeedback(world.zero, (world.zero,) * n, world.zero)
-
-    def message_of(_: Vector) -> Vector:
-        return world.error("message", next(names))
-
+    algorithm = NormEC(gamma=0, beta=beta, sigma=1).replaced(
+        bound=lambda a, o, u: world.error("message", next(names)), direction=lambda a, o, estimate: o.zero
+    )
+    now: Any = world.zero, None
     for t in range(K + 1):
-        state = error_feedback(world, state, beta, message_of, lambda _: world.zero, t=t, noise=True)
-    found: Fraction = d * world.square(state.v - average(state.v_i))
+        now = run_round(algorithm, world, *now, t=t).following
+    _, (estimate, memories) = now
+    found: Fraction = d * world.square(estimate - average(memories))
     return found
 
 

@@ -52,6 +52,8 @@ class Hyper(Model):
     noise: ClassVar[str | None] = None
     """The symbol of the noise, None where the algorithm adds none."""
     source: ClassVar[str]
+    kind: ClassVar[Any]
+    """The description."""
 
     name: str
 

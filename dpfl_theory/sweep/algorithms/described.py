@@ -11,6 +11,7 @@ from pydantic import create_model
 from dpfl_theory.algorithms.base import Algorithm as Simulation
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.core.parameter import Parameter
+from dpfl_theory.descriptions import from_handle, handle
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.scales import Scales
 from dpfl_theory.recommend.tuned.described import scaled
@@ -29,7 +30,7 @@ class Described(Hyper):
     kind: ClassVar[type[Algorithm]]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.kind, self.model_dump())
+        return _restored, (handle(self.kind), self.model_dump())
 
     def hyperparameters(self, scales: Any) -> dict[str, float]:
         """All hyper-parameters but the noise."""
@@ -77,19 +78,16 @@ def _field(name: str, parameter: Parameter) -> tuple[Any, Any]:
     if parameter.default is None:
         return NonNegative | None, described_field(f"{parameter.text}; from privacy.epsilon, else none", None)
     if parameter.scale is None:
-        return TYPES[parameter.kind], described_field(parameter.text, _whole(parameter.default))
+        default = int(parameter.default) if parameter.kind == "count" else float(parameter.default)
+        return TYPES[parameter.kind], described_field(parameter.text, default)
     times = "" if parameter.default == 1.0 else f"{parameter.default:g} times "
     text = f"{parameter.text}; {times}{parameter.scale.text} without it"
     return TYPES[parameter.kind] | None, described_field(text, None)
 
 
-def _whole(value: float | None) -> float | None:
-    return int(value) if value is not None and float(value).is_integer() else value
-
-
-def _restored(kind: type[Algorithm], values: Mapping[str, Any]) -> Hyper:
+def _restored(algorithm: str, values: Mapping[str, Any]) -> Hyper:
     """A table that was sent to another process."""
-    return model(kind)(**values)  # type: ignore[arg-type]
+    return model(from_handle(algorithm))(**values)  # type: ignore[arg-type]
 
 
 @cache

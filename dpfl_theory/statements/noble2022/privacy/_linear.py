@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 
+from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold
 
 __all__ = ["LinearRun", "LinearWorld", "cohort_sequences", "forms_of", "squared_distance"]
 
@@ -63,24 +63,20 @@ class LinearRun:
         """The views of the server (all messages), of third parties in all rounds, and of third parties in the last one:
         of DP-SCAFFOLD, or of DP-FedAvg without ``control``."""
         K, zero, size = self.local_steps, Vector(Fraction(0)), len(self.cohorts[0])
-        now: Scaffold | RoundResult = Scaffold(zero, zero, (zero,) * self.users) if control else RoundResult(zero)
-        fedavg = TwoSidedFedAvg(eta_l=self.local_step, eta_g=self.global_step, Q=K)
+        now = RoundResult(zero, (zero, (zero,) * self.users) if control else None)
+        kind = Scaffold if control else TwoSidedFedAvg
+        algorithm = kind(local_step=self.local_step, global_step=self.global_step, local_steps=K)
         messages: list[Vector] = []
         models: list[list[Vector]] = []
         for t, cohort in enumerate(self.cohorts):
             world = LinearWorld(
                 cohort, self.curvatures or (Fraction(0),) * self.users, self.signs[t] if self.signs else 1
             )
-            x = now.x
-            if isinstance(now, Scaffold):
-                own = now.c_i
-                now = scaffold(world, now, self.local_step, self.global_step, K, size, t=t)
-                messages += [m for i in cohort for m in (now.paths[i][K] - x, now.c_i[i] - own[i])]
-                models.append([now.x, now.c])
-            else:
-                now = run_round(fedavg, world, x, t=t, size=size, errors=True)
-                messages += [now.paths[i][-1] - x for i in cohort]
-                models.append([now.x])
+            before, now = now, run_round(algorithm, world, *now.following, t=t, size=size, errors=True)
+            for i in cohort:
+                messages.append(now.paths[i][-1] - before.x)
+                messages += [now.state[1][i] - before.state[1][i]] if control else []
+            models.append([now.x, now.state[0]] if control else [now.x])
         forms = forms_of([*messages, *(v for seen in models for v in seen)])
         return forms[: len(messages)], forms[len(messages) :], forms[-len(models[-1]) :]
 

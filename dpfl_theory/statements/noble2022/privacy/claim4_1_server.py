@@ -7,7 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core import Check, PrivacyClaim, PrivacyPoint, Remark, Source, Statement
-from dpfl_theory.semantics.rounds.scaffold import scaffold, warm_start
+from dpfl_theory.descriptions.scaffold import Scaffold
+from dpfl_theory.semantics.operations import run_round
+from dpfl_theory.statements.noble2022._moments import warm_start
 from dpfl_theory.statements.noble2022.privacy import _views as views
 from dpfl_theory.statements.noble2022.privacy._linear import (
     LinearRun,
@@ -54,9 +56,10 @@ def _warm(counted: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyClai
                 cohort = tuple(range(size))
                 world = LinearWorld(cohort, (Fraction(0),) * users)
                 before = warm_start(world, world.zero, steps)
-                after = scaffold(world, before, world.one, world.one, steps, size)
-                messages = [v for i in cohort for v in (after.paths[i][steps], after.c_i[i])]
-                seen = squared_distance(forms_of([*messages, *(before.c_i if counted else ())]))
+                algorithm = Scaffold(eta_l=world.one, eta_g=world.one, K=steps)
+                after = run_round(algorithm, world, *before.following, size=size, errors=True)
+                messages = [v for i in cohort for v in (after.paths[i][-1], after.state[1][i])]
+                seen = squared_distance(forms_of([*messages, *(before.state[1] if counted else ())]))
                 at = {"M": users, "R": 1, "l": size / users, "s": 1, "K": steps, "T": 1 + counted, "sigma_g": 1}
                 found.append(PrivacyPoint(at, Fraction(steps * (1 + counted)), seen, seen))
             return found

@@ -9,10 +9,11 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.core import Statement, Values, WorstCase
+from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.semantics.base import Vector, World, average, expected
+from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold
 from dpfl_theory.statements.noble2022.scaffold._round_instances import noise
 from dpfl_theory.statements.noble2022.scaffold._round_performance import sizes
 from dpfl_theory.statements.noble2022.scaffold._user_performance import AnyGradients
@@ -22,23 +23,24 @@ __all__ = ["errors_of_steps", "on_quadratics", "over_records", "performance", "s
 
 
 def spreads(
-    world: World, previous: Scaffold, eta: Any, K: int, size: int, part: str = "second"
+    world: World, previous: RoundResult, eta: Any, K: int, size: int, part: str = "second"
 ) -> dict[tuple[int, ...], Any]:
     """The left side of a display after one round, for each cohort of this size.
 
     part: ``first``, the mean square of the cohort's average of c_i^t - (1/K) sum_k grad F_i(y_i^{k-1}); ``second``, the
     variance of the mean of its c_i^t; ``third``, that of c^t.
 
-    >>> start = Scaffold(Vector(Fraction(1)), Vector(Fraction(0)), (Vector(Fraction(0)),))
+    >>> start = RoundResult(Vector(Fraction(1)))
     >>> spreads(Quadratics([-1], [0], {"error": 1}), start, Fraction(1, 2), 2, 1)
     {(0,): Fraction(13, 16)}
     """
+    algorithm = Scaffold(eta_l=eta, eta_g=world.one, K=K)
 
     def observed() -> Mapping[tuple[tuple[int, ...], str], Any]:
-        after = scaffold(world, previous, eta, world.one, K, size)
-        cohort, seen = after.cohort, after.c
+        after = run_round(algorithm, world, *previous.following, size=size, errors=True)
+        cohort, (seen, own) = after.cohort, after.state
         if part != "third":
-            seen = average([after.c_i[i] for i in cohort])
+            seen = average([own[i] for i in cohort])
         if part == "first":
             seen = seen - average([world.gradient(i, y) for i in cohort for y in after.paths[i][:K]])
         mean = world.substitute_known(seen).known
@@ -63,7 +65,7 @@ def on_quadratics(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         for size in range(1, M + 1):
             symbols = {"K": K, "M": M, "l": Fraction(size, M), "eta_l": eta, "nu": nu, **noise(Fraction(1))}
             at = {"curvatures": tuple(a), "K": K, "eta_l nu": step, "lM": size}
-            found = spreads(world, Scaffold(Vector(Fraction(1)), average(own), own), eta, K, size, part)
+            found = spreads(world, RoundResult(Vector(Fraction(1)), (average(own), own)), eta, K, size, part)
             out += [Values({**symbols, "spread": v}, {**at, "cohort": cohort}) for cohort, v in found.items()]
     return out
 
@@ -73,7 +75,7 @@ def over_records(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     world, K, part = records_of(instance), int(instance["K"]), instance["part"]
     M, eta = world.clients, Fraction(instance["eta_l nu"]) / world.smoothness
     own = tuple(Vector(-Fraction(q)) for q in instance["corrections"])
-    before, symbols = Scaffold(Vector(Fraction(instance["start"])), world.zero, own), world.symbols
+    before, symbols = RoundResult(Vector(Fraction(instance["start"])), (world.zero, own)), world.symbols
     symbols |= {"M": M, "K": K, "eta_l": eta, "nu": world.smoothness}
     out = []
     for size in range(1, M + 1):
@@ -90,7 +92,7 @@ def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     problem, V = PEP(), Expression()
     problem.add_constraint(V >= 0)
     world = FunctionClass(problem, declared(problem, instance["class"], 1), V)
-    before = Scaffold(Vector(problem.set_initial_point()), world.zero, (Vector(Point()),))
+    before = RoundResult(Vector(problem.set_initial_point()), (world.zero, (Vector(Point()),)))
     return _of_one_user(world, before, instance, "second", "variance of a control variate of {} steps against V/K")
 
 
@@ -102,12 +104,12 @@ def errors_of_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     problem, V = PEP(), Expression()
     problem.add_constraint(V >= 0)
     world = AnyGradients(problem, V)
-    before = Scaffold(Vector(problem.set_initial_point()), Vector(Point()), (world.zero,))
+    before = RoundResult(Vector(problem.set_initial_point()), (Vector(Point()), (world.zero,)))
     return _of_one_user(world, before, instance, "first", "the errors of {} steps of a user against V/K")
 
 
 def _of_one_user(
-    world: FunctionClass, previous: Scaffold, instance: Mapping[str, Any], part: str, label: str
+    world: FunctionClass, previous: RoundResult, instance: Mapping[str, Any], part: str, label: str
 ) -> WorstCase:
     K, eta = int(instance["K"]), float(Fraction(str(instance["eta_l nu"])))
     (spread,) = spreads(world, previous, eta, K, 1, part).values()

@@ -10,9 +10,10 @@ from typing import Any
 
 from dpfl_theory.core import Check, Statement, Values
 from dpfl_theory.core import checks as checks_of
+from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.semantics.base import Vector, expected
-from dpfl_theory.semantics.rounds.scaffold import scaffold, warm_start
-from dpfl_theory.statements.noble2022._moments import RoundMoments
+from dpfl_theory.semantics.operations import run_round
+from dpfl_theory.statements.noble2022._moments import RoundMoments, warm_start
 from dpfl_theory.statements.noble2022.scaffold._round_performance import mean_square
 from dpfl_theory.statements.noble2022.scaffold._user_records import Records, RecordUser, records_of
 
@@ -46,6 +47,7 @@ def enumerated_rounds(
     (True, True, True)
     """
     everyone, star = range(world.clients), Vector(_minimiser(world.users))
+    algorithm = Scaffold(eta_l=eta, eta_g=eta_g, K=K)
 
     def excess(x: Vector) -> Fraction:
         return sum((world.value(i, x) - world.value(i, star) for i in everyone), Fraction(0)) / world.clients
@@ -55,7 +57,7 @@ def enumerated_rounds(
         now, lagged = warm_start(world, Vector(start), K), [(Vector(start),) * K] * world.clients
         for t in range(count):
             x = now.x
-            now = scaffold(world, now, eta, eta_g, K, size)
+            now = run_round(algorithm, world, *now.following, t=t, size=size, errors=True)
             seen = {
                 "distance": world.square(x - star),
                 "gap": excess(x),

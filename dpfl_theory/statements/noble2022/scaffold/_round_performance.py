@@ -15,9 +15,10 @@ from typing import Any
 
 from dpfl_theory.core import Check, Statement, WorstCase
 from dpfl_theory.core import checks as checks_of
+from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.semantics.base import Vector, World, average, expected
+from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
-from dpfl_theory.semantics.rounds.scaffold import Scaffold, scaffold
 
 __all__ = ["checks", "earlier_rounds", "lag", "mean_square", "one_round", "sizes"]
 
@@ -47,10 +48,11 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     world = FunctionClass(problem, functions, V)
     if star:
         world.minimiser_at_origin()
-    before, lagged = earlier_rounds(world, x, K, V, bool(instance["noise"]))
+    noise, algorithm = bool(instance["noise"]), Scaffold(eta_l=eta, eta_g=eta_g, K=K)
+    before, lagged = earlier_rounds(world, x, K, V, noise)
 
     def observed() -> Mapping[str, Any]:
-        after = scaffold(world, before, eta, eta_g, K, size, errors=bool(instance["noise"]), unseen=True)
+        after = run_round(algorithm, world, *before.following, size=size, errors=noise, unseen=True)
         return {
             "move": world.square(after.x - x),
             "drift": mean_square(world, [path[1:] for path in after.paths], x),
@@ -72,7 +74,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
 Paths = tuple[tuple[Vector, ...], ...]
 
 
-def earlier_rounds(world: FunctionClass, x: Vector, K: int, V: Any, noise: bool = True) -> tuple[Scaffold, Paths]:
+def earlier_rounds(world: FunctionClass, x: Vector, K: int, V: Any, noise: bool = True) -> tuple[RoundResult, Paths]:
     """The state that earlier rounds may have left at x, and the points where each user's control variate was set; with
     ``noise`` it has an error of its own."""
     from PEPit import Point
@@ -86,10 +88,10 @@ def earlier_rounds(world: FunctionClass, x: Vector, K: int, V: Any, noise: bool 
         for e in old:
             world.problem.add_constraint(K * world.square(e) <= V)
         own = tuple(variate + e for variate, e in zip(own, old))
-    return Scaffold(x, average(own), own), lagged
+    return RoundResult(x, (average(own), own)), lagged
 
 
-def lag(world: World, after: Scaffold, lagged: Sequence[Sequence[Vector]]) -> Any:
+def lag(world: World, after: RoundResult, lagged: Sequence[Sequence[Vector]]) -> Any:
     """F_t: how far the points of the users' last local steps are from x^t, K of each."""
     heard = [after.paths[i][: len(old)] if i in after.cohort else old for i, old in enumerate(lagged)]
     return mean_square(world, heard, after.x)

@@ -15,10 +15,11 @@ from typing import Any
 from dpfl_theory.core import Case, Check, Outcome, Performance, Statement, checks
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import sides_of, symbols_of, total
+from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, expected
+from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
-from dpfl_theory.semantics.rounds.scaffold import scaffold
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
@@ -128,9 +129,10 @@ def performance(statement: Statement, instance: Mapping[str, Any], claim: Kept |
     x, V = Vector(problem.set_initial_point()), Expression()
     world = FunctionClass(problem, functions, V)
     before, lagged = earlier_rounds(world, x, K, V)
+    algorithm = Scaffold(eta_l=step / (K * eta_g), eta_g=eta_g, K=K)
 
     def observed() -> Mapping[str, Any]:
-        after = scaffold(world, before, step / (K * eta_g), eta_g, K, size)
+        after = run_round(algorithm, world, *before.following, size=size, errors=True)
         return {"value": world.excess(after.x), "lag": lag(world, after, lagged)}
 
     start, found = world.excess(x), expected(world, observed)

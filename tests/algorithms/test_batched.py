@@ -1,0 +1,434 @@
+"""Batched simulations of descriptions: equal to the hand-written forms, on and off the tape, and to NumPy's rounds."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfl_theory import descriptions
+from dpfl_theory.algorithms import Cohort, Run, Schedule, Tabulated, simulate
+from dpfl_theory.algorithms.base import Context
+from dpfl_theory.algorithms.batched import Batched, BatchOperations, simulation
+from dpfl_theory.conform.operations import Operations
+from dpfl_theory.core.algorithm import Algorithm
+from dpfl_theory.descriptions import get
+from dpfl_theory.descriptions.averaging import Averaging
+from dpfl_theory.descriptions.faults.averaging import over_cohort
+from dpfl_theory.errors import InputError
+from dpfl_theory.kernels.array import ArrayEngine
+from dpfl_theory.kernels.cpu import CpuEngine
+from dpfl_theory.kernels.engine import Replicates
+from dpfl_theory.kernels.tape.replay import Player
+from dpfl_theory.problems import make
+
+LOOP = sys.modules[simulate.__module__]
+PROBLEMS = {
+    "quadratic": make("quadratic", clients=5, dimension=3, seed=1),
+    "quadratic of unequal ranks": make("quadratic", clients=4, dimension=3, rank=2, seed=2),
+    "logistic": make("logistic-synthetic", clients=5, dimension=3, records=6, ridge=0.1, seed=1),
+}
+COHORTS = (Cohort(), Cohort("fixed", 2), Cohort("poisson", 1.5), Cohort("with-replacement", 3))
+ROUNDS, REPLICATES = 60, 5
+EACH = [0.1, 0.15, 0.2, 0.1, 0.05]
+AVERAGED = get("dp-fedavg").with_parts(get("dp-fedavg").readings[1].parts)
+NORMALISED = get("dp-normfedavg").with_parts(get("dp-normfedavg").readings[1].parts)
+TWO_SIDED = get("dp-fedavg-two-sided").with_parts(get("dp-fedavg-two-sided").readings[1].parts)
+FEDAVG = {"eta": 0.1, "beta": 0.2, "E": 3}
+RUNS: dict[str, Algorithm] = {
+    "fedavg": get("fedavg")(**FEDAVG),
+    "fedavg, schedules": get("fedavg")(eta=Schedule(0.1, 0.99), beta=Tabulated([0.1] * ROUNDS), E=2),
+    "fedavg, one for each replicate": get("fedavg")(eta=EACH, beta=np.array(EACH), E=2),
+    "dp-fedavg, clipped": get("dp-fedavg")(**FEDAVG, C=0.1, sigma=0.1),
+    "dp-fedavg, not clipped": get("dp-fedavg")(**FEDAVG, C=1e3, sigma=0.1),
+    "dp-fedavg, one for each replicate": get("dp-fedavg")(eta=EACH, beta=0.2, E=3, C=EACH, sigma=EACH),
+    "dp-fedavg, some without noise": get("dp-fedavg")(**FEDAVG, C=0.5, sigma=[0.0, 0.1, 0.0, 0.1, 0.0]),
+    "dp-fedavg, noise on the average": AVERAGED(**FEDAVG, C=0.5, sigma=0.1),
+    "dp-normfedavg": get("dp-normfedavg")(**FEDAVG, C=0.3, sigma=0.1),
+    "dp-normfedavg, noise on the average": NORMALISED(**FEDAVG, C=0.3, sigma=0.1),
+    "fedavg-two-sided": get("fedavg-two-sided")(eta_l=0.1, eta_g=1.5, Q=3),
+    "dp-fedavg-two-sided, clipped": get("dp-fedavg-two-sided")(eta_l=0.1, eta_g=1.5, Q=3, c=0.05, sigma=0.02),
+    "dp-fedavg-two-sided, not clipped": get("dp-fedavg-two-sided")(eta_l=0.1, eta_g=1.5, Q=3, c=1e3, sigma=0.02),
+    "dp-fedavg-two-sided, noise on the average": TWO_SIDED(eta_l=EACH, eta_g=1.5, Q=1, c=0.05, sigma=0.02),
+    "scaffnew": get("scaffnew")(eta=0.3, p=0.3),
+    "scaffnew, one for each replicate": get("scaffnew")(eta=EACH, p=0.3),
+    "dp-scaffnew, clipped": get("dp-scaffnew")(eta=0.3, p=0.3, C=0.05, sigma=0.02),
+    "dp-scaffnew, not clipped": get("dp-scaffnew")(eta=0.3, p=0.3, C=1e3, sigma=0.02),
+    "dp-scaffnew, always": get("dp-scaffnew")(eta=0.3, p=1, C=EACH, sigma=EACH),
+}
+
+
+SILENT = {
+    "fedavg": RUNS["fedavg"],
+    "dp-fedavg": get("dp-fedavg")(**FEDAVG, C=0.5, sigma=0.0),
+    "dp-normfedavg": get("dp-normfedavg")(**FEDAVG, C=0.5, sigma=0.0),
+    "fedavg-two-sided": RUNS["fedavg-two-sided"],
+    "dp-fedavg-two-sided": get("dp-fedavg-two-sided")(eta_l=0.1, eta_g=1.5, Q=3, c=0.05, sigma=0.0),
+    "scaffnew": get("scaffnew")(eta=0.3, p=1.0),
+    "dp-scaffnew": get("dp-scaffnew")(eta=0.3, p=1.0, C=0.05, sigma=0.0),
+}
+
+
+def run_of(algorithm: Any, problem: Any, rounds: int = ROUNDS, tape: bool = True, **options: Any) -> Run:
+    arguments = {"replicates": REPLICATES, "seed": 3, "series": True, "device": "cpu", "start": np.ones(problem.d)}
+    with pytest.MonkeyPatch.context() as patch:
+        if not tape:
+            patch.setattr(LOOP, "worthwhile", lambda *_: False)
+        return simulate(algorithm, problem, rounds, **arguments, **options)
+
+
+def close(a: Any, b: Any, relative: float = 1e-12) -> bool:
+    return bool(np.abs(a - b).max() <= relative * np.abs(b).max())
+
+
+def agrees(run: Algorithm, problem: Any, cohort: Cohort) -> bool:
+    """Whether the batched simulation takes the rounds of the hand-written one."""
+    written, batched = run_of(run.fused(cohort), problem), run_of(Batched(run, cohort), problem)
+    series = [one["suboptimality"].every_round for one in (batched, written)]
+    return close(batched.final, written.final) and close(*series)
+
+
+FUSED = [
+    pytest.param(name, cohort, id=f"{name}, {cohort.scheme}")
+    for name, run in RUNS.items()
+    for cohort in COHORTS
+    if run.fused(cohort) is not None
+]
+
+
+def test_every_description_has_a_fused_form_somewhere() -> None:
+    assert {RUNS[parameter.values[0]].name for parameter in FUSED} == set(descriptions._own())
+    without = {(name, c.scheme) for name, run in RUNS.items() for c in COHORTS if run.fused(c) is None}
+    assert {scheme for name, scheme in without if "two-sided" in name} == {"poisson"}
+    assert {name for name, _ in without} == {n for n in RUNS if "scaffnew" in n or n.startswith("dp-fedavg-two")}
+
+
+@pytest.mark.exhaustive(keep=20)
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize(("name", "cohort"), FUSED)
+def test_a_batched_simulation_is_the_fused_one(name: str, cohort: Cohort, problem: str) -> None:
+    assert agrees(RUNS[name], PROBLEMS[problem], cohort)
+
+
+def test_simulate_runs_the_fused_form_where_there_is_one() -> None:
+    problem = PROBLEMS["quadratic"]
+    for name, cohort in (("dp-fedavg, clipped", Cohort("poisson", 1.5)), ("dp-scaffnew, clipped", None)):
+        run = RUNS[name]
+        found, fused = run_of(run, problem, cohort=cohort), run_of(run.fused(cohort or Cohort()), problem)
+        assert np.array_equal(found.final, fused.final)
+        assert found.configuration["algorithm"] == Batched(run, cohort or Cohort()).describe()
+        assert found.configuration["algorithm"]["algorithm"] == run.name
+
+
+PLANTED = {
+    "another divisor": ("dp-fedavg, clipped", lambda fused: replace(fused, global_step=0.2 * 1.001)),
+    "noise for any cohort": ("dp-fedavg, clipped", lambda fused: replace(fused, noise="average")),
+    "another threshold": ("dp-fedavg-two-sided, clipped", lambda fused: replace(fused, threshold=0.0501)),
+    "one step more": ("fedavg", lambda fused: replace(fused, local_steps=4)),
+    "another coin": ("dp-scaffnew, clipped", lambda fused: replace(fused, probability=0.31)),
+    "another noise": ("dp-normfedavg", lambda fused: replace(fused, sigma=0.1 * (1 + 1e-9))),
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_difference_in_a_fused_form_is_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, change = PLANTED[planted]
+    run = RUNS[name]
+    cohort = Cohort() if "scaffnew" in name else Cohort("poisson", 2) if "two-sided" not in name else Cohort("fixed", 2)
+    assert agrees(run, PROBLEMS["quadratic"], cohort)
+    fused = run.fused(cohort)
+    monkeypatch.setattr(type(run), "fused", lambda self, cohort: change(fused))
+    assert not agrees(run, PROBLEMS["quadratic"], cohort)
+
+
+@pytest.mark.exhaustive(keep=20)
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("name", RUNS)
+def test_rounds_on_a_tape_are_those_without(name: str, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bit for bit, and all rounds after the first three are played, except those of changing steps."""
+    played, original = [0], Player.play
+
+    def play(self: Player, state: Any, kept: Any, first: int, end: int) -> Any:
+        found = original(self, state, kept, first, end)
+        played[0] += found[1] - first
+        return found
+
+    monkeypatch.setattr(Player, "play", play)
+    for cohort in COHORTS if "scaffnew" not in name else COHORTS[:1]:
+        played[0] = 0
+        one = run_of(Batched(RUNS[name], cohort), PROBLEMS[problem])
+        assert played[0] == (0 if "schedules" in name else ROUNDS - 3)
+        other = run_of(Batched(RUNS[name], cohort), PROBLEMS[problem], tape=False)
+        assert np.array_equal(one.final, other.final)
+        assert np.array_equal(one["suboptimality"].every_round, other["suboptimality"].every_round)
+
+
+@pytest.mark.exhaustive(keep=20)
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("name", RUNS)
+def test_rounds_on_an_array_module_are_those_on_the_cpu(name: str, problem: str) -> None:
+    """NumPy in CuPy's place, without compiled kernels."""
+    engine = ArrayEngine(np, "arrays", "arrays")
+    for cohort in COHORTS if "scaffnew" not in name else COHORTS[:1]:
+        batched = Batched(RUNS[name], cohort)
+        found = simulate(batched, PROBLEMS[problem], 10, REPLICATES, 3, device=engine)
+        assert close(found.final, simulate(batched, PROBLEMS[problem], 10, REPLICATES, 3, device="cpu").final)
+
+
+def test_few_clients_of_a_linear_model_are_run() -> None:
+    """On a larger problem only the cohort's clients take their steps, and the rounds are the same."""
+    problem = make("logistic-synthetic", clients=40, dimension=20, records=40, ridge=0.1, seed=1)
+    for cohort in (Cohort("fixed", 4), Cohort("poisson", 4)):
+        run = RUNS["dp-fedavg, clipped"]
+        written = simulate(run.fused(cohort), problem, 5, 100, device="cpu")
+        assert close(simulate(Batched(run, cohort), problem, 5, 100, device="cpu").final, written.final)
+
+
+# Parts of the round that are replaced.
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_no_replaced_part_runs_the_unreplaced_kernel(name: str) -> None:
+    run = SILENT[name]
+    kind = type(run)
+    assert run.fused(Cohort()) is not None
+    for variant in (variant for fault in kind.faults() for variant in fault.variants()):
+        assert isinstance(simulation(run.replaced(**variant.parts)), Batched)
+        for reading in kind.readings[1:]:
+            assert isinstance(simulation(run.replaced(**reading.parts)), type(run.fused(Cohort())))
+            assert isinstance(simulation(run.replaced(**reading.parts).replaced(**variant.parts)), Batched)
+            assert isinstance(simulation(run.replaced(**{**reading.parts, **variant.parts})), Batched)
+    assert type("Own", (kind,), {}).fused is Algorithm.fused
+
+
+def test_a_reading_of_a_changed_algorithm_has_no_fused_form() -> None:
+    class Halved(get("dp-fedavg")):  # type: ignore[misc]
+        def bound(self, o: Any, u: Any, updates: Any) -> Any:
+            return o.clip(u, self.threshold / 2)
+
+    run = Halved.with_parts(get("dp-fedavg").readings[1].parts)(**FEDAVG, C=0.5, sigma=0.1)
+    assert isinstance(simulation(run), Batched)
+    assert close(
+        run_of(run, PROBLEMS["logistic"]).final,
+        run_of(AVERAGED(**FEDAVG, C=0.25, sigma=0.1), PROBLEMS["logistic"]).final,
+    )
+
+
+class _Client:
+    """A client of `conform`'s rounds."""
+
+    def __init__(self, problem: Any, i: int) -> None:
+        self.problem, self.i = problem, i
+
+    def gradient(self, y: Any, records: Any = None) -> Any:
+        return self.problem.client_gradient(self.i, y)
+
+    def __len__(self) -> int:
+        return int(np.diff(self.problem.data.offsets)[self.i])
+
+
+def by_numpy(run: Algorithm, problem: Any, rounds: int, cohorts: Any = None, expected: float = 0.0) -> Any:
+    """Rounds on NumPy arrays, client by client, as `conform` plays them."""
+    clients, w, state = [_Client(problem, i) for i in range(problem.n)], np.ones(problem.d), None
+    for k in range(rounds):
+        cohort = range(problem.n) if cohorts is None else cohorts[k]
+        o = Operations(clients, cohort, None, expected or problem.n, problem.d, True)  # type: ignore[arg-type]
+        w, state = run.round(o, w, state)
+    return w
+
+
+OF_ALL_ENTRIES = ("clipping in the maximum norm",)
+"""Faults whose parts reduce an array with NumPy: on the arrays of all clients this is another reduction."""
+ONLY_NUMPY = (TypeError, ValueError, InputError, AttributeError)
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_faults_run_in_batches_as_on_numpy(name: str) -> None:
+    """Faults of single clients are refused, and those with NumPy's functions fail or are left out; the others agree."""
+    problem, run, same, refused = PROBLEMS["logistic"], SILENT[name], 0, 0
+    assert close(run_of(Batched(run), problem, 4).final[0], by_numpy(run, problem, 4))
+    for fault in run.faults():
+        for variant in fault.variants():
+            if {"noise", "noises"} & variant.parts.keys() or variant.name in OF_ALL_ENTRIES:
+                continue
+            changed = run.replaced(**variant.parts)
+            try:
+                expected = by_numpy(changed, problem, 4)
+            except ONLY_NUMPY:
+                continue
+            try:
+                found = run_of(Batched(changed), problem, 4).final[0]
+            except ONLY_NUMPY:
+                refused += 1
+                continue
+            assert close(found, expected), variant.name
+            same += 1
+    assert same >= 15, (same, refused)
+
+
+def context_of(problem: Any, S: int) -> Context:
+    engine = CpuEngine()
+    start = np.ones((S, problem.d))
+    return Context(engine, problem, problem.kernels(engine), Replicates(3, 0, S), slice(0, S), start)
+
+
+@pytest.mark.parametrize("cohort", COHORTS, ids=lambda cohort: cohort.scheme)
+@pytest.mark.parametrize("name", [name for name in SILENT if "scaffnew" not in name])
+def test_rounds_with_cohorts_are_those_on_numpy(name: str, cohort: Cohort) -> None:
+    """Also DP-FedAvg with two step sizes and Poisson sampling, which has no hand-written form, and empty cohorts."""
+    problem, run = PROBLEMS["logistic"], SILENT[name]
+    context = context_of(problem, 1)
+    batched = Batched(run, cohort)
+    state, cohorts = batched.initial_state(context), list[Any]()
+    for k in range(20):
+        state, round_ = batched.round(context, state, k)
+        cohorts.append(np.repeat(np.arange(problem.n), round_.cohort[0].astype(int)))
+    assert cohort.scheme != "poisson" or min(map(len, cohorts)) == 0
+    assert close(state.w[0], by_numpy(run, problem, 20, cohorts, cohort.divisor(problem.n)))
+
+
+# Random numbers, and what a batched simulation refuses.
+
+
+def operations(cohort: Cohort, problem: Any = PROBLEMS["logistic"], k: int = 2) -> BatchOperations:
+    return BatchOperations(context_of(problem, REPLICATES), cohort, k)
+
+
+def test_draws_of_a_round_are_different() -> None:
+    """And noise inside `each` belongs to each client, whether or not the description says so."""
+    o = operations(Cohort("poisson", 2))
+    drawn = [o.gaussian(1.0), o.gaussian(1.0), o.gaussian(1.0, Ellipsis), o.each(o.everyone, lambda i: o.gaussian(1.0))]
+    assert [x.shape for x in drawn] == [(5, 3), (5, 3), (5, 5, 3), (5, 5, 3)]
+    assert len(np.unique(np.concatenate([x.ravel() for x in drawn]))) == sum(x.size for x in drawn)
+    coins = [o.coin(0.5), o.each(o.everyone, lambda i: o.when(o.coin(0.5), lambda: 1.0, lambda: 0.0))]
+    assert [x.shape for x in coins] == [(5, 1), (5, 5, 1)]
+    assert 0 < coins[1].sum() < 25
+
+
+def test_noise_under_a_coin_is_drawn_where_it_is_used() -> None:
+    o, same = operations(Cohort()), operations(Cohort())
+    coin = o.coin(0.5)
+    inside = []
+    found = o.when(coin, lambda: inside.append(o.gaussian(1.0)) or inside[0], lambda: o.zero + 7.0)
+    assert np.array_equal(found, np.where(coin, same.gaussian(1.0), 7.0))
+    assert (inside[0][~coin[:, 0]] == 0.0).all()
+    assert 0 < coin.sum() < REPLICATES
+
+
+def test_single_members_and_generators_are_refused() -> None:
+    o = operations(Cohort("with-replacement", 2))
+    refusals = (
+        lambda: list(o.cohort),
+        lambda: len(o.everyone),
+        lambda: o.rng,
+        lambda: o.gradient(Ellipsis, o.zero, [0]),
+        lambda: o.each(o.cohort, lambda i: o.gaussian(1.0, i)),
+    )
+    for refused in refusals:
+        with pytest.raises(InputError):
+            refused()
+    with pytest.raises(InputError, match="has no records"):
+        operations(Cohort(), PROBLEMS["quadratic"]).records(Ellipsis)
+    assert operations(Cohort()).records(Ellipsis).shape == (5, 1, 1)
+
+
+VALUES = {
+    "dp-fedavg needs a value of beta, sigma": {"eta": 0.1, "E": 1, "C": 1.0},
+    "the local step is -1: a finite positive number is needed": {**FEDAVG, "eta": -1, "C": 1.0, "sigma": 0.0},
+    "the number of local steps is 1.5: a whole number of at least 1": {**FEDAVG, "E": 1.5, "C": 1.0, "sigma": 0.0},
+    "the noise of the average is -0.1: a finite number that is not negative": {**FEDAVG, "C": 1.0, "sigma": -0.1},
+    "step has 2 values for 5 replicates": {**FEDAVG, "eta": [0.1, 0.2], "C": 1.0, "sigma": 0.0},
+    "an entry of the global step is 0": {**FEDAVG, "beta": Tabulated([1.0, 0.0]), "C": 1.0, "sigma": 0.0},
+    "a number, or one number for each replicate": {**FEDAVG, "C": "one", "sigma": 0.0},
+}
+
+
+@pytest.mark.parametrize("message", VALUES)
+def test_values_are_checked(message: str) -> None:
+    run = get("dp-fedavg")(**VALUES[message])
+    for one in (run, run.replaced(after=lambda a, o, mean: mean)):
+        with pytest.raises(InputError, match=message):
+            run_of(one, PROBLEMS["quadratic"])
+
+
+def test_values_of_scaffnew_and_cohorts_are_checked() -> None:
+    problem = PROBLEMS["quadratic"]
+    with pytest.raises(InputError, match=r"the probability of a communication is 1.5: it must lie in \(0, 1\]"):
+        run_of(get("scaffnew")(eta=0.1, p=1.5), problem)
+    with pytest.raises(InputError, match="one number for all replicates"):
+        run_of(get("scaffnew")(eta=0.1, p=EACH), problem)
+    with pytest.raises(InputError, match="all clients take part in every round of scaffnew"):
+        run_of(RUNS["scaffnew"], problem, cohort=Cohort("fixed", 2))
+    with pytest.raises(InputError, match="samples its clients itself"):
+        run_of(RUNS["fedavg"].fused(Cohort()), problem, cohort=Cohort())
+    with pytest.raises(InputError, match="the cohort size is 9"):
+        run_of(RUNS["fedavg"], problem, cohort=Cohort("fixed", 9))
+
+
+def test_thresholds_may_change_from_round_to_round() -> None:
+    run = get("dp-fedavg")(**FEDAVG, C=Schedule(0.5, 0.5), sigma=0.1)
+    assert isinstance(simulation(run), Batched)
+    one = run_of(run, PROBLEMS["logistic"], 1)
+    assert close(one.final, run_of(run.with_values(threshold=0.5), PROBLEMS["logistic"], 1).final)
+    assert not close(
+        run_of(run, PROBLEMS["logistic"], 2).final,
+        run_of(run.with_values(threshold=0.5), PROBLEMS["logistic"], 2).final,
+    )
+
+
+def test_division_by_the_number_that_took_part() -> None:
+    """The sum of no messages is divided by 1."""
+    problem = PROBLEMS["quadratic"]
+    run = RUNS["dp-fedavg, clipped"].replaced(divisor=over_cohort)
+    assert np.isfinite(run_of(run, problem, cohort=Cohort("poisson", 1.5)).final).all()
+
+
+# An algorithm of a user.
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The file of a user, which registers its algorithms."""
+    monkeypatch.setattr(descriptions, "_REGISTERED", {})
+    path = Path(__file__).with_name("own_algorithms.py")
+    spec = importlib.util.spec_from_file_location("own_algorithms_of_a_user", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+OWN = {"lr": 0.1, "E": 3, "beta": 1.5, "C": 0.05, "sigma": 0.02}
+
+
+def test_an_algorithm_of_a_user_is_simulated(own: Any) -> None:
+    """Without a proximal term it is the package's; with one, NumPy's rounds; and it is played from a tape."""
+    problem, cohort = PROBLEMS["logistic"], Cohort("fixed", 2)
+    kind = get("my-dp-fedprox")
+    assert issubclass(kind, Averaging)
+    assert kind is own.DPFedProx
+    plain = run_of(kind(**OWN, mu=0.0), problem, cohort=cohort)
+    assert close(plain.final, run_of(RUNS["dp-fedavg-two-sided, clipped"], problem, cohort=cohort).final)
+    silent = kind(**{**OWN, "sigma": 0.0}, mu=2.0)
+    assert close(run_of(silent, problem).final[0], by_numpy(silent, problem, ROUNDS))
+    noisy = kind(**OWN, mu=[0.0, 0.5, 1.0, 2.0, 4.0])
+    found = run_of(noisy, problem, cohort=cohort)
+    assert close(found.final[:1], plain.final[:1])
+    assert not close(found.final[1:], plain.final[1:])
+    assert np.array_equal(found.final, run_of(noisy, problem, cohort=cohort, tape=False).final)
+    assert found.configuration["algorithm"]["mu"] == [0.0, 0.5, 1.0, 2.0, 4.0]
+
+
+def test_an_algorithm_with_a_state_starts_with_it(own: Any) -> None:
+    problem = PROBLEMS["logistic"]
+    without = run_of(get("my-dp-fedprox")(**OWN, mu=1.0), problem)
+    none, some = (run_of(get("my-momentum")(**OWN, mu=1.0, b=b), problem) for b in (0.0, 0.5))
+    assert close(none.final, without.final)
+    assert not close(some.final, without.final)
+    assert np.array_equal(some.final, run_of(get("my-momentum")(**OWN, mu=1.0, b=0.5), problem, tape=False).final)
