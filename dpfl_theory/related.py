@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 __all__ = ["RELATED", "instead"]
 
-_FEDAVG, _SCAFFOLD, _SCAFFNEW = ("fedavg", "dp-fedavg"), ("scaffold", "dp-scaffold"), ("scaffnew", "dp-scaffnew")
+_FEDAVG, _SCAFFOLD, _SCAFFNEW = ((name, f"dp-{name}") for name in ("fedavg", "scaffold", "scaffnew"))
 _SERVER = "with plain gradient descent on the server {} is FedAvg"
 RELATED: Mapping[str, tuple[Collection[str], str]] = {
     "fedprox": (_FEDAVG, "without its proximal term FedProx is FedAvg"),

@@ -43,8 +43,7 @@ def limits(statement: str, epsilon: float, delta: float, **parameters: Any) -> d
 
 def constant_of(statement: str, noisy: privacy.Mechanism, epsilon: float, delta: float) -> float:
     """The constant that prescribes a mechanism's noise at (epsilon, delta)."""
-    p = PRESCRIPTIONS[statement]
-    return float(noisy.sigma(1.0)[p.sigma] ** p.power / p.unit(noisy, epsilon, delta))
+    return PRESCRIPTIONS[statement].constant_of(noisy, epsilon, delta)
 
 
 def needed(

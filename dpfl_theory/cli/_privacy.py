@@ -41,8 +41,16 @@ Algorithm = Annotated[
         autocompletion=_complete.complete_from(KNOWN),
     ),
 ]
-Iterations = Annotated[str | None, typer.Option(metavar="N", help="Another name for --rounds with dp-scaffnew.")]
-Steps = Annotated[str | None, typer.Option(metavar="N", help="Another name for --rounds with poisson-gaussian.")]
+
+
+def _rounds_named(alias: str) -> Any:
+    """The option for another name of the rounds."""
+    names = ", ".join(name for name, kind in KNOWN.items() if alias in kind.aliases)
+    return typer.Option(metavar="N", help=f"Another name for --rounds with {names}.")
+
+
+Iterations = Annotated[str | None, _rounds_named("iterations")]
+Steps = Annotated[str | None, _rounds_named("steps")]
 MultiplierOf = Annotated[
     str | None,
     typer.Option(

@@ -36,7 +36,7 @@ def algorithms() -> dict[str, type[Algorithm]]:
 def get(name: str) -> type[Algorithm]:
     """The algorithm of this name. Raises InputError for an unknown name, with the nearest one.
 
-    >>> get("dp-scaffnew").protects
+    >>> get("dp-fedavg").protects
     'client'
     """
     known = algorithms()

@@ -20,7 +20,7 @@ from dpfl_theory.descriptions.faults.record_level import RECORDS, UNPROTECTED
 from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.lazy import numpy as np
 
-__all__ = ["ALGORITHMS", "DPFedAvgRecord", "DPScaffold", "RecordLevel"]
+__all__ = ["ALGORITHMS", "DPScaffold", "RecordLevel", "RecordLevelFedAvg"]
 
 
 class RecordLevel(Averaging):
@@ -130,7 +130,7 @@ class DPScaffold(RecordLevel, Scaffold):
         return (*RECORDS, *UNPROTECTED, *FAULTS)
 
 
-class DPFedAvgRecord(RecordLevel):
+class RecordLevelFedAvg(RecordLevel):
     """DP-FedAvg with noise at every local step, with record-level privacy."""
 
     name = "dp-fedavg-record"
@@ -148,7 +148,7 @@ class DPFedAvgRecord(RecordLevel):
         return (*RECORDS, *(one for one in FAULTS if one.role not in ("control", "cohort")))
 
 
-class DPSGDRecord(DPFedAvgRecord):
+class DPSGDRecord(RecordLevelFedAvg):
     """DP-SGD over all clients' records, with record-level privacy."""
 
     name = "dp-sgd-record"
@@ -176,4 +176,4 @@ class DPSGDRecord(DPFedAvgRecord):
         return TwoSidedFedAvg(self.local_step, gradient=self.noisy_gradient())
 
 
-ALGORITHMS = (DPScaffold, DPFedAvgRecord, DPSGDRecord)
+ALGORITHMS = (DPScaffold, RecordLevelFedAvg, DPSGDRecord)

@@ -8,92 +8,49 @@ the constant grows like epsilon/(2 log(1/delta)).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from dpfl_theory.core import inverse
 from dpfl_theory.errors import unknown_name
 from dpfl_theory.privacy.accounting import calibrate, checked_delta, checked_epsilon
 from dpfl_theory.privacy.mechanisms import Mechanism, get
+from dpfl_theory.statements import get as statement_of
+from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols
+from dpfl_theory.statements.runs import run_symbols
 
 __all__ = ["PRESCRIPTIONS", "Constant", "Prescription", "constant"]
 
 
-@dataclass(frozen=True)
-class Prescription:
-    r"""A printed noise prescription: :math:`\sigma^2 = c\, f(\text{parameters})`.
+@dataclass(frozen=True, kw_only=True)
+class Prescription(NoiseFormula):
+    r"""A printed noise prescription: :math:`\sigma^2 = c\, f(\text{parameters})`; symbols: the paper's, in a run."""
 
-    Args:
-        statement: id in the catalogue.
-        ``symbol``: the paper's symbol for the constant.
-        formula: the prescription, in LaTeX.
-        algorithm: the mechanism it is for.
-        unit: sigma^2 (or sigma, for shulgin2025) that the constant 1 prescribes, for clipping threshold 1.
-        sigma: the paper's sigma of a mechanism, for clipping threshold 1.
-        power: 2 when the constant multiplies sigma^2, 1 when it multiplies sigma.
-        hypothesis: the printed range, and the value that epsilon is compared with in it.
-    """
+    symbols: RunSymbols
 
-    statement: str
-    symbol: str
-    formula: str
-    algorithm: str
-    unit: Callable[[Any, float, float], float]
-    sigma: str
-    power: int
-    hypothesis: str
-    range_unit: Callable[[Any], float]
+    def constant_of(self, noisy: Mechanism, epsilon: float, delta: float) -> float:
+        """The constant that prescribes a mechanism's noise at (epsilon, delta)."""
+        sigma = noisy.sigma(1.0)[self.sigma]
+        known = {"epsilon": epsilon, "delta": delta, "sigma": sigma, "noise_variance": sigma**2}
+        formulas = (self.statement, *self.symbols.prescribing)
+        return inverse.completed(tuple(map(statement_of, formulas)), self._at(noisy) | known)[self.symbol]
+
+    def range_unit(self, mechanism: Any) -> float:
+        """The value that the printed range compares epsilon with, for u = 1."""
+        ranged = statement_of(self.ranged_by or self.statement)
+        return inverse.value(ranged, inverse.upper_limit(ranged, "epsilon"), {**self._at(mechanism), "u": 1.0})
+
+    def _at(self, mechanism: Any) -> dict[str, float]:
+        """The paper's symbols in a mechanism's run, for clipping threshold 1."""
+        known = vars(mechanism)
+        run = {"C": 1.0, "c": 1.0, "p": known.get("communication_probability")}
+        clients: Any = known.get("clients")
+        cohort = known.get("cohort") or clients
+        return self.symbols.given(Run(run, mechanism.rounds, clients, cohort))
 
 
 PRESCRIPTIONS = {
-    p.statement: p
-    for p in (
-        Prescription(
-            "das2022.theorem3",
-            "q",
-            r"\sigma^2 = q K C^2 \log(1/\delta) / (n^2 \varepsilon^2)",
-            "dp-fedavg",
-            lambda m, e, d: m.rounds * math.log(1 / d) / (m.clients * e) ** 2,
-            "sigma",
-            2,
-            "epsilon < O(r^2 K/n^2)",
-            lambda m: m.rounds * ((m.cohort or m.clients) / m.clients) ** 2,
-        ),
-        Prescription(
-            "zhang2021.theorem3.2",
-            "v",
-            r"\sigma^2 \ge v c^2 P T \ln(1/\delta) / (N^2 \varepsilon^2)",
-            "dp-fedavg",
-            lambda m, e, d: (m.cohort or m.clients) * m.rounds * math.log(1 / d) / (m.clients * e) ** 2,
-            "sigma_of_one_message",
-            2,
-            "epsilon <= u (P/N)^2 T",
-            lambda m: m.rounds * ((m.cohort or m.clients) / m.clients) ** 2,
-        ),
-        Prescription(
-            "hou2023.lemma1",
-            "v",
-            r"\sigma^2 \ge v C^2 p T \ln(1/\delta) / \epsilon^2",
-            "dp-scaffnew",
-            lambda m, e, d: m.communication_probability * m.rounds * math.log(1 / d) / e**2,
-            "sigma",
-            2,
-            "epsilon <= u p T",
-            lambda m: m.communication_probability * m.rounds,
-        ),
-        Prescription(
-            "shulgin2025.noise",
-            "c",
-            r"\sigma = c \sqrt{(K+1) \log(1/\delta)} / \epsilon",
-            "dp-norm-ec",
-            lambda m, e, d: math.sqrt(m.rounds * math.log(1 / d)) / e,
-            "sigma",
-            1,
-            "epsilon <= u (K+1)",
-            lambda m: float(m.rounds),
-        ),
-    )
+    noise.statement: Prescription(**vars(noise), symbols=one) for one in run_symbols().values() for noise in one.noise
 }
 """The prescriptions by statement."""
 
@@ -158,10 +115,6 @@ def constant(statement: str, *, epsilon: float, delta: float, **parameters: Any)
     mechanism = get(prescription.algorithm)(**parameters)
     z = calibrate(mechanism, epsilon=epsilon, delta=delta)
     z_low = min(z, calibrate(mechanism, epsilon=epsilon, delta=delta, limit="low", start=z))
-    value, low = (
-        (mechanism.with_(noise_multiplier=x).sigma(1.0)[prescription.sigma]) ** prescription.power
-        / prescription.unit(mechanism, epsilon, delta)
-        for x in (z, z_low)
-    )
+    value, low = (prescription.constant_of(mechanism.with_(noise_multiplier=x), epsilon, delta) for x in (z, z_low))
     ratio = epsilon / prescription.range_unit(mechanism)
     return Constant(statement, prescription.symbol, value, low, z, ratio, prescription, mechanism)

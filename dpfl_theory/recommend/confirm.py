@@ -15,10 +15,10 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.base import Document, quote_option
 from dpfl_theory.recommend.constants_from_data import MEASURES, gap_at_start, measures_of
+from dpfl_theory.recommend.conversions import RULED, cohort_of, hyperparameters_of
 from dpfl_theory.recommend.neighbourhood import RATE, REPLICATES, STEPS, ParameterScan, explored
 from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, constants
 from dpfl_theory.recommend.synthetic_problem import Constants
-from dpfl_theory.recommend.translated import RULED, cohort_of
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 from dpfl_theory.runtime.cached_calls import Reuse
 from dpfl_theory.runtime.executor import run_pieces
@@ -106,7 +106,7 @@ def of_rule(
     kind = tuned()[name]
     budget = Budget(inputs["epsilon"], inputs["delta"], rounds=MOST_ROUNDS * kind.vectors, cohort=cohort_of(inputs))
     known = {field: value for field, value in inputs.items() if field in _of_problem(name)}
-    run = RULED[name].hyperparameters(document, inputs)
+    run = hyperparameters_of(name, document, inputs)
     call = partial(confirm, kind(problem, budget), run, known, replicates=replicates, seed=seed)
     found: Document = (reuse or Reuse()).one(call, f"{name} confirmed")
     return found
@@ -126,7 +126,7 @@ def stands_for(name: str, inputs: Mapping[str, Any]) -> Problem:
     """
     kind = get(name)
     shape = {f.name: inputs[f.name] for f in fields(Constants) if f.name in inputs}
-    if name == "dp-scaffnew":
+    if any(f.metadata["measured"] == "stacked distance" for f in fields(kind)):
         shape["distance"] /= math.sqrt(inputs["clients"])
     if (
         "dim" not in shape

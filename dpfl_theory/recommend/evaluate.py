@@ -1,75 +1,28 @@
-"""Values of a statement's formulas, and its record in the catalogue.
-
-Formulas are evaluated with 60 digits, so that the rounding of a count does not depend on the last bit.
-"""
+"""Values of a statement's formulas (`dpfl_theory.core.inverse`), and its record in the catalogue."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from dpfl_theory.core import Statement
-from dpfl_theory.core.formula import prescription_of, sides_of
-from dpfl_theory.errors import InputError
-from dpfl_theory.lazy import mpmath
-from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.core.formula import sides_of
+from dpfl_theory.core.inverse import prescribed, value
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.statements.summary import summary
 
 __all__ = ["cite", "failures", "prescribed", "rounded_up", "terms", "value"]
 
-DIGITS = 60
 NEARLY = 1e-12
 """A count within this relative distance of a whole number is that number: inputs such as 0.1 are not exact."""
-
-
-def value(statement: Statement, expression: Any, values: Mapping[str, Any]) -> float:
-    """An expression in the statement's symbols at these values.
-
-    >>> from dpfl_theory.statements import get
-    >>> theorem = get("das2022.theorem4a")
-    >>> value(theorem, prescription_of(theorem)["eta"], {"rho": 0.1, "alpha": 1.0, "L": 2.0})
-    0.025
-    """
-    return _at(statement, *_compiled(sp.sympify(expression)), values)
-
-
-def _at(statement: Statement, names: tuple[str, ...], function: Callable[..., Any], values: Mapping[str, Any]) -> float:
-    missing = [name for name in names if name not in values]
-    if missing:
-        raise ValueError(f"{statement.id}: no value for {', '.join(missing)}")
-    with mpmath.workdps(DIGITS):
-        # Decimal text: 0.1 is meant to be a tenth.
-        found = function(*(mpmath.mpf(repr(float(values[name]))) for name in names))
-        if isinstance(found, mpmath.mpc):
-            raise InputError(f"a formula of {statement.id} has no real value for these inputs: give less extreme ones")
-        return float(found)
-
-
-@cache
-def _compiled(expression: Any) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    """The names of an expression's symbols, and a function of them for mpmath's numbers."""
-    symbols = sorted(expression.free_symbols, key=str)
-    return tuple(s.name for s in symbols), sp.lambdify(symbols, expression, "mpmath")
-
-
-@cache
-def _prescription(statement: Statement) -> dict[str, Any]:
-    assert statement.prescription is not None
-    return dict(prescription_of(statement))
 
 
 @cache
 def _right_side(statement: Statement) -> dict[str, Any]:
     assert statement.sides is not None
     return dict(sides_of(statement).rhs)
-
-
-def prescribed(statement: Statement, values: Mapping[str, Any]) -> dict[str, float]:
-    """The statement's prescription at these values, by symbol."""
-    return {name: value(statement, expression, values) for name, expression in _prescription(statement).items()}
 
 
 def terms(statement: Statement, values: Mapping[str, Any]) -> dict[str, float]:

@@ -24,9 +24,9 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.constants_from_data import gap_at_start
+from dpfl_theory.recommend.conversions import RULED, asks, choice, differing, hyperparameters_of
 from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, MOST_STEPS
 from dpfl_theory.recommend.search import Trial, measure
-from dpfl_theory.recommend.translated import RULED, differing
 from dpfl_theory.recommend.tuned import Tuned
 
 __all__ = ["FACTORS", "RATE", "REPLICATES", "STEPS", "Neighbourhood", "ParameterScan", "explored"]
@@ -160,14 +160,14 @@ def _statement_at(one: Tuned, run: Mapping[str, float], known: Mapping[str, Any]
     """The statement's result for a run, at the noise that is certified for it."""
     if isinstance(known, str):
         return _StatementAt(None, known, {})
-    rule, kind = RULED[one.name], get(one.name)
+    kind = get(one.name)
     try:
-        asked = rule.asks(one, run)
+        asked = asks(one, run)
         setting = kind(**known, **asked)
-        found = setting.answer(rule.choice(setting, run))
+        found = setting.answer(choice(one.name, setting, run))
     except (InputError, OverflowError, ZeroDivisionError) as error:
         return _StatementAt(None, str(error), {})
-    own, certificate = rule.hyperparameters(found, asked), found["certificate"]
+    own, certificate = hyperparameters_of(one.name, found, asked), found["certificate"]
     trivial = setting.trivial()[0]
     if "[F]" in certificate["bounds"]:
         trivial = min(trivial, gap_at_start(one.problem))

@@ -16,9 +16,9 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.constants_from_data import gap_at_start, measures_of
+from dpfl_theory.recommend.conversions import AMONG_COHORTS, MOST_ROUNDS, RULED, asks, hyperparameters_of, same
 from dpfl_theory.recommend.rule_answers import applied, rules
 from dpfl_theory.recommend.search import measure
-from dpfl_theory.recommend.translated import LEFT_OPEN, MOST_ROUNDS, RULED, same
 from dpfl_theory.recommend.tuned import Tuned
 
 __all__ = ["MOST_ROUNDS", "RULED", "constants", "reached", "ruled", "starts"]
@@ -90,24 +90,26 @@ def ruled(one: Tuned, rule: str, longer: bool = False) -> tuple[Document, dict[s
 
 def _answers(one: Tuned, rule: str, longer: bool) -> Iterator[tuple[Document, dict[str, float]]]:
     """The recommendations of a rule, each for the noise of the one before, and with the bound for its own noise."""
-    own, kind, known = RULED[one.name], get(one.name), constants(one.name, one.problem)
+    kind, known = get(one.name), constants(one.name, one.problem)
     chooses = rules()[rule].chooses
     given: Document = {**known}
-    if one.name in LEFT_OPEN and not chooses:
-        given |= LEFT_OPEN[one.name](one)
+    if not chooses:
+        given |= RULED[one.name].left_open(one)
     if "rounds" in kind.names() and chooses and not longer:
         given["rounds"] = one.most_rounds
     before: dict[str, float] | None = None
-    asked = own.asks(one, None)
+    asked = asks(one, None)
     for _ in range(_TRIES):
         found = applied(rule, kind(**given, **asked), alone=True)
-        now = own.hyperparameters(found, asked)
+        now = hyperparameters_of(one.name, found, asked)
         if now == before:
             return
-        before, ours = now, own.asks(one, now)
+        before, ours = now, asks(one, now)
         setting = kind(**given, **ours)
         again = found if ours == asked else setting.answer(setting.chosen(found))
-        bound = again["bound"] if same(own.hyperparameters(again, ours), now) else None  # steps may depend on the noise
+        bound = (
+            again["bound"] if same(hyperparameters_of(one.name, again, ours), now) else None
+        )  # steps may depend on the noise
         yield {**found, "bound": bound, "vacuous": bound is None or bound >= setting.trivial()[0]}, now
         asked = ours
 
@@ -133,6 +135,7 @@ def reached(one: Tuned, rule: str, replicates: int = 64, seed: int = 0, longer: 
         return {"rule": rule, "suboptimality": None, "bound": None, "why": str(error)}
     fixed, bound, bounds = _Fixed(one, chosen), found["bound"], found["certificate"]["bounds"]
     of_start = bound is not None and "[F]" in bounds and bound >= gap_at_start(one.problem)
+    everyone = one.budget.cohort in (None, one.problem.n)
     vectors = math.ceil(one.vectors * fixed.chosen["rounds"] - 1e-9)
     described: Document = {
         "rule": rule,
@@ -141,7 +144,7 @@ def reached(one: Tuned, rule: str, replicates: int = 64, seed: int = 0, longer: 
         "vacuous": found["vacuous"] or of_start,
         "vectors": vectors,
         "hyperparameters": chosen,
-        "departs": RULED[one.name].among_cohorts if one.budget.cohort not in (None, one.problem.n) else "",
+        "departs": AMONG_COHORTS if RULED[one.name].warm_round and not everyone else "",
     }
     if vectors > one.budget.rounds and not longer:
         return {**described, "suboptimality": None, "why": f"it needs {vectors} vectors from a client"}

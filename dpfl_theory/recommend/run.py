@@ -14,11 +14,11 @@ from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.recommend.base import NEEDS, Document, fits, quote_option
 from dpfl_theory.recommend.compare import compare
 from dpfl_theory.recommend.confirm import of_comparison
+from dpfl_theory.recommend.conversions import RULED
 from dpfl_theory.recommend.data import DataSource, report
 from dpfl_theory.recommend.minimum_budget import changes
 from dpfl_theory.recommend.search import Plan
 from dpfl_theory.recommend.synthetic_problem import Constants
-from dpfl_theory.recommend.translated import RULED
 from dpfl_theory.recommend.tuned import Budget, tuned
 from dpfl_theory.runtime.cached_calls import Reuse
 

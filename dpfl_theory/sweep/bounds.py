@@ -1,25 +1,26 @@
 """A statement's bound at the hyper-parameters of a cell, with the quantity measured there.
 
-The symbols of a statement get their values from the problem, the algorithm and the run, which starts at 0. The sides
-and the hypotheses are the statement's own. A symbol that is not a hyper-parameter of the run gets the value for which
-the statement prescribes this run: das2022's rho follows from the noise, alpha and gamma from eta and K.
+The symbols of a statement get their values from the run, which starts at 0, as its paper declares
+(`dpfl_theory.statements.runs`). The sides and the hypotheses are the statement's own.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dpfl_theory import statements
-from dpfl_theory.algorithms import Run
+from dpfl_theory.algorithms import Run as Simulated
 from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.linear_form import linearise
 from dpfl_theory.core import Statement
 from dpfl_theory.problems.base import Problem
+from dpfl_theory.statements.run_symbols import Run
+from dpfl_theory.statements.runs import run_symbols
 from dpfl_theory.sweep.algorithms import Hyper
 
 __all__ = ["Bound", "bound_of", "observed_by", "refusal", "spoken_of"]
@@ -57,77 +58,13 @@ class Bound:
         return {f"{id_}:{name}": value for name, value in found.items()}
 
 
-def _das2022(problem: Problem, model: Hyper, parameters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
-    """sigma = C rho sqrt(K/d), eta = rho/(2 alpha L), K = 2 alpha gamma/(C rho^2); G = C/E, as in Theorem 4."""
-    c, own = problem.constants, _no_minimiser(problem)
-    eta, C, E, K, L = parameters["eta"], parameters["C"], parameters["E"], float(rounds), c.L_max
-    rho = parameters["sigma"] * math.sqrt(problem.d / K) / C
-    alpha = rho / (2.0 * eta * L)
-    r = float(getattr(model, "cohort", None) or problem.n)
-    poisson = model.among and getattr(model, "sampling", None) in (None, "poisson")
-    more = {"rho": rho, "alpha": alpha, "gamma": eta * L * C * K * rho, "G": C / E, "C_hat": C / E, "C": C, "E": E}
-    more |= {"eta": eta, "K": K, "L": L, "n": float(problem.n), "r": r, "d": float(problem.d)}
-    more["kappa"] = (1.0 - r / problem.n) / r if poisson else 0.0
-    same = math.isclose(parameters["beta"], eta, rel_tol=1e-12)
-    said = "" if same else f"beta = {parameters['beta']:.6g} is not eta = {eta:.6g}"
-    return {**more, **own}, said or ("" if rho > 0 else "there is no noise, so that rho = 0 does not lie in (0, 1)")
-
-
-def _no_minimiser(problem: Problem) -> dict[str, float]:
-    c = problem.constants
-    if c.w_star is None:
-        return {"D": math.nan, "Delta": math.nan, "Delta_max": math.nan}
-    deltas = c.delta_i_star
-    return {"D": float(np.linalg.norm(c.w_star)), "Delta": float(deltas.mean()), "Delta_max": float(deltas.max())}
-
-
-def _hou2023(problem: Problem, model: Hyper, parameters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
-    """Lemma 1's variance is p T v C^2 ln(1/delta)/epsilon^2: C = epsilon = 1, and v follows from the noise."""
-    c, eta, p, delta = problem.constants, parameters["eta"], parameters["p"], 1e-5
-    sigma = parameters.get("sigma", 0.0)
-    psi = math.nan
-    if c.w_star is not None:
-        psi = problem.n * float(c.w_star @ c.w_star) + (eta / p) ** 2 * float(np.sum(problem.gradients_at_star**2))
-    values = {"eta": eta, "p": p, "T": float(rounds), "L": c.L_max, "mu": c.mu_min, "N": float(problem.n)}
-    values |= {"d": float(problem.d), "C": 1.0, "epsilon": 1.0, "delta": delta, "psi_0": psi}
-    values["v"] = sigma**2 / (p * rounds * math.log(1.0 / delta))
-    if "C" in parameters:
-        return values, f"? whether clipping to C = {parameters['C']:.6g} was never active"
-    return values, ""
-
-
-def _shulgin2025(problem: Problem, model: Hyper, parameters: Symbols, rounds: int) -> tuple[dict[str, float], str]:
-    """The memories start at 0: R is the largest norm of the first gradients."""
-    c, zero = problem.constants, np.zeros(problem.d)
-    R = max(float(np.linalg.norm(problem.client_gradient(i, zero))) for i in range(problem.n))
-    values = {"gap": problem.value(zero) - c.f_star, "K": float(rounds - 1), "L": c.L_f, "L_max": c.L_max, "R": R}
-    values |= {"n": float(problem.n), "d": float(problem.d), "residual_0": R}
-    return {**values, **{name: parameters[name] for name in ("gamma", "alpha", "beta", "sigma")}}, ""
-
-
-_Reader = Callable[[Problem, Hyper, Symbols, int], tuple[dict[str, float], str]]
-_SPOKEN: Mapping[str, tuple[_Reader, tuple[str, ...]]] = {
-    "dp-fedavg": (_das2022, ("das2022.theorem4a", "das2022.theorem6", "das2022.eq4")),
-    "dp-normfedavg": (_das2022, ("das2022.theorem4b", "das2022.theorem7", "das2022.eq5")),
-    "dp-scaffnew": (_hou2023, ("hou2023.theorem1",)),
-    "scaffnew": (_hou2023, ("hou2023.theorem1",)),
-    "dp-norm-ec": (_shulgin2025, ("shulgin2025.theorem1", "shulgin2025.theorem2")),
-}
-
-
-_CLIPPED = ("hou2023.theorem1.clipped",)
-"""Statements on runs with active clipping, while the functions above assume that clipping is never active."""
-
-
 def spoken_of(name: str) -> list[str]:
     """The statements that concern an algorithm's runs.
 
-    >>> spoken_of("dp-scaffnew")
+    >>> spoken_of("scaffnew")
     ['hou2023.theorem1', 'hou2023.theorem1.sharpened']
     """
-    own = _SPOKEN.get(name, (None, ()))[1]
-    every = [s.id for s in statements.all_statements() if s.sides is not None and s.kind in ("theorem", "corollary")]
-    return [id_ for id_ in every if any(id_ == one or id_.startswith(one + ".") for one in own) and id_ not in _CLIPPED]
+    return run_symbols()[name].concerned() if name in run_symbols() else []
 
 
 def refusal(id_: str, names: Sequence[str], every: int) -> str | None:
@@ -137,7 +74,8 @@ def refusal(id_: str, names: Sequence[str], every: int) -> str | None:
     if any(id_ in spoken_of(name) for name in names):
         return None
     known = [one for name in names for one in spoken_of(name)]
-    hint = f"give one of {', '.join(known)}" if known else f"its bounds are known for {', '.join(_SPOKEN)}"
+    known_bounds = [name for name, one in run_symbols().items() if one.bounds]
+    hint = f"give one of {', '.join(known)}" if known else f"its bounds are known for {', '.join(known_bounds)}"
     return f"statements holds {id_!r}: it does not concern runs of {', '.join(names)}; {hint}"
 
 
@@ -147,12 +85,13 @@ def observed_by(ids: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for e in expectations for name, _ in e.parts))
 
 
-def bound_of(id_: str, problem: Problem, model: Hyper, parameters: Symbols, run: Run, own: slice) -> Bound:
+def bound_of(id_: str, problem: Problem, model: Hyper, parameters: Symbols, run: Simulated, own: slice) -> Bound:
     """The statement's bound at a cell, whose replicates are ``own`` of the run."""
     statement = statements.get(id_)
     rounds = int(run.configuration["rounds"])
-    values, said = _SPOKEN[model.name][0](problem, model, parameters, rounds)
-    met, why = _hypotheses(statement, problem, values, said)
+    declared, at = run_symbols()[model.name], _run(problem, model, parameters, rounds)
+    values = declared.values(at)
+    met, why = _hypotheses(statement, problem, values, declared.departure(at))
     try:
         lhs, rhs = linearise(statement, values)
     except (ArithmeticError, TypeError, ValueError):
@@ -177,7 +116,13 @@ def bound_of(id_: str, problem: Problem, model: Hyper, parameters: Symbols, run:
     return Bound(right, left, error, met, why, limit, of if limit is not None else None)
 
 
-def _by_replicate(run: Run, when: str, name: str, rounds: int, own: slice) -> Any:
+def _run(problem: Problem, model: Hyper, parameters: Symbols, rounds: int) -> Run:
+    cohort = float(getattr(model, "cohort", None) or problem.n)
+    poisson = model.among and getattr(model, "sampling", None) in (None, "poisson")
+    return Run(parameters, rounds, problem.n, cohort, problem.d, independent=poisson, problem=problem)
+
+
+def _by_replicate(run: Simulated, when: str, name: str, rounds: int, own: slice) -> Any:
     """The samples whose mean estimates an expectation, (replicates,); the least mean over rounds, (1,)."""
     stream = run[name]
     if when == "least":

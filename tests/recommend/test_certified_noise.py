@@ -19,7 +19,7 @@ from recommend.cases import INPUTS
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.recommend import noise, recommend
-from dpfl_theory.recommend.algorithms.dp_fedavg import DPFedAvg
+from dpfl_theory.recommend.algorithms.dp_fedavg import Das2022
 from dpfl_theory.recommend.compare import compare
 from dpfl_theory.recommend.search import Plan
 from dpfl_theory.recommend.tuned import Budget, tuned
@@ -283,8 +283,8 @@ def test_a_swapped_relation_is_noticed_from_the_sizes(monkeypatch: pytest.Monkey
         return told_by_another(found["noise"]["sigma"] * 1000 / (2 * found["C"]), found["rounds"])
 
     assert epsilon() == pytest.approx(inputs["epsilon"], rel=CLOSE)
-    real = DPFedAvg.released
-    monkeypatch.setattr(DPFedAvg, "released", lambda s, f, printed=False: real(_zero_out(s), f, printed))
+    real = Das2022.released
+    monkeypatch.setattr(Das2022, "released", lambda s, f, printed=False: real(_zero_out(s), f, printed))
     assert epsilon() > 1.5 * inputs["epsilon"]
 
 

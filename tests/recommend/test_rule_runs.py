@@ -16,6 +16,7 @@ from dpfl_theory.privacy import account, calibrate
 from dpfl_theory.privacy import get as mechanism
 from dpfl_theory.problems import make
 from dpfl_theory.recommend import rule_runs as module
+from dpfl_theory.recommend.conversions import asks
 from dpfl_theory.recommend.evaluate import prescribed
 from dpfl_theory.recommend.rule_answers import rules
 from dpfl_theory.recommend.rule_runs import RULED, reached, ruled, starts
@@ -134,10 +135,9 @@ FAULTS: dict[str, Callable[[dict[str, float]], dict[str, float]]] = {
 def test_a_rule_put_over_wrongly_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tuned()["dp-scaffold"](RIDGE, Budget(4.0, 1e-5, rounds=64))
     assert agree(run, "printed")
-    right = RULED["dp-scaffold"]
-    wrong = replace(right, hyperparameters=lambda *a: FAULTS[fault](right.hyperparameters(*a)))
+    right = module.hyperparameters_of
     mean, _ = written_out(run, "printed")
-    monkeypatch.setattr(module, "RULED", {"dp-scaffold": wrong})
+    monkeypatch.setattr(module, "hyperparameters_of", lambda *a: FAULTS[fault](right(*a)))
     reported = reached(run, "printed", replicates=4, seed=3)
     assert reported["suboptimality"]["mean"] != pytest.approx(mean, rel=1e-3)
 
@@ -179,7 +179,7 @@ def test_the_noise_of_hou2023_is_the_certified_one_at_its_own_p_and_t() -> None:
     run = one("dp-scaffnew")
     _, chosen = ruled(run, "printed")
     values = run.placed(chosen)
-    asked = RULED["dp-scaffnew"].asks(run, chosen)
+    asked = asks(run, chosen)
     symbols = {"v": asked["constant"], "p": chosen["p"], "T": chosen["iterations"], "C": chosen["C"], "N": 40}
     variance = prescribed(get("hou2023.lemma1"), {**symbols, "epsilon": 4.0, "delta": 1e-5})["noise_variance"]
     assert math.sqrt(variance) == pytest.approx(run.certified(values)["sigma"])

@@ -38,6 +38,7 @@ from dpfl_theory.algorithms import (
 )
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.bounding import Normalise
+from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.engine import Engine
 from dpfl_theory.privacy.audit.canaries import Canary, canary
@@ -141,7 +142,7 @@ _fixed: Any = {"cohort": Cohort("fixed", 2), "noise": "average"}
 
 _all = functools.partial(get("dp-fedavg"), clients=3)
 _some = functools.partial(_all, cohort=1.5, sampling="poisson", noise="average", noise_multiplier=1.0)
-_scaffnew = functools.partial(get("dp-scaffnew"), relation="replace")
+_scaffnew = functools.partial(get(DPScaffNew.name), relation="replace")
 
 
 def _controls(previous: Any, after: Any) -> Any:

@@ -64,7 +64,7 @@ def _restored(algorithm: str, values: Mapping[str, Any]) -> Mechanism:
 def get(name: str) -> Any:  # parameters differ from class to class
     """The mechanism of one algorithm by name; InputError for an unknown one, with the nearest name.
 
-    >>> get("dp-scaffnew").protects
+    >>> get("dp-fedavg").protects
     'client'
     """
     name = resolved(name)

@@ -16,7 +16,7 @@ __all__ = ["get", "settings"]
 def settings() -> dict[str, type[Setting]]:
     """The inputs of every algorithm, by the algorithm's name.
 
-    >>> "dp-scaffnew" in settings()
+    >>> "dp-norm-ec" in settings()
     True
     """
     found: dict[str, type[Setting]] = {}
@@ -30,8 +30,8 @@ def settings() -> dict[str, type[Setting]]:
 def get(name: str) -> type[Setting]:
     """The inputs of one algorithm; InputError for an unknown one, with the nearest name.
 
-    >>> get("dp-scaffnew").title
-    'DP-ScaffNew'
+    >>> get("dp-norm-ec").title
+    'DP-alpha-NormEC'
     """
     known = settings()
     if name not in known:

@@ -9,7 +9,7 @@ from dpfl_theory.recommend.base import Document, quote_option
 
 if TYPE_CHECKING:
     from dpfl_theory.privacy import Mechanism
-    from dpfl_theory.recommend.algorithms.dp_fedavg import DPFedAvg
+    from dpfl_theory.recommend.algorithms.dp_fedavg import Das2022
 
 __all__ = ["lacking", "released"]
 
@@ -30,7 +30,7 @@ def lacking(given: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def released(setting: DPFedAvg, found: Document, printed: bool) -> Mechanism:
+def released(setting: Das2022, found: Document, printed: bool) -> Mechanism:
     """The releases. For random cohorts noise is certified if the server adds it, for any cohort; in the paper the
     clients add it."""
     from dpfl_theory.privacy.mechanisms import get

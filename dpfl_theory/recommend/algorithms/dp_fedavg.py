@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from dpfl_theory.privacy import Mechanism
     from dpfl_theory.recommend.bound_minimizers import Optimum
 
-__all__ = ["SETTINGS", "DPFedAvg", "DPNormFedAvg"]
+__all__ = ["SETTINGS", "Das2022", "Das2022Normalised"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPFedAvg(Setting):
+class Das2022(Setting):
     r"""DP-FedAvg with clipping for n clients with convex, L-smooth, G-Lipschitz objectives.
 
     The privacy level is epsilon and delta, or rho. The accountant's noise determines rho by :math:`\sigma^2 = K C^2
     \rho^2/d`, as the paper's does, where :math:`\rho = \sqrt{q d \log(1/\delta)}/(n \epsilon)`. The default of gamma is
     :math:`L \|w_0 - w^*\|`, which minimises the term A of the bound.
 
-    >>> DPFedAvg(clients=100, cohort=100, dim=10, smoothness=2.0, lipschitz=1.0, distance=3.0, heterogeneity=0.0,
+    >>> Das2022(clients=100, cohort=100, dim=10, smoothness=2.0, lipschitz=1.0, distance=3.0, heterogeneity=0.0,
     ...          local_steps=2, alpha=1.0, rho=0.1).travel()
     6.0
     """
@@ -190,7 +190,7 @@ class DPFedAvg(Setting):
                 "trivial": self.trivial()[0],
                 "statements": [cite("prescription and bound", theorem, at), cite("noise", get("das2022.theorem3"))],
             },
-            "warnings": DPFedAvg._warnings(self, unmet, bound, vacuous),
+            "warnings": Das2022._warnings(self, unmet, bound, vacuous),
         }
 
     def _meaning(self) -> str:
@@ -268,7 +268,7 @@ class DPFedAvg(Setting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPNormFedAvg(DPFedAvg):
+class Das2022Normalised(Das2022):
     """DP-NormFedAvg: as DP-FedAvg, with each update scaled to length C.
 
     The bound is for the clients' gaps weighted by GE/||u_i|| >= 1. Where clients differ, it contains the expectation
@@ -310,4 +310,4 @@ class DPNormFedAvg(DPFedAvg):
         return said + super()._warnings(unmet, bound, vacuous)
 
 
-SETTINGS: tuple[Any, ...] = (DPFedAvg, DPNormFedAvg)
+SETTINGS: tuple[Any, ...] = (Das2022, Das2022Normalised)

@@ -16,11 +16,11 @@ from dpfl_theory.recommend.base import Document, parameter
 if TYPE_CHECKING:
     from dpfl_theory.recommend.bound_minimizers import Optimum
 
-__all__ = ["SETTINGS", "DPFedAvgRecord"]
+__all__ = ["SETTINGS", "Noble2022FedAvg"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPFedAvgRecord(Noble2022):
+class Noble2022FedAvg(Noble2022):
     r"""DP-FedAvg (noble2022 Algorithm 2) for M users with R records each, and convex objectives.
 
     The users' gradients have :math:`\frac1M \sum_i \|\nabla F_i\|^2 \le G^2 + B^2 \|\nabla F\|^2`; a G that no
@@ -30,7 +30,7 @@ class DPFedAvgRecord(Noble2022):
     Who sees only the sums of a round sees one local step's noise of all users together, and no further one alone: the
     noise that is certified for a third party and K = 1 is smaller by :math:`\sqrt{lM}` than that for more local steps.
 
-    >>> setting = DPFedAvgRecord(users=100, records=4000, user_rate=1.0, record_rate=0.2, dim=10, smoothness=1.0,
+    >>> setting = Noble2022FedAvg(users=100, records=4000, user_rate=1.0, record_rate=0.2, dim=10, smoothness=1.0,
     ...                          distance=3.0, clip=1.0, gradient_variance=0.0, dissimilarity=0.1, local_steps=1,
     ...                          rounds=500, epsilon=0.5, delta=1e-6)
     >>> found = setting.printed()
@@ -93,4 +93,4 @@ class DPFedAvgRecord(Noble2022):
         return [self.never_clipped(), *self.order()]
 
 
-SETTINGS: tuple[Any, ...] = (DPFedAvgRecord,)
+SETTINGS: tuple[Any, ...] = (Noble2022FedAvg,)

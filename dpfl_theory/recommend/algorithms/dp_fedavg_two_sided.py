@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from dpfl_theory.privacy import Mechanism
     from dpfl_theory.recommend.bound_minimizers import Optimum
 
-__all__ = ["SETTINGS", "DPFedAvgTwoSided"]
+__all__ = ["SETTINGS", "Zhang2021"]
 
 BOUND = "zhang2021.corollary3.2.1.repaired"
 NOISE = "zhang2021.theorem3.2.repaired"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPFedAvgTwoSided(Setting):
+class Zhang2021(Setting):
     r"""DP-FedAvg with a local and a global step for N clients with L-smooth objectives, convex or not.
 
     The threshold is :math:`c = \eta_l Q G`, the largest length of a client's difference, so that clipping never acts.
 
-    >>> setting = DPFedAvgTwoSided(clients=1000, cohort=100, dim=10, smoothness=1.0, lipschitz=1.0, gap=2.0,
+    >>> setting = Zhang2021(clients=1000, cohort=100, dim=10, smoothness=1.0, lipschitz=1.0, gap=2.0,
     ...                            dissimilarity=0.0, local_steps=2, rounds=2_000_000, epsilon=1.0, delta=1e-5)
     >>> found = setting.printed()
     >>> found["eta_l"] * 2 * 2_000_000**0.5, found["certificate"]["applies"]
@@ -192,4 +192,4 @@ class DPFedAvgTwoSided(Setting):
         return replace(self, clients=int(value), cohort=max(1, round(self.cohort * value / self.clients)))
 
 
-SETTINGS: tuple[Any, ...] = (DPFedAvgTwoSided,)
+SETTINGS: tuple[Any, ...] = (Zhang2021,)

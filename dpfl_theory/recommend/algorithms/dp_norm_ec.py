@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from dpfl_theory.privacy import Mechanism
     from dpfl_theory.recommend.bound_minimizers import Optimum
 
-__all__ = ["SETTINGS", "DPNormEC"]
+__all__ = ["SETTINGS", "Shulgin2025"]
 
 SHARE = 0.01
 """Without ``rounds``: the term that falls with the rounds is at most this share of the other terms."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPNormEC(Setting):
+class Shulgin2025(Setting):
     r"""DP-alpha-NormEC with server normalisation, for n clients with smooth objectives.
 
     The paper leaves :math:`\beta_0` and the number of rounds open. Without ``beta_0`` it is the value that minimises
     the bound as K grows. Without ``rounds`` their number is the least with :math:`\beta < \alpha + R` and with the only
     term that depends on K at most 1% of the others.
 
-    >>> DPNormEC(clients=10, dim=5, smoothness=1.0, smoothness_max=2.0, gap=3.0, residual=0.5, alpha=0.1, epsilon=1.0,
-    ...          delta=1e-5).hidden_constant()
+    >>> Shulgin2025(clients=10, dim=5, smoothness=1.0, smoothness_max=2.0, gap=3.0, residual=0.5, alpha=0.1,
+    ...             epsilon=1.0, delta=1e-5).hidden_constant()
     2.0
     """
 
@@ -235,4 +235,4 @@ class DPNormEC(Setting):
         return said
 
 
-SETTINGS: tuple[Any, ...] = (DPNormEC,)
+SETTINGS: tuple[Any, ...] = (Shulgin2025,)

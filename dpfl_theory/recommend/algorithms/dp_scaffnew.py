@@ -13,14 +13,14 @@ from dpfl_theory.recommend.bound_minimizers import Optimum
 if TYPE_CHECKING:
     from dpfl_theory.privacy import Mechanism
 
-__all__ = ["SETTINGS", "DPScaffNew"]
+__all__ = ["SETTINGS", "Hou2023"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPScaffNew(Setting):
+class Hou2023(Setting):
     r"""DP-ScaffNew for N clients with L-smooth, :math:`\mu`-strongly convex objectives and shifts :math:`h_0 = 0`.
 
-    >>> DPScaffNew(clients=2, dim=1, smoothness=1.0, strong_convexity=0.25, distance=1.0, gradient_norm_at_optimum=0.0,
+    >>> Hou2023(clients=2, dim=1, smoothness=1.0, strong_convexity=0.25, distance=1.0, gradient_norm_at_optimum=0.0,
     ...            clip=1.0, epsilon=1.0, delta=0.1, constant=1.0).psi(1.0, 0.5)
     1.0
     """
@@ -185,7 +185,7 @@ class DPScaffNew(Setting):
 
         return minimize_bound(self)
 
-    def varied(self, name: str, value: float) -> DPScaffNew:
+    def varied(self, name: str, value: float) -> Hou2023:
         if name != "clients":
             return super().varied(name, value)
         alike = math.sqrt(value / self.clients)  # more clients like these: the stacked vectors are longer
@@ -225,4 +225,4 @@ class DPScaffNew(Setting):
         return said
 
 
-SETTINGS: tuple[Any, ...] = (DPScaffNew,)
+SETTINGS: tuple[Any, ...] = (Hou2023,)

@@ -14,17 +14,17 @@ from dpfl_theory.recommend.base import Document, parameter, quote_option
 if TYPE_CHECKING:
     from dpfl_theory.recommend.bound_minimizers import Optimum
 
-__all__ = ["SETTINGS", "DPScaffold"]
+__all__ = ["SETTINGS", "Noble2022Scaffold"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPScaffold(Noble2022):
+class Noble2022Scaffold(Noble2022):
     r"""DP-SCAFFOLD-warm for M users with R records each; strongly convex if ``strong_convexity`` is given, else convex.
 
     The step sizes depend on the noise, which is chosen first. The bound is for the mean of :math:`x^0, ...,
     x^{T-1}` with weights ``weight_ratio`` :math:`^{-t} = (1 - \mu K \eta_l \eta_g/2)^{-t}`, which are equal if convex.
 
-    >>> setting = DPScaffold(users=100, records=4000, user_rate=0.25, record_rate=0.2, dim=10, smoothness=1.0,
+    >>> setting = Noble2022Scaffold(users=100, records=4000, user_rate=0.25, record_rate=0.2, dim=10, smoothness=1.0,
     ...                      distance=3.0, clip=1.0, gradient_variance=0.0, local_steps=10, rounds=500, epsilon=0.5,
     ...                      delta=1e-6)
     >>> found = setting.printed()
@@ -145,4 +145,4 @@ class DPScaffold(Noble2022):
 
 
 _STRONG = ("strongly-convex", "1, strongly convex")
-SETTINGS: tuple[Any, ...] = (DPScaffold,)
+SETTINGS: tuple[Any, ...] = (Noble2022Scaffold,)

@@ -20,7 +20,7 @@ from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
 
 if TYPE_CHECKING:
     from dpfl_theory.core import Statement
-    from dpfl_theory.recommend.algorithms.dp_fedavg import DPFedAvg
+    from dpfl_theory.recommend.algorithms.dp_fedavg import Das2022
 
 __all__ = ["minimize_bound"]
 
@@ -51,7 +51,7 @@ def _rows(theorem: Statement, given: frozenset[str]) -> list[list[tuple[Any, dic
     return [monomials(sum_, names) for sum_ in (t, *limits)]
 
 
-def _program(setting: DPFedAvg, theorem: Statement) -> Program:
+def _program(setting: Das2022, theorem: Statement) -> Program:
     """The program for the given inputs; gamma is not a variable where alpha is given, since K represents it."""
     from dpfl_theory.recommend.evaluate import value
 
@@ -65,7 +65,7 @@ def _program(setting: DPFedAvg, theorem: Statement) -> Program:
     return Program(rows[0], [row for row in rows[1:] if any(m.exponents for m in row)])
 
 
-def minimize_bound(setting: DPFedAvg) -> Optimum:
+def minimize_bound(setting: Das2022) -> Optimum:
     """The least bound of the setting's theorem, with its gamma, alpha, E and K."""
     from dpfl_theory.recommend.evaluate import failures
     from dpfl_theory.statements import get
@@ -82,7 +82,7 @@ def minimize_bound(setting: DPFedAvg) -> Optimum:
     return Optimum(choice, bound, min(lower, bound), how)
 
 
-def _hopeless(setting: DPFedAvg, theorem: Statement) -> bool:
+def _hopeless(setting: Das2022, theorem: Statement) -> bool:
     """Whether some hypothesis fails for every choice."""
     from dpfl_theory.recommend.evaluate import failures
 
@@ -91,7 +91,7 @@ def _hopeless(setting: DPFedAvg, theorem: Statement) -> bool:
     return setting.alpha is None and bool(failures(theorem, setting.at(_choice(setting, theorem, None))))
 
 
-def _choice(setting: DPFedAvg, theorem: Statement, found: dict[str, float] | None) -> dict[str, Any]:
+def _choice(setting: Das2022, theorem: Statement, found: dict[str, float] | None) -> dict[str, Any]:
     """The hyper-parameters from the variables; without variables, those that come nearest to the hypotheses."""
     from dpfl_theory.recommend.evaluate import prescribed, rounded_up
 
@@ -110,7 +110,7 @@ def _choice(setting: DPFedAvg, theorem: Statement, found: dict[str, float] | Non
     return {"local_steps": round(known["E"]), "alpha": known["alpha"], "gamma": known["gamma"], "rounds": K}
 
 
-def bound_infimum(setting: DPFedAvg) -> float:
+def bound_infimum(setting: Das2022) -> float:
     """The infimum of the bound, infinite where no choice meets the hypotheses."""
     from dpfl_theory.statements import get
 
@@ -126,7 +126,7 @@ def bound_infimum(setting: DPFedAvg) -> float:
 HOW = "a geometric program in {} was solved, and its dual value is the lower bound, by the inequality of the means"
 
 
-def _solved(setting: DPFedAvg, theorem: Statement) -> tuple[dict[str, float] | None, str, float]:
+def _solved(setting: Das2022, theorem: Statement) -> tuple[dict[str, float] | None, str, float]:
     """The variables, their derivation, and the lower bound."""
     program = _program(setting, theorem)
     if setting.alpha is not None:
@@ -165,7 +165,7 @@ def _solved(setting: DPFedAvg, theorem: Statement) -> tuple[dict[str, float] | N
     return values, how, max(lower, found.lower) if setting.rounds is not None else lower
 
 
-def _least_phase(setting: DPFedAvg, theorem: Statement, values: dict[str, float]) -> float:
+def _least_phase(setting: Das2022, theorem: Statement, values: dict[str, float]) -> float:
     """The fewest local steps with alpha >= 1; alpha is proportional to E K/gamma by the prescribed K."""
     from dpfl_theory.recommend.evaluate import prescribed
 
@@ -174,7 +174,7 @@ def _least_phase(setting: DPFedAvg, theorem: Statement, values: dict[str, float]
 
 
 def _whole(
-    setting: DPFedAvg, theorem: Statement, program: Program, justification: str
+    setting: Das2022, theorem: Statement, program: Program, justification: str
 ) -> tuple[dict[str, float] | None, str, float]:
     """Whole E and K, for given alpha: next to the real minimum, or to the prescription of a given gamma."""
     from dpfl_theory.recommend.evaluate import prescribed

@@ -1,7 +1,7 @@
 r"""noble2022 Theorem C.2, convex and repaired, over T and K, with the prescribed steps.
 
 The variance of a local step is :math:`V = V_0 + c(K)^2 T K \log(2Tl/\delta)`, where the certified noise has one factor
-c at K = 1 and another for all other K (`DPFedAvgRecord.summed`). The noise's term is a multiple of
+c at K = 1 and another for all other K (`Noble2022FedAvg.summed`). The noise's term is a multiple of
 :math:`\sqrt{V/(TK)}`, which first falls and then rises in T. All other terms fall with T. Otherwise only :math:`V_0/K`
 depends on K, and it falls: the best K is one local step, or as many as are allowed.
 """
@@ -17,7 +17,7 @@ from dpfl_theory.recommend.bound_minimizers import SHARE, Optimum, count_for
 from dpfl_theory.recommend.bound_minimizers.rounds import ENOUGH, least_of
 
 if TYPE_CHECKING:
-    from dpfl_theory.recommend.algorithms.dp_fedavg_record import DPFedAvgRecord
+    from dpfl_theory.recommend.algorithms.dp_fedavg_record import Noble2022FedAvg
 
 __all__ = ["BOUND", "minimize_bound"]
 
@@ -31,7 +31,7 @@ EXACT, ROUGH = 1e-6, 1e-3
 class _Bounds:
     """The bound at given T and K, with their noise."""
 
-    def __init__(self, setting: DPFedAvgRecord) -> None:
+    def __init__(self, setting: Noble2022FedAvg) -> None:
         self.setting, self.most = setting, setting.rounds or ENOUGH
         self.best = cache(self._best)
 
@@ -77,7 +77,7 @@ def _local_steps(bounds: _Bounds) -> tuple[int, float, str]:
     return max(2, more), min(one[2], lower), how
 
 
-def minimize_bound(setting: DPFedAvgRecord) -> Optimum:
+def minimize_bound(setting: Noble2022FedAvg) -> Optimum:
     """The least bound, with its rounds and local steps."""
     bounds = _Bounds(setting)
     anything = bounds.choice(setting.rounds or 1, setting.local_steps or 1)

@@ -18,7 +18,7 @@ from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program, 
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
 
 if TYPE_CHECKING:
-    from dpfl_theory.recommend.algorithms.dp_norm_ec import DPNormEC
+    from dpfl_theory.recommend.algorithms.dp_norm_ec import Shulgin2025
 
 __all__ = ["bound_infimum", "minimize_bound"]
 
@@ -40,7 +40,7 @@ def _rows() -> list[list[tuple[Any, dict[str, Fraction]]]]:
     return [monomials(sp.simplify(x.subs(chosen)) if x is not sums[0] else x.subs(chosen), VARIABLES) for x in sums]
 
 
-def _program(setting: DPNormEC) -> Program:
+def _program(setting: Shulgin2025) -> Program:
     from dpfl_theory.recommend.evaluate import value
     from dpfl_theory.statements import get
 
@@ -54,7 +54,7 @@ def _program(setting: DPNormEC) -> Program:
     return Program(program.objective, [row for row in program.constraints if any(m.exponents for m in row)])
 
 
-def bound_infimum(setting: DPNormEC) -> float:
+def bound_infimum(setting: Shulgin2025) -> float:
     """The infimum of the bound, infinite where no choice meets the hypotheses."""
     program = _program(setting)
     limit = program.substitute({"N": float(setting.rounds)}) if setting.rounds else program.without_falling("N")
@@ -62,7 +62,7 @@ def bound_infimum(setting: DPNormEC) -> float:
     return math.inf if found is None else limit.value(found.values)
 
 
-def minimize_bound(setting: DPNormEC) -> Optimum:
+def minimize_bound(setting: Shulgin2025) -> Optimum:
     """The least bound, with its gamma, beta, alpha and number of rounds."""
     from dpfl_theory.recommend.evaluate import failures
     from dpfl_theory.statements import get
@@ -98,7 +98,7 @@ def minimize_bound(setting: DPNormEC) -> Optimum:
     return Optimum(choice, bound, min(lower, bound), how)
 
 
-def _solved(setting: DPNormEC, program: Program) -> tuple[Solution | None, int, float]:
+def _solved(setting: Shulgin2025, program: Program) -> tuple[Solution | None, int, float]:
     """The variables, the rounds, and the lower bound."""
     rounds, lower = setting.rounds, 0.0
     if rounds is None:

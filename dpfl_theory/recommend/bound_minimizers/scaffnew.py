@@ -25,7 +25,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import Optimum
 
 if TYPE_CHECKING:
-    from dpfl_theory.recommend.algorithms.dp_scaffnew import DPScaffNew
+    from dpfl_theory.recommend.algorithms.dp_scaffnew import Hou2023
 
 __all__ = ["minimize_bound"]
 
@@ -63,7 +63,7 @@ def _parts() -> dict[str, tuple[list[str], Callable[..., float]]]:
 class _Bound:
     """The parts at given eta and T, in double precision."""
 
-    def __init__(self, setting: DPScaffNew) -> None:
+    def __init__(self, setting: Hou2023) -> None:
         self.known = setting.symbols()
         self.mu, self.most = self.known["mu"], 1 / self.known["L"]
 
@@ -91,7 +91,7 @@ class _Bound:
         return max(1.0, math.log(ratio) / fall) if ratio > 0 else 1.0
 
 
-def minimize_bound(setting: DPScaffNew) -> Optimum:
+def minimize_bound(setting: Hou2023) -> Optimum:
     """The least right side of Theorem 1, with its eta, p and T."""
     parts = _Bound(setting)
 

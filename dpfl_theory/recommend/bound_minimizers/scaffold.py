@@ -25,7 +25,7 @@ from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
 from dpfl_theory.recommend.bound_minimizers.rounds import ENOUGH, first_increase, least_of
 
 if TYPE_CHECKING:
-    from dpfl_theory.recommend.algorithms.dp_scaffold import DPScaffold
+    from dpfl_theory.recommend.algorithms.dp_scaffold import Noble2022Scaffold
 
 __all__ = ["EXPLICIT", "STRONG", "bound_infimum", "minimize_bound"]
 
@@ -48,7 +48,7 @@ def _rows() -> list[list[tuple[Any, dict[str, Any]]]]:
 class _Bounds:
     """Both bounds at given T and K, with their noise."""
 
-    def __init__(self, setting: DPScaffold, quiet: bool = False) -> None:
+    def __init__(self, setting: Noble2022Scaffold, quiet: bool = False) -> None:
         """quiet: with V_0 = 0, the limit of the bounds as K grows."""
         from dpfl_theory.statements import get
 
@@ -133,7 +133,7 @@ def _anything(bounds: _Bounds) -> dict[str, Any]:
     }
 
 
-def bound_infimum(setting: DPScaffold) -> float:
+def bound_infimum(setting: Noble2022Scaffold) -> float:
     """The infimum of the bound, infinite where no choice meets the hypotheses."""
     if setting.unmet(_anything(_Bounds(setting))):
         return math.inf
@@ -142,7 +142,7 @@ def bound_infimum(setting: DPScaffold) -> float:
     return _best(_Bounds(setting), setting.local_steps)[2]
 
 
-def minimize_bound(setting: DPScaffold) -> Optimum:
+def minimize_bound(setting: Noble2022Scaffold) -> Optimum:
     """The least bound of both statements, with its steps, rounds and local steps."""
     bounds, lower = _Bounds(setting), 0.0
     anything = _anything(bounds)

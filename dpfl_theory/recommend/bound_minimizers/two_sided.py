@@ -18,7 +18,7 @@ from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program, 
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
 
 if TYPE_CHECKING:
-    from dpfl_theory.recommend.algorithms.dp_fedavg_two_sided import DPFedAvgTwoSided
+    from dpfl_theory.recommend.algorithms.dp_fedavg_two_sided import Zhang2021
 
 __all__ = ["bound_infimum", "minimize_bound"]
 
@@ -40,7 +40,7 @@ def _rows() -> list[list[tuple[Any, dict[str, Any]]]]:
     return [rows[0], *(row for row in rows[1:] if any(exponents for _, exponents in row))]
 
 
-def _program(setting: DPFedAvgTwoSided) -> Program:
+def _program(setting: Zhang2021) -> Program:
     from dpfl_theory.recommend.evaluate import value
     from dpfl_theory.statements import get
 
@@ -50,25 +50,25 @@ def _program(setting: DPFedAvgTwoSided) -> Program:
     return Program(rows[0], [row for row in rows[1:] if row])
 
 
-def _given(setting: DPFedAvgTwoSided) -> dict[str, float]:
+def _given(setting: Zhang2021) -> dict[str, float]:
     given = {"Q": setting.local_steps, "T": setting.rounds}
     return {name: float(x) for name, x in given.items() if x is not None}
 
 
-def _limit(setting: DPFedAvgTwoSided) -> Program:
+def _limit(setting: Zhang2021) -> Program:
     """The program as the reach tends to 0, and Q and T to infinity where they are not given."""
     program = _program(setting).without_rising("reach").substitute(_given(setting))
     return program.without_falling("Q").without_falling("T")
 
 
-def bound_infimum(setting: DPFedAvgTwoSided) -> float:
+def bound_infimum(setting: Zhang2021) -> float:
     """The infimum of the bound, infinite where no choice meets the hypotheses."""
     limit = _limit(setting)
     found = None if _impossible(setting) else limit.solve()
     return math.inf if found is None else limit.value(found.values)
 
 
-def _impossible(setting: DPFedAvgTwoSided) -> list[str]:
+def _impossible(setting: Zhang2021) -> list[str]:
     """The hypotheses that fail for all steps."""
     from dpfl_theory.recommend.evaluate import failures
     from dpfl_theory.statements import get
@@ -77,7 +77,7 @@ def _impossible(setting: DPFedAvgTwoSided) -> list[str]:
     return failures(get(BOUND), setting.at(still))
 
 
-def minimize_bound(setting: DPFedAvgTwoSided) -> Optimum:
+def minimize_bound(setting: Zhang2021) -> Optimum:
     """The least bound, with its steps, Q and T."""
     from dpfl_theory.recommend.evaluate import failures
     from dpfl_theory.statements import get

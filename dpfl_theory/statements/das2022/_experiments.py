@@ -1,9 +1,8 @@
 """How das2022's theorems are run: from an instance (plain data) to a problem, Algorithm 1 and the values of the
 symbols.
 
-The number of rounds K is chosen as an integer and gamma = K C rho^2/(2 alpha) follows from it, so the prescription
-K = (2 alpha gamma/C)/rho^2 holds exactly; q, epsilon, delta and n enter only through rho. The noise variance of
-Theorem 3 is sigma^2 = q K C^2 log(1/delta)/(n epsilon)^2 = K C^2 rho^2/d.
+The number of rounds K is an integer, and gamma is the one for which the statement prescribes it. The noise has Theorem
+3's variance; q, epsilon, delta and n enter only through rho.
 
 The catalogue imports this module to list its statements, so NumPy and the algorithms are imported where they are used.
 """
@@ -16,9 +15,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import Check, Experiment, Statement, checks
-from dpfl_theory.core.expressions import evaluate
-from dpfl_theory.core.formula import prescription_of
+from dpfl_theory.core.inverse import completed
 from dpfl_theory.problems import make
+from dpfl_theory.statements.das2022.definition2 import DEFINITION2
+from dpfl_theory.statements.das2022.theorem3 import THEOREM3
 
 if TYPE_CHECKING:
     from dpfl_theory.algorithms import Cohort
@@ -43,13 +43,6 @@ def starting_point(problem: Problem, distance: float, seed: int = 0) -> Array:
     return np.asarray(origin + distance * direction / np.linalg.norm(direction))
 
 
-def _prescribe(statement: Statement, values: dict[str, float]) -> dict[str, float]:
-    """The values with the statement's own prescription evaluated at them."""
-    for name, expression in prescription_of(statement).items():
-        values[name] = float(evaluate(expression, values, statement.id))
-    return values
-
-
 def _run(
     problem: Problem, instance: Mapping[str, Any], values: Mapping[str, float], bounding: str, start: Array
 ) -> Experiment:
@@ -65,7 +58,7 @@ def _run(
         local_steps=int(values["E"]),
         bounding=bounding_of(bounding, values["C"]),
         cohort=cohort,
-        sigma=values["C"] * values["rho"] * math.sqrt(values["K"] / problem.d),
+        sigma=math.sqrt(completed((THEOREM3,), values)["noise_variance"]),
         noise=instance.get("noise", "per-client"),
     )
     reach = fedavg_reach(algorithm, problem, rounds, start)
@@ -87,12 +80,10 @@ def _symbols(problem: Problem, instance: Mapping[str, Any], start: Array, C_hat:
     c = problem.constants
     E, cohort = int(instance["E"]), _cohort(instance)
     r = cohort.divisor(problem.n)
-    rho = float(instance["rho"])
-    return {
-        "rho": rho,
+    values = {
+        "rho": float(instance["rho"]),
         "q": 1.0,
         "delta": _DELTA,
-        "epsilon": math.sqrt(problem.d * math.log(1.0 / _DELTA)) / (problem.n * rho),
         "d": float(problem.d),
         "E": float(E),
         "K": float(int(instance["rounds"])),
@@ -107,6 +98,7 @@ def _symbols(problem: Problem, instance: Mapping[str, Any], start: Array, C_hat:
         "r": r,
         "kappa": (1.0 - r / problem.n) / r if cohort.scheme == "poisson" else 0.0,
     }
+    return completed((DEFINITION2,), values)  # epsilon
 
 
 def _start(problem: Problem, instance: Mapping[str, Any]) -> Array:
@@ -148,25 +140,19 @@ def alpha_form_experiment(statement: Statement, instance: Mapping[str, Any], bou
     C_hat = problem.constants.G_max if lipschitz else _threshold_per_step(problem, instance)
     values = _symbols(problem, instance, start, C_hat)
     values["alpha"] = float(instance["alpha"])
-    # K is proportional to gamma in every prescription: take the gamma for which it is the requested integer.
-    rounds, unit = values["K"], _prescribe(statement, {**values, "gamma": 1.0})["K"]
-    values = _prescribe(statement, {**values, "gamma": rounds / unit})
-    if not math.isclose(values["K"], rounds, rel_tol=1e-9):
-        raise ValueError(f"{statement.id}: its K is not proportional to gamma")
-    return _run(problem, instance, {**values, "K": rounds}, bounding, start)
+    return _run(problem, instance, completed((statement,), values), bounding, start)
 
 
 def general_experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:
     """An experiment for the first parts of Theorems 6 and 7, where K and gamma are free.
 
-    instance: as for the alpha form, with ``step`` (eta L, below 1/2) in place of alpha; gamma = eta L C_hat E K rho
-    makes the prescribed eta that step size.
+    instance: as for the alpha form, with ``step`` (eta L, below 1/2) in place of alpha.
     """
     problem = make(instance["problem"]["family"], **instance["problem"].get("parameters", {}))
     start = _start(problem, instance)
     values = _symbols(problem, instance, start, _threshold_per_step(problem, instance))
-    values["gamma"] = float(instance["step"]) * values["C"] * values["K"] * values["rho"]
-    return _run(problem, instance, _prescribe(statement, values), bounding, start)
+    values["eta"] = float(instance["step"]) / values["L"]
+    return _run(problem, instance, completed((statement,), values), bounding, start)
 
 
 def isotropic_experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:

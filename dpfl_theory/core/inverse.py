@@ -1,0 +1,151 @@
+"""Values of formulas, and the symbols that follow from a statement's prescriptions for given other symbols.
+
+A prescription such as eta = rho/(2 alpha L) is an equation. Where all of its symbols but one are known, it determines
+that one. Formulas are evaluated with 60 digits, so that the rounding of a count does not depend on the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from dpfl_theory.core.formula import prescription_of, sides_of, total
+from dpfl_theory.core.statement import Statement
+from dpfl_theory.errors import InputError
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
+
+__all__ = ["completed", "prescribed", "solved", "upper_limit", "value"]
+
+DIGITS = 60
+
+
+def value(statement: Statement, expression: Any, values: Mapping[str, Any]) -> float:
+    """An expression in the statement's symbols at these values.
+
+    >>> from dpfl_theory.statements import get
+    >>> theorem = get("das2022.theorem4a")
+    >>> value(theorem, prescription_of(theorem)["eta"], {"rho": 0.1, "alpha": 1.0, "L": 2.0})
+    0.025
+    """
+    return _at(statement.id, *_compiled(sp.sympify(expression)), values)
+
+
+def _at(of: str, names: tuple[str, ...], function: Callable[..., Any], values: Mapping[str, Any]) -> float:
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise ValueError(f"{of}: no value for {', '.join(missing)}")
+    with mpmath.workdps(DIGITS):
+        # Decimal text: 0.1 is meant to be a tenth.
+        found = function(*(mpmath.mpf(repr(float(values[name]))) for name in names))
+        if isinstance(found, mpmath.mpc):
+            raise InputError(f"a formula of {of} has no real value for these inputs: give less extreme ones")
+        return float(found)
+
+
+@cache
+def _compiled(expression: Any) -> tuple[tuple[str, ...], Callable[..., Any]]:
+    """The names of an expression's symbols, and a function of them for mpmath's numbers."""
+    symbols = sorted(expression.free_symbols, key=str)
+    return tuple(s.name for s in symbols), sp.lambdify(symbols, expression, "mpmath")
+
+
+def prescribed(statement: Statement, values: Mapping[str, Any]) -> dict[str, float]:
+    """The statement's prescription at these values, by symbol."""
+    return {name: value(statement, expression, values) for name, expression in prescription_of(statement).items()}
+
+
+def completed(
+    statements: tuple[Statement, ...], values: Mapping[str, float], cancelled: tuple[str, ...] = ()
+) -> dict[str, float]:
+    """The values of the given symbols, and of those that follow from the statements' prescriptions and definitions.
+
+    cancelled: symbols without a value that occur in equations, but in no solution of interest.
+
+    >>> from dpfl_theory.statements import get
+    >>> completed((get("das2022.theorem4a"),), {"eta": 0.025, "rho": 0.1, "L": 2.0})["alpha"]
+    1.0
+    """
+    found = dict(values)
+    for name, expression in solved(statements, frozenset(values) | frozenset(cancelled)).items():
+        if all(s.name in values for s in expression.free_symbols):
+            found[name] = _at(statements[0].id, *_compiled(expression), values)
+    return found
+
+
+@cache
+def solved(statements: tuple[Statement, ...], known: frozenset[str]) -> dict[str, Any]:
+    """The symbols that follow from known ones, as expressions in these.
+
+    >>> from dpfl_theory.statements import get
+    >>> solved((get("das2022.theorem4a"),), frozenset({"eta", "rho", "L"}))
+    {'alpha': rho/(2*L*eta)}
+    """
+    logarithms = dict[Any, Any]()  # they are positive, as those of budgets are
+    equations = [_positive(e, logarithms) for s in statements for e in _equations(s)]
+    found, more = dict[str, Any](), True
+    while more:
+        more = False
+        for left, right in equations:
+            by_name = {s.name: s for s in (left.free_symbols | right.free_symbols)}
+            by_name = _without(by_name, logarithms)
+            unknown = [name for name in by_name if name not in known and name not in found]
+            inside = {s.name for log in logarithms for s in log.free_symbols if logarithms[log] in right.free_symbols}
+            if len(unknown) == 1 and unknown[0] not in inside and inside <= known | set(found):
+                places = {s: found[name] for name, s in by_name.items() if name in found}
+                found[unknown[0]] = _isolated(left.subs(places), right.subs(places), by_name[unknown[0]])
+                more = True
+    return {name: e.xreplace({dummy: log for log, dummy in logarithms.items()}) for name, e in found.items()}
+
+
+def _without(by_name: dict[str, Any], logarithms: Mapping[Any, Any]) -> dict[str, Any]:
+    dummies = set(logarithms.values())
+    return {name: symbol for name, symbol in by_name.items() if symbol not in dummies}
+
+
+def _equations(statement: Statement) -> Iterator[tuple[Any, Any]]:
+    """The prescriptions, or the definition, as pairs of equal expressions."""
+    if statement.prescription is not None:
+        for name, expression in prescription_of(statement).items():
+            yield sp.Symbol(name), sp.sympify(expression)
+    elif statement.relation == "==" and sides_of(statement).lhs:
+        yield total(statement, "lhs"), total(statement, "rhs")
+
+
+def _positive(equation: tuple[Any, Any], logarithms: dict[Any, Any]) -> tuple[Any, Any]:
+    """The equation in positive symbols, the same for all statements, with a positive one for each logarithm."""
+
+    def of(expression: Any) -> Any:
+        renamed = {s: sp.Symbol(s.name, positive=True) for s in expression.free_symbols}
+        expression = expression.xreplace(renamed)
+        for log in expression.atoms(sp.log):
+            logarithms.setdefault(log, sp.Dummy("log", positive=True))
+        return expression.xreplace(logarithms)
+
+    left, right = equation
+    return of(left), of(right)
+
+
+def _isolated(left: Any, right: Any, unknown: Any) -> Any:
+    """The unknown of left = right, where one side is a power of it times a factor without it."""
+    if unknown == left:
+        return right
+    factor, power = right.as_independent(unknown, as_Add=False)
+    base, exponent = power.as_base_exp()
+    if base != unknown or left.has(unknown):
+        raise ValueError(f"{left} = {right} is not solved for {unknown}: it is not a power of it")
+    return (left / factor) ** (1 / exponent)
+
+
+@cache
+def upper_limit(statement: Statement, symbol: str) -> Any:
+    """The largest value of a symbol that the statement's hypotheses allow, as an expression.
+
+    >>> from dpfl_theory.statements import get
+    >>> upper_limit(get("hou2023.lemma1"), "epsilon")
+    T*p*u
+    """
+    relations = [r for h in statement.hypotheses for r in h.relations if isinstance(r, (sp.Le, sp.Lt))]
+    (found,) = (r.rhs for r in relations if str(r.lhs) == symbol)
+    return found

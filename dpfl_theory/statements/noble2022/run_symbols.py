@@ -1,0 +1,52 @@
+"""Runs of noble2022's algorithms in its symbols: Theorem 4.1's order of sigma_g determines the constant u."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from dpfl_theory.statements.run_symbols import RunSymbols, named
+
+__all__ = ["RUNS"]
+
+
+def _start(one: Any) -> dict[str, float]:
+    """One local step on all records. No record's gradient exceeds the threshold, if such a threshold exists."""
+    longest = one.problem.constants.G_record
+    C = longest if math.isfinite(longest) else one.slope
+    return {"eta_l": 1.0, "eta_g": 1.0, "K": 1, "rounds": one.most_rounds, "s": 1.0, "C": C}
+
+
+FEDAVG = RunSymbols(
+    algorithm="dp-fedavg-record",
+    symbols={
+        **named("eta_l", "eta_g", "K", "s", "C", "sigma_g"),
+        "T": lambda run: run.rounds,
+        "M": lambda run: run.clients,
+        "l": lambda run: run.cohort / run.clients,
+    },
+    prescribing=("noble2022.theorem4.1.third-party",),
+    inputs={
+        **{"user_rate": "l", "record_rate": "s", "clip": "C"},
+        **{"epsilon": "epsilon", "delta": "delta", "constant": "u"},
+    },
+    start=_start,
+    answers={"C": "clip", "K": "local_steps", "s": "record_rate"},
+    hyperparameters=("eta_l", "eta_g", "rounds", "C", "K", "s"),
+    choice={"rounds": "T", "local_steps": "K"},
+    chosen=("K", "T"),
+    choice_of="noble2022.theoremC.2.convex.repaired",  # its steps are the statement's own
+    left_open=lambda one: {"local_steps": 1, "rounds": one.most_rounds},
+)
+
+SCAFFOLD = replace(
+    FEDAVG,
+    algorithm="dp-scaffold",
+    choice={"local_steps": "K", "eta_l": "eta_l", "eta_g": "eta_g", "rounds": "T"},
+    chosen=("K", "T", "eta_l", "eta_g"),
+    choice_of="noble2022.theoremC.1.explicit",
+    warm_round=True,
+)
+
+RUNS = (FEDAVG, SCAFFOLD)
