@@ -43,7 +43,7 @@ class LocalUpdates:
     def _factor(self) -> Any:
         if self._bound is None:
             return self._before
-        return self._before * shrunk(self._xp, self._phase.norms.T[:, :, None], *self._bound)
+        return self._before * shrunk(self._xp, self._phase.lengths.T[:, :, None], *self._bound)
 
     def _with(self, base: Any, factor: Any) -> LocalUpdates:
         return LocalUpdates(self._xp, self.shape, self._phase, base, factor)
@@ -101,7 +101,7 @@ class LocalUpdates:
     @property
     def length(self) -> Any:
         """The lengths (n, S, 1), where there is no base."""
-        return self._xp.abs(self._factor) * self._phase.norms.T[:, :, None]
+        return self._xp.abs(self._factor) * self._phase.lengths.T[:, :, None]
 
     def total(self, counts: Any) -> Any:
         """The sum over the clients, each of which takes part counts (S, n) times."""

@@ -253,7 +253,7 @@ class LinearPhase:
         if self._norms is None:
             xp = self._engine.xp
             updates = self.updates()
-            self._norms = xp.sqrt((updates * updates).sum(axis=2).T)  # in the order in which a tape sums
+            self._norms = xp.sqrt(xp.einsum("isk,isk->si", updates, updates))
         return self._norms
 
     def combine(self, weights: Any) -> Any:
@@ -278,3 +278,9 @@ class LinearPhase:
         """The phase of the clients that have a weight (S, n), where these are few."""
         self._updates = self._of(weights)
         return self
+
+    @property
+    def lengths(self) -> Any:
+        """The updates' lengths (S, n), summed in the order in which a tape sums."""
+        updates = self.updates()
+        return self._engine.xp.sqrt((updates * updates).sum(axis=2).T)

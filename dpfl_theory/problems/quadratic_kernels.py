@@ -145,7 +145,7 @@ class SpectralPhase:
     def __init__(self, kernels: QuadraticKernels, z: Any, norms: Any) -> None:
         self._kernels = kernels
         self._z = z
-        self.norms = norms
+        self.norms = self.lengths = norms
 
     def combine(self, weights: Any) -> Any:
         k = self._kernels
