@@ -12,8 +12,11 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
 from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.algorithms.gradients import RecordGradient
 from dpfl_theory.algorithms.hyperparameters import (
     changes,
     fits_replicates,
@@ -28,7 +31,7 @@ from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.core.algorithm import PlainGradient
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
-from dpfl_theory.kernels.streams import COIN, NOISE, SERVER_NOISE
+from dpfl_theory.kernels.streams import COIN, NOISE, RECORDS, SERVER_NOISE
 from dpfl_theory.problems.base import Problem
 
 __all__ = ["BatchOperations", "Batched", "simulation"]
@@ -58,7 +61,7 @@ class BatchOperations:
         self.everyone = Members(None, self.n)
         self.asked = cohort.scheme == "full"
         """Whether the round depends on the cohort."""
-        self._drawn = {COIN: 0, NOISE: 0, SERVER_NOISE: 0}
+        self._drawn = {COIN: 0, NOISE: 0, RECORDS: 0, SERVER_NOISE: 0}
         self._inside = 0
         self._where: Any = None
         self._members = self.everyone
@@ -98,7 +101,11 @@ class BatchOperations:
 
     # Clients.
     def _for_each(self, value: Any) -> Any:
-        """A value with one entry for each client and replicate, (n, S, 1 or d)."""
+        """A value with one entry for each client and replicate, (n, S, 1 or d); or several of them."""
+        if value is Ellipsis:
+            return value
+        if isinstance(value, (tuple, list)) or is_dataclass(value):
+            return _joined(self._for_each, value)
         shape = getattr(value, "shape", ())
         if shape[:2] == (self.n, self.S) and len(shape) == 3:
             return value
@@ -124,6 +131,13 @@ class BatchOperations:
         """A function of each client's value."""
         return self._for_all(of, values)
 
+    def put(self, values: Any, members: Members, new: Any) -> Any:
+        """The clients' values, with those of these members replaced."""
+        if members.counts is None:
+            return self._for_each(new)
+        present = (members.counts > 0.0).T[:, :, None]
+        return _joined(lambda one, other: self._xp.where(present, dense(one), dense(other)), new, values)
+
     def count(self, members: Members) -> Any:
         """Their number."""
         return members.number
@@ -138,12 +152,49 @@ class BatchOperations:
             return values.sum(axis=0)
         return self._context.engine.combine(self._xp.ascontiguousarray(values), members.counts)
 
+    # Records.
     def records(self, i: Any) -> Any:
         """The number of client i's records."""
         records = getattr(self._context.kernels, "records", None)
         if records is None:
             raise InputError(f"problem {self._context.problem.name!r} has no records")
         return records[:, None, None] if i is Ellipsis else records[i]
+
+    def _batch(self, i: Any, share: float, lots: bool) -> tuple[Any, Any]:
+        """The numbers of the records of the clients' next batches (n, S, b), None for all; and their sizes (n,)."""
+        context = self._context
+        if i is not Ellipsis or lots:
+            raise InputError("a batched simulation draws floor(s R) records for all clients at once")
+        draw = RecordGradient(share)
+        draw.validate(context.problem, self.S)
+        sizes, counts = draw.sizes(context.problem.data)  # type: ignore[attr-defined]
+        if share == 1.0:
+            return None, counts
+        self._own(i)
+        step = self._next(RECORDS)
+        return context.engine.subsets(context.replicates, self._k, context.everyone, sizes, counts, step), counts
+
+    def clipped_records(self, i: Any, y: Any, share: float, threshold: Any, lots: bool = False) -> tuple[Any, Any]:
+        """The sum of each client's next batch of record gradients, each clipped, and their number."""
+        context = self._context
+        chosen, counts = self._batch(i, share, lots)
+        y = self._xp.ascontiguousarray(dense(self._for_each(y)))
+        sums, _ = context.kernels.record_sums(y, context.everyone, chosen, self._row(threshold))  # type: ignore[attr-defined]
+        alike = (counts == counts[0]).all()
+        return sums, int(counts[0]) if alike else context.engine.asarray(counts.astype(np.float64))[:, None, None]
+
+    def record_gradients(self, i: Any, y: Any, share: float, lots: bool = False) -> Any:
+        """The gradients (b, n, S, d) of the records of each client's next batch, where all have b records."""
+        context, xp = self._context, self._xp
+        chosen, counts = self._batch(i, share, lots)
+        b = int(counts[0])
+        if (counts != b).any():
+            raise InputError("clients have different numbers of records: a batched simulation has only their sums")
+        if chosen is None:
+            chosen = xp.broadcast_to(xp.arange(b), (self.n, self.S, b))
+        y = xp.ascontiguousarray(dense(self._for_each(y)))
+        single = (xp.ascontiguousarray(chosen[:, :, j : j + 1]) for j in range(b))
+        return xp.stack([context.kernels.record_sums(y, context.everyone, one)[0] for one in single])  # type: ignore[attr-defined]
 
     # Gradients and local steps.
     def gradient(self, i: Any, y: Any, records: Any = None) -> Any:
@@ -193,6 +244,12 @@ class BatchOperations:
         if isinstance(u, LocalUpdates) and u.base is None:
             return u.bounded(threshold, normalise)
         return u * shrunk(self._xp, self.length(u), threshold, normalise)
+
+    def smooth(self, u: Any, alpha: Any) -> Any:
+        """u/(alpha + ||u||); 0/0 is 0."""
+        total = alpha + self.length(u)
+        there = total > 0.0
+        return u * self._xp.where(there, 1.0 / self._xp.where(there, total, 1.0), 0.0)
 
     # Random numbers and choices.
     def _next(self, stream: int) -> int:

@@ -138,7 +138,7 @@ class RecordGradient(Gradient):
         """floor(sR), where s R is a whole number up to rounding."""
         return np.floor(self.share * records * (1.0 + 1e-12)).astype(np.int64)
 
-    def _sizes(self, data: Any) -> tuple[Any, Any]:
+    def sizes(self, data: Any) -> tuple[Any, Any]:
         """The number of records of each client, and the number that a step uses: the same in every step."""
         known = _SIZES.setdefault(data, {})
         if self.share not in known:
@@ -151,7 +151,7 @@ class RecordGradient(Gradient):
         clients = context.everyone if clients is None else clients
         chosen = None
         if self.share < 1.0:
-            sizes, counts = self._sizes(context.problem.data)  # type: ignore[attr-defined]
+            sizes, counts = self.sizes(context.problem.data)  # type: ignore[attr-defined]
             chosen = engine.subsets(context.replicates, k, clients, sizes, counts, step)
         fixed = self.threshold is not None and not isinstance(self.threshold, str)
         limit = context.per_replicate(self.threshold) if fixed else self.threshold

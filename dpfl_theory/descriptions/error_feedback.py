@@ -17,6 +17,17 @@ from dpfl_theory.descriptions.faults.error_feedback import CLIPPING, FAULTS, NOR
 __all__ = ["ALGORITHMS", "Clip21", "ErrorFeedback", "NormEC"]
 
 
+def simulated(a: Any, cohort: Any, bounding: str, level: Any, normalises: bool = False) -> Any:
+    """The hand-written simulation; only its step may change from round to round."""
+    from dpfl_theory.algorithms import EF21
+    from dpfl_theory.algorithms.bounding import bounding_of
+    from dpfl_theory.algorithms.hyperparameters import changes
+
+    if cohort.scheme != "full" or changes(level) or changes(a.memory_step):
+        return None
+    return EF21(a.step, bounding_of(bounding, level), a.memory_step, normalises, a.sigma)
+
+
 class ErrorFeedback(Algorithm):
     """The round of both algorithms; the state is the server's estimate v and the clients' memories v_i."""
 
@@ -120,9 +131,7 @@ class Clip21(ErrorFeedback):
         return o.clip(u, self.threshold)
 
     def fused(self, cohort: Any) -> Any:
-        from dpfl_theory.algorithms import EF21, Clip
-
-        return EF21(self.step, Clip(self.threshold), sigma=self.sigma)
+        return simulated(self, cohort, "clip", self.threshold)
 
     def noise_unit(self, o: Any) -> float:
         return float(self.threshold / o.n**0.5)  # the n noises of a round are averaged
@@ -177,9 +186,7 @@ class NormEC(ErrorFeedback):
         return o.stretch(estimate, 1)
 
     def fused(self, cohort: Any) -> Any:
-        from dpfl_theory.algorithms import EF21, SmoothedNormalise
-
-        return EF21(self.step, SmoothedNormalise(self.smoothing), self.memory_step, True, self.sigma)
+        return simulated(self, cohort, "smoothed-normalise", self.smoothing, True)
 
     def noise_unit(self, o: Any) -> float:
         return float(1.0 / o.n**0.5)

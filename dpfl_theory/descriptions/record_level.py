@@ -17,7 +17,8 @@ from dpfl_theory.descriptions.averaging import Averaging
 from dpfl_theory.descriptions.faults.averaging import over_cohort
 from dpfl_theory.descriptions.faults.control_variates import FAULTS
 from dpfl_theory.descriptions.faults.record_level import RECORDS, UNPROTECTED
-from dpfl_theory.descriptions.scaffold import Scaffold
+from dpfl_theory.descriptions.scaffold import Scaffold, simulated
+from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import numpy as np
 
 __all__ = ["ALGORITHMS", "DPScaffold", "RecordLevel", "RecordLevelFedAvg"]
@@ -65,10 +66,15 @@ class RecordLevel(Averaging):
         return float(clients * self.local_steps)
 
     def noisy_gradient(self) -> Any:
-        """The gradient of a local step, for hand-written simulations."""
+        """The gradient of a local step, for hand-written simulations; these have no thresholds that change."""
         from dpfl_theory.algorithms import RecordGradient
+        from dpfl_theory.algorithms.hyperparameters import changes
 
-        return RecordGradient(float(self.share), self.threshold, self.noise_multiplier)
+        return (
+            None
+            if changes(self.threshold)
+            else RecordGradient(float(self.share), self.threshold, self.noise_multiplier)
+        )
 
     def total(self, o: Any, i: Any, y: Any) -> Any:
         """The sum of the clipped gradients of the next batch, and the number of its records."""
@@ -120,14 +126,27 @@ class DPScaffold(RecordLevel, Scaffold):
         return NoisyControlVariates
 
     def fused(self, cohort: Any) -> Any:
-        from dpfl_theory.algorithms import Scaffold as Simulated
+        gradient = self.noisy_gradient()
+        return None if gradient is None else simulated(self, cohort, gradient, int(self.warm_start))
 
-        steps = (self.local_step, self.global_step, int(self.local_steps))
-        return Simulated(*steps, cohort, self.noisy_gradient(), int(self.warm_start))
+    def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+        if self.warm_start:
+            raise InputError("only the hand-written simulation has warm rounds: leave them out")
+        return super().round(o, w, state)
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
         return (*RECORDS, *UNPROTECTED, *FAULTS)
+
+
+def averaged(a: Any, cohort: Any) -> Any:
+    """The hand-written simulation of the algorithms without control variates."""
+    from dpfl_theory.algorithms import TwoSidedFedAvg
+
+    gradient = a.noisy_gradient()
+    if gradient is None:
+        return None
+    return TwoSidedFedAvg(a.local_step, a.global_step, int(a.local_steps), cohort=cohort, gradient=gradient)
 
 
 class RecordLevelFedAvg(RecordLevel):
@@ -138,10 +157,7 @@ class RecordLevelFedAvg(RecordLevel):
     source = "noble2022 Algorithm 2"
 
     def fused(self, cohort: Any) -> Any:
-        from dpfl_theory.algorithms import TwoSidedFedAvg
-
-        steps = (self.local_step, self.global_step, int(self.local_steps))
-        return TwoSidedFedAvg(*steps, cohort=cohort, gradient=self.noisy_gradient())
+        return averaged(self, cohort)
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
@@ -170,10 +186,11 @@ class DPSGDRecord(RecordLevelFedAvg):
         RecordLevel.share, meaning="share of the records in a step", search=Range((1 / 4, 1 / 2, 1.0), between=False)
     )
 
-    def fused(self, cohort: Any) -> Any:
-        from dpfl_theory.algorithms import TwoSidedFedAvg
+    def members(self, o: Any) -> Any:
+        return o.everyone
 
-        return TwoSidedFedAvg(self.local_step, gradient=self.noisy_gradient())
+    def fused(self, cohort: Any) -> Any:
+        return averaged(self, cohort) if cohort.scheme == "full" else None
 
 
 ALGORITHMS = (DPScaffold, RecordLevelFedAvg, DPSGDRecord)

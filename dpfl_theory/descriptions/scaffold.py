@@ -31,13 +31,22 @@ class Trained:
     new: Any = None
 
 
+def simulated(a: Any, cohort: Any, *gradient: Any) -> Any:
+    """The hand-written simulation, for cohorts of known size. It refuses draws with replacement."""
+    from dpfl_theory.algorithms import Scaffold as Simulated
+
+    if cohort.scheme == "poisson":
+        return None
+    return Simulated(a.local_step, a.global_step, int(a.local_steps), cohort, *gradient)
+
+
 class Scaffold(Averaging):
     """SCAFFOLD with full gradients; the state is c and the clients' c_i."""
 
     name = "scaffold"
     title = "SCAFFOLD"
     source = "noble2022 Algorithm 1 with full gradients"
-    samplings: ClassVar[tuple[str, ...]] = ("fixed", "poisson", "with-replacement")
+    samplings: ClassVar[tuple[str, ...]] = ("fixed", "poisson")
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("control variates are means of the local gradients"),
         Reading(
@@ -69,9 +78,7 @@ class Scaffold(Averaging):
     )
 
     def fused(self, cohort: Any) -> Any:
-        from dpfl_theory.algorithms import Scaffold as Simulated
-
-        return Simulated(self.local_step, self.global_step, self.local_steps, cohort)
+        return simulated(self, cohort)
 
     def initial(self, o: Any, w: Any) -> tuple[Any, Any]:
         """c, and the clients' c_i."""

@@ -40,6 +40,8 @@ EACH = [0.1, 0.15, 0.2, 0.1, 0.05]
 AVERAGED = get("dp-fedavg").with_parts(get("dp-fedavg").readings[1].parts)
 NORMALISED = get("dp-normfedavg").with_parts(get("dp-normfedavg").readings[1].parts)
 TWO_SIDED = get("dp-fedavg-two-sided").with_parts(get("dp-fedavg-two-sided").readings[1].parts)
+TRAINED = {"eta_l": 0.1, "eta_g": 1.5, "K": 3}
+RECORDS = {**TRAINED, "C": 0.3, "sigma_g": 0.7}
 FEDAVG = {"eta": 0.1, "beta": 0.2, "E": 3}
 RUNS: dict[str, Algorithm] = {
     "fedavg": get("fedavg")(**FEDAVG),
@@ -61,6 +63,19 @@ RUNS: dict[str, Algorithm] = {
     "dp-scaffnew, clipped": get("dp-scaffnew")(eta=0.3, p=0.3, C=0.05, sigma=0.02),
     "dp-scaffnew, not clipped": get("dp-scaffnew")(eta=0.3, p=0.3, C=1e3, sigma=0.02),
     "dp-scaffnew, always": get("dp-scaffnew")(eta=0.3, p=1, C=EACH, sigma=EACH),
+    "scaffold": get("scaffold")(**TRAINED),
+    "scaffold, schedules": get("scaffold")(eta_l=Schedule(0.1, 0.99), eta_g=1.0, K=2),
+    "scaffold, one for each replicate": get("scaffold")(eta_l=EACH, eta_g=EACH, K=2),
+    "dp-clip21": get("dp-clip21")(gamma=0.2, tau=0.3, sigma=0.1),
+    "dp-clip21, one for each replicate": get("dp-clip21")(gamma=EACH, tau=EACH, sigma=[0.0, 0.1, 0.0, 0.1, 0.0]),
+    "dp-norm-ec": get("dp-norm-ec")(gamma=0.02, beta=0.3, alpha=0.5, sigma=0.1),
+    "dp-norm-ec, one for each replicate": get("dp-norm-ec")(gamma=EACH, beta=EACH, alpha=EACH, sigma=EACH),
+    "dp-scaffold": get("dp-scaffold")(**RECORDS, s=1.0),
+    "dp-scaffold, batches": get("dp-scaffold")(**RECORDS, s=0.5),
+    "dp-fedavg-record": get("dp-fedavg-record")(**RECORDS, s=1.0),
+    "dp-fedavg-record, batches": get("dp-fedavg-record")(eta_l=0.1, eta_g=EACH, K=3, C=EACH, sigma_g=EACH, s=0.5),
+    "dp-sgd-record": get("dp-sgd-record")(eta=0.1, C=0.3, sigma_g=0.7, s=1.0),
+    "dp-sgd-record, batches": get("dp-sgd-record")(eta=0.1, C=0.3, sigma_g=0.7, s=0.5),
 }
 
 
