@@ -133,6 +133,8 @@ class BatchOperations:
 
     def put(self, values: Any, members: Members, new: Any) -> Any:
         """The clients' values, with those of these members replaced."""
+        if self._cohort.scheme == "with-replacement":
+            raise InputError("a client that is drawn twice would write twice: draw cohorts of different clients")
         if members.counts is None:
             return self._for_each(new)
         present = (members.counts > 0.0).T[:, :, None]

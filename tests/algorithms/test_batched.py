@@ -27,6 +27,7 @@ from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.kernels.tape.replay import Player
 from dpfl_theory.problems import make
+from dpfl_theory.problems.linear_model import LinearModel
 
 LOOP = sys.modules[simulate.__module__]
 PROBLEMS = {
@@ -71,8 +72,10 @@ RUNS: dict[str, Algorithm] = {
     "dp-norm-ec": get("dp-norm-ec")(gamma=0.02, beta=0.3, alpha=0.5, sigma=0.1),
     "dp-norm-ec, one for each replicate": get("dp-norm-ec")(gamma=EACH, beta=EACH, alpha=EACH, sigma=EACH),
     "dp-scaffold": get("dp-scaffold")(**RECORDS, s=1.0),
+    "dp-scaffold, no noise": get("dp-scaffold")(**TRAINED, C=0.3, sigma_g=0.0, s=1.0),
     "dp-scaffold, batches": get("dp-scaffold")(**RECORDS, s=0.5),
     "dp-fedavg-record": get("dp-fedavg-record")(**RECORDS, s=1.0),
+    "dp-fedavg-record, no noise": get("dp-fedavg-record")(**TRAINED, C=0.3, sigma_g=0.0, s=1.0),
     "dp-fedavg-record, batches": get("dp-fedavg-record")(eta_l=0.1, eta_g=EACH, K=3, C=EACH, sigma_g=EACH, s=0.5),
     "dp-sgd-record": get("dp-sgd-record")(eta=0.1, C=0.3, sigma_g=0.7, s=1.0),
     "dp-sgd-record, batches": get("dp-sgd-record")(eta=0.1, C=0.3, sigma_g=0.7, s=0.5),
@@ -87,7 +90,32 @@ SILENT = {
     "dp-fedavg-two-sided": get("dp-fedavg-two-sided")(eta_l=0.1, eta_g=1.5, Q=3, c=0.05, sigma=0.0),
     "scaffnew": get("scaffnew")(eta=0.3, p=1.0),
     "dp-scaffnew": get("dp-scaffnew")(eta=0.3, p=1.0, C=0.05, sigma=0.0),
+    "scaffold": RUNS["scaffold"],
+    "dp-clip21": get("dp-clip21")(gamma=0.2, tau=0.3, sigma=0.0),
+    "dp-norm-ec": get("dp-norm-ec")(gamma=0.02, beta=0.3, alpha=0.5, sigma=0.0),
+    "dp-scaffold": RUNS["dp-scaffold, no noise"],
+    "dp-fedavg-record": get("dp-fedavg-record")(**TRAINED, C=0.3, sigma_g=0.0, s=1.0),
+    "dp-sgd-record": get("dp-sgd-record")(eta=0.1, C=0.3, sigma_g=0.0, s=1.0),
 }
+
+
+def problems_of(run: Algorithm) -> tuple[str, ...]:
+    """Problems on which the algorithm runs: gradients of records need records."""
+    return ("logistic",) if run.protects == "record" else tuple(PROBLEMS)
+
+
+def cohorts_of(run: Algorithm) -> tuple[Cohort, ...]:
+    """Cohorts with which a batched simulation runs the algorithm.
+
+    A client that is drawn twice would keep two control variates, and draw its noise and its records twice.
+    """
+    if not run.samplings:
+        return COHORTS[:1]
+    twice = run.protects != "record" or (run.name == "dp-fedavg-record" and not np.any(run.noise_multiplier))
+    return COHORTS if twice and run.name != "scaffold" else COHORTS[:3]
+
+
+BOTH = [pytest.param(name, problem) for name, run in RUNS.items() for problem in problems_of(run)]
 
 
 def run_of(algorithm: Any, problem: Any, rounds: int = ROUNDS, tape: bool = True, **options: Any) -> Run:
@@ -110,24 +138,27 @@ def agrees(run: Algorithm, problem: Any, cohort: Cohort) -> bool:
 
 
 FUSED = [
-    pytest.param(name, cohort, id=f"{name}, {cohort.scheme}")
+    pytest.param(name, cohort, problem, id=f"{name}, {cohort.scheme}, {problem}")
     for name, run in RUNS.items()
-    for cohort in COHORTS
+    for cohort in cohorts_of(run)
     if run.fused(cohort) is not None
+    for problem in problems_of(run)
 ]
 
 
 def test_every_description_has_a_fused_form_somewhere() -> None:
     assert {RUNS[parameter.values[0]].name for parameter in FUSED} == set(descriptions._own())
-    without = {(name, c.scheme) for name, run in RUNS.items() for c in COHORTS if run.fused(c) is None}
-    assert {scheme for name, scheme in without if "two-sided" in name} == {"poisson"}
-    assert {name for name, _ in without} == {n for n in RUNS if "scaffnew" in n or n.startswith("dp-fedavg-two")}
+    without = {(run.name, c.scheme) for run in RUNS.values() for c in COHORTS if run.fused(c) is None}
+    averaged = {("dp-fedavg-two-sided", "poisson"), ("scaffold", "poisson"), ("dp-scaffold", "poisson")}
+    with_all = {name for name in descriptions._own() if not get(name).samplings}
+    assert without == averaged | {(name, c.scheme) for name in with_all for c in COHORTS[1:]}
 
 
 @pytest.mark.exhaustive(keep=20)
-@pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize(("name", "cohort"), FUSED)
+@pytest.mark.parametrize(("name", "cohort", "problem"), FUSED)
 def test_a_batched_simulation_is_the_fused_one(name: str, cohort: Cohort, problem: str) -> None:
+    """Also with noise. Where records are drawn with noise or in batches, cohorts with replacement are left out: the
+    fused form gives both runs of a client that is drawn twice the same noise, and the batched one refuses."""
     assert agrees(RUNS[name], PROBLEMS[problem], cohort)
 
 
@@ -172,10 +203,10 @@ def test_a_difference_in_a_fused_form_is_seen(planted: str, monkeypatch: pytest.
 
 
 @pytest.mark.exhaustive(keep=20)
-@pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(("name", "problem"), BOTH)
 def test_rounds_on_a_tape_are_those_without(name: str, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bit for bit, and all rounds after the first three are played, except those of changing steps."""
+    """Bit for bit, and all rounds after the first three are played, except those of changing steps and those with
+    records."""
     played, original = [0], Player.play
 
     def play(self: Player, state: Any, kept: Any, first: int, end: int) -> Any:
@@ -184,22 +215,22 @@ def test_rounds_on_a_tape_are_those_without(name: str, problem: str, monkeypatch
         return found
 
     monkeypatch.setattr(Player, "play", play)
-    for cohort in COHORTS if "scaffnew" not in name else COHORTS[:1]:
+    for cohort in cohorts_of(RUNS[name]):
         played[0] = 0
         one = run_of(Batched(RUNS[name], cohort), PROBLEMS[problem])
-        assert played[0] == (0 if "schedules" in name else ROUNDS - 3)
+        none = "schedules" in name or RUNS[name].protects == "record"
+        assert played[0] == (0 if none else ROUNDS - 3)
         other = run_of(Batched(RUNS[name], cohort), PROBLEMS[problem], tape=False)
         assert np.array_equal(one.final, other.final)
         assert np.array_equal(one["suboptimality"].every_round, other["suboptimality"].every_round)
 
 
 @pytest.mark.exhaustive(keep=20)
-@pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(("name", "problem"), BOTH)
 def test_rounds_on_an_array_module_are_those_on_the_cpu(name: str, problem: str) -> None:
     """NumPy in CuPy's place, without compiled kernels."""
     engine = ArrayEngine(np, "arrays", "arrays")
-    for cohort in COHORTS if "scaffnew" not in name else COHORTS[:1]:
+    for cohort in cohorts_of(RUNS[name]):
         batched = Batched(RUNS[name], cohort)
         found = simulate(batched, PROBLEMS[problem], 10, REPLICATES, 3, device=engine)
         assert close(found.final, simulate(batched, PROBLEMS[problem], 10, REPLICATES, 3, device="cpu").final)
@@ -225,7 +256,8 @@ def test_no_replaced_part_runs_the_unreplaced_kernel(name: str) -> None:
     for variant in (variant for fault in kind.faults() for variant in fault.variants()):
         assert isinstance(simulation(run.replaced(**variant.parts)), Batched)
         for reading in kind.readings[1:]:
-            assert isinstance(simulation(run.replaced(**reading.parts)), type(run.fused(Cohort())))
+            form = type(run.fused(Cohort())) if "fused" in reading.parts else Batched
+            assert isinstance(simulation(run.replaced(**reading.parts)), form)
             assert isinstance(simulation(run.replaced(**reading.parts).replaced(**variant.parts)), Batched)
             assert isinstance(simulation(run.replaced(**{**reading.parts, **variant.parts})), Batched)
     assert type("Own", (kind,), {}).fused is Algorithm.fused
@@ -252,6 +284,12 @@ class _Client:
 
     def gradient(self, y: Any, records: Any = None) -> Any:
         return self.problem.client_gradient(self.i, y)
+
+    def record_gradients(self, y: Any, records: Any = None) -> Any:
+        data, first = self.problem.data, self.problem.data.offsets[self.i]
+        own = first + np.asarray(range(len(self)) if records is None else records)
+        single = [replace(data, x=data.x[[j]], y=data.y[[j]], offsets=np.array([0, 1])) for j in own]
+        return np.array([LinearModel(one, "one record").client_gradient(0, y) for one in single])
 
     def __len__(self) -> int:
         return int(np.diff(self.problem.data.offsets)[self.i])
@@ -293,7 +331,7 @@ def test_faults_run_in_batches_as_on_numpy(name: str) -> None:
                 continue
             assert close(found, expected), variant.name
             same += 1
-    assert same >= 15, (same, refused)
+    assert same >= 15 or (same >= 9 and not refused), (same, refused)
 
 
 def context_of(problem: Any, S: int) -> Context:
@@ -302,10 +340,17 @@ def context_of(problem: Any, S: int) -> Context:
     return Context(engine, problem, problem.kernels(engine), Replicates(3, 0, S), slice(0, S), start)
 
 
-@pytest.mark.parametrize("cohort", COHORTS, ids=lambda cohort: cohort.scheme)
-@pytest.mark.parametrize("name", [name for name in SILENT if "scaffnew" not in name])
+@pytest.mark.parametrize(
+    ("name", "cohort"),
+    [
+        pytest.param(name, cohort, id=f"{name}, {cohort.scheme}")
+        for name, run in SILENT.items()
+        if run.samplings
+        for cohort in cohorts_of(run)
+    ],
+)
 def test_rounds_with_cohorts_are_those_on_numpy(name: str, cohort: Cohort) -> None:
-    """Also DP-FedAvg with two step sizes and Poisson sampling, which has no hand-written form, and empty cohorts."""
+    """Also Poisson sampling where it has no hand-written form, and empty cohorts."""
     problem, run = PROBLEMS["logistic"], SILENT[name]
     context = context_of(problem, 1)
     batched = Batched(run, cohort)
@@ -315,6 +360,71 @@ def test_rounds_with_cohorts_are_those_on_numpy(name: str, cohort: Cohort) -> No
         cohorts.append(np.repeat(np.arange(problem.n), round_.cohort[0].astype(int)))
     assert cohort.scheme != "poisson" or min(map(len, cohorts)) == 0
     assert close(state.w[0], by_numpy(run, problem, 20, cohorts, cohort.divisor(problem.n)))
+
+
+def test_unequal_batches_are_those_of_the_fused_form() -> None:
+    """Clients with 4 and 8 records take 2 and 4 of them."""
+    data = PROBLEMS["logistic"].data
+    offsets = np.array([0, 4, 12, 20, 24])
+    unequal = LinearModel(replace(data, x=data.x[:24], y=data.y[:24], offsets=offsets), "unequal clients")
+    for name in ("dp-scaffold, batches", "dp-fedavg-record, batches", "dp-sgd-record, batches"):
+        assert agrees(RUNS[name], unequal, cohorts_of(RUNS[name])[-1 if "fedavg" in name else 0])
+    o = BatchOperations(context_of(unequal, 2), Cohort(), 0)
+    with pytest.raises(InputError, match="clients have different numbers of records"):
+        o.record_gradients(Ellipsis, o.zero, 0.5)
+
+
+def test_a_share_of_records_that_is_no_whole_number() -> None:
+    """noble2022 prints 1/(sR), and so divides the fused form; the description divides by the floor(sR) records drawn.
+
+    Both have the same noise for the sensitivity, so they differ by a factor of the local step.
+    """
+    problem, values = PROBLEMS["logistic"], {"C": 0.3, "sigma_g": 0.7, "s": 0.45}
+    printed, divided = get("dp-sgd-record")(eta=0.1, **values), get("dp-sgd-record")(eta=0.1 * 2 / 2.7, **values)
+    assert not agrees(printed, problem, Cohort())
+    assert close(run_of(Batched(divided), problem).final, run_of(printed, problem).final)
+
+
+def test_gradients_of_records_are_those_that_are_summed() -> None:
+    problem = PROBLEMS["logistic"]
+    for share, b in ((0.5, 3), (1.0, 6)):
+        o, same = (BatchOperations(context_of(problem, REPLICATES), Cohort(), 1) for _ in range(2))
+        y = np.random.default_rng(0).normal(size=(problem.n, REPLICATES, problem.d))
+        (total, number), g = o.clipped_records(Ellipsis, y, share, 0.3), same.record_gradients(Ellipsis, y, share)
+        assert number == b == len(g)
+        assert close(total, o.clip(g, 0.3).sum(axis=0))
+        assert not close(o.clipped_records(Ellipsis, y, 0.5, 0.3)[0], total)  # the next batch
+
+
+def test_a_cohort_alone_writes_its_values() -> None:
+    o = BatchOperations(context_of(PROBLEMS["logistic"], REPLICATES), Cohort("fixed", 2), 1)
+    old, new = o.each(o.everyone, lambda i: o.zero), o.each(o.cohort, lambda i: o.zero + 1.0)
+    found = o.put(old, o.cohort, new)
+    assert np.array_equal(found[:, :, 0].T, o.cohort.counts)
+    assert np.array_equal(o.put(old, o.everyone, new), new)
+
+
+def test_smoothed_normalisation_of_nothing() -> None:
+    o = operations(Cohort())
+    assert np.array_equal(o.smooth(o.zero, 0.0), o.zero)
+    assert close(o.smooth(o.zero + 2.0, 0.5), (o.zero + 2.0) / (0.5 + 12.0**0.5))
+
+
+def test_what_only_a_hand_written_form_has_is_refused() -> None:
+    problem, run = PROBLEMS["logistic"], RUNS["dp-scaffold"].with_values(warm_start=1)
+    assert run.fused(Cohort()).warm_start == 1
+    for cohort in (Cohort(), Cohort("poisson", 2)):
+        with pytest.raises(InputError, match="only the hand-written simulation has warm rounds"):
+            run_of(run.replaced(after=lambda a, o, mean: mean), problem, 2, cohort=cohort)
+    with pytest.raises(InputError, match="SCAFFOLD's averages are over a cohort of known size"):
+        run_of(RUNS["scaffold"], problem, 2, cohort=Cohort("with-replacement", 2))
+    with pytest.raises(InputError, match="drawn twice would write twice"):
+        run_of(Batched(RUNS["scaffold"], Cohort("with-replacement", 2)), problem, 2)
+    for name in ("dp-clip21", "dp-norm-ec", "dp-sgd-record"):
+        with pytest.raises(InputError, match=f"all clients take part in every round of {name}"):
+            run_of(RUNS[name], problem, 2, cohort=Cohort("fixed", 2))
+    with pytest.raises(InputError, match=r"draws floor\(s R\) records for all clients"):
+        operations(Cohort()).clipped_records(Ellipsis, 0.0, 0.5, 1.0, lots=True)
 
 
 # Random numbers, and what a batched simulation refuses.
