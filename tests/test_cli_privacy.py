@@ -24,8 +24,8 @@ from dpfl_theory.cli._parameters import build, parameters, takes
 from dpfl_theory.console import option
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import noble2022
-from dpfl_theory.privacy.constants import PRESCRIPTIONS
 from dpfl_theory.privacy.mechanisms import mechanisms, renamed
+from dpfl_theory.statements.noise_constants import PRESCRIPTIONS
 
 Output = pytest.CaptureFixture[str]
 

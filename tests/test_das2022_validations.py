@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from dpfl_theory.privacy.constants import constant
+from dpfl_theory.statements.noise_constants import constant
 from dpfl_theory.validation import Context
 from validations.das2022 import _appendix_f as setting
 from validations.das2022 import das2022_figure1, das2022_figure2, das2022_figure3, das2022_figure4

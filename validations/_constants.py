@@ -11,8 +11,8 @@ import numpy as np
 
 from dpfl_theory import privacy
 from dpfl_theory.kernels import threads
-from dpfl_theory.privacy.constants import PRESCRIPTIONS
 from dpfl_theory.privacy.pld import epsilon_limits
+from dpfl_theory.statements.noise_constants import PRESCRIPTIONS
 from dpfl_theory.validation import Context
 
 

@@ -19,10 +19,10 @@ from dpfl_theory.cli._parameters import build, number, parameters, with_options
 from dpfl_theory.console import choice, emit, option, parse_budget, print_message
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.privacy.accounting import meaningless_epsilon
-from dpfl_theory.privacy.constants import PRESCRIPTIONS
 from dpfl_theory.privacy.mechanisms import RENAMED, Mechanism, get, mechanisms, renamed
 from dpfl_theory.privacy.mechanisms.base import OF
 from dpfl_theory.privacy.pld import CertifiedInterval, delta_limits, epsilon_limits
+from dpfl_theory.statements.noise_constants import PRESCRIPTIONS
 
 __all__ = ["commands"]
 

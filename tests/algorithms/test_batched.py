@@ -521,7 +521,12 @@ def test_division_by_the_number_that_took_part(problem: str) -> None:
     """With it DP-FedAvg with two step sizes and Poisson sampling is the hand-written form, also in empty rounds."""
     run, cohort = RUNS["dp-fedavg-two-sided, clipped"], Cohort("poisson", 1.5)
     written = simulated(run, cohort, run.threshold, run.sigma)
-    found = run_of(run.replaced(divisor=over_cohort), PROBLEMS[problem], cohort=cohort)
+
+    def noise(a: Any, o: Any, members: Any) -> Any:
+        return o.sum_of_noises(members, a.sigma) / over_cohort(a, o, members)
+
+    divided = run.replaced(divisor=over_cohort, noise=noise)
+    found = run_of(divided, PROBLEMS[problem], cohort=cohort)
     assert close(found.final, run_of(written, PROBLEMS[problem]).final)
     assert not close(found.final, run_of(run, PROBLEMS[problem], cohort=cohort).final)
 

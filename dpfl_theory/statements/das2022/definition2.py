@@ -38,7 +38,7 @@ def _monotone(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _below_one(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """rho of a setting of the paper, with the smallest q that makes its noise private (certified, zero-out)."""
-    from dpfl_theory.privacy.constants import constant
+    from dpfl_theory.statements.noise_constants import constant
 
     described = {k: instance[k] for k in ("clients", "cohort", "rounds", "sampling", "noise")}
     q = constant("das2022.theorem3", epsilon=instance["epsilon"], delta=instance["delta"], **described).value
