@@ -1,7 +1,7 @@
 """A run of an algorithm in a paper's symbols: the form in which each paper declares it once (``run_symbols.py``).
 
-The declaration has the symbols in terms of the run, the statements that prescribe the others, and the choices that the
-paper leaves to its reader. Checks and sweeps evaluate it, `dpfl_theory.recommend` inverts it, and
+The declaration has the symbols in terms of the run, and the statements that prescribe the others. It also has the
+choices that the paper leaves to its reader. Checks and sweeps evaluate it, `dpfl_theory.recommend` inverts it, and
 `dpfl_theory.privacy.constants` solves the prescribed noise for the constant that the paper leaves open.
 """
 
