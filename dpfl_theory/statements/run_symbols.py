@@ -131,7 +131,7 @@ class RunSymbols:
             except KeyError:
                 continue
             if value is not None:
-                found[name] = float(value)
+                found[name] = value
         return found
 
     def values(self, run: Run) -> dict[str, float]:
