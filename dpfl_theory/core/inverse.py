@@ -82,26 +82,18 @@ def solved(statements: tuple[Statement, ...], known: frozenset[str]) -> dict[str
     >>> solved((get("das2022.theorem4a"),), frozenset({"eta", "rho", "L"}))
     {'alpha': rho/(2*L*eta)}
     """
-    logarithms = dict[Any, Any]()  # they are positive, as those of budgets are
-    equations = [_positive(e, logarithms) for s in statements for e in _equations(s)]
+    equations = [tuple(map(_positive, e)) for s in statements for e in _equations(s)]
     found, more = dict[str, Any](), True
     while more:
         more = False
         for left, right in equations:
-            by_name = {s.name: s for s in (left.free_symbols | right.free_symbols)}
-            by_name = _without(by_name, logarithms)
-            unknown = [name for name in by_name if name not in known and name not in found]
-            inside = {s.name for log in logarithms for s in log.free_symbols if logarithms[log] in right.free_symbols}
-            if len(unknown) == 1 and unknown[0] not in inside and inside <= known | set(found):
-                places = {s: found[name] for name, s in by_name.items() if name in found}
-                found[unknown[0]] = _isolated(left.subs(places), right.subs(places), by_name[unknown[0]])
-                more = True
-    return {name: e.xreplace({dummy: log for log, dummy in logarithms.items()}) for name, e in found.items()}
-
-
-def _without(by_name: dict[str, Any], logarithms: Mapping[Any, Any]) -> dict[str, Any]:
-    dummies = set(logarithms.values())
-    return {name: symbol for name, symbol in by_name.items() if symbol not in dummies}
+            symbols = left.free_symbols | right.free_symbols
+            unknown = [s for s in symbols if s.name not in known and s.name not in found]
+            places = {s: found[s.name] for s in symbols if s.name in found}
+            solution = _isolated(left.subs(places), right.subs(places), *unknown) if len(unknown) == 1 else None
+            if solution is not None:
+                found[unknown[0].name], more = solution, True
+    return found
 
 
 def _equations(statement: Statement) -> Iterator[tuple[Any, Any]]:
@@ -113,29 +105,21 @@ def _equations(statement: Statement) -> Iterator[tuple[Any, Any]]:
         yield total(statement, "lhs"), total(statement, "rhs")
 
 
-def _positive(equation: tuple[Any, Any], logarithms: dict[Any, Any]) -> tuple[Any, Any]:
-    """The equation in positive symbols, the same for all statements, with a positive one for each logarithm."""
-
-    def of(expression: Any) -> Any:
-        renamed = {s: sp.Symbol(s.name, positive=True) for s in expression.free_symbols}
-        expression = expression.xreplace(renamed)
-        for log in expression.atoms(sp.log):
-            logarithms.setdefault(log, sp.Dummy("log", positive=True))
-        return expression.xreplace(logarithms)
-
-    left, right = equation
-    return of(left), of(right)
+def _positive(expression: Any) -> Any:
+    """The expression in positive symbols, which are the same for all statements."""
+    return expression.xreplace({s: sp.Symbol(s.name, positive=True) for s in expression.free_symbols})
 
 
 def _isolated(left: Any, right: Any, unknown: Any) -> Any:
-    """The unknown of left = right, where one side is a power of it times a factor without it."""
-    if unknown == left:
-        return right
+    """The unknown of left = right; None unless one side is the unknown, or a power of it times a factor without it."""
+    logarithms = {log: sp.Dummy(positive=True) for log in left.atoms(sp.log) | right.atoms(sp.log)}  # of budgets
+    left, right = left.xreplace(logarithms), right.xreplace(logarithms)
     factor, power = right.as_independent(unknown, as_Add=False)
     base, exponent = power.as_base_exp()
-    if base != unknown or left.has(unknown):
-        raise ValueError(f"{left} = {right} is not solved for {unknown}: it is not a power of it")
-    return (left / factor) ** (1 / exponent)
+    if (left != unknown and (base != unknown or left.has(unknown))) or any(log.has(unknown) for log in logarithms):
+        return None
+    solution = right if left == unknown else (left / factor) ** (1 / exponent)
+    return solution.xreplace({dummy: log for log, dummy in logarithms.items()})
 
 
 @cache

@@ -39,7 +39,7 @@ def run_of(one: Tuned, hyperparameters: Mapping[str, float]) -> Run:
         {**hyperparameters, one.noise: one.certified(placed)[one.noise]},
         one.iterations(placed),
         n,
-        n if budget.cohort is None else budget.cohort,
+        float(n if budget.cohort is None else budget.cohort),
         one.problem.d,
         budget.epsilon,
         budget.delta,

@@ -1,7 +1,7 @@
 """A run of an algorithm in a paper's symbols: the form in which each paper declares it once (``run_symbols.py``).
 
-The declaration has the symbols in terms of the run, the statements that prescribe the others, and what the paper
-leaves to its reader. Checks and sweeps evaluate it, `dpfl_theory.recommend` inverts it, and
+The declaration has the symbols in terms of the run, and the statements that prescribe the others. It also has the
+choices that the paper leaves to its reader. Checks and sweeps evaluate it, `dpfl_theory.recommend` inverts it, and
 `dpfl_theory.statements.noise_constants` solves the prescribed noise for the constant that the paper leaves open.
 """
 
@@ -131,7 +131,7 @@ class RunSymbols:
             except KeyError:
                 continue
             if value is not None:
-                found[name] = float(value)
+                found[name] = value
         return found
 
     def values(self, run: Run) -> dict[str, float]:

@@ -119,7 +119,8 @@ def bound_of(id_: str, problem: Problem, model: Hyper, parameters: Symbols, run:
 def _run(problem: Problem, model: Hyper, parameters: Symbols, rounds: int) -> Run:
     cohort = float(getattr(model, "cohort", None) or problem.n)
     poisson = model.among and getattr(model, "sampling", None) in (None, "poisson")
-    return Run(parameters, rounds, problem.n, cohort, problem.d, independent=poisson, problem=problem)
+    size = float(rounds), float(problem.n), cohort, float(problem.d)
+    return Run(parameters, *size, independent=poisson, problem=problem)
 
 
 def _by_replicate(run: Simulated, when: str, name: str, rounds: int, own: slice) -> Any:

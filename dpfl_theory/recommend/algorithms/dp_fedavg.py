@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpfl_theory.core.formula import sides_of
+from dpfl_theory.core.formula import sides_of, total
+from dpfl_theory.core.inverse import value
 from dpfl_theory.recommend.algorithms._fedavg_privacy import lacking, released
 from dpfl_theory.recommend.base import Document, Setting, calibration, parameter, relation, view
+from dpfl_theory.statements.das2022.run_symbols import excess
 
 if TYPE_CHECKING:
     from dpfl_theory.core import Statement
@@ -85,14 +87,14 @@ class Das2022(Setting):
         return self.smoothness * self.distance if self.gamma is None else self.gamma
 
     def ratio(self) -> float:
-        """rho: given, or computed from Theorem 3's variance sigma^2 = K C^2 rho^2/d (Definition 2)."""
+        """rho: given, or that of Definition 2."""
         if self.rho is not None:
             return self.rho
-        from dpfl_theory.recommend.evaluate import prescribed
         from dpfl_theory.statements import get
 
-        unit = {"q": self.constant, "epsilon": self.epsilon, "delta": self.delta, "n": self.clients, "K": 1, "C": 1}
-        return math.sqrt(self.dim * prescribed(get("das2022.theorem3"), unit)["noise_variance"])
+        definition = get("das2022.definition2")
+        known = {"q": self.constant, "epsilon": self.epsilon, "delta": self.delta, "n": self.clients, "d": self.dim}
+        return value(definition, total(definition), known)
 
     def noise_by_server(self) -> bool:
         return self.view == "third-party" and (self.cohort < self.clients or self.relation == "add-remove")
@@ -114,7 +116,7 @@ class Das2022(Setting):
             "G": self.lipschitz,
             "D": self.distance,
             "Delta": self.heterogeneity,
-            "kappa": (1 - self.cohort / self.clients) / self.cohort,
+            "kappa": excess(self.cohort, self.clients),
         }
         return {name: value for name, value in known.items() if value is not None}
 
@@ -158,11 +160,12 @@ class Das2022(Setting):
     def _document(self, theorem: Statement, at: dict[str, float]) -> Document:
         from dpfl_theory.recommend.evaluate import cite, failures, prescribed
         from dpfl_theory.statements import get
+        from dpfl_theory.statements.runs import run_symbols
 
         again = prescribed(theorem, at)
         unmet = failures(theorem, at)
         found, bound, which = self.bound_at(theorem, at)
-        sigma = at["C"] * at["rho"] * math.sqrt(at["K"] / self.dim)
+        sigma = math.sqrt(run_symbols()[self.name].completed(at)["noise_variance"])
         vacuous = None if bound is None or unmet else bound >= self.trivial()[0]
         return {
             "eta": again["eta"],
@@ -227,7 +230,7 @@ class Das2022(Setting):
     def bound_at(self, theorem: Statement, at: dict[str, float]) -> tuple[dict[str, float], float | None, str]:
         """The terms of the right side, their bound for the expectation on the left side, and the name of that
         expectation."""
-        from dpfl_theory.recommend.evaluate import terms, value
+        from dpfl_theory.recommend.evaluate import terms
 
         assert theorem.sides is not None
         (left,) = sides_of(theorem).lhs.values()

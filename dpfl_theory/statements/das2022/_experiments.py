@@ -18,6 +18,7 @@ from dpfl_theory.core import Check, Experiment, Statement, checks
 from dpfl_theory.core.inverse import completed
 from dpfl_theory.problems import make
 from dpfl_theory.statements.das2022.definition2 import DEFINITION2
+from dpfl_theory.statements.das2022.run_symbols import excess
 from dpfl_theory.statements.das2022.theorem3 import THEOREM3
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _symbols(problem: Problem, instance: Mapping[str, Any], start: Array, C_hat:
         "Delta_max": math.nan if c.w_star is None else float(c.delta_i_star.max()),
         "n": float(problem.n),
         "r": r,
-        "kappa": (1.0 - r / problem.n) / r if cohort.scheme == "poisson" else 0.0,
+        "kappa": excess(r, problem.n) if cohort.scheme == "poisson" else 0.0,
     }
     return completed((DEFINITION2,), values)  # epsilon
 

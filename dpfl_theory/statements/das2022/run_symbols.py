@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols, named
 
-__all__ = ["RUNS"]
+__all__ = ["RUNS", "excess"]
 
 
-def _excess(run: Run) -> float:
-    """kappa, which is 0 unless clients join independently."""
-    return (1.0 - run.cohort / run.clients) / run.cohort if run.independent else 0.0
+def excess(cohort: float, clients: float) -> float:
+    """kappa, if clients join independently."""
+    return (1.0 - cohort / clients) / cohort
 
 
 def _constants(run: Run) -> dict[str, float]:
@@ -46,7 +46,7 @@ CLIPPED = RunSymbols(
         "n": lambda run: run.clients,
         "r": lambda run: run.cohort,
         "d": lambda run: run.dim,
-        "kappa": _excess,
+        "kappa": lambda run: excess(run.cohort, run.clients) if run.independent else 0.0,
     },
     prescribing=("das2022.definition2", "das2022.theorem3", "das2022.theorem4a", "das2022.theorem6"),
     cancelled=("epsilon", "delta"),
