@@ -17,15 +17,15 @@ from dpfl_theory.descriptions.faults.error_feedback import CLIPPING, FAULTS, NOR
 __all__ = ["ALGORITHMS", "Clip21", "ErrorFeedback", "NormEC"]
 
 
-def simulated(a: Any, cohort: Any, bounding: str, level: Any, normalises: bool = False) -> Any:
+def simulated(a: Any, cohort: Any, bounding: str, level: Any, beta: Any = 1.0, normalises: bool = False) -> Any:
     """The hand-written simulation; only its step may change from round to round."""
     from dpfl_theory.algorithms import EF21
     from dpfl_theory.algorithms.bounding import bounding_of
     from dpfl_theory.algorithms.hyperparameters import changes
 
-    if cohort.scheme != "full" or changes(level) or changes(a.memory_step):
+    if cohort.scheme != "full" or changes(level) or changes(beta):
         return None
-    return EF21(a.step, bounding_of(bounding, level), a.memory_step, normalises, a.sigma)
+    return EF21(a.step, bounding_of(bounding, level), beta, normalises, a.sigma)
 
 
 class ErrorFeedback(Algorithm):
@@ -186,7 +186,7 @@ class NormEC(ErrorFeedback):
         return o.stretch(estimate, 1)
 
     def fused(self, cohort: Any) -> Any:
-        return simulated(self, cohort, "smoothed-normalise", self.smoothing, True)
+        return simulated(self, cohort, "smoothed-normalise", self.smoothing, self.memory_step, True)
 
     def noise_unit(self, o: Any) -> float:
         return float(1.0 / o.n**0.5)
